@@ -1,0 +1,85 @@
+"""Program: all rules of an index as flat arrays, the only form in which an engine sees them.
+
+Everything that a rule can test has become a *cell*, an integer. A cell stands for a set of values of one
+attribute that no rule tells apart (a string that rules name, an elementary interval of numbers), for the presence
+of an attribute, for one pattern on one attribute, or, as `EVERY`, for what each event has. An event is the set of
+its cells.
+
+    positive literal p     true when the event has a cell in one of p's intervals
+    negative literal n     true when the event has the cell `negative_presence[n]`
+                           and the positive literal `negative_of[n]` is not true
+    inner node             AND or OR of nodes with smaller ids
+
+So `x NOT IN (…)` is the presence of x with a fitting type and not `x IN (…)`; IS NULL is `EVERY` and not the
+presence of x; the weak form is `EVERY` and neither. Unknown needs no third value: literals are never negated
+again, and unknown counts as false.
+
+Node ids: positive literals first, then negative ones, then inner nodes level by level, so that a loop over the
+ids in order meets children before parents. A positive literal may exist only because a negative one refers to it.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+NODE = np.int32
+CELL = np.int32
+RULE = np.int32
+OFFSET = np.int64
+WEIGHT = np.float64
+OP = np.uint8
+
+EVERY = 0  # the cell that each event has
+AND, OR, XOR, XNOR, LEAF, PUSH_TRUE = 0, 1, 2, 3, 4, 5
+ALWAYS = -1  # the root of a rule that is true of every event
+NEVER = -2  # the root of a rule that no event makes true
+
+
+class Program(NamedTuple):
+    """All rules as arrays. Read-only once made."""
+
+    # Positive literals: intervals of cells, both ends inside, ascending and disjoint within a literal.
+    interval_offsets: NDArray[np.int64]  # [n_positive + 1]
+    interval_low: NDArray[np.int32]
+    interval_high: NDArray[np.int32]
+    # Negative literals.
+    negative_presence: NDArray[np.int32]  # [n_negative] cell
+    negative_of: NDArray[np.int32]  # [n_negative] positive literal
+    # Inner nodes, bottom up; `level_offsets` are node ids, the first is n_positive + n_negative.
+    node_op: NDArray[np.uint8]  # [n_inner] AND or OR
+    child_offsets: NDArray[np.int64]  # [n_inner + 1]
+    children: NDArray[np.int32]  # node ids, ascending within a node, no duplicates, at least two
+    level_offsets: NDArray[np.int32]  # [n_levels + 1]
+    # Rules, in the order of their positions: several may share one root.
+    root: NDArray[np.int32]  # [n_rules] node id, ALWAYS or NEVER
+    # What is ranked: static score, and the score tree as a postfix program a rule (see kernels/score.py).
+    static_score: NDArray[np.float64]  # [n_rules]
+    score_offsets: NDArray[np.int64]  # [n_rules + 1] into score_code
+    score_code: NDArray[np.int32]  # pairs (operation, argument): LEAF literal node id | AND/OR/XOR/XNOR n_children
+    score_weight: NDArray[np.float64]  # one a pair: the weight of a LEAF that is a positive literal, else 0
+    # Cells: how many, and the attribute that each belongs to (the slot of an event's values).
+    n_cells: int
+    domain_offsets: NDArray[np.int32]  # ascending cell ids: cells of one domain of one attribute are contiguous
+
+    @property
+    def n_positive(self) -> int:
+        """Positive literals."""
+        return len(self.interval_offsets) - 1
+
+    @property
+    def n_literals(self) -> int:
+        """Positive and negative literals; the id of the first inner node."""
+        return self.n_positive + len(self.negative_of)
+
+    @property
+    def n_nodes(self) -> int:
+        """Literals and inner nodes."""
+        return self.n_literals + len(self.node_op)
+
+    @property
+    def n_rules(self) -> int:
+        """Rules, those that share a root counted each."""
+        return len(self.root)

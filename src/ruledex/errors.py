@@ -1,0 +1,115 @@
+"""Every error that ruledex raises on purpose, in one hierarchy.
+
+`RuledexError` is what a caller catches; a rule's own faults are `RuleError`s, which carry a stable code and
+the place in the text, so that a thousand of them can stand in a table as well as one on a terminal.
+"""
+
+from __future__ import annotations
+
+
+class RuledexError(Exception):
+    """The base of all errors of ruledex."""
+
+
+class RuleError(RuledexError):
+    """A rule that cannot be used. `position` is an offset in characters into `text`."""
+
+    code = "rule"
+
+    def __init__(self, message: str, text: str = "", position: int = 0, hint: str = "") -> None:
+        super().__init__(message)
+        self.message = message
+        self.text = text
+        self.position = position
+        self.hint = hint
+
+    def __reduce__(self) -> tuple[object, ...]:
+        # Exceptions pickle by their args alone; Spark and process pools send rule errors between processes.
+        return type(self), (self.message, self.text, self.position, self.hint)
+
+    @property
+    def line(self) -> int:
+        """The line of the fault, counted from 1."""
+        return self.text.count("\n", 0, self.position) + 1
+
+    @property
+    def column(self) -> int:
+        """The column of the fault, counted from 1."""
+        return self.position - (self.text.rfind("\n", 0, self.position) + 1) + 1
+
+    def __str__(self) -> str:
+        hint = f"; {self.hint}" if self.hint else ""
+        if not self.text:
+            return f"{self.message}{hint}"
+        shown, caret = _excerpt(self.text, self.position)
+        return f"line {self.line}, column {self.column}: {self.message}{hint}\n    {shown}\n    {' ' * caret}^"
+
+
+class RuleSyntaxError(RuleError):
+    """The text is not a rule."""
+
+    code = "syntax"
+
+
+class RuleTypeError(RuleError):
+    """A constant, a function or the schema disagree about a type."""
+
+    code = "type"
+
+
+class PatternError(RuleError):
+    """A LIKE pattern or a regular expression that cannot be used."""
+
+    code = "pattern"
+
+
+class RuleLimitError(RuleError):
+    """The rule is larger or deeper than a limit that the message names."""
+
+    code = "limit"
+
+
+class BudgetError(RuledexError):
+    """A normal form grew past its budget. `size` is what it would have reached, at the least."""
+
+    def __init__(self, form: str, size: int, budget: int) -> None:
+        super().__init__(f"the {form} of this rule has at least {size:,} literals, over the budget of {budget:,}")
+        self.form = form
+        self.size = size
+        self.budget = budget
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return type(self), (self.form, self.size, self.budget)
+
+
+class SchemaError(RuledexError):
+    """A schema that contradicts itself or names what does not exist."""
+
+
+class EventError(RuledexError):
+    """An event that cannot be read at all (not an object, broken JSON)."""
+
+
+class InputError(RuledexError):
+    """A file or table that cannot be read as rules or events."""
+
+
+class ArtifactError(RuledexError):
+    """An index on disk that is missing, damaged or of another format."""
+
+
+WINDOW = 100
+
+
+def _excerpt(text: str, position: int) -> tuple[str, int]:
+    """The line of a fault, cut to a window around it, and where the caret stands below it."""
+    start = text.rfind("\n", 0, position) + 1
+    end = text.find("\n", position)
+    line = text[start : len(text) if end < 0 else end]
+    offset = position - start
+    left = max(0, offset - WINDOW // 2)
+    shown = line[left : left + WINDOW]
+    printable = "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in shown)
+    prefix = "…" if left else ""
+    suffix = "…" if left + WINDOW < len(line) else ""
+    return prefix + printable + suffix, offset - left + len(prefix)

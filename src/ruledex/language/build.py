@@ -1,0 +1,365 @@
+"""What the grammar's pieces mean: predicates made of operands and constants, with their types checked.
+
+Constants take the type that their operand asks for (`version(app) < '4.10.2'` compares versions), constants on both
+sides are folded, and comparisons with NULL become unknown.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Final, TypeAlias
+
+from ruledex.errors import PatternError, RuleSyntaxError, RuleTypeError
+from ruledex.language.address import Network
+from ruledex.language.families import result_family
+from ruledex.language.functions.registry import lookup, names
+from ruledex.language.pattern import compile_regex, like_pattern
+from ruledex.language.spelling import did_you_mean
+from ruledex.language.tree import (
+    And,
+    Attribute,
+    Between,
+    Call,
+    Compare,
+    CompareOperands,
+    Expression,
+    In,
+    IsNull,
+    Like,
+    Not,
+    NullSafe,
+    Operand,
+    Rlike,
+    SetTest,
+    Truth,
+    Value,
+)
+from ruledex.language.value import HOLDS, UTC, Family, compare, family_of, read_time
+from ruledex.language.version import Version
+
+NULL: Final = None
+SET_TESTS: Final = ("subset_of", "superset_of", "set_equals")
+_MIRRORED: Final = {"=": "=", "<": ">", "<=": ">=", ">": "<", ">=": "<=", "<=>": "<=>"}
+
+
+class Constant:
+    """A constant of the text, with the weight behind it. The value None is NULL."""
+
+    __slots__ = ("position", "value", "weight", "weighted")
+
+    def __init__(self, value: Value | None, weight: float, weighted: bool, position: int) -> None:
+        self.value = value
+        self.weight = weight
+        self.weighted = weighted
+        self.position = position
+
+
+Item: TypeAlias = Operand | Constant | Expression
+
+
+def condition(item: Item, text: str, position: int) -> Expression:
+    """An item where a condition is wanted: a bare attribute is a boolean one, TRUE and NULL are themselves."""
+    if isinstance(item, Constant):
+        if item.value is None or isinstance(item.value, bool):
+            if item.weighted:
+                raise RuleSyntaxError("TRUE, FALSE and NULL score 0 and take no weight", text, item.position)
+            return Truth(item.value)
+        raise RuleTypeError("a constant is not a condition", text, item.position, "compare it with an attribute")
+    if isinstance(item, Attribute | Call):
+        if result_family(item) not in (Family.ANY, Family.BOOLEAN):
+            raise RuleTypeError(f"{_shown(item)} gives a {result_family(item)}, not a condition", text, position)
+        return Compare(item, "=", True, 1.0, position)
+    return item
+
+
+def with_weight(item: Expression, weight: float, text: str, position: int) -> Expression:
+    """A predicate with a weight behind it; it multiplies what its values have already."""
+    if isinstance(item, In):
+        weights = item.weights or (1.0,) * len(item.values)
+        return In(item.operand, item.values, tuple(w * weight for w in weights), item.has_null, item.position)
+    if isinstance(item, Compare | Between | Like | Rlike | NullSafe | CompareOperands | SetTest):
+        item.weight *= weight  # a node of this parse alone, not yet handed out
+        return item
+    what = "a negated predicate" if isinstance(item, Not) else "IS NULL" if isinstance(item, IsNull) else "this"
+    raise RuleSyntaxError(
+        f"{what} takes no weight", text, position, "weights stand behind values and predicates that are not negated"
+    )
+
+
+def time_literal(kind: str, content: str, text: str, position: int) -> Value:
+    """The constant of DATE '…' or TIMESTAMP '…'. A time without a zone stays without one, for the index to set."""
+    moment = read_time(content.strip(), None)
+    if moment is None or (kind == "DATE" and isinstance(moment, datetime)):
+        form = "2024-12-31" if kind == "DATE" else "2024-12-31 23:59:59"
+        raise RuleSyntaxError(f"{content!r} is not a {kind.lower()}", text, position, f"write {kind} '{form}'")
+    if kind == "TIMESTAMP" and not isinstance(moment, datetime):
+        return datetime(moment.year, moment.month, moment.day)
+    return moment
+
+
+# Types.
+
+
+def coerced(value: Value, family: Family) -> Value | None:
+    """A constant as the family asks for it, or None if it cannot be of it. Raises ValueError with a reason."""
+    if family is Family.ANY or family_of(value) is family:
+        return value
+    if isinstance(value, str):
+        if family is Family.VERSION:
+            return Version(value)
+        if family is Family.ADDRESS:
+            return Network(value)
+        if family is Family.TIME:
+            moment = read_time(value, None)
+            if moment is None:
+                raise ValueError(f"{value!r} is not a date or time such as 2024-12-31 or 2024-12-31 23:59:59")
+            return moment
+    return None
+
+
+def _typed(constant: Constant, family: Family, operand: Operand, text: str) -> Value:
+    if constant.value is None:
+        raise AssertionError("NULL is handled before types are")
+    try:
+        value = coerced(constant.value, family)
+    except ValueError as error:
+        raise RuleTypeError(str(error), text, constant.position) from None
+    if value is None:
+        raise RuleTypeError(
+            f"{_shown(operand)} gives a {family}, and this is a {family_of(constant.value)}", text, constant.position
+        )
+    return value
+
+
+def _operand(item: Item, what: str, text: str, position: int) -> Operand:
+    if isinstance(item, Attribute | Call):
+        return item
+    if isinstance(item, Constant):
+        raise RuleSyntaxError(f"{what} needs an attribute to its left", text, position)
+    raise RuleTypeError(f"{what} needs an attribute to its left, not a condition", text, position)
+
+
+def _shown(operand: Operand) -> str:
+    return ".".join(operand.path) if isinstance(operand, Attribute) else f"{operand.function}()"
+
+
+# Operands.
+
+
+def call(name: str, items: Sequence[Item], text: str, position: int) -> Item:
+    """A function of items: a derived attribute, a constant if all are constants, or a set predicate."""
+    if name.lower() in SET_TESTS:
+        return _set_test(name.lower(), items, text, position)
+    function = lookup(name)
+    if function is None:
+        hint = did_you_mean(name, (*names(), *SET_TESTS))
+        raise RuleSyntaxError(f"there is no function {name}", text, position, hint)
+    if not function.accepts(len(items)):
+        wanted = " or ".join(str(n) for n in range(1, 9) if function.accepts(n)) if not function.variadic else "more"
+        raise RuleSyntaxError(f"{name}() takes {wanted} argument(s), not {len(items)}", text, position)
+    arguments: list[Operand | Value] = []
+    constants: list[Value | None] = []
+    for index, item in enumerate(items):
+        parameter = function.parameter_at(index)
+        if isinstance(item, Constant):
+            if item.weighted:
+                raise RuleSyntaxError("an argument takes no weight", text, item.position)
+            if item.value is None:
+                return Constant(None, 1.0, False, position)
+            value = _argument(item, parameter.family, name, parameter.name, text)
+            arguments.append(value)
+            constants.append(value)
+        elif isinstance(item, Attribute | Call):
+            if parameter.literal:
+                raise RuleTypeError(f"the {parameter.name} of {name}() must be a constant", text, position)
+            found = result_family(item)
+            if Family.ANY not in (found, parameter.family) and found is not parameter.family:
+                message = f"{name}() takes a {parameter.family}, and {_shown(item)} gives a {found}"
+                raise RuleTypeError(message, text, position)
+            arguments.append(item)
+            constants.append(None)
+        else:
+            raise RuleTypeError(f"{name}() takes values, not conditions", text, position)
+    defaults = [p.default for p in function.parameters[len(items) :]]
+    if function.check is not None and (fault := function.check((*constants, *defaults))) is not None:
+        raise RuleTypeError(fault, text, position)
+    if None in constants:
+        return Call(function.name, tuple(arguments))
+    if function.whole or function.zoned or any(map(_has_zone, constants)):
+        raise RuleTypeError(f"{name}() needs an attribute", text, position)
+    result = function.call(*constants, *defaults)
+    assert not isinstance(result, tuple)  # only functions of a whole attribute give several
+    return Constant(result, 1.0, False, position)
+
+
+def _has_zone(value: Value | None) -> bool:
+    return isinstance(value, datetime) and value.tzinfo is not None
+
+
+def _argument(item: Constant, family: Family, function: str, parameter: str, text: str) -> Value:
+    assert item.value is not None
+    try:
+        value = coerced(item.value, family)
+    except ValueError as error:
+        raise RuleTypeError(str(error), text, item.position) from None
+    if value is None:
+        message = f"the {parameter} of {function}() is a {family}, and this is a {family_of(item.value)}"
+        raise RuleTypeError(message, text, item.position)
+    return value
+
+
+def _set_test(name: str, items: Sequence[Item], text: str, position: int) -> Expression:
+    operand = items[0]
+    if not isinstance(operand, Attribute | Call) or len(items) < 2:
+        raise RuleSyntaxError(f"{name}() takes an attribute and constants", text, position)
+    constants = []
+    for item in items[1:]:
+        if not isinstance(item, Constant) or item.value is None or item.weighted:
+            raise RuleSyntaxError(f"{name}() takes constants behind the attribute", text, position)
+        constants.append(item)
+    values = _one_family(constants, result_family(operand), operand, text)
+    return SetTest(operand, name, values, 1.0, position)
+
+
+def _one_family(constants: Sequence[Constant], family: Family, operand: Operand, text: str) -> tuple[Value, ...]:
+    values = tuple([_typed(constant, family, operand, text) for constant in constants])
+    first = family_of(values[0])
+    for value, constant in zip(values, constants, strict=True):
+        if family_of(value) is not first:
+            raise RuleTypeError(
+                f"a list has values of one type: {first}, and this is a {family_of(value)}", text, constant.position
+            )
+    return values
+
+
+# Predicates.
+
+
+def comparison(left: Item, op: str, right: Item, text: str, position: int) -> Expression:
+    """A comparison of any two items. `!=` is the negation of `=`."""
+    if op in ("!=", "<>"):
+        return Not(comparison(left, "=", right, text, position))
+    op = "=" if op == "==" else op
+    for item in (left, right):
+        if not isinstance(item, Attribute | Call | Constant):
+            raise RuleTypeError("a condition cannot be compared", text, position, "join conditions with AND, OR or XOR")
+    if isinstance(left, Constant) and isinstance(right, Constant):
+        return _folded(left, op, right, text)
+    if isinstance(left, Constant):
+        left, right, op = right, left, _MIRRORED[op]
+    assert isinstance(left, Attribute | Call)
+    family = result_family(left)
+    if isinstance(right, Attribute | Call):
+        other = result_family(right)
+        if Family.ANY not in (family, other) and family is not other:
+            message = f"{_shown(left)} gives a {family} and {_shown(right)} a {other}: they never compare"
+            raise RuleTypeError(message, text, position)
+        return CompareOperands(left, op, right, 1.0, position)
+    assert isinstance(right, Constant)
+    if right.value is None:
+        return IsNull(left, position) if op == "<=>" else Truth(None)
+    value = _typed(right, family, left, text)
+    if isinstance(value, Network) and op not in ("=", "<=>"):
+        raise RuleTypeError("networks have no order", text, right.position, "use = or IN")
+    if op == "<=>":
+        return NullSafe(left, value, right.weight, position)
+    return Compare(left, op, value, right.weight, position)
+
+
+def _folded(left: Constant, op: str, right: Constant, text: str) -> Truth:
+    if left.value is None or right.value is None:
+        return Truth(left.value is right.value if op == "<=>" else None)
+    family = family_of(left.value)
+    if family is not family_of(right.value):
+        message = f"a {family} and a {family_of(right.value)} never compare"
+        raise RuleTypeError(message, text, right.position)
+    if _has_zone(left.value) != _has_zone(right.value):
+        raise RuleTypeError("a time with a zone and one without compare only in an index", text, right.position)
+    return Truth(HOLDS["=" if op == "<=>" else op](compare(left.value, right.value, UTC)))
+
+
+def membership(left: Item, constants: list[Constant], text: str, position: int) -> Expression:
+    """`left IN (constants)`."""
+    given = [constant for constant in constants if constant.value is not None]
+    has_null = len(given) < len(constants)
+    if not given:
+        return Truth(None)
+    if isinstance(left, Constant):
+        return _constant_membership(left, given, has_null, text)
+    operand = _operand(left, "IN", text, position)
+    values = _one_family(given, result_family(operand), operand, text)
+    weights = tuple([c.weight for c in given]) if any(c.weighted for c in given) else ()
+    return In(operand, values, weights, has_null, position)
+
+
+def _constant_membership(left: Constant, given: list[Constant], has_null: bool, text: str) -> Truth:
+    if any(_folded(left, "=", constant, text).value for constant in given):
+        return Truth(True)
+    return Truth(None if has_null or left.value is None else False)
+
+
+def between(left: Item, low: Constant, high: Constant, text: str, position: int) -> Expression:
+    """`left BETWEEN low AND high`; with a NULL bound, what remains is the other bound or unknown."""
+    for bound in (low, high):
+        if bound.weighted:
+            hint = "put it behind the predicate: (x BETWEEN 1 AND 5)^2"
+            raise RuleSyntaxError("a bound takes no weight", text, bound.position, hint)
+    if isinstance(left, Constant) or low.value is None or high.value is None:
+        return And((comparison(left, ">=", low, text, position), comparison(left, "<=", high, text, position)))
+    operand = _operand(left, "BETWEEN", text, position)
+    first, last = _one_family((low, high), result_family(operand), operand, text)
+    if isinstance(first, Network):
+        raise RuleTypeError("networks have no order", text, low.position, "use = or IN")
+    return Between(operand, first, last, 1.0, position)
+
+
+def _string_operand(left: Item, what: str, text: str, position: int) -> Operand:
+    operand = _operand(left, what, text, position)
+    if result_family(operand) not in (Family.ANY, Family.STRING):
+        raise RuleTypeError(
+            f"{what} compares strings, and {_shown(operand)} gives a {result_family(operand)}", text, position
+        )
+    return operand
+
+
+def like(
+    left: Item, constants: list[Constant], every: bool, ignore_case: bool, escape: str, text: str, position: int
+) -> Expression:
+    """`left [I]LIKE pattern`, or ANY or ALL of several."""
+    operand = _string_operand(left, "LIKE", text, position)
+    patterns = []
+    for constant in constants:
+        if constant.value is None and len(constants) == 1:
+            return Truth(None)
+        if not isinstance(constant.value, str):
+            raise RuleTypeError("a LIKE pattern is a string", text, constant.position)
+        if constant.weighted and len(constants) > 1:
+            raise RuleSyntaxError("a pattern of a list takes no weight", text, constant.position)
+        try:
+            patterns.append(like_pattern(constant.value, escape))
+        except ValueError as error:
+            raise PatternError(str(error), text, constant.position) from None
+    weight = constants[0].weight
+    return Like(operand, tuple(patterns), every and len(patterns) > 1, ignore_case, weight, position)
+
+
+def regular_expression(left: Item, constant: Constant, text: str, position: int) -> Expression:
+    """`left RLIKE pattern`."""
+    operand = _string_operand(left, "RLIKE", text, position)
+    if constant.value is None:
+        return Truth(None)
+    if not isinstance(constant.value, str):
+        raise RuleTypeError("a regular expression is a string", text, constant.position)
+    try:
+        compile_regex(constant.value)
+    except ValueError as error:
+        raise PatternError(f"RE2 refuses this regular expression: {error}", text, constant.position) from None
+    return Rlike(operand, constant.value, constant.weight, position)
+
+
+def null_test(left: Item, text: str, position: int) -> Expression:
+    """`left IS NULL`."""
+    if isinstance(left, Constant):
+        return Truth(left.value is None)
+    return IsNull(_operand(left, "IS NULL", text, position), position)

@@ -1,0 +1,63 @@
+"""The family of what an operand gives, before any event is seen."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from ruledex.language.functions.registry import Function, lookup
+from ruledex.language.tree import (
+    Attribute,
+    Between,
+    Call,
+    Compare,
+    In,
+    Like,
+    Node,
+    NullSafe,
+    Operand,
+    Predicate,
+    Rlike,
+    SetTest,
+    Within,
+)
+from ruledex.language.value import Family, family_of
+
+
+def _undeclared(_: Attribute) -> Family:
+    return Family.ANY
+
+
+def function_of(call: Call) -> Function:
+    """The function of a call; calls are made of known functions alone."""
+    function = lookup(call.function)
+    assert function is not None, call.function
+    return function
+
+
+def result_family(operand: Operand, declared: Callable[[Attribute], Family] = _undeclared) -> Family:
+    """The family of an operand's values; ANY where that depends on the event."""
+    if isinstance(operand, Attribute):
+        return declared(operand)
+    function = function_of(operand)
+    if function.result is not Family.ANY:
+        return function.result
+    for argument in operand.arguments:
+        if not isinstance(argument, Node):
+            return family_of(argument) or Family.ANY
+    first = operand.arguments[0]
+    return result_family(first, declared) if isinstance(first, Attribute | Call) else Family.ANY
+
+
+def constant_family(predicate: Predicate) -> Family | None:
+    """The family of a predicate's constants: what a value must be of for the predicate to be known."""
+    match predicate:
+        case Compare(_, _, value) | NullSafe(_, value) | Between(_, value):
+            return family_of(value)
+        case In(_, values) | SetTest(_, _, values):
+            return family_of(values[0])
+        case Within(_, values, bounds):
+            ends = [end for bound in bounds for end in (bound.low, bound.high) if end is not None]
+            return family_of((*values, *ends)[0])
+        case Like() | Rlike():
+            return Family.STRING
+    return None

@@ -1,0 +1,150 @@
+"""Texts read as times by a pattern of Spark's, which is that of Java's DateTimeFormatter.
+
+Covered are the letters that files and logs use. Java reads digits greedily and gives no digit back, so a field
+without a fixed width that touches another number hardly ever reads what its writer meant: such patterns, and
+whatever else is not covered, are refused when the rule is parsed, and never read in another way than Spark's.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from datetime import datetime, timedelta, timezone, tzinfo
+from functools import lru_cache
+from itertools import pairwise
+from typing import Literal
+
+from ruledex.language.value import UTC
+
+# Spark reads names of months in English, whatever the machine's language.
+_HALVES = ("January February March April May June", "July August September October November December")
+MONTHS = tuple(name for half in _HALVES for name in half.split())
+OFFSET_LIMIT_MINUTES = 18 * 60
+
+
+@dataclass(frozen=True, slots=True)
+class _Field:
+    """A run of one letter: what it sets, the expression of its text, and how that becomes a number."""
+
+    sets: str
+    expression: str
+    read: Callable[[str], int] = int
+    digits: Literal["no", "fixed", "free"] = "no"  # how many of them: none, so many, or as many as there are
+
+
+def _month(text: str) -> int:
+    return next(number for number, name in enumerate(MONTHS, 1) if name[:3].lower() == text[:3].lower())
+
+
+def _offset_minutes(text: str) -> int:
+    """Minutes east of Greenwich of `Z`, `+01`, `+0130` or `+01:30`."""
+    if text in "zZ":
+        return 0
+    digits = text[1:].replace(":", "")
+    minutes = int(digits[:2]) * 60 + int(digits[2:] or 0)
+    return -minutes if text[0] == "-" else minutes
+
+
+def _fraction(text: str) -> int:
+    """Microseconds; what is finer is cut off."""
+    return int(text[:6].ljust(6, "0"))
+
+
+_HOURS, _MINUTES = r"[+-]\d\d", r"[0-5]\d"
+_TWO, _FREE = r"\d\d", r"\d{1,19}+"
+
+_FIELDS: dict[str, _Field] = {
+    "yyyy": _Field("year", r"\d{4}", digits="fixed"),
+    "yy": _Field("year", _TWO, lambda text: 2000 + int(text), digits="fixed"),
+    "MMMM": _Field("month", "|".join(MONTHS), _month),
+    "MMM": _Field("month", "|".join(name[:3] for name in MONTHS), _month),
+    "a": _Field("afternoon", "AM|PM", lambda text: int(text.upper() == "PM")),
+    "X": _Field("offset", rf"Z|{_HOURS}(?:{_MINUTES})?+", _offset_minutes),
+    "XX": _Field("offset", rf"Z|{_HOURS}{_MINUTES}", _offset_minutes),
+    "XXX": _Field("offset", rf"Z|{_HOURS}:{_MINUTES}", _offset_minutes),
+    **{"Z" * width: _Field("offset", rf"{_HOURS}{_MINUTES}", _offset_minutes) for width in (1, 2, 3)},
+    **{"S" * width: _Field("microsecond", rf"\d{{1,{width}}}+", _fraction, digits="free") for width in range(1, 10)},
+}
+for _letter, _sets in {"M": "month", "d": "day", "H": "hour", "h": "clock", "m": "minute", "s": "second"}.items():
+    _FIELDS[_letter] = _Field(_sets, _FREE, digits="free")
+    _FIELDS[_letter * 2] = _Field(_sets, _TWO, digits="fixed")
+
+_TOKEN = re.compile(
+    r"'(?P<quoted>(?:[^'0-9]|'')*)'|(?P<letters>(?P<one>[A-Za-z])(?P=one)*)|(?P<sign>[^'\[\]{}#0-9])", re.ASCII
+)
+
+
+class PatternRefusedError(ValueError):
+    """A pattern that is not covered; its text says what in it."""
+
+
+def _tokens(pattern: str) -> Iterator[_Field | str]:
+    """The fields of a pattern and the texts between them."""
+    position = 0
+    while position < len(pattern):
+        match = _TOKEN.match(pattern, position)
+        if match is None:
+            raise PatternRefusedError(f"cannot use {pattern[position]!r} in the time pattern {pattern!r}")
+        position = match.end()
+        if match["letters"]:
+            field = _FIELDS.get(match["letters"])
+            if field is None:
+                raise PatternRefusedError(
+                    f"cannot use {match['letters']!r} in the time pattern {pattern!r}; there are {', '.join(_FIELDS)}"
+                )
+            yield field
+        else:
+            # Two quotes are one, inside of quotes and outside of them.
+            yield match["sign"] or match["quoted"].replace("''", "'") or "'"
+
+
+@dataclass(frozen=True, slots=True)
+class DatetimePattern:
+    """A compiled pattern: one group of `expression` a field."""
+
+    expression: re.Pattern[str]
+    fields: tuple[_Field, ...]
+
+    def read(self, text: str, zone: tzinfo) -> datetime | None:
+        """The time that a text names, in the zone, which is also its own if it names none; None if it names none.
+
+        What the pattern leaves out is that of the first moment of 1970.
+        """
+        match = self.expression.fullmatch(text)
+        if match is None:
+            return None
+        found = {field.sets: field.read(part) for field, part in zip(self.fields, match.groups(), strict=True)}
+        clock, afternoon, offset = found.pop("clock", None), found.pop("afternoon", 0), found.pop("offset", None)
+        if clock is not None:
+            if not 1 <= clock <= 12:
+                return None
+            found["hour"] = clock % 12 + 12 * afternoon
+        if offset is not None and abs(offset) > OFFSET_LIMIT_MINUTES:
+            return None
+        own_zone = zone if offset is None else timezone(timedelta(minutes=offset))
+        try:
+            moment = datetime(**({"year": 1970, "month": 1, "day": 1} | found), tzinfo=own_zone)
+            # Through UTC, so that an hour that the clock skips becomes the one after it.
+            return moment.astimezone(UTC).astimezone(zone)
+        except (ValueError, OverflowError):
+            return None
+
+
+@lru_cache(maxsize=1024)
+def compile_pattern(pattern: str) -> DatetimePattern:
+    """The pattern, ready to read; PatternRefusedError if it is not covered."""
+    tokens = list(_tokens(pattern))
+    fields = tuple(token for token in tokens if isinstance(token, _Field))
+    for before, after in pairwise(tokens):
+        if isinstance(before, _Field) and isinstance(after, _Field):
+            widths = {before.digits, after.digits}
+            if "free" in widths and "no" not in widths:
+                raise PatternRefusedError(f"the time pattern {pattern!r} needs a sign between two of its numbers")
+    sets = [field.sets for field in fields]
+    if not fields or len(set(sets)) < len(sets):
+        raise PatternRefusedError(f"the time pattern {pattern!r} must name fields, each once")
+    if ("clock" in sets) != ("afternoon" in sets) or ("clock" in sets and "hour" in sets):
+        raise PatternRefusedError(f"the time pattern {pattern!r} needs either H, or h together with a")
+    parts = (f"({token.expression})" if isinstance(token, _Field) else re.escape(token) for token in tokens)
+    return DatetimePattern(re.compile("".join(parts), re.ASCII | re.IGNORECASE), fields)

@@ -1,0 +1,130 @@
+"""Functions of strings. Lengths and positions count code points, as Spark's do."""
+
+from __future__ import annotations
+
+from ruledex.language.functions.signature import Constants, Function, Parameter
+from ruledex.language.tree import Value
+from ruledex.language.value import Family
+
+INT32_MIN, INT32_MAX = -(2**31), 2**31 - 1
+
+
+def _is_int32(value: Value | None) -> bool:
+    return isinstance(value, int) and INT32_MIN <= value <= INT32_MAX
+
+
+def substring(text: str, position: int, length: int) -> str:
+    """From a position counted from 1, or from the end if negative; 0 is as 1.
+
+    What lies before the text's start counts towards the length: three from -5 of 'abc' is 'a'.
+    """
+    start = position - 1 if position > 0 else len(text) + position if position < 0 else 0
+    return text[max(start, 0) : max(start + length, 0)]
+
+
+def _check_substring(constants: Constants) -> str | None:
+    if all(map(_is_int32, constants[1:])):
+        return None
+    return "the position and length of substring must be whole numbers of 32 bits"
+
+
+def split_part(text: str, delimiter: str, part: int) -> str:
+    """The part of a number counted from 1, or from the end if negative; '' where there is no such part."""
+    parts = text.split(delimiter) if delimiter else [text]
+    index = part - 1 if part > 0 else len(parts) + part
+    return parts[index] if 0 <= index < len(parts) else ""
+
+
+def _check_split_part(constants: Constants) -> str | None:
+    part = constants[2]
+    return None if _is_int32(part) and part != 0 else "the part of split_part must be a whole number other than 0"
+
+
+def concat(*texts: str) -> str:
+    """All texts, one after the other."""
+    return "".join(texts)
+
+
+def trim(text: str) -> str:
+    """Only spaces go, as in Spark, not tabs and line ends."""
+    return text.strip(" ")
+
+
+_TEXT = Parameter("x", Family.STRING)
+
+FUNCTIONS: tuple[Function, ...] = (
+    Function(
+        name="length",
+        parameters=(_TEXT,),
+        result=Family.NUMBER,
+        call=len,
+        summary="The number of characters (Unicode code points).",
+        example="length(title) > 80",
+        spark="length({0})",
+    ),
+    Function(
+        name="lower",
+        parameters=(_TEXT,),
+        result=Family.STRING,
+        call=str.lower,
+        summary="In lower case.",
+        example="lower(city) = 'paris'",
+        spark="lower({0})",
+    ),
+    Function(
+        name="upper",
+        parameters=(_TEXT,),
+        result=Family.STRING,
+        call=str.upper,
+        summary="In upper case.",
+        example="upper(country) IN ('IN', 'US')",
+        spark="upper({0})",
+    ),
+    Function(
+        name="trim",
+        parameters=(_TEXT,),
+        result=Family.STRING,
+        call=trim,
+        summary="Without the spaces at both ends; tabs and line ends stay.",
+        example="trim(name) != ''",
+        spark="trim({0})",
+    ),
+    Function(
+        name="substring",
+        parameters=(
+            _TEXT,
+            Parameter("position", Family.NUMBER, literal=True),
+            Parameter("length", Family.NUMBER, literal=True, default=INT32_MAX),
+        ),
+        result=Family.STRING,
+        call=substring,
+        summary="From a position (1 is the first, -1 the last character) to the end, or so many characters.",
+        example="substring(phone, 1, 3) = '+91'",
+        spark="substring({0}, {1}, {2})",
+        check=_check_substring,
+    ),
+    Function(
+        name="split_part",
+        parameters=(
+            _TEXT,
+            Parameter("delimiter", Family.STRING, literal=True),
+            Parameter("part", Family.NUMBER, literal=True),
+        ),
+        result=Family.STRING,
+        call=split_part,
+        summary="The part of a number (1 is the first, -1 the last) between delimiters; empty if there is none.",
+        example="split_part(email, '@', 2) = 'example.com'",
+        spark="split_part({0}, {1}, {2})",
+        check=_check_split_part,
+    ),
+    Function(
+        name="concat",
+        parameters=(_TEXT, Parameter("y", Family.STRING)),
+        result=Family.STRING,
+        call=concat,
+        summary="Two or more strings as one.",
+        example="concat(country, '-', region) = 'US-CA'",
+        spark="concat({all})",
+        variadic=True,
+    ),
+)

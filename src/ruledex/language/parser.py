@@ -1,0 +1,508 @@
+"""Text to tree: a precedence parser with its own stacks, so that no depth of nesting can overflow Python's.
+
+    OR  <  XOR XNOR  <  AND  <  NOT  <  comparisons, IN, LIKE, …  <  + -  <  * / %  <  unary minus
+
+Two states alternate: an operand is expected, or an operator. Most rules are chains of simple predicates
+(`name = 'x'`, `age > 18`), so where an operand is expected a whole such predicate is tried first, with one match.
+Meaning is given in `build.py`, constants are read in `scanner.py`; here is only the grammar.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from decimal import Decimal
+from typing import Final, NoReturn, TypeAlias
+
+from ruledex.errors import RuleLimitError, RuleSyntaxError
+from ruledex.language import build
+from ruledex.language.build import NULL, Constant
+from ruledex.language.depth import MAX_DEPTH, depth_of
+from ruledex.language.scanner import NAME, read_name, read_number, read_string, scan, token_of
+from ruledex.language.spelling import did_you_mean
+from ruledex.language.text import RESERVED
+from ruledex.language.tree import (
+    And,
+    Attribute,
+    Call,
+    Compare,
+    Expression,
+    In,
+    Like,
+    Not,
+    Operand,
+    Or,
+    Truth,
+    Value,
+    Xnor,
+    Xor,
+)
+from ruledex.language.value import INT64_MAX
+
+MAX_LENGTH: Final = 16 * 1024 * 1024
+MAX_WEIGHT: Final = 1e300  # weights are added and multiplied; the sums must stay finite
+
+_OPERATOR_WORDS: Final = ("AND", "OR", "XOR", "XNOR", "NOT", "IN", "BETWEEN", "LIKE", "ILIKE", "RLIKE", "REGEXP", "IS")
+
+# How tightly operators hold. The gaps keep `>` and `>=` tests simple.
+_OPEN, _OR, _XOR, _AND, _NOT, _COMPARE, _SUM, _PRODUCT, _NEGATIVE = range(9)
+_BRANCH: Final = {"AND": _AND, "OR": _OR, "XOR": _XOR, "XNOR": _XOR}
+_BRANCH_NODE: Final = {"AND": And, "OR": Or, "XOR": Xor, "XNOR": Xnor}
+_BINARY: Final = {"+": _SUM, "-": _SUM, "*": _PRODUCT, "/": _PRODUCT, "%": _PRODUCT} | dict.fromkeys(
+    ("=", "==", "!=", "<>", "<", "<=", ">", ">=", "<=>"), _COMPARE
+)
+
+# `name op constant` or `name [NOT] IN (constants)`, and what follows it, where nothing can bind tighter.
+_INTEGER: Final = r"-?+[0-9]{1,18}+"
+_TEXT: Final = r"'[^'\\]*+'"
+_SIMPLE: Final = re.compile(
+    rf"""\s*+({NAME}(?:\.{NAME})*+)\s*+
+    (?: (=|<=?|>=?|!=) \s*+ (?: ({_INTEGER}) | ({_TEXT}) )
+      | (?:(NOT)\s++)? IN \s*+ \( \s*+
+        (?: ({_INTEGER}(?:\s*+,\s*+{_INTEGER})*+) | ({_TEXT}(?:\s*+,\s*+{_TEXT})*+) ) \s*+ \)
+    )
+    \s*+ (?: (AND|OR)\b | (?=\)|\Z) )""",
+    re.VERBOSE | re.IGNORECASE,
+)
+_STRINGS: Final = re.compile(r"'([^']*)'")
+
+# Attributes that stood in a rule before. They are immutable and shared, and a name in here is no keyword.
+_ATTRIBUTES: dict[str, Attribute] = {}
+_MAX_ATTRIBUTES: Final = 100_000
+
+Item: TypeAlias = "Operand | Constant | Expression"
+
+
+def parse(rule: str | bytes) -> Expression:
+    """The tree of a rule's text (bytes are UTF-8). Raises `RuleError` for whatever is not a rule."""
+    return _Parser(_checked(rule)).parse()
+
+
+def parse_operand(text: str) -> Operand:
+    """An attribute or a function of one, by itself."""
+    parser = _Parser(_checked(text))
+    item = parser.parse_item()
+    if not isinstance(item, Attribute | Call):
+        raise RuleSyntaxError("expected an attribute", text)
+    return item
+
+
+def _checked(rule: str | bytes) -> str:
+    if isinstance(rule, bytes):
+        try:
+            rule = rule.decode("utf-8")
+        except UnicodeDecodeError as error:
+            shown = rule.decode("utf-8", "replace")
+            position = len(rule[: error.start].decode("utf-8"))
+            raise RuleSyntaxError("the text is not UTF-8", shown, position) from None
+    elif not rule.isascii():
+        try:
+            rule.encode("utf-8")
+        except UnicodeEncodeError as error:
+            shown = rule.encode("utf-8", "replace").decode()
+            raise RuleSyntaxError("the text is not Unicode: half of a surrogate pair", shown, error.start) from None
+    if len(rule) > MAX_LENGTH:
+        raise RuleLimitError(f"the rule has {len(rule):,} characters, over the limit of {MAX_LENGTH:,}", rule[:200])
+    return rule
+
+
+class _Operator:
+    """An operator, or an open parenthesis, that waits on the stack for what stands to its right."""
+
+    __slots__ = ("kind", "n_items", "position", "precedence")
+
+    def __init__(self, precedence: int, kind: str, position: int, n_items: int = 2) -> None:
+        self.precedence = precedence
+        self.kind = kind
+        self.position = position
+        self.n_items = n_items
+
+
+class _Parser:
+    __slots__ = ("ended", "items", "n_nested", "operators", "position", "starts", "text")
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self.position = 0
+        self.items: list[Item] = []
+        self.starts: list[int] = []  # where each item begins
+        self.operators: list[_Operator] = []
+        self.ended = False
+        self.n_nested = 0  # what could have nested; a bound of the depth that costs nothing
+
+    def parse_item(self) -> Item:
+        """Whatever the text is: a condition, an operand or a constant."""
+        while True:
+            if not self._simple_predicates():
+                self._operand()
+            while not self._operator():
+                if self.ended:
+                    return self.items[0]
+
+    def parse(self) -> Expression:
+        tree = build.condition(self.parse_item(), self.text, self.starts[0])
+        if self.n_nested >= MAX_DEPTH and (depth := depth_of(tree)) > MAX_DEPTH:
+            raise RuleLimitError(f"the rule nests {depth:,} deep, over the limit of {MAX_DEPTH}", self.text)
+        return tree
+
+    def _simple_predicates(self) -> bool:
+        """Take simple predicates while they last. True if an operator is expected next."""
+        if self.operators and self.operators[-1].precedence > _NOT:
+            return False  # the name belongs to what stands before it: `5 < age`, `2 * price = 3`
+        text, items, starts, known = self.text, self.items, self.starts, _ATTRIBUTES
+        while (match := _SIMPLE.match(text, self.position)) is not None:
+            name, op, number, string, negated, numbers, strings, branch = match.groups()
+            attribute = known.get(name)
+            if attribute is None:
+                return False
+            start = match.start(1)
+            predicate: Expression
+            if op:
+                constant = int(number) if number else string[1:-1]
+                if op == "!=":
+                    predicate = Not(Compare(attribute, "=", constant, 1.0, start))
+                else:
+                    predicate = Compare(attribute, op, constant, 1.0, start)
+            else:
+                values = tuple(map(int, numbers.split(","))) if numbers else tuple(_STRINGS.findall(strings))
+                predicate = In(attribute, values, (), False, start)
+                if negated:
+                    predicate = Not(predicate)
+            items.append(predicate)
+            starts.append(start)
+            self.position = match.end()
+            if not branch:
+                return True
+            self._branch(branch.upper(), match.start(8))
+        return False
+
+    # An operand is expected.
+
+    def _operand(self) -> None:
+        """Read prefix operators and open parentheses, and the operand behind them."""
+        while True:
+            match = scan(self.text, self.position)
+            kind = match.lastgroup
+            token, start = token_of(match)
+            self.position = match.end()
+            if kind == "word":
+                if self._word(token, start):
+                    return None
+            elif kind == "number":
+                return self._push_constant(self._number(token, start), start)
+            elif kind in ("string", "raw"):
+                return self._push_constant(read_string(token, self.text, start), start)
+            elif kind == "quoted":
+                return self._attribute(read_name(token), start)
+            elif token == "(":
+                self._nest(_Operator(_OPEN, "(", start))
+            elif token == "-":
+                following = scan(self.text, self.position)
+                if following.lastgroup == "number":
+                    self.position = following.end()
+                    negative = -read_number(following["number"], self.text, start)
+                    return self._push_constant(negative, start)
+                self._nest(_Operator(_NEGATIVE, "negative", start, 1))
+            elif token == "!":
+                self._nest(_Operator(_NOT, "NOT", start, 1))
+            elif token != "+":
+                self._unexpected(token, start, "an attribute, a constant or a condition")
+
+    def _word(self, word: str, start: int) -> bool:
+        """An operand that starts with a word; False for NOT, behind which the operand is still to come."""
+        upper = word.upper()
+        if upper == "NOT":
+            self._nest(_Operator(_NOT, "NOT", start, 1))
+            return False
+        following = scan(self.text, self.position)
+        if following.lastgroup in ("string", "raw") and upper in ("DATE", "TIMESTAMP"):
+            self.position = following.end()
+            token, at = token_of(following)
+            content = read_string(token, self.text, at)
+            self._push_constant(build.time_literal(upper, content, self.text, start), start)
+        elif following["sign"] == "(" and upper not in RESERVED:
+            self.position = following.end()
+            self._nest(_Operator(_OPEN, word, start, 1))
+            if scan(self.text, self.position)["sign"] == ")":
+                raise RuleSyntaxError(f"{word}() needs at least one argument", self.text, start)
+            return False
+        elif upper in ("TRUE", "FALSE"):
+            self._push_constant(upper == "TRUE", start)
+        elif upper == "NULL":
+            self._push_constant(NULL, start)
+        elif upper in RESERVED:
+            self._unexpected(word, start, "an attribute, a constant or a condition")
+        else:
+            self._attribute(word, start)
+        return True
+
+    def _attribute(self, name: str, start: int) -> None:
+        path = [name]
+        plain = self.text.startswith(name, start)
+        while (match := scan(self.text, self.position))["sign"] == ".":
+            step = scan(self.text, match.end())
+            if step.lastgroup == "word":
+                path.append(step["word"])
+            elif step.lastgroup == "quoted":
+                path.append(read_name(step["quoted"]))
+                plain = False
+            else:
+                self._unexpected(*token_of(step), "a name after the dot")
+            self.position = step.end()
+        attribute = Attribute(tuple(path))
+        if plain and len(_ATTRIBUTES) < _MAX_ATTRIBUTES:
+            attribute = _ATTRIBUTES.setdefault(".".join(path), attribute)
+        self.items.append(attribute)
+        self.starts.append(start)
+        if (weight := self._weight()) is not None:
+            self.items[-1] = build.with_weight(self._condition(attribute, start), weight, self.text, start)
+
+    def _number(self, token: str, start: int) -> Value:
+        number = read_number(token, self.text, start)
+        return Decimal(number) if isinstance(number, int) and number > INT64_MAX else number
+
+    def _push_constant(self, value: Value | None, start: int) -> None:
+        weight = self._weight()
+        self.items.append(Constant(value, 1.0 if weight is None else weight, weight is not None, start))
+        self.starts.append(start)
+
+    def _weight(self) -> float | None:
+        """The number behind a `^`, if one is there."""
+        match = scan(self.text, self.position)
+        if match["sign"] != "^":
+            return None
+        number = scan(self.text, match.end())
+        self.position = number.end()
+        if number.lastgroup != "number":
+            if number["sign"] == "-":
+                raise RuleSyntaxError("a weight is not negative", self.text, number.end() - 1)
+            self._unexpected(*token_of(number), "a weight, such as ^2.5")
+        start = number.start("number")
+        weight = float(read_number(number["number"], self.text, start))
+        if not math.isfinite(weight) or weight > MAX_WEIGHT:
+            raise RuleSyntaxError(f"a weight is finite, at most {MAX_WEIGHT:g}", self.text, start)
+        return weight
+
+    # An operator is expected.
+
+    def _operator(self) -> bool:
+        """Read what may follow an operand. True if it needs another operand to its right."""
+        match = scan(self.text, self.position)
+        kind = match.lastgroup
+        token, start = token_of(match)
+        if kind == "end":
+            return self._end()
+        if kind == "word":
+            word = token.upper()
+            if word in _BRANCH:
+                self.position = match.end()
+                self._branch(word, start)
+                return True
+            return self._predicate_word(word, token, start, match.end())
+        self.position = match.end()
+        precedence = _BINARY.get(token)
+        if precedence is not None and kind == "sign":
+            self._reduce(precedence)
+            self.n_nested += 1
+            self.operators.append(_Operator(precedence, token, start))
+            return True
+        if token == ")":
+            self._close(start)
+            return False
+        if token == ",":
+            self._reduce(_OPEN + 1)
+            if not self.operators or self.operators[-1].kind == "(":
+                self._unexpected(token, start, "an operator or the end of the rule")
+            self.operators[-1].n_items += 1
+            return True
+        if token == "^":
+            raise RuleSyntaxError(
+                "a weight cannot stand here", self.text, start, "put it behind a value or a predicate in parentheses"
+            )
+        return self._unexpected(token, start, "an operator such as AND, = or IN")
+
+    def _end(self) -> bool:
+        self._reduce(_OPEN + 1)
+        if self.operators:
+            opened = self.operators[-1].position
+            raise RuleSyntaxError("this parenthesis is never closed", self.text, self.text.index("(", opened))
+        self.ended = True
+        return False
+
+    def _branch(self, word: str, start: int) -> None:
+        precedence = _BRANCH[word]
+        self._reduce(precedence + 1)
+        operators = self.operators
+        if operators and operators[-1].kind == word:
+            operators[-1].n_items += 1
+            return
+        self._reduce(precedence)
+        self.n_nested += 1
+        operators.append(_Operator(precedence, word, start))
+
+    def _nest(self, operator: _Operator) -> None:
+        self.n_nested += 1
+        self.operators.append(operator)
+
+    def _close(self, start: int) -> None:
+        self._reduce(_OPEN + 1)
+        if not self.operators:
+            raise RuleSyntaxError("this parenthesis was never opened", self.text, start)
+        opened = self.operators.pop()
+        if opened.kind != "(":
+            arguments = self._pop(opened.n_items)
+            self._push(build.call(opened.kind, arguments, self.text, opened.position), opened.position)
+        if (weight := self._weight()) is not None:
+            item = self._condition(self.items[-1], opened.position)
+            self.items[-1] = build.with_weight(item, weight, self.text, opened.position)
+
+    def _reduce(self, precedence: int) -> None:
+        """Apply what stands on the stack and holds at least as tightly."""
+        operators = self.operators
+        while operators and operators[-1].precedence >= precedence:
+            operator = operators.pop()
+            first = self.starts[-operator.n_items]
+            items = self._pop(operator.n_items)
+            kind = operator.kind
+            if kind in _BRANCH_NODE:
+                children = tuple([i if isinstance(i, _CONDITIONS) else self._condition(i, first) for i in items])
+                self._push(_BRANCH_NODE[kind](children), first)
+            elif kind == "NOT":
+                self._push(Not(self._condition(items[0], first)), operator.position)
+            elif operator.precedence == _COMPARE:
+                self._push(build.comparison(items[0], kind, items[1], self.text, first), first)
+            else:
+                self._push(build.call(kind, items, self.text, operator.position), min(first, operator.position))
+
+    def _pop(self, n_items: int) -> list[Item]:
+        items = self.items[-n_items:]
+        del self.items[-n_items:]
+        del self.starts[-n_items:]
+        return items
+
+    def _push(self, item: Item, start: int) -> None:
+        self.items.append(item)
+        self.starts.append(start)
+
+    def _condition(self, item: Item, start: int) -> Expression:
+        return build.condition(item, self.text, start)
+
+    # Predicates that are words: [NOT] IN, BETWEEN, LIKE, …, IS [NOT] NULL.
+
+    def _predicate_word(self, word: str, token: str, start: int, end: int) -> bool:
+        self.position = end
+        self._reduce(_COMPARE)
+        left = self.items[-1]
+        first = self.starts[-1]
+        negated = word == "NOT"
+        if negated:
+            match = scan(self.text, self.position)
+            token, start = token_of(match)
+            word, self.position = token.upper(), match.end()
+        predicate: Expression
+        if word == "IN":
+            self._sign("(")
+            predicate = build.membership(left, self._constants(), self.text, first)
+        elif word == "BETWEEN":
+            low = self._constant()
+            self._keyword("AND")
+            predicate = build.between(left, low, self._constant(), self.text, first)
+        elif word in ("LIKE", "ILIKE"):
+            predicate = self._like(left, word == "ILIKE", negated, first)
+        elif word in ("RLIKE", "REGEXP"):
+            predicate = build.regular_expression(left, self._constant(), self.text, first)
+        elif word == "IS" and not negated:
+            negated, predicate = self._is(left, first)
+        else:
+            hint = did_you_mean(token, _OPERATOR_WORDS)
+            return self._unexpected(token, start, "an operator such as AND, = or IN", hint)
+        self.items[-1] = Not(predicate) if negated else predicate
+        return False
+
+    def _like(self, left: Item, ignore_case: bool, negated: bool, first: int) -> Expression:
+        match = scan(self.text, self.position)
+        quantifier = (match["word"] or "").upper()
+        every = quantifier == "ALL"
+        if quantifier in ("ANY", "SOME", "ALL"):
+            self.position = match.end()
+            self._sign("(")
+            patterns = self._constants()
+            # SQL's NOT LIKE ANY is the negation of LIKE ALL: some pattern does not fit.
+            every ^= negated
+        else:
+            patterns = [self._constant()]
+        escape = "\\"
+        match = scan(self.text, self.position)
+        if (match["word"] or "").upper() == "ESCAPE":
+            self.position = match.end()
+            constant = self._constant()
+            if not isinstance(constant.value, str) or len(constant.value) != 1:
+                raise RuleSyntaxError("ESCAPE takes one character", self.text, constant.position)
+            escape = constant.value
+        return build.like(left, patterns, every, ignore_case, escape, self.text, first)
+
+    def _is(self, left: Item, first: int) -> tuple[bool, Expression]:
+        match = scan(self.text, self.position)
+        negated = (match["word"] or "").upper() == "NOT"
+        if negated:
+            match = scan(self.text, match.end())
+        word = (match["word"] or "").upper()
+        self.position = match.end()
+        if word == "NULL":
+            return negated, build.null_test(left, self.text, first)
+        if word in ("TRUE", "FALSE"):
+            constant = Constant(word == "TRUE", 1.0, False, match.start())
+            return negated, build.comparison(left, "<=>", constant, self.text, first)
+        token, start = token_of(match)
+        return self._unexpected(token, start, "NULL, TRUE or FALSE", did_you_mean(token, ("NULL", "NOT")))
+
+    def _constants(self) -> list[Constant]:
+        """Constants up to the closing parenthesis."""
+        constants = [self._constant()]
+        while True:
+            match = scan(self.text, self.position)
+            self.position = match.end()
+            if match["sign"] == ")":
+                return constants
+            if match["sign"] != ",":
+                self._unexpected(*token_of(match), "a comma or a closing parenthesis")
+            constants.append(self._constant())
+
+    def _constant(self) -> Constant:
+        """One constant where nothing else may stand."""
+        match = scan(self.text, self.position)
+        token, start = token_of(match)
+        hint = ""
+        if match.lastgroup == "end":
+            self._unexpected(token, start, "a constant")
+        if match["sign"] in (None, "-", "+") and token.upper() != "NOT":
+            n_operators = len(self.operators)
+            self._operand()
+            if len(self.operators) == n_operators:
+                item = self.items.pop()
+                self.starts.pop()
+                if isinstance(item, Constant):
+                    return item
+            if match.lastgroup == "word":
+                hint = f"a string stands in quotes: '{token}'"
+        raise RuleSyntaxError("only a constant can stand here", self.text, start, hint)
+
+    def _sign(self, sign: str) -> None:
+        match = scan(self.text, self.position)
+        self.position = match.end()
+        if match["sign"] != sign:
+            self._unexpected(*token_of(match), sign)
+
+    def _keyword(self, word: str) -> None:
+        match = scan(self.text, self.position)
+        self.position = match.end()
+        if (match["word"] or "").upper() != word:
+            token, start = token_of(match)
+            self._unexpected(token, start, word, did_you_mean(token, (word,)))
+
+    def _unexpected(self, token: str, position: int, expected: str, hint: str = "") -> NoReturn:
+        found = f"found {token[:40]!r}" if token else "the rule ends here"
+        raise RuleSyntaxError(f"{found}, expected {expected}", self.text, position, hint)
+
+
+_CONDITIONS: Final = (Compare, In, And, Or, Not, Like, Truth)

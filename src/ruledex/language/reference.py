@@ -1,0 +1,242 @@
+"""The reference evaluator: what a rule means, as plainly as it can be said.
+
+Truth is three-valued: True, False, or None for unknown. Everything else in ruledex is tested against this
+module, and this module against Spark SQL.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any, TypeAlias
+
+from ruledex.language.families import constant_family
+from ruledex.language.pattern import has_match, is_like
+from ruledex.language.resolve import EMPTY, Event, Values, common_family, fitting, values_of
+from ruledex.language.schema import Schema
+from ruledex.language.text import operand_text
+from ruledex.language.tree import (
+    And,
+    Between,
+    Bound,
+    Compare,
+    CompareOperands,
+    Expression,
+    In,
+    IsNull,
+    Like,
+    Not,
+    NullSafe,
+    Operand,
+    Or,
+    Predicate,
+    Rlike,
+    SetTest,
+    Truth,
+    Value,
+    Weak,
+    Within,
+    Xnor,
+    Xor,
+)
+from ruledex.language.value import HOLDS, compare, fit
+
+# An event's own weights: a number for an attribute, or one for each of its values. What is not named weighs 1.
+Weights: TypeAlias = Mapping[str, float | Mapping[Any, float]]
+
+_UNDECLARED = Schema()
+
+
+def evaluate(tree: Expression, event: Event, schema: Schema = _UNDECLARED) -> bool | None:
+    """Whether a rule is true, false or unknown of an event."""
+    match tree:
+        case Truth(value):
+            return value
+        case Not(child):
+            return _not(evaluate(child, event, schema))
+        case And(children):
+            return _all(evaluate(child, event, schema) for child in children)
+        case Or(children):
+            return _any(evaluate(child, event, schema) for child in children)
+        case Xor(children):
+            return _fold_xor([evaluate(child, event, schema) for child in children], negated=False)
+        case Xnor(children):
+            return _fold_xor([evaluate(child, event, schema) for child in children], negated=True)
+        case Weak(predicate):
+            missing = not values_of(predicate.operand, event, schema)  # type: ignore[union-attr]  # never of two operands
+            return _any((missing, _not(evaluate(predicate, event, schema))))
+        case _:
+            return _holds(tree, event, schema)
+
+
+def _not(truth: bool | None) -> bool | None:
+    return None if truth is None else not truth
+
+
+def _all(truths: Iterable[bool | None]) -> bool | None:
+    seen = set(truths)
+    return False if False in seen else None if None in seen else True
+
+
+def _any(truths: Iterable[bool | None]) -> bool | None:
+    seen = set(truths)
+    return True if True in seen else None if None in seen else False
+
+
+def _fold_xor(truths: list[bool | None], negated: bool) -> bool | None:
+    folded = truths[0]
+    for truth in truths[1:]:
+        if folded is None or truth is None:
+            return None
+        folded = (folded != truth) != negated
+    return folded
+
+
+# Predicates.
+
+
+def _holds(predicate: Predicate, event: Event, schema: Schema) -> bool | None:
+    match predicate:
+        case IsNull(operand):
+            return not values_of(operand, event, schema)
+        case CompareOperands():
+            return _holds_between_operands(predicate, event, schema)
+        case SetTest(operand):
+            return _holds_for_set(predicate, values_of(operand, event, schema), schema)
+        case NullSafe(operand):
+            return bool(_satisfying(predicate, event, schema))
+    if not fitting(values_of(predicate.operand, event, schema), constant_family(predicate), schema.zone):
+        return None
+    if _satisfying(predicate, event, schema):
+        return True
+    return None if isinstance(predicate, In) and predicate.has_null else False
+
+
+def _satisfying(predicate: Predicate, event: Event, schema: Schema) -> list[Any]:
+    """Those values of the operand, each by itself, that satisfy a predicate against constants."""
+    values = values_of(predicate.operand, event, schema)  # type: ignore[union-attr]  # of one operand
+    return [v for v in fitting(values, constant_family(predicate), schema.zone) if _satisfies(v, predicate, schema)]
+
+
+def _satisfies(value: Any, predicate: Predicate, schema: Schema) -> bool:
+    def test(op: str, constant: Value) -> bool:
+        return HOLDS[op](compare(value, constant, schema.zone))
+
+    def lies_in(bound: Bound) -> bool:
+        above = bound.low is None or test(">=" if bound.low_closed else ">", bound.low)
+        return above and (bound.high is None or test("<=" if bound.high_closed else "<", bound.high))
+
+    match predicate:
+        case Compare(_, op, constant):
+            return test(op, constant)
+        case NullSafe(_, constant):
+            return test("=", constant)
+        case In(_, constants):
+            return any(test("=", constant) for constant in constants)
+        case Between(_, low, high):
+            return test(">=", low) and test("<=", high)
+        case Within(_, constants, bounds):
+            return any(test("=", constant) for constant in constants) or any(map(lies_in, bounds))
+        case Like(_, patterns, every, ignore_case):
+            fits = (is_like(value, pattern, ignore_case) for pattern in patterns)
+            return all(fits) if every else any(fits)
+        case Rlike(_, pattern):
+            return has_match(value, pattern)
+    raise AssertionError(predicate)
+
+
+def _holds_between_operands(predicate: CompareOperands, event: Event, schema: Schema) -> bool | None:
+    left = values_of(predicate.left, event, schema)
+    right = values_of(predicate.right, event, schema)
+    if predicate.op == "<=>" and not (left and right):
+        return not left and not right
+    op = "=" if predicate.op == "<=>" else predicate.op
+    truths = []
+    for a in left or ():
+        for b in right or ():
+            family = common_family(a, b)
+            one, other = (fit(v, family, schema.zone) if family else None for v in (a, b))
+            if one is not None and other is not None:
+                truths.append(HOLDS[op](compare(one, other, schema.zone)))
+    if not truths:
+        return False if predicate.op == "<=>" else None
+    return any(truths)
+
+
+def _holds_for_set(predicate: SetTest, values: Values, schema: Schema) -> bool | None:
+    present = fitting(values, constant_family(predicate), schema.zone)
+    if values is None or (values != EMPTY and not present):
+        return None
+
+    def among(value: Any, others: Iterable[Any]) -> bool:
+        return any(compare(value, other, schema.zone) == 0 for other in others)
+
+    is_subset = all(among(value, predicate.values) for value in present)
+    is_superset = all(any(compare(v, constant, schema.zone) == 0 for v in present) for constant in predicate.values)
+    return {"subset_of": is_subset, "superset_of": is_superset, "set_equals": is_subset and is_superset}[predicate.test]
+
+
+# Scores.
+
+
+def score(tree: Expression, event: Event, weights: Weights | None = None, schema: Schema = _UNDECLARED) -> float | None:
+    """What a rule scores on an event, or None where it is not true of it."""
+    if evaluate(tree, event, schema) is not True:
+        return None
+    return _score(tree, False, event, weights or {}, schema)
+
+
+def _score(tree: Expression, negated: bool, event: Event, weights: Weights, schema: Schema) -> float:
+    """The score of a tree, or of its negation, that is true."""
+
+    def side(child: Expression, child_negated: bool) -> float | None:
+        truth = evaluate(Not(child) if child_negated else child, event, schema)
+        return _score(child, child_negated, event, weights, schema) if truth else None
+
+    match tree:
+        case Not(child):
+            return _score(child, not negated, event, weights, schema)
+        case And(children) | Or(children):
+            scores = [s for s in (side(child, negated) for child in children) if s is not None]
+            # The negation of an OR is an AND of negations, and the other way round.
+            return sum(scores) if isinstance(tree, And) != negated else max(scores)
+        case Xor(children) | Xnor(children):
+            return _score_xor(tree, negated, side)
+        case Truth() | IsNull():
+            return 0.0
+        case _:
+            return 0.0 if negated else _literal_score(tree, event, weights, schema)
+
+
+def _score_xor(tree: Xor | Xnor, negated: bool, side: Any) -> float:
+    """The true side of an XOR; both sides of an XNOR where both are true, nothing where both are false."""
+    *rest, last = tree.children
+    first = type(tree)(tuple(rest)) if len(rest) > 1 else rest[0]
+    scores = [s for s in (side(first, False), side(last, False)) if s is not None]
+    exclusive = isinstance(tree, Xor) != negated
+    assert len(scores) == 1 if exclusive else len(scores) != 1
+    return sum(scores)
+
+
+def _literal_score(predicate: Predicate, event: Event, weights: Weights, schema: Schema) -> float:
+    """The largest of the predicate's weight times the event's, over the values that satisfy it."""
+
+    def of_event(operand: Operand, value: Any) -> float:
+        given = weights.get(operand_text(operand), 1.0)
+        return given if isinstance(given, int | float) else given.get(value, 1.0)
+
+    match predicate:
+        case CompareOperands():
+            return predicate.weight
+        case SetTest(operand, _, _, weight):
+            present = fitting(values_of(operand, event, schema), constant_family(predicate), schema.zone)
+            return max((weight * of_event(operand, v) for v in present), default=weight)
+        case In(operand, constants, value_weights):
+            return max(
+                weight * of_event(operand, value)
+                for value in _satisfying(predicate, event, schema)
+                for constant, weight in zip(constants, value_weights or [1.0] * len(constants), strict=True)
+                if compare(value, constant, schema.zone) == 0
+            )
+    assert isinstance(predicate, Compare | Between | Like | Rlike | NullSafe)
+    satisfying = _satisfying(predicate, event, schema)
+    return max(predicate.weight * of_event(predicate.operand, value) for value in satisfying)

@@ -1,0 +1,76 @@
+"""What an operand is in an event: the values on a path, and functions applied to them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from datetime import tzinfo
+from itertools import product
+from typing import Any, Final, TypeAlias
+
+from ruledex.language.families import function_of
+from ruledex.language.schema import Schema
+from ruledex.language.tree import Attribute, Node, Operand
+from ruledex.language.value import Family, family_of, fit, is_missing
+
+Event: TypeAlias = Mapping[str, Any]
+Values: TypeAlias = tuple[Any, ...] | None
+
+MISSING: Final = None  # absent, null, NaN, or only those inside
+EMPTY: Final = ()  # an array without elements
+
+
+def values_of(operand: Operand, event: Event, schema: Schema) -> Values:
+    """The values of an operand in an event: `MISSING`, `EMPTY`, or those that are neither null nor NaN."""
+    if isinstance(operand, Attribute):
+        leaves = list(_leaves(event, operand.path))
+        # Without any leaf, not even a null one, the way led through empty arrays alone.
+        return schema.admitted(operand, _present(leaves)) if leaves else EMPTY
+    function = function_of(operand)
+    zone = schema.zone
+    arguments = [values_of(a, event, schema) if isinstance(a, Node) else (a,) for a in operand.arguments]  # type: ignore[arg-type]
+    arguments += [(p.default,) for p in function.parameters[len(arguments) :]]
+    keywords = {"zone": zone} if function.zoned else {}
+    if function.whole:
+        constants = [values[0] for values in arguments[1:] if values is not None]
+        result = function.call(arguments[0], *constants, **keywords)
+        return _present(result if isinstance(result, tuple) else (result,))
+    if None in arguments:
+        return MISSING
+    fitted = [
+        [v for v in (fit(value, function.parameter_at(i).family, zone) for value in values or ()) if v is not None]
+        for i, values in enumerate(arguments)
+    ]
+    return _present([function.call(*chosen, **keywords) for chosen in product(*fitted)])
+
+
+def _present(values: Any) -> Values:
+    kept = tuple(value for value in values if not is_missing(value))
+    return kept or (EMPTY if values == () else MISSING)
+
+
+def _leaves(value: Any, path: tuple[str, ...]) -> Iterator[Any]:
+    """All values at the end of a path, through arrays on the way and one at its end; None for what is absent."""
+    if isinstance(value, list | tuple):
+        for element in value:
+            yield from _leaves(element, path) if path else (element,)
+    elif not path:
+        yield value
+    elif isinstance(value, Mapping):
+        yield from _leaves(value.get(path[0]), path[1:])
+    else:
+        yield None
+
+
+def fitting(values: Values, family: Family | None, zone: tzinfo) -> list[Any]:
+    """Those of the values that compare with a family's constants."""
+    if values is None or family is None:
+        return []
+    return [v for v in (fit(value, family, zone) for value in values) if v is not None]
+
+
+def common_family(left: Any, right: Any) -> Family | None:
+    """The family in which two values compare; a text beside a date or time is read as one."""
+    families = {family_of(left), family_of(right)}
+    if len(families) == 1:
+        return families.pop()
+    return Family.TIME if families == {Family.TIME, Family.STRING} else None

@@ -1,0 +1,265 @@
+"""The schema of an index: the type of each attribute, whether it may have several values, and the time zone.
+
+What is not declared is inferred from the rules and may have several values. Only what is declared can be
+contradicted: a rule that does so is refused, and a value that does so is unknown.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from datetime import tzinfo
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Final
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+from ruledex.errors import RuleTypeError, SchemaError
+from ruledex.language.families import constant_family, function_of, result_family
+from ruledex.language.parser import parse_operand
+from ruledex.language.spelling import did_you_mean
+from ruledex.language.text import operand_text, path_text
+from ruledex.language.tree import (
+    Attribute,
+    Between,
+    Call,
+    Compare,
+    CompareOperands,
+    Expression,
+    In,
+    IsNull,
+    Node,
+    NullSafe,
+    Operand,
+    Predicate,
+    SetTest,
+    Value,
+    map_predicates,
+    operands,
+    predicates,
+    replace,
+)
+from ruledex.language.value import Family, fit, read_time
+
+TYPES: Final[dict[str, Family]] = {
+    "boolean": Family.BOOLEAN,
+    "integer": Family.NUMBER,
+    "decimal": Family.NUMBER,
+    "double": Family.NUMBER,
+    "string": Family.STRING,
+    "date": Family.TIME,
+    "timestamp": Family.TIME,
+    "any": Family.ANY,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class AttributeType:
+    """What is known of one attribute."""
+
+    type: str = "any"
+    single: bool = False
+
+    def __post_init__(self) -> None:
+        if self.type not in TYPES:
+            raise SchemaError(f"there is no type {self.type!r} ({', '.join(TYPES)}) {did_you_mean(self.type, TYPES)}")
+
+    @property
+    def family(self) -> Family:
+        """The family of its values."""
+        return TYPES[self.type]
+
+
+_UNKNOWN: Final = AttributeType()
+
+
+class _Several:
+    """Several values of an attribute that is declared single: there, but of no type that a rule could name."""
+
+    def __repr__(self) -> str:
+        return "several values"
+
+
+SEVERAL: Final = _Several()
+
+
+@dataclass(frozen=True)
+class Schema:
+    """Attributes by their text (`device.os`), as declared; and the zone of times that name none."""
+
+    attributes: Mapping[str, AttributeType] = field(default_factory=dict)
+    time_zone: str = "UTC"
+
+    @cached_property
+    def zone(self) -> tzinfo:
+        """The time zone as an object."""
+        try:
+            return ZoneInfo(self.time_zone)
+        except (ZoneInfoNotFoundError, ValueError, OSError):
+            raise SchemaError(f"there is no time zone {self.time_zone!r}") from None
+
+    @cached_property
+    def _by_path(self) -> dict[tuple[str, ...], AttributeType]:
+        return {read_path(text): kind for text, kind in self.attributes.items()}
+
+    def of(self, attribute: Attribute) -> AttributeType:
+        """What is declared of an attribute."""
+        return self._by_path.get(attribute.path, _UNKNOWN)
+
+    def family(self, attribute: Attribute) -> Family:
+        """The declared family of an attribute, or ANY."""
+        return self.of(attribute).family
+
+    def is_single(self, operand: Operand) -> bool:
+        """Whether an operand has at most one value in every event: all that it is computed from has."""
+        if isinstance(operand, Attribute):
+            return self.of(operand).single
+        if operand.function == "size":
+            return True
+        return all(self.is_single(a) for a in operand.arguments if isinstance(a, Attribute | Call))
+
+    def admitted(self, attribute: Attribute, values: tuple[Any, ...] | None) -> tuple[Any, ...] | None:
+        """An attribute's values as the schema lets them in."""
+        declared = self.of(attribute)
+        if not values:
+            return values
+        if declared.single and len(values) > 1:
+            return (SEVERAL,)
+        if declared.family is Family.TIME:
+            # Texts are read as times here, so that two declared attributes compare as times as well.
+            return tuple(fit(v, Family.TIME, self.zone) or v for v in values)
+        return values
+
+    # Declaring.
+
+    @staticmethod
+    def of_mapping(declared: Mapping[str, Any]) -> Schema:
+        """A schema from `{"time_zone": …, "attributes": {name: type or {"type": …, "single": …}}}`."""
+        unknown = set(declared) - {"time_zone", "attributes"}
+        if unknown:
+            raise SchemaError(f"a schema has time_zone and attributes, not {', '.join(sorted(unknown))}")
+        attributes = {}
+        for name, given in declared.get("attributes", {}).items():
+            entry = {"type": given} if isinstance(given, str) else given
+            if not isinstance(entry, Mapping) or set(entry) - {"type", "single"}:
+                raise SchemaError(f"{name}: declare a type, or type and single, not {given!r}")
+            if not isinstance(entry.get("single", False), bool):
+                raise SchemaError(f"{name}: single is true or false")
+            attributes[path_text(read_path(name))] = AttributeType(**entry)
+        schema = Schema(attributes, declared.get("time_zone", "UTC"))
+        _ = schema.zone  # an unknown zone is refused here, not at the first event
+        return schema
+
+    @staticmethod
+    def load(path: str | Path) -> Schema:
+        """A schema from a TOML file of the form that `of_mapping` takes."""
+        try:
+            return Schema.of_mapping(tomllib.loads(Path(path).read_text(encoding="utf-8")))
+        except (OSError, tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+            raise SchemaError(f"{path}: {error}") from None
+
+    def to_mapping(self) -> dict[str, Any]:
+        """The mapping that `of_mapping` makes this schema of."""
+        attributes = {name: {"type": kind.type, "single": kind.single} for name, kind in self.attributes.items()}
+        return {"time_zone": self.time_zone, "attributes": attributes}
+
+    def with_inferred(self, trees: Iterable[Expression]) -> Schema:
+        """This schema and, for what it does not declare, the types that the constants of rules imply."""
+        found: dict[tuple[str, ...], set[Family]] = {}
+        for tree in trees:
+            for predicate in predicates(tree):
+                for operand in operands(predicate):
+                    _collect(operand, constant_family(predicate), found)
+        inferred = {
+            path_text(path): AttributeType(_TYPE_OF.get(next(iter(families)), "any") if len(families) == 1 else "any")
+            for path, families in sorted(found.items())
+            if path not in self._by_path
+        }
+        return Schema({**self.attributes, **inferred}, self.time_zone)
+
+    # Holding rules to it.
+
+    def bind(self, tree: Expression, text: str = "") -> Expression:
+        """The tree with constants as the schema wants them; an error where a rule contradicts it."""
+        if not self.attributes:
+            return tree
+        return map_predicates(tree, lambda predicate: self._bound(predicate, text))
+
+    def _bound(self, predicate: Predicate, text: str) -> Predicate:
+        families = []
+        for operand in operands(predicate):
+            self._check_arguments(operand, predicate.position, text)
+            families.append(result_family(operand, self.family))
+        if isinstance(predicate, CompareOperands):
+            if Family.ANY not in families and families[0] is not families[1]:
+                message = f"{operand_text(predicate.left)} is a {families[0]} and {operand_text(predicate.right)} a {families[1]}"
+                raise RuleTypeError(message, text, predicate.position)
+            return predicate
+        wanted, given = families[0], constant_family(predicate)
+        if wanted is Family.ANY or given in (None, wanted) or isinstance(predicate, IsNull):
+            return predicate
+        if wanted is Family.TIME and given is Family.STRING:
+            return self._with_times(predicate, text)
+        message = (
+            f"the schema declares {operand_text(predicate.operand)} as {wanted}, and this compares it with a {given}"
+        )
+        raise RuleTypeError(message, text, predicate.position)
+
+    def _check_arguments(self, operand: Operand, position: int, text: str) -> None:
+        if isinstance(operand, Attribute):
+            return
+        function = function_of(operand)
+        for index, argument in enumerate(operand.arguments):
+            if isinstance(argument, Attribute | Call):
+                self._check_arguments(argument, position, text)
+                wanted, given = function.parameter_at(index).family, result_family(argument, self.family)
+                reads_text = wanted is Family.TIME and given is Family.STRING
+                if Family.ANY not in (wanted, given) and wanted is not given and not reads_text:
+                    message = f"{function.name}() takes a {wanted}, and {operand_text(argument)} is a {given}"
+                    raise RuleTypeError(message, text, position)
+
+    def _with_times(self, predicate: Predicate, text: str) -> Predicate:
+        def read(value: Value) -> Value:
+            moment = read_time(value, None) if isinstance(value, str) else None
+            if moment is None:
+                raise RuleTypeError(f"{value!r} is not a date or time such as 2024-12-31", text, predicate.position)
+            return moment
+
+        match predicate:
+            case Compare(_, _, value) | NullSafe(_, value):
+                return replace(predicate, value=read(value))
+            case In(_, values) | SetTest(_, _, values):
+                return replace(predicate, values=tuple(map(read, values)))
+            case Between(_, low, high):
+                return replace(predicate, low=read(low), high=read(high))
+        message = f"the schema declares {operand_text(operands(predicate)[0])} as a time, which has no pattern"
+        raise RuleTypeError(message, text, predicate.position)
+
+
+_TYPE_OF: Final = {
+    Family.BOOLEAN: "boolean",
+    Family.NUMBER: "double",
+    Family.STRING: "string",
+    Family.TIME: "timestamp",
+}
+
+
+def _collect(operand: Operand, family: Family | None, found: dict[tuple[str, ...], set[Family]]) -> None:
+    if isinstance(operand, Attribute):
+        families = found.setdefault(operand.path, set())
+        if family not in (None, Family.ANY):
+            families.add(family)
+        return
+    function = function_of(operand)
+    for index, argument in enumerate(operand.arguments):
+        if isinstance(argument, Node):
+            _collect(argument, function.parameter_at(index).family, found)  # type: ignore[arg-type]  # an operand
+
+
+def read_path(text: str) -> tuple[str, ...]:
+    """The path that a declared name stands for: `device.os` is two steps, `` `device.os` `` one."""
+    operand = parse_operand(text)
+    if not isinstance(operand, Attribute):
+        raise SchemaError(f"{text!r} is not an attribute")
+    return operand.path

@@ -1,0 +1,235 @@
+"""Tree to text: the same rule again, with as few parentheses as its meaning allows.
+
+`parse(to_text(tree)) == tree` for every tree that the parser makes.
+"""
+
+from __future__ import annotations
+
+import re
+from datetime import date, datetime
+from decimal import Decimal
+from typing import Final
+
+from ruledex.language.address import Network
+from ruledex.language.scanner import NAME
+from ruledex.language.tree import (
+    And,
+    Attribute,
+    Between,
+    Bound,
+    Call,
+    Compare,
+    CompareOperands,
+    Expression,
+    In,
+    IsNull,
+    Like,
+    Not,
+    NullSafe,
+    Operand,
+    Or,
+    Predicate,
+    Rlike,
+    SetTest,
+    Truth,
+    Value,
+    Weak,
+    Within,
+    Xnor,
+    Xor,
+)
+from ruledex.language.version import Version
+
+_PLAIN_NAME: Final = re.compile(NAME)
+RESERVED: Final = frozenset(
+    ["AND", "OR", "NOT", "XOR", "XNOR", "TRUE", "FALSE", "NULL", "IN", "BETWEEN", "LIKE", "ILIKE", "RLIKE", "REGEXP", "IS", "ESCAPE", "ANY", "SOME", "ALL"]
+)
+_SIGNS: Final = {"+": 1, "-": 1, "*": 2, "/": 2, "%": 2}
+
+# How tightly a node's text holds: a child in a tighter place stands in parentheses.
+_OR, _XOR, _AND, _NOT, _LEAF = range(5)
+
+
+def to_text(tree: Expression) -> str:
+    """A tree as the text of a rule."""
+    return _write(tree)[0]
+
+
+def _write(tree: Expression) -> tuple[str, int]:
+    match tree:
+        case And(children):
+            return " AND ".join(_wrapped(child, _NOT) for child in children), _AND
+        case Or(children):
+            return " OR ".join(_wrapped(child, _XOR) for child in children), _OR
+        case Xor(children):
+            return " XOR ".join(_chained(tree, children)), _XOR
+        case Xnor(children):
+            return " XNOR ".join(_chained(tree, children)), _XOR
+        case Not(child):
+            return _negated(child), _NOT
+        case Truth(value):
+            return "NULL" if value is None else str(value).upper(), _LEAF
+        case Weak(predicate):
+            assert not isinstance(predicate, CompareOperands)
+            return f"{operand_text(predicate.operand)} IS NULL OR {_negated(predicate)}", _OR
+        case Within():
+            return _within_text(tree), _OR if len(tree.values) + len(tree.bounds) > 1 else _LEAF
+    return predicate_text(tree), _LEAF
+
+
+def _wrapped(child: Expression, least: int) -> str:
+    text, tightness = _write(child)
+    return text if tightness >= least else f"({text})"
+
+
+def _chained(tree: Xor | Xnor, children: tuple[Expression, ...]) -> list[str]:
+    """XOR and XNOR fold from the left together, so the other one needs no parentheses at the left end."""
+    first, *rest = children
+    other = Xnor if isinstance(tree, Xor) else Xor
+    left = _write(first)[0] if isinstance(first, other) else _wrapped(first, _AND)
+    return [left, *(_wrapped(child, _AND) for child in rest)]
+
+
+def _negated(child: Expression) -> str:
+    match child:
+        case Compare(operand, "=", value, weight) if not isinstance(value, bool):
+            return f"{operand_text(operand)} != {constant_text(value)}{_weight(weight)}"
+        case CompareOperands(left, "=", right) if child.weight == 1:
+            return f"{operand_text(left)} != {operand_text(right)}"
+        case IsNull(operand):
+            return f"{operand_text(operand)} IS NOT NULL"
+        case In() | Rlike() | Between(_, _, _, 1.0):
+            text = predicate_text(child)
+            operand = operand_text(child.operand)
+            word = text[len(operand) :].split(" ", 2)[1]
+            return f"{operand} NOT {word}{text[len(operand) + len(word) + 1 :]}"
+        case Like(operand, patterns, every) if len(patterns) == 1:
+            return predicate_text(child, negated=True)
+        case Like(operand, patterns, every, _, 1.0):
+            return predicate_text(child, negated=True)
+    return f"NOT {_wrapped(child, _NOT)}"
+
+
+def predicate_text(predicate: Predicate, negated: bool = False) -> str:
+    """A predicate by itself. `negated` is for LIKE alone, whose ANY and ALL change places."""
+    match predicate:
+        case Compare(operand, "=", True, weight):
+            return f"{operand_text(operand)}{_weight(weight)}"
+        case Compare(operand, op, value, weight):
+            return f"{operand_text(operand)} {op} {constant_text(value)}{_weight(weight)}"
+        case NullSafe(operand, value, weight):
+            return f"{operand_text(operand)} <=> {constant_text(value)}{_weight(weight)}"
+        case In(operand, values, weights, has_null):
+            listed = [
+                constant_text(v) + _weight(w) for v, w in zip(values, weights or [1.0] * len(values), strict=True)
+            ]
+            return f"{operand_text(operand)} IN ({', '.join(listed + ['NULL'] * has_null)})"
+        case Between(operand, low, high, weight):
+            return _weighted(f"{operand_text(operand)} BETWEEN {constant_text(low)} AND {constant_text(high)}", weight)
+        case Like(operand, patterns, every, ignore_case, weight):
+            word = ("NOT " if negated else "") + ("ILIKE" if ignore_case else "LIKE")
+            listed = [string_text(pattern) for pattern in patterns]
+            if len(patterns) == 1:
+                return f"{operand_text(operand)} {word} {listed[0]}{_weight(weight)}"
+            quantifier = "ALL" if every != negated else "ANY"
+            return _weighted(f"{operand_text(operand)} {word} {quantifier} ({', '.join(listed)})", weight)
+        case Rlike(operand, pattern, weight):
+            return f"{operand_text(operand)} RLIKE {string_text(pattern)}{_weight(weight)}"
+        case IsNull(operand):
+            return f"{operand_text(operand)} IS NULL"
+        case CompareOperands(left, op, right, weight):
+            return _weighted(f"{operand_text(left)} {op} {operand_text(right)}", weight)
+        case SetTest(operand, test, values, weight):
+            listed = [operand_text(operand), *map(constant_text, values)]
+            return f"{test}({', '.join(listed)}){_weight(weight)}"
+        case Within():
+            return _within_text(predicate)
+
+
+def _within_text(node: Within) -> str:
+    operand = operand_text(node.operand)
+    parts = [f"{operand} IN ({', '.join(map(constant_text, node.values))})"] if node.values else []
+    parts += [_bound_text(operand, bound) for bound in node.bounds]
+    return " OR ".join(parts)
+
+
+def _bound_text(operand: str, bound: Bound) -> str:
+    low = f"{operand} {'>=' if bound.low_closed else '>'} {constant_text(bound.low)}" if bound.low is not None else ""
+    high = (
+        f"{operand} {'<=' if bound.high_closed else '<'} {constant_text(bound.high)}" if bound.high is not None else ""
+    )
+    if low and high and bound.low_closed and bound.high_closed:
+        return f"{operand} BETWEEN {constant_text(bound.low)} AND {constant_text(bound.high)}"  # type: ignore[arg-type]
+    return f"({low} AND {high})" if low and high else low or high
+
+
+def _weight(weight: float) -> str:
+    if weight == 1.0:
+        return ""
+    return f"^{int(weight)}" if weight.is_integer() and weight < 1e15 else f"^{weight!r}"
+
+
+def _weighted(text: str, weight: float) -> str:
+    return text if weight == 1.0 else f"({text}){_weight(weight)}"
+
+
+# Operands and constants.
+
+
+def operand_text(operand: Operand) -> str:
+    """An operand as text: a path, a call, or arithmetic with the parentheses that it needs."""
+    return _operand_text(operand, 0)
+
+
+def _operand_text(operand: Operand | Value, outer: int) -> str:
+    if isinstance(operand, Attribute):
+        return path_text(operand.path)
+    if not isinstance(operand, Call):
+        return constant_text(operand)  # type: ignore[arg-type]  # arguments are operands or values
+    tightness = _SIGNS.get(operand.function)
+    if tightness is None:
+        if operand.function == "negative":
+            return f"-{_operand_text(operand.arguments[0], 3)}"
+        return f"{operand.function}({', '.join(_operand_text(a, 0) for a in operand.arguments)})"
+    left, right = operand.arguments
+    text = f"{_operand_text(left, tightness)} {operand.function} {_operand_text(right, tightness + 1)}"
+    return f"({text})" if tightness < outer else text
+
+
+def path_text(path: tuple[str, ...]) -> str:
+    """A path with its odd names in backticks. The first name must not read as a keyword."""
+    return ".".join(_name(name, first=i == 0) for i, name in enumerate(path))
+
+
+def _name(name: str, first: bool) -> str:
+    if _PLAIN_NAME.fullmatch(name) and not (first and name.upper() in RESERVED):
+        return name
+    return "`" + name.replace("`", "``") + "`"
+
+
+def constant_text(value: Value) -> str:
+    """A constant such that reading it gives the same type again."""
+    if isinstance(value, bool):
+        return str(value).upper()
+    if isinstance(value, int):
+        return str(value)
+    if isinstance(value, Decimal):
+        return f"{value:f}" if value.as_tuple().exponent < 0 else f"{value:f}BD"  # type: ignore[operator]
+    if isinstance(value, float):
+        return f"{value!r}" if "e" in repr(value) else f"{value!r}D"
+    if isinstance(value, str):
+        return string_text(value)
+    if isinstance(value, datetime):
+        return f"TIMESTAMP '{value.isoformat(sep=' ')}'"
+    if isinstance(value, date):
+        return f"DATE '{value.isoformat()}'"
+    assert isinstance(value, Version | Network)
+    return string_text(value.text)
+
+
+_ESCAPES: Final = str.maketrans({"'": "''", "\\": "\\\\", "\0": "\\u0000"})
+
+
+def string_text(text: str) -> str:
+    """A string in quotes."""
+    return f"'{text.translate(_ESCAPES)}'"

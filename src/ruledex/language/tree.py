@@ -1,0 +1,312 @@
+"""The tree of a rule: what the parser makes, the reference evaluator walks and the rewrites transform.
+
+Predicates are always positive; a negation is `Not(predicate)`, printed as `!=`, `NOT IN` and so on. On an
+attribute with several values a predicate holds if some value satisfies it and its negation if none does, so
+`NOT x > 5` is not `x <= 5`, and no other representation of a negated literal is needed.
+
+Nodes are plain objects that nobody changes after they are made. Two nodes are equal when they say the same:
+positions in the text do not count, and the types of constants do (1, 1.0 and TRUE are three constants).
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, fields
+from datetime import date, datetime
+from decimal import Decimal
+from typing import ClassVar, TypeAlias
+
+from ruledex.language.address import Network
+from ruledex.language.version import Version
+
+Value: TypeAlias = bool | int | Decimal | float | str | date | datetime | Version | Network
+
+
+class Node:
+    """What all parts of a tree share: equality and hash by content."""
+
+    __slots__ = ()
+    _compared: ClassVar[tuple[str, ...]] = ()
+
+    def __init_subclass__(cls) -> None:
+        super().__init_subclass__()
+        names = cls.__dict__.get("__annotations__", {})
+        inherited = tuple(n for base in cls.__mro__[1:] for n in base.__dict__.get("__annotations__", {}))
+        cls._compared = tuple(dict.fromkeys(n for n in (*inherited, *names) if n not in ("position", "_compared")))
+
+    def __eq__(self, other: object) -> bool:
+        if self is other:
+            return True
+        if type(self) is not type(other):
+            return NotImplemented if not isinstance(other, Node) else False
+        return all(_same(getattr(self, name), getattr(other, name)) for name in self._compared)
+
+    def __hash__(self) -> int:
+        return hash((type(self), *(getattr(self, name) for name in self._compared)))
+
+
+def _same(left: object, right: object) -> bool:
+    if type(left) is not type(right):
+        return False
+    if isinstance(left, tuple) and isinstance(right, tuple):
+        return len(left) == len(right) and all(map(_same, left, right))
+    return left == right
+
+
+# Operands: what a predicate looks at.
+
+
+@dataclass(slots=True, eq=False)
+class Attribute(Node):
+    """A path into the event, one name a step."""
+
+    path: tuple[str, ...]
+
+
+@dataclass(slots=True, eq=False)
+class Call(Node):
+    """A function of the registry on operands and constants: a derived attribute."""
+
+    function: str
+    arguments: tuple[Operand | Value, ...]
+
+
+Operand: TypeAlias = Attribute | Call
+
+
+# Expressions.
+
+
+@dataclass(slots=True, eq=False)
+class Truth(Node):
+    """TRUE, FALSE or, as None, unknown."""
+
+    value: bool | None
+
+
+@dataclass(slots=True, eq=False)
+class Not(Node):
+    """True where the child is false, unknown where it is unknown."""
+
+    child: Expression
+
+
+@dataclass(slots=True, eq=False)
+class And(Node):
+    """All of at least two children."""
+
+    children: tuple[Expression, ...]
+
+
+@dataclass(slots=True, eq=False)
+class Or(Node):
+    """Some of at least two children."""
+
+    children: tuple[Expression, ...]
+
+
+@dataclass(slots=True, eq=False)
+class Xor(Node):
+    """A chain of at least two children, folded from the left: `(a XOR b) XOR c`."""
+
+    children: tuple[Expression, ...]
+
+
+@dataclass(slots=True, eq=False)
+class Xnor(Node):
+    """A chain of at least two children, folded from the left: `(a XNOR b) XNOR c`."""
+
+    children: tuple[Expression, ...]
+
+
+# Predicates: the leaves. `weight` is what they score where they hold.
+
+
+@dataclass(slots=True, eq=False)
+class Compare(Node):
+    """`operand op value`, with op one of = < <= > >=. A bare boolean attribute is `= TRUE`."""
+
+    operand: Operand
+    op: str
+    value: Value
+    weight: float = 1.0
+    position: int = 0
+
+
+@dataclass(slots=True, eq=False)
+class In(Node):
+    """`operand IN (values)`. `has_null`: the list named NULL too, so that a miss is unknown.
+
+    `weights` is one number a value, or () where all are 1.
+    """
+
+    operand: Operand
+    values: tuple[Value, ...]
+    weights: tuple[float, ...] = ()
+    has_null: bool = False
+    position: int = 0
+
+
+@dataclass(slots=True, eq=False)
+class Between(Node):
+    """`operand BETWEEN low AND high`: one value within both bounds."""
+
+    operand: Operand
+    low: Value
+    high: Value
+    weight: float = 1.0
+    position: int = 0
+
+
+@dataclass(slots=True, eq=False)
+class Like(Node):
+    """`operand LIKE pattern`, or LIKE ANY / ALL (patterns): one value that fits some or all of them.
+
+    Patterns are stored with backslash as their escape.
+    """
+
+    operand: Operand
+    patterns: tuple[str, ...]
+    every: bool = False
+    ignore_case: bool = False
+    weight: float = 1.0
+    position: int = 0
+
+
+@dataclass(slots=True, eq=False)
+class Rlike(Node):
+    """`operand RLIKE pattern`: a regular expression of RE2 found anywhere in the value."""
+
+    operand: Operand
+    pattern: str
+    weight: float = 1.0
+    position: int = 0
+
+
+@dataclass(slots=True, eq=False)
+class IsNull(Node):
+    """`operand IS NULL`; never unknown."""
+
+    operand: Operand
+    position: int = 0
+
+
+@dataclass(slots=True, eq=False)
+class NullSafe(Node):
+    """`operand <=> value`: equality that is false, not unknown, where the operand is missing."""
+
+    operand: Operand
+    value: Value
+    weight: float = 1.0
+    position: int = 0
+
+
+@dataclass(slots=True, eq=False)
+class CompareOperands(Node):
+    """`left op right` between two operands, op one of = < <= > >= <=>: some pair of their values."""
+
+    left: Operand
+    op: str
+    right: Operand
+    weight: float = 1.0
+    position: int = 0
+
+
+@dataclass(slots=True, eq=False)
+class SetTest(Node):
+    """subset_of, superset_of or set_equals of all the operand's values and the constants."""
+
+    operand: Operand
+    test: str
+    values: tuple[Value, ...]
+    weight: float = 1.0
+    position: int = 0
+
+
+# Leaves that only rewrites make.
+
+
+@dataclass(slots=True, eq=False)
+class Bound(Node):
+    """One stretch of an ordered domain; a missing end is open to infinity."""
+
+    low: Value | None
+    low_closed: bool
+    high: Value | None
+    high_closed: bool
+
+
+@dataclass(slots=True, eq=False)
+class Within(Node):
+    """Some value of the operand lies in one of `bounds` or is one of `values`: a union of comparisons."""
+
+    operand: Operand
+    values: tuple[Value, ...]
+    bounds: tuple[Bound, ...]
+    position: int = 0
+
+
+@dataclass(slots=True, eq=False)
+class Weak(Node):
+    """`operand IS NULL OR NOT predicate`: whang2009's weak not-in, as one literal."""
+
+    predicate: Predicate
+
+
+Predicate: TypeAlias = Compare | In | Between | Like | Rlike | IsNull | NullSafe | CompareOperands | SetTest | Within
+Expression: TypeAlias = Truth | Not | And | Or | Xor | Xnor | Predicate | Weak
+Branch: TypeAlias = And | Or | Xor | Xnor
+
+PREDICATES = (Compare, In, Between, Like, Rlike, IsNull, NullSafe, CompareOperands, SetTest, Within)
+BRANCHES = (And, Or, Xor, Xnor)
+
+
+def predicates(tree: Expression) -> Iterator[Predicate]:
+    """All predicates of a tree, from left to right."""
+    if isinstance(tree, BRANCHES):
+        for child in tree.children:
+            yield from predicates(child)
+    elif isinstance(tree, Not):
+        yield from predicates(tree.child)
+    elif isinstance(tree, Weak):
+        yield tree.predicate
+    elif not isinstance(tree, Truth):
+        yield tree
+
+
+def operands(predicate: Predicate) -> tuple[Operand, ...]:
+    """The operands that a predicate looks at: one, or two of a comparison between attributes."""
+    if isinstance(predicate, CompareOperands):
+        return predicate.left, predicate.right
+    return (predicate.operand,)
+
+
+def attributes(operand: Operand) -> Iterator[Attribute]:
+    """The attributes that an operand is computed from."""
+    if isinstance(operand, Attribute):
+        yield operand
+        return
+    for argument in operand.arguments:
+        if isinstance(argument, (Attribute, Call)):
+            yield from attributes(argument)
+
+
+def map_predicates(tree: Expression, change: Callable[[Predicate], Predicate]) -> Expression:
+    """The tree with each predicate replaced; parts where nothing changes are the same objects."""
+    if isinstance(tree, BRANCHES):
+        children = tuple([map_predicates(child, change) for child in tree.children])
+        same = all(map(operator.is_, children, tree.children))
+        return tree if same else type(tree)(children)
+    if isinstance(tree, Not):
+        child = map_predicates(tree.child, change)
+        return tree if child is tree.child else Not(child)
+    if isinstance(tree, Truth | Weak):
+        return tree
+    return change(tree)
+
+
+def replace(node: Predicate, **changes: object) -> Predicate:
+    """A copy of a predicate with some fields changed."""
+    kept = {f.name: getattr(node, f.name) for f in fields(node)}
+    return type(node)(**(kept | changes))

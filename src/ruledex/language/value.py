@@ -1,0 +1,140 @@
+"""Constants and the values of events: their families, and how two of one family compare.
+
+A *family* is a set of types whose values compare with each other; a value of another family than the
+constant makes a predicate unknown.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable
+from datetime import UTC, date, datetime, tzinfo
+from decimal import Decimal
+from enum import StrEnum
+
+from ruledex.language.address import Network
+from ruledex.language.tree import Value
+from ruledex.language.version import Version
+
+UTC = UTC
+INT64_MIN, INT64_MAX = -(2**63), 2**63 - 1
+
+
+class Family(StrEnum):
+    """The sets of values that compare with each other."""
+
+    BOOLEAN = "boolean"
+    NUMBER = "number"
+    STRING = "string"
+    TIME = "time"
+    VERSION = "version"
+    ADDRESS = "address"
+    ANY = "any"  # of an undeclared attribute: whatever the constant asks for
+
+
+_FAMILY_OF_TYPE: dict[type, Family] = {
+    bool: Family.BOOLEAN,
+    int: Family.NUMBER,
+    float: Family.NUMBER,
+    Decimal: Family.NUMBER,
+    str: Family.STRING,
+    date: Family.TIME,
+    datetime: Family.TIME,
+    Version: Family.VERSION,
+    Network: Family.ADDRESS,
+}
+
+
+def family_of(value: object) -> Family | None:
+    """The family of a constant or an event's value; None for structs and whatever else no rule can name."""
+    return _FAMILY_OF_TYPE.get(type(value))
+
+
+def is_missing(value: object) -> bool:
+    """Null and NaN are one thing: not there."""
+    return value is None or (isinstance(value, float | Decimal) and math.isnan(value))
+
+
+# ISO 8601 in the extended form, as JSON carries it. A text is a date or a time by its own shape, so that a
+# JSON event answers as the Arrow event does that it was written from.
+_ISO = re.compile(
+    r"(\d{4}-\d{2}-\d{2})(?:[T ](\d{2}:\d{2})(:\d{2})?(\.\d{1,9})?\s?(Z|[+-]\d{2}(?::?\d{2})?)?)?", re.ASCII
+)
+
+
+def read_time(text: str, zone: tzinfo | None) -> date | datetime | None:
+    """The date or time that a text names; None if it names neither.
+
+    A time is carried into `zone`; without one it stays as written, naive where it names no zone of its own.
+    """
+    match = _ISO.fullmatch(text)
+    if match is None or (match[4] and not match[3]):
+        return None
+    day, minutes, seconds, fraction, offset = match.groups()
+    try:
+        if minutes is None:
+            return date.fromisoformat(day)
+        # Times are kept in microseconds, as Spark's are; what is finer is cut off.
+        moment = datetime.fromisoformat(f"{day}T{minutes}{seconds or ':00'}{(fraction or '.0')[:7]:0<7}{offset or ''}")
+        return moment if zone is None else localized(moment, zone)
+    except (ValueError, OverflowError):
+        return None
+
+
+def localized(moment: datetime, zone: tzinfo) -> datetime:
+    """A time in the index's zone: a naive one is taken to be in it, another is carried over."""
+    return moment.replace(tzinfo=zone) if moment.tzinfo is None else moment.astimezone(zone)
+
+
+def fit(value: object, family: Family, zone: tzinfo) -> Value | None:
+    """An event's value as a member of a family, or None where it is none."""
+    if family is Family.TIME:
+        if isinstance(value, datetime):
+            return localized(value, zone)
+        if isinstance(value, str):
+            return read_time(value, zone)
+    if family is Family.ANY or family_of(value) is family:
+        return value  # type: ignore[return-value]  # its family says that it is a Value
+    return None
+
+
+def as_double(number: int | Decimal | float) -> float:
+    """The nearest double; beyond the largest, infinity."""
+    try:
+        return float(number)
+    except OverflowError:
+        return math.inf if number > 0 else -math.inf
+
+
+def instant(moment: date | datetime, zone: tzinfo) -> datetime:
+    """A date or time on the one line of UTC: a date is its midnight in the zone."""
+    if not isinstance(moment, datetime):
+        moment = datetime(moment.year, moment.month, moment.day)
+    # Two times that share a zone object compare by the wall clock in Python, which is wrong in the hour
+    # that the clock repeats; in UTC there is no such hour.
+    return localized(moment, zone).astimezone(UTC)
+
+
+def compare(left: Value, right: Value, zone: tzinfo) -> int:
+    """-1, 0 or 1 for two values of one family. Against a double both are doubles; all else is exact."""
+    if isinstance(left, Network) and isinstance(right, Network):
+        return 0 if right.holds(left) else (-1 if left.first < right.first else 1)
+    if (
+        isinstance(left, date)
+        and isinstance(right, date)
+        and (isinstance(left, datetime) or isinstance(right, datetime))
+    ):
+        left, right = instant(left, zone), instant(right, zone)
+    elif isinstance(left, float) or isinstance(right, float):
+        left, right = as_double(left), as_double(right)  # type: ignore[arg-type]  # both are numbers
+    return (left > right) - (left < right)  # type: ignore[operator]  # one family, one order
+
+
+HOLDS: dict[str, Callable[[int], bool]] = {
+    "=": lambda order: order == 0,
+    "<": lambda order: order < 0,
+    "<=": lambda order: order <= 0,
+    ">": lambda order: order > 0,
+    ">=": lambda order: order >= 0,
+}
