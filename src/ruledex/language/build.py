@@ -7,7 +7,7 @@ sides are folded, and comparisons with NULL become unknown.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Final, TypeAlias
 
 from ruledex.errors import PatternError, RuleSyntaxError, RuleTypeError
@@ -35,7 +35,7 @@ from ruledex.language.tree import (
     Truth,
     Value,
 )
-from ruledex.language.value import HOLDS, UTC, Family, compare, family_of, read_time
+from ruledex.language.value import HOLDS, Family, compare, family_of, read_time
 from ruledex.language.version import Version
 
 NULL: Final = None
@@ -166,6 +166,8 @@ def call(name: str, items: Sequence[Item], text: str, position: int) -> Item:
             if item.weighted:
                 raise RuleSyntaxError("an argument takes no weight", text, item.position)
             if item.value is None:
+                if function.whole:
+                    raise RuleTypeError(f"{name}() takes no NULL", text, item.position)
                 return Constant(None, 1.0, False, position)
             value = _argument(item, parameter.family, name, parameter.name, text)
             arguments.append(value)

@@ -24,6 +24,7 @@ from ruledex.language.text import RESERVED
 from ruledex.language.tree import (
     And,
     Attribute,
+    Branch,
     Call,
     Compare,
     Expression,
@@ -47,7 +48,7 @@ _OPERATOR_WORDS: Final = ("AND", "OR", "XOR", "XNOR", "NOT", "IN", "BETWEEN", "L
 # How tightly operators hold. The gaps keep `>` and `>=` tests simple.
 _OPEN, _OR, _XOR, _AND, _NOT, _COMPARE, _SUM, _PRODUCT, _NEGATIVE = range(9)
 _BRANCH: Final = {"AND": _AND, "OR": _OR, "XOR": _XOR, "XNOR": _XOR}
-_BRANCH_NODE: Final = {"AND": And, "OR": Or, "XOR": Xor, "XNOR": Xnor}
+_BRANCH_NODE: Final[dict[str, type[Branch]]] = {"AND": And, "OR": Or, "XOR": Xor, "XNOR": Xnor}
 _BINARY: Final = {"+": _SUM, "-": _SUM, "*": _PRODUCT, "/": _PRODUCT, "%": _PRODUCT} | dict.fromkeys(
     ("=", "==", "!=", "<>", "<", "<=", ">", ">=", "<=>"), _COMPARE
 )
@@ -89,12 +90,7 @@ def parse_operand(text: str) -> Operand:
 
 def _checked(rule: str | bytes) -> str:
     if isinstance(rule, bytes):
-        try:
-            rule = rule.decode("utf-8")
-        except UnicodeDecodeError as error:
-            shown = rule.decode("utf-8", "replace")
-            position = len(rule[: error.start].decode("utf-8"))
-            raise RuleSyntaxError("the text is not UTF-8", shown, position) from None
+        rule = _decoded(rule)
     elif not rule.isascii():
         try:
             rule.encode("utf-8")
@@ -104,6 +100,14 @@ def _checked(rule: str | bytes) -> str:
     if len(rule) > MAX_LENGTH:
         raise RuleLimitError(f"the rule has {len(rule):,} characters, over the limit of {MAX_LENGTH:,}", rule[:200])
     return rule
+
+
+def _decoded(rule: bytes) -> str:
+    try:
+        return rule.decode("utf-8")
+    except UnicodeDecodeError as error:
+        position = len(rule[: error.start].decode("utf-8"))
+        raise RuleSyntaxError("the text is not UTF-8", rule.decode("utf-8", "replace"), position) from None
 
 
 class _Operator:

@@ -6,7 +6,7 @@ module, and this module against Spark SQL.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, TypeAlias
 
 from ruledex.language.families import constant_family
@@ -201,13 +201,13 @@ def _score(tree: Expression, negated: bool, event: Event, weights: Weights, sche
             return sum(scores) if isinstance(tree, And) != negated else max(scores)
         case Xor(children) | Xnor(children):
             return _score_xor(tree, negated, side)
-        case Truth() | IsNull():
+        case Truth() | IsNull() | Weak():  # Weak is of match trees, which are never scored
             return 0.0
         case _:
             return 0.0 if negated else _literal_score(tree, event, weights, schema)
 
 
-def _score_xor(tree: Xor | Xnor, negated: bool, side: Any) -> float:
+def _score_xor(tree: Xor | Xnor, negated: bool, side: Callable[[Expression, bool], float | None]) -> float:
     """The true side of an XOR; both sides of an XNOR where both are true, nothing where both are false."""
     *rest, last = tree.children
     first = type(tree)(tuple(rest)) if len(rest) > 1 else rest[0]
@@ -222,7 +222,7 @@ def _literal_score(predicate: Predicate, event: Event, weights: Weights, schema:
 
     def of_event(operand: Operand, value: Any) -> float:
         given = weights.get(operand_text(operand), 1.0)
-        return given if isinstance(given, int | float) else given.get(value, 1.0)
+        return float(given if isinstance(given, int | float) else given.get(value, 1.0))
 
     match predicate:
         case CompareOperands():
@@ -239,4 +239,4 @@ def _literal_score(predicate: Predicate, event: Event, weights: Weights, schema:
             )
     assert isinstance(predicate, Compare | Between | Like | Rlike | NullSafe)
     satisfying = _satisfying(predicate, event, schema)
-    return max(predicate.weight * of_event(predicate.operand, value) for value in satisfying)
+    return float(max(predicate.weight * of_event(predicate.operand, value) for value in satisfying))

@@ -27,7 +27,7 @@ def values_of(operand: Operand, event: Event, schema: Schema) -> Values:
         return schema.admitted(operand, _present(leaves)) if leaves else EMPTY
     function = function_of(operand)
     zone = schema.zone
-    arguments = [values_of(a, event, schema) if isinstance(a, Node) else (a,) for a in operand.arguments]  # type: ignore[arg-type]
+    arguments = [values_of(a, event, schema) if isinstance(a, Node) else (a,) for a in operand.arguments]
     arguments += [(p.default,) for p in function.parameters[len(arguments) :]]
     keywords = {"zone": zone} if function.zoned else {}
     if function.whole:

@@ -193,7 +193,8 @@ class Schema:
             families.append(result_family(operand, self.family))
         if isinstance(predicate, CompareOperands):
             if Family.ANY not in families and families[0] is not families[1]:
-                message = f"{operand_text(predicate.left)} is a {families[0]} and {operand_text(predicate.right)} a {families[1]}"
+                left, right = (operand_text(operand) for operand in operands(predicate))
+                message = f"{left} is a {families[0]} and {right} a {families[1]}: they never compare"
                 raise RuleTypeError(message, text, predicate.position)
             return predicate
         wanted, given = families[0], constant_family(predicate)
@@ -254,7 +255,7 @@ def _collect(operand: Operand, family: Family | None, found: dict[tuple[str, ...
     function = function_of(operand)
     for index, argument in enumerate(operand.arguments):
         if isinstance(argument, Node):
-            _collect(argument, function.parameter_at(index).family, found)  # type: ignore[arg-type]  # an operand
+            _collect(argument, function.parameter_at(index).family, found)
 
 
 def read_path(text: str) -> tuple[str, ...]:

@@ -41,9 +41,12 @@ from ruledex.language.tree import (
 from ruledex.language.version import Version
 
 _PLAIN_NAME: Final = re.compile(NAME)
-RESERVED: Final = frozenset(
-    ["AND", "OR", "NOT", "XOR", "XNOR", "TRUE", "FALSE", "NULL", "IN", "BETWEEN", "LIKE", "ILIKE", "RLIKE", "REGEXP", "IS", "ESCAPE", "ANY", "SOME", "ALL"]
-)
+# fmt: off
+RESERVED: Final = frozenset((
+    "AND", "OR", "NOT", "XOR", "XNOR", "TRUE", "FALSE", "NULL", "IN", "BETWEEN", "LIKE", "ILIKE", "RLIKE",
+    "REGEXP", "IS", "ESCAPE", "ANY", "SOME", "ALL",
+))
+# fmt: on
 _SIGNS: Final = {"+": 1, "-": 1, "*": 2, "/": 2, "%": 2}
 
 # How tightly a node's text holds: a child in a tighter place stands in parentheses.
@@ -73,7 +76,8 @@ def _write(tree: Expression) -> tuple[str, int]:
             assert not isinstance(predicate, CompareOperands)
             return f"{operand_text(predicate.operand)} IS NULL OR {_negated(predicate)}", _OR
         case Within():
-            return _within_text(tree), _OR if len(tree.values) + len(tree.bounds) > 1 else _LEAF
+            written = as_written(tree)
+            return (_within_text(tree), _OR) if written is None else (predicate_text(written), _LEAF)
     return predicate_text(tree), _LEAF
 
 
@@ -91,6 +95,8 @@ def _chained(tree: Xor | Xnor, children: tuple[Expression, ...]) -> list[str]:
 
 
 def _negated(child: Expression) -> str:
+    if isinstance(child, Within):
+        child = as_written(child) or child
     match child:
         case Compare(operand, "=", value, weight) if not isinstance(value, bool):
             return f"{operand_text(operand)} != {constant_text(value)}{_weight(weight)}"
@@ -99,13 +105,9 @@ def _negated(child: Expression) -> str:
         case IsNull(operand):
             return f"{operand_text(operand)} IS NOT NULL"
         case In() | Rlike() | Between(_, _, _, 1.0):
-            text = predicate_text(child)
-            operand = operand_text(child.operand)
-            word = text[len(operand) :].split(" ", 2)[1]
-            return f"{operand} NOT {word}{text[len(operand) + len(word) + 1 :]}"
-        case Like(operand, patterns, every) if len(patterns) == 1:
-            return predicate_text(child, negated=True)
-        case Like(operand, patterns, every, _, 1.0):
+            name = operand_text(child.operand)
+            return f"{name} NOT{predicate_text(child).removeprefix(name)}"
+        case Like(_, patterns) if len(patterns) == 1 or child.weight == 1:
             return predicate_text(child, negated=True)
     return f"NOT {_wrapped(child, _NOT)}"
 
@@ -146,21 +148,36 @@ def predicate_text(predicate: Predicate, negated: bool = False) -> str:
             return _within_text(predicate)
 
 
+def as_written(node: Within) -> Compare | In | Between | None:
+    """The one predicate that a set of values would be written as, or None where it takes several."""
+    values, bounds = node.values, node.bounds
+    if values and not bounds:
+        return Compare(node.operand, "=", values[0]) if len(values) == 1 else In(node.operand, values)
+    if len(bounds) != 1 or values:
+        return None
+    low, high = bounds[0].low, bounds[0].high
+    if low is None and high is not None:
+        return Compare(node.operand, "<=" if bounds[0].high_closed else "<", high)
+    if high is None and low is not None:
+        return Compare(node.operand, ">=" if bounds[0].low_closed else ">", low)
+    if low is not None and high is not None and bounds[0].low_closed and bounds[0].high_closed:
+        return Between(node.operand, low, high)
+    return None
+
+
 def _within_text(node: Within) -> str:
-    operand = operand_text(node.operand)
-    parts = [f"{operand} IN ({', '.join(map(constant_text, node.values))})"] if node.values else []
-    parts += [_bound_text(operand, bound) for bound in node.bounds]
+    parts = [_piece_text(node.operand, Within(node.operand, node.values, ()))] if node.values else []
+    parts += [_piece_text(node.operand, Within(node.operand, (), (bound,))) for bound in node.bounds]
     return " OR ".join(parts)
 
 
-def _bound_text(operand: str, bound: Bound) -> str:
-    low = f"{operand} {'>=' if bound.low_closed else '>'} {constant_text(bound.low)}" if bound.low is not None else ""
-    high = (
-        f"{operand} {'<=' if bound.high_closed else '<'} {constant_text(bound.high)}" if bound.high is not None else ""
-    )
-    if low and high and bound.low_closed and bound.high_closed:
-        return f"{operand} BETWEEN {constant_text(bound.low)} AND {constant_text(bound.high)}"  # type: ignore[arg-type]
-    return f"({low} AND {high})" if low and high else low or high
+def _piece_text(operand: Operand, piece: Within) -> str:
+    written = as_written(piece)
+    if written is not None:
+        return predicate_text(written)
+    bound = piece.bounds[0]
+    ends = Bound(bound.low, bound.low_closed, None, False), Bound(None, False, bound.high, bound.high_closed)
+    return f"({' AND '.join(_piece_text(operand, Within(operand, (), (end,))) for end in ends)})"
 
 
 def _weight(weight: float) -> str:
@@ -185,11 +202,12 @@ def _operand_text(operand: Operand | Value, outer: int) -> str:
     if isinstance(operand, Attribute):
         return path_text(operand.path)
     if not isinstance(operand, Call):
-        return constant_text(operand)  # type: ignore[arg-type]  # arguments are operands or values
+        return constant_text(operand)
     tightness = _SIGNS.get(operand.function)
     if tightness is None:
         if operand.function == "negative":
-            return f"-{_operand_text(operand.arguments[0], 3)}"
+            inner = _operand_text(operand.arguments[0], 3)
+            return f"-({inner})" if inner.startswith("-") else f"-{inner}"  # two signs would start a comment
         return f"{operand.function}({', '.join(_operand_text(a, 0) for a in operand.arguments)})"
     left, right = operand.arguments
     text = f"{_operand_text(left, tightness)} {operand.function} {_operand_text(right, tightness + 1)}"

@@ -10,6 +10,7 @@ positions in the text do not count, and the types of constants do (1, 1.0 and TR
 
 from __future__ import annotations
 
+import inspect
 import operator
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, fields
@@ -31,9 +32,7 @@ class Node:
 
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()
-        names = cls.__dict__.get("__annotations__", {})
-        inherited = tuple(n for base in cls.__mro__[1:] for n in base.__dict__.get("__annotations__", {}))
-        cls._compared = tuple(dict.fromkeys(n for n in (*inherited, *names) if n not in ("position", "_compared")))
+        cls._compared = tuple(name for name in inspect.get_annotations(cls) if name != "position")
 
     def __eq__(self, other: object) -> bool:
         if self is other:

@@ -17,7 +17,6 @@ from ruledex.language.address import Network
 from ruledex.language.tree import Value
 from ruledex.language.version import Version
 
-UTC = UTC
 INT64_MIN, INT64_MAX = -(2**63), 2**63 - 1
 
 
@@ -53,7 +52,9 @@ def family_of(value: object) -> Family | None:
 
 def is_missing(value: object) -> bool:
     """Null and NaN are one thing: not there."""
-    return value is None or (isinstance(value, float | Decimal) and math.isnan(value))
+    if isinstance(value, Decimal):
+        return value.is_nan()
+    return value is None or (isinstance(value, float) and math.isnan(value))
 
 
 # ISO 8601 in the extended form, as JSON carries it. A text is a date or a time by its own shape, so that a
@@ -84,7 +85,13 @@ def read_time(text: str, zone: tzinfo | None) -> date | datetime | None:
 
 def localized(moment: datetime, zone: tzinfo) -> datetime:
     """A time in the index's zone: a naive one is taken to be in it, another is carried over."""
-    return moment.replace(tzinfo=zone) if moment.tzinfo is None else moment.astimezone(zone)
+    if moment.tzinfo is None:
+        moment = moment.replace(tzinfo=zone)
+    try:
+        # Through UTC, so that an hour which the clock skips becomes the one after it, as in Java.
+        return moment.astimezone(UTC).astimezone(zone)
+    except OverflowError:  # on the first or last day that Python can name
+        return moment.replace(tzinfo=zone)
 
 
 def fit(value: object, family: Family, zone: tzinfo) -> Value | None:
@@ -113,7 +120,10 @@ def instant(moment: date | datetime, zone: tzinfo) -> datetime:
         moment = datetime(moment.year, moment.month, moment.day)
     # Two times that share a zone object compare by the wall clock in Python, which is wrong in the hour
     # that the clock repeats; in UTC there is no such hour.
-    return localized(moment, zone).astimezone(UTC)
+    try:
+        return localized(moment, zone).astimezone(UTC)
+    except OverflowError:
+        return moment.replace(tzinfo=UTC)
 
 
 def compare(left: Value, right: Value, zone: tzinfo) -> int:

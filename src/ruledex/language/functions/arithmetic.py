@@ -127,7 +127,7 @@ def rounded(value: Number, digits: int) -> Number | None:
 
 
 def _check_round(constants: Constants) -> str | None:
-    digits = constants[1] if len(constants) > 1 else 0
+    digits = constants[1]
     if isinstance(digits, int) and abs(digits) <= DECIMAL_DIGITS:
         return None
     return f"the digits of round must be a whole number from -{DECIMAL_DIGITS} to {DECIMAL_DIGITS}"

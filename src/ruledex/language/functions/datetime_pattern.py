@@ -10,12 +10,10 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from datetime import datetime, timedelta, timezone, tzinfo
+from datetime import UTC, datetime, timedelta, timezone, tzinfo
 from functools import lru_cache
 from itertools import pairwise
 from typing import Literal
-
-from ruledex.language.value import UTC
 
 # Spark reads names of months in English, whatever the machine's language.
 _HALVES = ("January February March April May June", "July August September October November December")

@@ -20,6 +20,7 @@ with several values, each value gives a result. Results follow Spark SQL, but fo
 
 Numbers are integers of 64 bits, decimals of 38 digits, and doubles. Integers and decimals together give exact decimals,
 anything with a double gives a double, and a result that is not a number is unknown.
+Letters change case by the Unicode version of the Python that runs.
 
 Time patterns have the letters `yyyy yy MMMM MMM MM M dd d HH H hh h a mm m ss s S…SSSSSSSSS X XX XXX Z`, `'quoted'`
 text, and signs for themselves. What a pattern leaves out is that of the first moment of 1970. A field of no fixed width

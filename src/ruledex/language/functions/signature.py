@@ -46,7 +46,9 @@ class Function:
     whole: bool = False
     zoned: bool = False
     variadic: bool = False  # the last parameter may be repeated
-    check: Callable[[Constants], str | None] | None = None  # of the constants, None for others: what is wrong
+    check: Callable[[Constants], str | None] | None = (
+        None  # of the constants, defaults included, None for others: what is wrong
+    )
 
     @property
     def n_required(self) -> int:

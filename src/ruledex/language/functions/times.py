@@ -7,7 +7,6 @@ from datetime import date, datetime, tzinfo
 
 from ruledex.language.functions.datetime_pattern import PatternRefusedError, compile_pattern
 from ruledex.language.functions.signature import Constants, Function, Parameter
-from ruledex.language.tree import Value
 from ruledex.language.value import Family
 
 
@@ -38,7 +37,7 @@ def to_date(text: str, pattern: str, *, zone: tzinfo) -> date | None:
 
 
 def _check_pattern(constants: Constants) -> str | None:
-    pattern: Value | None = constants[1] if len(constants) > 1 else _ISO_DATE
+    pattern = constants[1]
     if not isinstance(pattern, str):
         return "a time pattern must be a string"
     try:

@@ -1,0 +1,55 @@
+# Everything runs in a virtual environment that make sets up by itself. `make test` is what CI runs.
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+READY := $(VENV)/ready
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test lint types unit format docs benchmarks clean java
+
+help: ## show this list
+	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
+
+$(READY): pyproject.toml constraints.txt
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+	  { echo "ruledex needs Python 3.11 or later; name one with: make PYTHON=/path/to/python3.11 ..."; exit 1; }
+	@echo "setting up $(VENV) (once)"
+	@$(PYTHON) -m venv $(VENV)
+	@$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
+	@touch $@
+
+java:
+	@command -v java >/dev/null || test -x "$$JAVA_HOME/bin/java" || \
+	  { echo "The tests compare with Spark, which needs Java 17: install a JRE 17 (Debian: apt-get install openjdk-17-jre-headless)"; \
+	    echo "and put it on PATH, or set JAVA_HOME."; exit 1; }
+
+demo: $(READY) ## check a file of rules and see which are true of a few events
+	@$(BIN)/ruledex check examples/rules.jsonl --schema examples/schema.toml
+	@$(BIN)/ruledex evaluate examples/rules.jsonl examples/events.jsonl --schema examples/schema.toml
+
+test: java lint types unit ## all that CI runs
+
+lint: $(READY) ## style
+	@$(BIN)/ruff check .
+	@$(BIN)/ruff format --check .
+
+types: $(READY) ## types, strictly
+	@$(BIN)/mypy
+
+unit: $(READY) ## the tests
+	@$(BIN)/pytest
+
+format: $(READY) ## bring the code into shape
+	@$(BIN)/ruff check --fix .
+	@$(BIN)/ruff format .
+
+docs: $(READY) ## write the pages that are generated
+	@$(BIN)/python -m ruledex.language.functions.document docs/functions.md
+
+benchmarks: $(READY) ## measure, and write docs/benchmarks/
+	@$(BIN)/python benchmarks/language.py
+
+clean: ## remove the environment and all caches
+	rm -rf $(VENV) build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis src/*.egg-info
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +

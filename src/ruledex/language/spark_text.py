@@ -1,0 +1,152 @@
+"""Tree to Spark SQL: the same condition for a table whose columns are the attributes, one value a cell.
+
+Constants are written with their types (`5L`, `1.5BD`, `1.5D`), so that Spark compares what the rule compares, and
+functions by the templates of their registry. Weights are dropped: truth has none.
+"""
+
+from __future__ import annotations
+
+from datetime import date, datetime
+from decimal import Decimal
+from functools import reduce
+
+from ruledex.errors import RuleError
+from ruledex.language.families import function_of
+from ruledex.language.tree import (
+    And,
+    Attribute,
+    Between,
+    Bound,
+    Call,
+    Compare,
+    CompareOperands,
+    Expression,
+    In,
+    IsNull,
+    Like,
+    Node,
+    Not,
+    NullSafe,
+    Operand,
+    Or,
+    Predicate,
+    Rlike,
+    SetTest,
+    Truth,
+    Value,
+    Weak,
+    Within,
+    Xnor,
+    Xor,
+)
+
+
+def to_spark(tree: Expression) -> str:
+    """A tree as a Spark SQL condition. Raises `RuleError` for what Spark has no word for.
+
+    XOR and XNOR become `!=` and `=` of two conditions, which are as unknown as they are where a side is.
+    """
+    match tree:
+        case Truth(value):
+            return "CAST(NULL AS BOOLEAN)" if value is None else str(value).upper()
+        case Not(child):
+            return f"(NOT {to_spark(child)})"
+        case And(children):
+            return f"({' AND '.join(map(to_spark, children))})"
+        case Or(children):
+            return f"({' OR '.join(map(to_spark, children))})"
+        case Xor(children):
+            return reduce("({} != {})".format, map(to_spark, children))
+        case Xnor(children):
+            return reduce("({} = {})".format, map(to_spark, children))
+        case Weak(predicate):
+            assert not isinstance(predicate, CompareOperands)
+            return f"({_operand(predicate.operand)} IS NULL OR NOT {to_spark(predicate)})"
+    return f"({_predicate(tree)})"
+
+
+def _predicate(predicate: Predicate) -> str:
+    match predicate:
+        case CompareOperands(left, op, right):
+            return f"{_operand(left)} {op} {_operand(right)}"
+        case SetTest(_, test):
+            raise RuleError(
+                f"Spark SQL has no {test}()", hint="its values are compared as a set, which a column is not"
+            )
+    operand = _operand(predicate.operand)
+    match predicate:
+        case Compare(_, op, value):
+            return f"{operand} {op} {_constant(value)}"
+        case NullSafe(_, value):
+            return f"{operand} <=> {_constant(value)}"
+        case In(_, values, _, has_null):
+            return f"{operand} IN ({', '.join([*map(_constant, values), *['NULL'] * has_null])})"
+        case Between(_, low, high):
+            return f"{operand} BETWEEN {_constant(low)} AND {_constant(high)}"
+        case Like(_, patterns, every, ignore_case):
+            word = "ILIKE" if ignore_case else "LIKE"
+            if len(patterns) == 1:
+                return f"{operand} {word} {_string(patterns[0])}"
+            return f"{operand} {word} {'ALL' if every else 'ANY'} ({', '.join(map(_string, patterns))})"
+        case Rlike(_, pattern):
+            return f"{operand} RLIKE {_string(pattern)}"
+        case IsNull():
+            return f"{operand} IS NULL"
+        case Within(_, values, bounds):
+            parts = [f"{operand} = {_constant(value)}" for value in values]
+            return " OR ".join(parts + [_bound(operand, bound) for bound in bounds])
+
+
+def _bound(operand: str, bound: Bound) -> str:
+    ends = []
+    if bound.low is not None:
+        ends.append(f"{operand} {'>=' if bound.low_closed else '>'} {_constant(bound.low)}")
+    if bound.high is not None:
+        ends.append(f"{operand} {'<=' if bound.high_closed else '<'} {_constant(bound.high)}")
+    return f"({' AND '.join(ends)})"
+
+
+def _operand(operand: Operand) -> str:
+    if isinstance(operand, Attribute):
+        return ".".join("`" + name.replace("`", "``") + "`" for name in operand.path)
+    function = function_of(operand)
+    arguments = []
+    for index, argument in enumerate(operand.arguments):
+        if isinstance(argument, Attribute | Call):
+            arguments.append(_operand(argument))
+        else:
+            assert not isinstance(argument, Node)
+            # Where Spark wants a literal, it wants an INT and takes no BIGINT for it.
+            is_plain = function.parameter_at(index).literal and type(argument) is int
+            arguments.append(str(argument) if is_plain else _constant(argument))
+    defaults = [parameter.default for parameter in function.parameters[len(arguments) :]]
+    arguments += [str(d) if isinstance(d, int) else _constant(d) for d in defaults if d is not None]
+    text = function.spark_text(arguments)
+    if text is None:
+        raise RuleError(f"Spark SQL has no {function.name}()")
+    return text
+
+
+def _constant(value: Value) -> str:
+    """A constant of the type that it has in the rule."""
+    if isinstance(value, bool):
+        return str(value).upper()
+    if isinstance(value, int):
+        return f"{value}L"
+    if isinstance(value, Decimal):
+        return f"{value:f}BD"
+    if isinstance(value, float):
+        return f"{value!r}D"
+    if isinstance(value, str):
+        return _string(value)
+    if isinstance(value, datetime):
+        return f"TIMESTAMP '{value.isoformat(sep=' ')}'"
+    assert isinstance(value, date), value  # versions and networks stand only beside functions that Spark lacks
+    return f"DATE '{value.isoformat()}'"
+
+
+_ESCAPES = str.maketrans({"'": "\\'", "\\": "\\\\", "\0": "\\u0000"})
+
+
+def _string(text: str) -> str:
+    return f"'{text.translate(_ESCAPES)}'"

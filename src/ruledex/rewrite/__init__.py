@@ -1,0 +1,1 @@
+"""Rewrites of trees, one a file; `pipeline.py` is their order."""

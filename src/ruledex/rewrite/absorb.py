@@ -1,0 +1,36 @@
+"""Absorption and repetitions. Keeps all three truth values, not the score.
+
+a OR (a AND b) = a         a AND (a OR b) = a         a OR a = a         a AND a = a
+"""
+
+from __future__ import annotations
+
+from ruledex.language.tree import And, Expression, Or
+from ruledex.rewrite.keys import Keys
+from ruledex.rewrite.walk import bottom_up, joined, with_children
+
+
+def absorb(tree: Expression, keys: Keys) -> Expression:
+    """The same rule without children that another child makes superfluous."""
+    return bottom_up(tree, lambda node: _absorbed(node, keys) if isinstance(node, And | Or) else node)
+
+
+def _absorbed(node: And | Or, keys: Keys) -> Expression:
+    inner = Or if isinstance(node, And) else And
+    parts = [
+        frozenset(map(keys.of, child.children)) if isinstance(child, inner) else frozenset((keys.of(child),))
+        for child in node.children
+    ]
+    # Small sets first; each kept one is found again under its least member by those that contain it.
+    anchored: dict[str, list[frozenset[str]]] = {}
+    kept = set()
+    for i in sorted(range(len(parts)), key=lambda i: (len(parts[i]), i)):
+        mine = parts[i]
+        if any(other <= mine for member in mine for other in anchored.get(member, ())):
+            continue
+        kept.add(i)
+        anchored.setdefault(min(mine), []).append(mine)
+    if len(kept) == len(parts):
+        return node
+    children = [child for i, child in enumerate(node.children) if i in kept]
+    return joined(type(node), children) if len(children) == 1 else with_children(node, children)

@@ -1,0 +1,66 @@
+"""XOR and XNOR expanded to AND, OR and negated predicates. Keeps all three truth values, not the score.
+
+    odd(a, b)   =  a AND NOT b  OR  NOT a AND b           a XOR b
+    even(a, b)  =  a AND b  OR  NOT a AND NOT b           a XNOR b
+
+A chain is a question of parity, and parity of halves: odd(l, r) = odd l AND even r OR even l AND odd r. Both
+answers of each half are made once and shared, so a chain of n needs 6n objects, which unfold to n² leaves.
+"""
+
+from __future__ import annotations
+
+from ruledex.language.tree import And, Expression, Not, Or, Xnor, Xor
+from ruledex.rewrite.push_not import push_not
+from ruledex.rewrite.walk import with_children
+
+
+def expand_xor(tree: Expression) -> Expression:
+    """The same rule without XOR and XNOR. NOT must have been pushed down; it stays so."""
+    made: dict[tuple[int, bool], tuple[Expression, Expression]] = {}
+
+    def expand(node: Expression, negated: bool) -> Expression:
+        known = made.get((id(node), negated))
+        if known is None:
+            # The node is kept beside the result: an id is only its own while the object lives.
+            known = made[id(node), negated] = (node, compute(node, negated))
+        return known[1]
+
+    def compute(node: Expression, negated: bool) -> Expression:
+        if isinstance(node, Xor | Xnor):
+            children, odd_wanted = _chain(node)
+            odd, even = parity(children)
+            return odd if odd_wanted != negated else even
+        if isinstance(node, And | Or):
+            if not negated:
+                return with_children(node, (expand(child, False) for child in node.children))
+            kind = Or if isinstance(node, And) else And
+            return kind(tuple(expand(child, True) for child in node.children))
+        return push_not(Not(node)) if negated else node
+
+    def parity(children: list[Expression]) -> tuple[Expression, Expression]:
+        if len(children) == 1:
+            return expand(children[0], False), expand(children[0], True)
+        middle = len(children) // 2
+        left_odd, left_even = parity(children[:middle])
+        right_odd, right_even = parity(children[middle:])
+        odd = Or((And((left_odd, right_even)), And((left_even, right_odd))))
+        even = Or((And((left_odd, right_odd)), And((left_even, right_even))))
+        return odd, even
+
+    return expand(tree, False)
+
+
+def _chain(node: Xor | Xnor) -> tuple[list[Expression], bool]:
+    """All that is joined by XOR and XNOR, and whether the node is true for an odd number of it."""
+    children: list[Expression] = []
+    odd_wanted = True
+    pending: list[Expression] = [node]
+    while pending:
+        link = pending.pop()
+        if isinstance(link, Xor | Xnor):
+            pending += link.children
+            # Each XNOR of a chain turns the answer round once.
+            odd_wanted ^= isinstance(link, Xnor) and len(link.children) % 2 == 0
+        else:
+            children.append(link)
+    return children, odd_wanted

@@ -1,0 +1,67 @@
+"""Constants folded away. Keeps where a rule is true: unknown counts as false here, NOT being pushed down.
+
+a AND TRUE = a     a AND FALSE = FALSE     a OR FALSE = a     a OR TRUE = TRUE     NULL = FALSE
+p AND NOT p = FALSE                        x IS NULL AND p(x) = FALSE for a p that needs a value
+x IS NULL OR x IS NOT NULL = TRUE          (p OR NOT p is not always true)
+"""
+
+from __future__ import annotations
+
+from ruledex.language.tree import And, CompareOperands, Expression, IsNull, Not, Or, Truth, Within
+from ruledex.rewrite.keys import Keys
+from ruledex.rewrite.walk import bottom_up, joined, with_children
+
+TRUE, FALSE = Truth(True), Truth(False)
+
+
+def fold(tree: Expression, keys: Keys) -> Expression:
+    """The same rule without TRUE, FALSE and NULL below AND and OR."""
+
+    def change(node: Expression) -> Expression:
+        if isinstance(node, Truth):
+            return node if node.value is not None else FALSE
+        return _folded(node, keys) if isinstance(node, And | Or) else node
+
+    return bottom_up(tree, change)
+
+
+def _folded(node: And | Or, keys: Keys) -> Expression:
+    decides, drops = (False, True) if isinstance(node, And) else (True, False)
+    kept: list[Expression] = []
+    for child in node.children:
+        if isinstance(child, Truth):
+            if child.value is decides:
+                return child
+            assert child.value is drops
+        else:
+            kept.append(child)
+    if not kept:
+        return Truth(drops)
+    if isinstance(node, And) and _contradicts(kept, keys):
+        return FALSE
+    if isinstance(node, Or) and _covers(kept, keys):
+        return TRUE
+    return joined(type(node), kept) if len(kept) == 1 else with_children(node, kept)
+
+
+def _contradicts(children: list[Expression], keys: Keys) -> bool:
+    """Whether a literal and its negation, or IS NULL and a literal that needs a value, stand side by side."""
+    present = {keys.of(child) for child in children}
+    if any(isinstance(child, Not) and keys.of(child.child) in present for child in children):
+        return True
+    missing = {keys.operand(child.operand) for child in children if isinstance(child, IsNull)}
+    return bool(missing) and any(
+        isinstance(p, Within) and keys.operand(p.operand) in missing
+        for p in (child.child if isinstance(child, Not) else child for child in children)
+    )
+
+
+def _covers(children: list[Expression], keys: Keys) -> bool:
+    """Whether a two-valued literal stands beside its negation."""
+    present = {keys.of(child) for child in children}
+    return any(
+        isinstance(child, Not)
+        and (isinstance(child.child, IsNull) or (isinstance(child.child, CompareOperands) and child.child.op == "<=>"))
+        and keys.of(child.child) in present
+        for child in children
+    )

@@ -1,0 +1,137 @@
+"""Each predicate in the one form that its truth has. Keeps where a rule is true, not the score.
+
+x = 1,  x IN (1),  x BETWEEN 1 AND 1      become  Within {1}
+x <=> 1                                   is      x = 1, where it is not negated
+x IN (1, NULL)                            is      x IN (1); its negation is never true
+x LIKE ANY (p, q)                         is      x LIKE p OR x LIKE q
+x LIKE ALL (p, q)                         is      x LIKE p AND x LIKE q, on an attribute with one value
+"""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from dataclasses import replace as changed
+from decimal import Decimal
+
+from ruledex.language.schema import Schema
+from ruledex.language.tree import (
+    And,
+    Between,
+    Bound,
+    Compare,
+    CompareOperands,
+    Expression,
+    In,
+    IsNull,
+    Like,
+    Not,
+    NullSafe,
+    Operand,
+    Or,
+    Predicate,
+    Rlike,
+    SetTest,
+    Truth,
+    Value,
+    Weak,
+    Within,
+)
+from ruledex.language.value import Family, family_of
+from ruledex.rewrite.spans import Ambiguous, Order, Spans
+from ruledex.rewrite.walk import bottom_up
+
+FALSE = Truth(False)
+
+
+def literals(tree: Expression, schema: Schema) -> Expression:
+    """The same rule with its predicates in canonical form. NOT must have been pushed down."""
+    order = Order(schema.zone)
+
+    def change(node: Expression) -> Expression:
+        if isinstance(node, And | Or | Truth | Weak | Within):
+            return node
+        if isinstance(node, Not):
+            if isinstance(node.child, Within):
+                return node
+            assert not isinstance(node.child, And | Or)  # NOT stands above predicates only
+            return _canonical(node.child, True, schema, order)  # type: ignore[arg-type]
+        return _canonical(node, False, schema, order)  # type: ignore[arg-type]
+
+    return bottom_up(tree, change)
+
+
+def _canonical(predicate: Predicate, negated: bool, schema: Schema, order: Order) -> Expression:
+    literal: Expression
+    match predicate:
+        case Compare(operand, "=", value) | NullSafe(operand, value):
+            if isinstance(predicate, NullSafe) and negated:
+                literal = NullSafe(operand, _plain(value))
+            else:
+                literal = _within(operand, ((value,), ()), order)
+        case Compare(operand, op, value):
+            literal = _within(operand, ((), (_half_line(op, value),)), order)
+        case In(operand, values, _, has_null):
+            if negated and has_null:
+                return FALSE
+            literal = _within(operand, (values, ()), order)
+        case Between(operand, low, high):
+            literal = _within(operand, ((), (Bound(low, True, high, True),)), order)
+            if literal == FALSE and negated:
+                return Not(changed(predicate, weight=1.0, position=0))
+        case Like(operand, patterns, every, ignore_case):
+            return _like(operand, patterns, every, ignore_case, negated, schema)
+        case Rlike() | CompareOperands() | SetTest():
+            literal = changed(predicate, weight=1.0, position=0)
+        case IsNull():
+            literal = changed(predicate, position=0)
+        case Within():
+            literal = predicate
+    if not negated:
+        return literal
+    return Not(literal)
+
+
+def _plain(value: Value) -> Value:
+    """Whole decimals as integers, so that 1 and 1.0 are one constant."""
+    if isinstance(value, Decimal) and value == value.to_integral_value() and abs(value) < 2**63:
+        return int(value)
+    return value
+
+
+def _within(operand: Operand, spans: Spans, order: Order) -> Expression:
+    values = tuple(map(_plain, spans[0]))
+    bounds = tuple(
+        Bound(
+            None if b.low is None else _plain(b.low),
+            b.low_closed,
+            None if b.high is None else _plain(b.high),
+            b.high_closed,
+        )
+        for b in spans[1]
+    )
+    first = next(iter(values), None)
+    if first is not None and family_of(first) is Family.ADDRESS:
+        # Networks nest and have no order; a list of them is kept as it is, without repetitions.
+        return Within(operand, tuple(dict.fromkeys(sorted(values, key=str))), ())
+    with suppress(Ambiguous):
+        values, bounds = order.union([(values, bounds)])
+    return Within(operand, values, bounds) if values or bounds else FALSE
+
+
+def _half_line(op: str, value: Value) -> Bound:
+    if op in ("<", "<="):
+        return Bound(None, False, value, op == "<=")
+    return Bound(value, op == ">=", None, False)
+
+
+def _like(
+    operand: Operand, patterns: tuple[str, ...], every: bool, ignore_case: bool, negated: bool, schema: Schema
+) -> Expression:
+    each = [Like(operand, (p.lower() if ignore_case else p,), False, ignore_case) for p in dict.fromkeys(patterns)]
+    if every and len(each) > 1 and not schema.is_single(operand):
+        whole = Like(operand, tuple(sorted({like.patterns[0] for like in each})), True, ignore_case)
+        return Not(whole) if negated else whole
+    children: list[Expression] = [Not(like) for like in each] if negated else list(each)
+    if len(children) == 1:
+        return children[0]
+    return And(tuple(children)) if every != negated else Or(tuple(children))

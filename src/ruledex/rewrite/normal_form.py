@@ -1,0 +1,77 @@
+"""Disjunctive and conjunctive normal form of a match or score tree, within a budget.
+
+The size is computed before anything is multiplied out, so that a rule which would explode is refused at once.
+"""
+
+from __future__ import annotations
+
+from itertools import chain, product
+from typing import Final
+
+from ruledex.errors import BudgetError
+from ruledex.language.tree import And, Expression, Or, Truth
+from ruledex.rewrite.keys import Keys
+
+DEFAULT_BUDGET: Final = 10_000
+
+Clauses = list[tuple[Expression, ...]]
+
+
+def to_dnf(tree: Expression, budget: int = DEFAULT_BUDGET, keep_multiplicity: bool = False) -> Clauses:
+    """The conjunctions of literals whose OR is the tree. `[]` is FALSE, and an empty conjunction TRUE.
+
+    Repeated literals and absorbed conjunctions are dropped, unless `keep_multiplicity`, which scores need: there AND
+    sums over every occurrence, and OR takes the largest of all. XOR and NOT must be gone.
+    """
+    return _clauses(tree, Or, "DNF", budget, keep_multiplicity)
+
+
+def to_cnf(tree: Expression, budget: int = DEFAULT_BUDGET) -> Clauses:
+    """The disjunctions of literals whose AND is the tree. `[]` is TRUE, and an empty disjunction FALSE."""
+    return _clauses(tree, And, "CNF", budget, False)
+
+
+def _clauses(tree: Expression, outer: type[And] | type[Or], form: str, budget: int, keep_multiplicity: bool) -> Clauses:
+    size = _size(tree, outer)[1]
+    if size > budget:
+        raise BudgetError(form, size, budget)
+    clauses = _multiply(tree, outer)
+    return clauses if keep_multiplicity else _simplified(clauses)
+
+
+def _size(tree: Expression, outer: type[And] | type[Or]) -> tuple[int, int]:
+    """How many clauses, and how many literals in all of them."""
+    if not isinstance(tree, And | Or):
+        return 1, 1
+    sizes = [_size(child, outer) for child in tree.children]
+    if isinstance(tree, outer):
+        return sum(n for n, _ in sizes), sum(literals for _, literals in sizes)
+    n_clauses, n_literals = 1, 0
+    for n, literals in sizes:
+        n_clauses, n_literals = n_clauses * n, n_literals * n + n_clauses * literals
+    return n_clauses, n_literals
+
+
+def _multiply(tree: Expression, outer: type[And] | type[Or]) -> Clauses:
+    if isinstance(tree, Truth):
+        holds_everywhere = tree.value is (outer is Or)
+        return [()] if holds_everywhere else []
+    if not isinstance(tree, And | Or):
+        return [(tree,)]
+    parts = [_multiply(child, outer) for child in tree.children]
+    if isinstance(tree, outer):
+        return list(chain.from_iterable(parts))
+    return [tuple(chain.from_iterable(chosen)) for chosen in product(*parts)]
+
+
+def _simplified(clauses: Clauses) -> Clauses:
+    keys = Keys()
+    sets: dict[frozenset[str], tuple[Expression, ...]] = {}
+    for clause in clauses:
+        literals = {keys.of(literal): literal for literal in clause}
+        sets.setdefault(frozenset(literals), tuple(literals[k] for k in sorted(literals)))
+    kept: list[frozenset[str]] = []
+    for members in sorted(sets, key=lambda members: (len(members), sorted(members))):
+        if not any(other <= members for other in kept):
+            kept.append(members)
+    return [sets[members] for members in kept]

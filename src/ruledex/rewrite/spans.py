@@ -1,0 +1,132 @@
+"""Sets of values as values and stretches, with the three operations that merging needs.
+
+Two constants are only compared where every value of an event sees them in the same order. That is not always so
+for numbers: 9007199254740992 and 9007199254740993 are two integers and one double, so `x = 9007199254740992 AND
+x = 9007199254740993` is true of a double. Such a pair is `Ambiguous`, and what would need it is left unmerged.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import tzinfo
+from decimal import Decimal
+from functools import cmp_to_key
+
+from ruledex.language.tree import Bound, Value
+from ruledex.language.value import as_double, compare
+
+Spans = tuple[tuple[Value, ...], tuple[Bound, ...]]
+
+
+class Ambiguous(Exception):  # noqa: N818  # a signal inside this package, not an error
+    """Two constants whose order depends on the type of the event's value."""
+
+
+class Order:
+    """The order of constants of one family, in the index's time zone."""
+
+    def __init__(self, zone: tzinfo) -> None:
+        self._zone = zone
+
+    def of(self, left: Value, right: Value) -> int:
+        """-1, 0 or 1, the same for every value of an event; raises `Ambiguous` where it is not."""
+        order = compare(left, right, self._zone)
+        if isinstance(left, int | Decimal | float) and isinstance(right, int | Decimal | float):
+            if isinstance(left, float) != isinstance(right, float):
+                exact = (Decimal(left) > Decimal(right)) - (Decimal(left) < Decimal(right))
+                # Equal, but one as a double: a decimal near it equals only the double.
+                if order == 0 or exact != order:
+                    raise Ambiguous
+            elif order != 0 and as_double(left) == as_double(right):
+                raise Ambiguous
+        return order
+
+    def holds(self, bound: Bound, value: Value) -> bool:
+        """Whether a value lies in a stretch."""
+        if bound.low is not None and (o := self.of(value, bound.low)) <= 0 and not (o == 0 and bound.low_closed):
+            return False
+        return bound.high is None or (o := self.of(value, bound.high)) < 0 or (o == 0 and bound.high_closed)
+
+    # Ends of stretches. An open end is infinitely far; a closed one reaches a little further than an open one.
+
+    def _low(self, a: Bound, b: Bound) -> int:
+        if a.low is None or b.low is None:
+            return (a.low is not None) - (b.low is not None)
+        return self.of(a.low, b.low) or (b.low_closed - a.low_closed)
+
+    def _high(self, a: Bound, b: Bound) -> int:
+        if a.high is None or b.high is None:
+            return (a.high is None) - (b.high is None)
+        return self.of(a.high, b.high) or (a.high_closed - b.high_closed)
+
+    def _touch(self, a: Bound, b: Bound) -> bool:
+        """Whether nothing lies between the end of `a` and the start of `b`, which does not start before it."""
+        if a.high is None or b.low is None:
+            return True
+        order = self.of(b.low, a.high)
+        return order < 0 or (order == 0 and (a.high_closed or b.low_closed))
+
+    # Operations on sets.
+
+    def union(self, sets: Iterable[Spans]) -> Spans:
+        """All that lies in one of the sets, in the one form that this set has."""
+        pairs = list(sets)
+        bounds: list[Bound] = []
+        for bound in sorted((b for _, bs in pairs for b in bs if self._filled(b)), key=cmp_to_key(self._low)):
+            if bounds and self._touch(bounds[-1], bound):
+                last = bounds[-1]
+                end = last if self._high(last, bound) >= 0 else bound
+                bounds[-1] = Bound(last.low, last.low_closed, end.high, end.high_closed)
+            else:
+                bounds.append(bound)
+        values = self._distinct([v for vs, _ in pairs for v in vs])
+        points = [b.low for b in bounds if b.low is not None and b.high is not None and self.of(b.low, b.high) == 0]
+        bounds = [b for b in bounds if b.low is None or b.high is None or self.of(b.low, b.high) != 0]
+        values = self._distinct([*(v for v in values if not any(self.holds(b, v) for b in bounds)), *points])
+        return self._closed_by(values, bounds)
+
+    def intersection(self, a: Spans, b: Spans) -> Spans:
+        """All that lies in both sets."""
+        values = [v for v in a[0] if self.contains(b, v)] + [v for v in b[0] if self.contains(a, v)]
+        bounds = []
+        for one in a[1]:
+            for other in b[1]:
+                low = one if self._low(one, other) >= 0 else other
+                high = one if self._high(one, other) <= 0 else other
+                bounds.append(Bound(low.low, low.low_closed, high.high, high.high_closed))
+        return self.union([(tuple(values), tuple(bounds))])
+
+    def contains(self, spans: Spans, value: Value) -> bool:
+        """Whether a value is in a set."""
+        values, bounds = spans
+        return any(self.of(value, v) == 0 for v in values) or any(self.holds(b, value) for b in bounds)
+
+    def _filled(self, bound: Bound) -> bool:
+        if bound.low is None or bound.high is None:
+            return True
+        order = self.of(bound.low, bound.high)
+        return order < 0 or (order == 0 and bound.low_closed and bound.high_closed)
+
+    def _distinct(self, values: list[Value]) -> list[Value]:
+        kept: list[Value] = []
+        for value in sorted(values, key=cmp_to_key(self.of)):
+            if not kept or self.of(kept[-1], value) != 0:
+                kept.append(value)
+        return kept
+
+    def _closed_by(self, values: list[Value], bounds: list[Bound]) -> Spans:
+        """A value that is the open end of a stretch closes it: `x > 5 OR x = 5` is `x >= 5`."""
+        left = []
+        for value in values:
+            for i, b in enumerate(bounds):
+                if b.low is not None and self.of(b.low, value) == 0:
+                    bounds[i] = Bound(b.low, True, b.high, b.high_closed)
+                    break
+                if b.high is not None and self.of(b.high, value) == 0:
+                    bounds[i] = Bound(b.low, b.low_closed, b.high, True)
+                    break
+            else:
+                left.append(value)
+        if len(left) == len(values):
+            return tuple(values), tuple(bounds)
+        return self.union([(tuple(left), tuple(bounds))])

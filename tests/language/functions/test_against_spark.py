@@ -1,0 +1,314 @@
+"""Every function that Spark has too, on the same arguments in Spark SQL.
+
+Not compared are products of decimals that Spark's types round or refuse (docs/functions.md), and doubles whose
+shortest text needs 16 digits or more: Java before 19 may write one digit too many (JDK-4511638) and then rounds that.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, timedelta
+from decimal import Decimal
+from unicodedata import category
+from zoneinfo import ZoneInfo
+
+import pytest
+
+from ruledex.language.functions.registry import FUNCTIONS, Function
+from ruledex.language.tree import Value
+from ruledex.language.value import INT64_MAX, INT64_MIN, Family, is_missing, localized
+
+N_ROWS = 300
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+ZONES = ["UTC", "America/New_York", "Asia/Kolkata"]
+
+INTEGERS = [0, 1, -1, 2, -2, 4, 5, -5, 7, -7, 10, 15, 25, 45, -45, 50, 2**31, 2**53 + 1, INT64_MAX, INT64_MIN]
+INTEGERS += [INT64_MAX - 1, INT64_MIN + 1, INT64_MAX - 4]
+DECIMALS = ["0", "0.5", "-0.5", "1.5", "2.5", "-2.5", "0.000001", "99999999999999.999999", "-99999999999999.999999"]
+DOUBLES = [0.0, -0.0, 0.5, 1.5, 2.5, -2.5, 0.285, 1.005, 2.675, -0.4, 1e15 + 0.5, 1e22, 1e300, -1e300, 5e-324, 2.0**63]
+DOUBLES += [-(2.0**63), 2.0**63 - 1024, float("inf"), float("-inf"), float("nan"), 1.7976931348623157e308, 0.1, 123.456]
+TEXTS = [
+    "",
+    " ",
+    "  a b  ",
+    "\ta\n",
+    "abc",
+    "a@b@c",
+    "@",
+    "@@",
+    "STRASSE straße",
+    "ÀÉÎ",
+    "Σίσυφος ΟΔΥΣΣΕΥΣ",
+    "İstanbul ı",
+]
+TEXTS += ["😀a😀", "e\u0301", "\u00a0x\u00a0", "ﬁ ﬀ", "ǅ ǆ Ǆ", "日本語", "aXXbXXc", "x" * 50]
+PATTERNS = {
+    "yyyy-MM-dd": [
+        "2024-02-29",
+        "2023-02-29",
+        "0001-01-02",
+        "9999-12-30",
+        "2024-2-9",
+        "12024-01-01",
+        "2024-13-01",
+        " 2024-01-01",
+    ],
+    "yyyyMMdd": ["20240229", "2024022", "120240229", "20241301", "2024-02-29"],
+    "yyyyMMddHHmmss": ["20240310023000", "20241103013000", "20240229246000"],
+    "yy-M-d": ["24-2-9", "99-12-31", "24-02-0009", "124-1-1", "24--1-1"],
+    "dd/MMM/yyyy:HH:mm:ss Z": [
+        "10/Oct/2000:13:55:36 -0700",
+        "10/oct/2000:13:55:36 +0000",
+        "10/Okt/2000:13:55:36 +0000",
+    ],
+    "MMMM d, yyyy h:mm a": [
+        "May 5, 2024 12:05 AM",
+        "may 5, 2024 12:05 pm",
+        "June 31, 2024 1:00 AM",
+        "June 1, 2024 13:00 AM",
+    ],
+    "yyyy-MM-dd'T'HH:mm:ss.SSSXXX": [
+        "2024-03-10T02:30:00.1Z",
+        "2024-03-10t02:30:00.123+05:30",
+        "2024-03-10T02:30:00.1234Z",
+    ],
+    "yyyy-MM-dd HH:mm:ss.SSSSSSSSS": ["2024-11-03 01:30:00.123456789", "2024-11-03 01:30:60.1", "2024-03-10 02:30:00."],
+    "yyyy-MM-dd HH:mmX": [
+        "2024-01-01 00:00Z",
+        "2024-01-01 00:00+01",
+        "2024-01-01 00:00+0130",
+        "2024-01-01 00:00+01:30",
+    ],
+    "yyyy-MM-dd HH:mmXX": [
+        "2024-01-01 00:00+1800",
+        "2024-01-01 00:00-1801",
+        "2024-01-01 00:00+0160",
+        "2024-01-01 00:00z",
+    ],
+    "HH:mm": ["23:59", "24:00", "7:30", "07:30"],
+    "H:m:s": ["7:5:3", "007:5:3", "07:05:03"],
+    "hh 'o''clock' a": ["07 o'clock PM", "12 O'CLOCK am", "00 o'clock am"],
+}
+
+
+@dataclass(frozen=True)
+class Argument:
+    """An argument in Spark SQL, and its value in each row."""
+
+    sql: str
+    values: list[Value | None]
+
+
+def _rows(zone: ZoneInfo) -> dict[str, list[Value | None]]:
+    generator = random.Random(20240229)
+
+    def fill(edges: list[Value], other: object) -> list[Value | None]:
+        mixed = [*edges, None, *(other() for _ in range(N_ROWS))][:N_ROWS]
+        generator.shuffle(mixed)
+        return mixed
+
+    def integer() -> int:
+        return generator.randint(-(10 ** generator.randint(1, 18)), 10 ** generator.randint(1, 18))
+
+    def decimal() -> Decimal:
+        return Decimal(integer() % 10 ** generator.randint(1, 18)).scaleb(-6)
+
+    def double() -> float:
+        return generator.choice(
+            [
+                generator.randint(-(10**12), 10**12) / 8,
+                round(generator.uniform(-1000, 1000), 3),
+                generator.gauss(0, 1) * 1e-3,
+            ]
+        )
+
+    def text() -> str:
+        return "".join(generator.choices("aBc @Xéß \t日😀Ω", k=generator.randint(0, 12)))
+
+    def moment() -> datetime:
+        seconds = generator.randint(-60_000_000_000, 250_000_000_000)
+        return (EPOCH + timedelta(seconds=seconds, microseconds=generator.randint(0, 999_999))).astimezone(zone)
+
+    moments = [
+        datetime(2, 1, 1),
+        datetime(9998, 12, 31, 23, 59, 59, 999_999),
+        datetime(1969, 12, 31, 23, 59, 59, 999_999),
+    ]
+    moments += [
+        datetime(2024, 11, 3, 5, 30),
+        datetime(2024, 11, 3, 6, 30),
+        datetime(2024, 3, 10, 7),
+        datetime(1883, 11, 18, 17),
+    ]
+    moments += [datetime(year, 12, day, 12) for year in range(2015, 2030) for day in (28, 31)]
+    days = [date.min, date.max, date(2024, 2, 29), *(moment.date() for moment in moments)]
+    return {
+        "integer": fill(INTEGERS, integer),
+        "integer2": fill(INTEGERS, integer),
+        "small": fill([0, 1, -1], lambda: generator.randint(-(10**12), 10**12)),
+        "decimal": fill([Decimal(x) for x in DECIMALS], decimal),
+        # Three digits behind the point, so that Spark's type for a product, DECIMAL(38, 9), holds it exactly.
+        "decimal2": fill([Decimal("0"), Decimal("-2.5"), Decimal("0.125")], lambda: round(decimal(), 3)),
+        "double": fill(DOUBLES, double),
+        "double2": fill(DOUBLES, double),
+        "text": fill(TEXTS, text),
+        "text2": fill(TEXTS, text),
+        "day": fill(days, lambda: moment().date()),
+        "moment": fill([localized(x.replace(tzinfo=UTC), zone) for x in moments], moment),
+    }
+
+
+COLUMNS_OF_FAMILY = {
+    Family.NUMBER: ["integer", "decimal", "double"],
+    Family.STRING: ["text"],
+    Family.TIME: ["day", "moment"],
+}
+CONSTANTS: dict[tuple[str, str], list[Value]] = {
+    ("round", "digits"): [0, 1, 2, 5, -1, -2, -18, -19, 38, -38],
+    ("substring", "position"): [0, 1, 2, 7, -1, -3, -60, 2**31 - 1, -(2**31)],
+    ("substring", "length"): [2**31 - 1, 0, 1, 5, -1, -(2**31)],
+    ("split_part", "delimiter"): ["@", "XX", "", " "],
+    ("split_part", "part"): [1, 2, 3, -1, -2, 100, -100],
+}
+PAIRS = [
+    ("integer", "integer2"),
+    ("decimal", "decimal2"),
+    ("double", "double2"),
+    ("small", "decimal"),
+    ("decimal", "small"),
+]
+PAIRS += [("integer", "double"), ("double", "integer"), ("decimal", "double"), ("double", "decimal")]
+
+
+def _literal(value: Value) -> str:
+    if isinstance(value, str):
+        return "'" + value.replace("\\", "\\\\").replace("'", "\\'") + "'"
+    return f"DATE '{value}'" if isinstance(value, date) else str(value)
+
+
+def _constant(value: Value) -> Argument:
+    return Argument(_literal(value), [value] * N_ROWS)
+
+
+def _argument_lists(function: Function, columns: dict[str, Argument]) -> Iterator[list[Argument]]:
+    families = [parameter.family for parameter in function.parameters]
+    if function.name in ("to_timestamp", "to_date"):
+        yield from ([columns[pattern], _constant(pattern)] for pattern in PATTERNS)
+    elif function.name == "concat":
+        yield [columns["text"], columns["text2"]]
+        yield [columns["text"], _constant("'-\\"), columns["text2"]]
+    elif function.name == "date_diff":
+        yield from ([columns[c], start] for c in ("day", "moment") for start in (columns["day"], columns["moment"]))
+        yield [columns["moment"], _constant(date(2024, 2, 29))]
+    elif families == [Family.NUMBER, Family.NUMBER] and not function.parameters[1].literal:
+        yield from ([columns[left], columns[right]] for left, right in PAIRS)
+        yield from (
+            [columns[c], _constant(k)] for c in COLUMNS_OF_FAMILY[Family.NUMBER] for k in (4, -7, 0, Decimal("2.5"))
+        )
+    else:
+        lists = [[columns[name]] for name in COLUMNS_OF_FAMILY[families[0]]]
+        for parameter in function.parameters[1:]:
+            constants = CONSTANTS[function.name, parameter.name]
+            lists = [[*arguments, _constant(constant)] for arguments in lists for constant in constants]
+        yield from lists
+
+
+def _comparable(sql: str, function: Function) -> str:
+    """Times as numbers, since Python's Spark carries them through the machine's own zone."""
+    if function.result is not Family.TIME:
+        return sql
+    return f"unix_micros({sql})" if function.name == "to_timestamp" else f"unix_date({sql})"
+
+
+def _carried(value: object) -> object:
+    """Microseconds or days since 1970 for a time."""
+    if isinstance(value, datetime):
+        return (value - EPOCH) // timedelta(microseconds=1)
+    return (value - EPOCH.date()).days if isinstance(value, date) else value
+
+
+def _agree(ours: object, theirs: object) -> bool:
+    """Doubles bit for bit, but for the sign of zero, which no comparison sees; NaN is missing."""
+    if is_missing(theirs) or ours is None:
+        return is_missing(theirs) and ours is None
+    return isinstance(ours, float) == isinstance(theirs, float) and ours == theirs
+
+
+def _stored(columns: dict[str, Argument]) -> tuple[str, list[str]]:
+    """The schema of the table that goes to Spark, and the expressions that make its columns of it."""
+    types = {"integer": "BIGINT", "integer2": "BIGINT", "small": "BIGINT", "day": "INT", "moment": "BIGINT"}
+    types |= {"decimal": "DECIMAL(20, 6)", "decimal2": "DECIMAL(20, 6)", "double": "DOUBLE", "double2": "DOUBLE"}
+    times = {"day": "date_from_unix_date(day) AS day", "moment": "timestamp_micros(moment) AS moment"}
+    schema = ", ".join(f"{argument.sql} {types.get(name, 'STRING')}" for name, argument in columns.items())
+    return schema, [times.get(name, argument.sql) for name, argument in columns.items()]
+
+
+def _answers(spark, columns: dict[str, Argument], expressions: list[str], zone_name: str) -> list[tuple[object, ...]]:
+    schema, selected = _stored(columns)
+    data = list(zip(*(map(_carried, argument.values) for argument in columns.values()), strict=True))
+    spark.conf.set("spark.sql.session.timeZone", zone_name)
+    try:
+        frame = spark.createDataFrame(data, schema).selectExpr(*selected)
+        return frame.selectExpr(*(f"{text} AS answer{number}" for number, text in enumerate(expressions))).collect()
+    finally:
+        spark.conf.set("spark.sql.session.timeZone", "UTC")
+
+
+def _depends_on_zone(function: Function) -> bool:
+    return function.zoned or function.parameters[0].family is Family.TIME
+
+
+@pytest.mark.parametrize("zone_name", ZONES)
+def test_every_function_gives_what_spark_gives(spark, zone_name):
+    zone = ZoneInfo(zone_name)
+    columns = {name: Argument(name, values) for name, values in _rows(zone).items()}
+    for number, (pattern, texts) in enumerate(PATTERNS.items()):
+        columns[pattern] = Argument(f"pattern{number}", [texts[row % len(texts)] for row in range(N_ROWS)])
+    calls = [
+        (function, arguments)
+        for function in FUNCTIONS.values()
+        if function.spark is not None and not function.whole and (zone_name == "UTC" or _depends_on_zone(function))
+        for arguments in _argument_lists(function, columns)
+    ]
+    expressions = [
+        _comparable(function.spark_text([argument.sql for argument in arguments]), function)
+        for function, arguments in calls
+    ]
+
+    wrong = []
+    answers = _answers(spark, columns, expressions, zone_name)
+    for number, (function, arguments) in enumerate(calls):
+        keywords = {"zone": zone} if function.zoned else {}
+        for row, answer in enumerate(answers):
+            values = [argument.values[row] for argument in arguments]
+            ours = None if any(map(is_missing, values)) else _carried(function.call(*values, **keywords))
+            if not _agree(ours, answer[number]):
+                wrong.append((expressions[number], values, ours, answer[number]))
+    assert len(answers) == N_ROWS
+    assert wrong == []
+
+
+def test_functions_of_all_values_give_what_spark_gives_for_arrays_and_scalars(spark):
+    size, coalesce = FUNCTIONS["size"], FUNCTIONS["coalesce"]
+    arrays = [None, [], [None], [None, None], [1], [1, None, 3], list(range(100))]
+    scalars = [None, 0, 5, -5, None, 7, 7]
+    frame = spark.createDataFrame(list(zip(arrays, scalars, strict=True)), "many ARRAY<BIGINT>, one BIGINT")
+    answers = frame.selectExpr(size.spark_text(["many"]), coalesce.spark_text(["one", "5"])).collect()
+    for many, one, answer in zip(arrays, scalars, answers, strict=True):
+        there = tuple(x for x in many or () if x is not None)
+        elements = there if many == [] or there else None
+        assert size.call(elements) == answer[0]
+        assert coalesce.call(None if one is None else (one,), 5) in (answer[1], (answer[1],))
+
+
+def test_letters_change_case_as_in_spark(spark):
+    # Letters that Unicode 16 gave an upper case, which Spark's own tables know and those of older Pythons do not.
+    newer = {0x19B, 0x264, 0xA7D3, 0xA7D5}
+    known = [chr(code) for code in range(1, 0x20000) if code not in newer and category(chr(code)) not in ("Cn", "Cs")]
+    texts = ["".join(known[start : start + 100]) for start in range(0, len(known), 100)]
+    frame = spark.createDataFrame([(text,) for text in texts], "text STRING")
+    answers = frame.selectExpr("lower(text)", "upper(text)", "length(text)").collect()
+    named = [FUNCTIONS[name].call for name in ("lower", "upper", "length")]
+    assert [tuple(answer) for answer in answers] == [tuple(call(text) for call in named) for text in texts]

@@ -1,0 +1,118 @@
+from __future__ import annotations
+
+import math
+from datetime import UTC, date, datetime
+from decimal import Decimal
+from zoneinfo import ZoneInfo
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from ruledex.language.functions.registry import ALIASES, FUNCTIONS, Function, lookup, names
+from ruledex.language.parser import parse
+from ruledex.language.tree import Call, operands, predicates
+from ruledex.language.value import INT64_MAX, INT64_MIN, Family, family_of, fit, is_missing
+
+NEW_YORK = ZoneInfo("America/New_York")
+
+HUGE = [
+    10**400,
+    -(10**400),
+    2**64,
+    INT64_MIN,
+    INT64_MAX,
+    Decimal("Infinity"),
+    Decimal("1e999999"),
+    Decimal("-1e-999999"),
+]
+NUMBERS = st.one_of(
+    st.integers(),
+    st.integers(-20, 20),
+    st.floats(allow_nan=False),
+    st.decimals(allow_nan=False),
+    st.decimals(-(10**13), 10**13, places=6),
+    st.sampled_from([*HUGE, math.inf, -math.inf, 0.0, -0.0, 5e-324]),
+)
+TEXTS = st.one_of(
+    st.text(),
+    st.text(st.characters(codec=None)),
+    st.from_regex(r"\A[0-9]{1,4}[-/.: ][0-9]{1,2}[-/.: ][0-9]{1,4}\Z"),
+    st.sampled_from(["", "1.2.3", "10.0.0.0/8", "::1", "2024-02-29", "0001-01-01", "9999-12-31"]),
+)
+EDGES = [date.min, date.max, datetime(1, 1, 2, tzinfo=NEW_YORK), datetime(9999, 12, 30, 23, 59, 59, tzinfo=NEW_YORK)]
+TIMES = st.one_of(
+    st.dates(),
+    st.datetimes(datetime(1, 1, 3), datetime(9999, 12, 29), timezones=st.just(UTC)),
+    st.sampled_from(EDGES),
+)
+PATTERNS = st.sampled_from(
+    ["yyyy-MM-dd", "yyyy-M-d", "dd.MM.yy", "H:m:s", "yyyy/MM/dd HH:mm:ss.SSS XXX", "M/d/yyyy", "h:m a", "d MMM yyyy Z"]
+)
+VALUES = {Family.NUMBER: NUMBERS, Family.STRING: TEXTS, Family.TIME: TIMES}
+VALUES[Family.ANY] = st.one_of(NUMBERS, TEXTS, TIMES, st.booleans())
+
+
+def arguments(function: Function) -> st.SearchStrategy[tuple[object, ...]]:
+    """Fitted arguments whose constants the function's own check lets pass."""
+    parameters = list(function.parameters) + [function.parameters[-1]] * (2 if function.variadic else 0)
+    places = []
+    for place, parameter in enumerate(parameters):
+        if function.whole and place == 0:
+            places.append(st.none() | st.lists(VALUES[Family.ANY]).map(tuple))
+        elif parameter.name == "pattern":
+            places.append(PATTERNS)
+        elif parameter.literal and parameter.family is Family.NUMBER:
+            places.append(st.integers(-40, 40) | st.sampled_from([-(2**31), 2**31 - 1]))
+        else:
+            fitted = VALUES[parameter.family].map(lambda value, family=parameter.family: fit(value, family, NEW_YORK))
+            places.append(fitted.filter(lambda value: not is_missing(value)))
+    drawn = st.tuples(*places)
+    return drawn if function.check is None else drawn.filter(lambda values: function.check(values) is None)
+
+
+@pytest.mark.parametrize("function", FUNCTIONS.values(), ids=lambda function: function.name)
+def test_no_function_raises_and_results_are_of_the_family_it_names(function):
+    @settings(derandomize=True, max_examples=100, deadline=None, database=None)
+    @given(arguments(function))
+    def check(values: tuple[object, ...]) -> None:
+        result = function.call(*values, **({"zone": NEW_YORK} if function.zoned else {}))
+        if function.result is Family.ANY or result is None:
+            return
+        assert family_of(result) is function.result
+        assert not is_missing(result)
+        if isinstance(result, int):
+            assert INT64_MIN <= result <= INT64_MAX
+
+    check()
+
+
+def test_names_and_aliases_are_found_in_any_case():
+    assert lookup("LENGTH") is lookup("Char_Length") is FUNCTIONS["length"]
+    assert lookup("%") is FUNCTIONS["%"]
+    assert lookup("no_such_function") is None
+
+
+def test_names_are_sorted_and_have_no_signs():
+    assert names() == sorted(names())
+    assert "ceiling" in names()
+    assert "+" not in names()
+
+
+def test_aliases_name_functions_and_hide_none():
+    assert set(ALIASES.values()) <= set(FUNCTIONS)
+    assert not set(ALIASES) & set(FUNCTIONS)
+
+
+@pytest.mark.parametrize("function", FUNCTIONS.values(), ids=lambda function: function.name)
+def test_parameters_with_defaults_come_last_and_pass_the_check(function):
+    defaults = [parameter.default for parameter in function.parameters]
+    assert all(default is not None for default in defaults[function.n_required :])
+    for parameter in function.parameters[function.n_required :]:
+        assert fit(parameter.default, parameter.family, UTC) == parameter.default
+
+
+@pytest.mark.parametrize("function", FUNCTIONS.values(), ids=lambda function: function.name)
+def test_the_example_is_a_rule_that_uses_the_function(function):
+    used = [operand for predicate in predicates(parse(function.example)) for operand in operands(predicate)]
+    assert function.name in {operand.function for operand in used if isinstance(operand, Call)}

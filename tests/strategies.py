@@ -1,0 +1,297 @@
+"""Trees and events for property-based tests, over domains small enough to try every event.
+
+`trees(depth)` draws trees such as the parser makes them, over the attributes of `DOMAINS`; `events()` draws events of
+those attributes, and `all_events(tree)` gives every one that the tree could tell apart, so that two trees can be
+compared by their whole truth tables. Values are single, arrays of two, null, missing, empty and of a wrong type.
+`wild_trees(depth)` draws from everything that the language can write, for tests of texts rather than of truth.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from datetime import UTC, timedelta, timezone
+from decimal import Decimal
+from itertools import product
+from typing import Any, Final
+
+from hypothesis import strategies as st
+
+from ruledex.language.tree import (
+    And,
+    Attribute,
+    Between,
+    Call,
+    Compare,
+    CompareOperands,
+    Expression,
+    In,
+    IsNull,
+    Like,
+    Not,
+    NullSafe,
+    Operand,
+    Or,
+    Predicate,
+    Rlike,
+    SetTest,
+    Truth,
+    Value,
+    Xnor,
+    Xor,
+    attributes,
+    operands,
+    predicates,
+)
+from ruledex.language.value import INT64_MAX, INT64_MIN
+
+Event = dict[str, Any]
+
+ABSENT: Final = object()
+_NOTHING: Final = (ABSENT, None, [], [None])
+_NUMBER_VALUES: Final = (*_NOTHING, 1, 2, 3, 1.5, [1, 2], [1, 3], [2, 3], [1, None], "x", ["x", 2])
+_STRING_VALUES: Final = (*_NOTHING, "x", "y", "xy", "", ["x", "y"], ["x", "xy"], ["y", None], 1, [1, "x"])
+_BOOLEAN_VALUES: Final = (*_NOTHING, True, False, [True, False], 1)
+
+# What an event may have for each attribute. `a`, `b` and `c` are numbers, `s` and `t` strings.
+DOMAINS: Final[dict[str, tuple[Any, ...]]] = {
+    "a": _NUMBER_VALUES,
+    "b": _NUMBER_VALUES,
+    "c": _NUMBER_VALUES,
+    "s": _STRING_VALUES,
+    "t": _STRING_VALUES,
+    "flag": _BOOLEAN_VALUES,
+}
+NUMBER_NAMES: Final = ("a", "b", "c")
+STRING_NAMES: Final = ("s", "t")
+
+# 1 beside 1.0 and 1.5 both ways, so that the types of equal constants are tried too.
+NUMBERS: Final = (0, 1, 2, 3, 1.0, 1.5, Decimal("1.5"), Decimal("2.0"))
+STRINGS: Final = ("x", "y", "xy", "", "X")
+PATTERNS: Final = ("x", "x%", "%y", "_", "%", "", "X_")
+REGEXES: Final = ("x", "^y", "x|y", "xy$", "^$")
+WEIGHTS: Final = (1.0, 1.0, 1.0, 2.0, 0.5, 0.0)
+SINGLE: Final = {"attributes": {name: {"type": "any", "single": True} for name in DOMAINS}}
+
+_COMPARISONS: Final = ("=", "<", "<=", ">", ">=")
+
+
+# Events.
+
+
+def events(names: Sequence[str] = tuple(DOMAINS)) -> st.SearchStrategy[Event]:
+    """Events of these attributes, each with a value of its domain or without it."""
+    drawn = st.fixed_dictionaries({name: st.sampled_from(DOMAINS[name]) for name in names})
+    return drawn.map(_without_absent)
+
+
+def all_events(*trees: Expression) -> Iterator[Event]:
+    """Every event over the domains of the attributes that the trees name."""
+    named = {attribute.path[0] for tree in trees for attribute in _attributes(tree)}
+    names = sorted(named)
+    for values in product(*(DOMAINS[name] for name in names)):
+        yield _without_absent(dict(zip(names, values, strict=True)))
+
+
+def _without_absent(event: Event) -> Event:
+    return {name: value for name, value in event.items() if value is not ABSENT}
+
+
+def _attributes(tree: Expression) -> Iterator[Attribute]:
+    for predicate in predicates(tree):
+        for operand in operands(predicate):
+            yield from attributes(operand)
+
+
+# Trees.
+
+
+def trees(depth: int, names: Sequence[str] = tuple(DOMAINS), weighted: bool = True) -> st.SearchStrategy[Expression]:
+    """Trees of at most `depth` branches above a leaf, over some attributes of `DOMAINS`.
+
+    They are trees that the parser makes: branches have two children or more, a list has weights only if one of
+    them is not 1. Branches of one kind may stand in each other, and NOT before anything.
+    """
+    return branches(depth, small_predicates(names, weighted))
+
+
+def branches(depth: int, leaves: st.SearchStrategy[Predicate]) -> st.SearchStrategy[Expression]:
+    """Trees of at most `depth` branches over given leaves; now and then TRUE, FALSE or NULL for a leaf."""
+    truths = st.sampled_from([Truth(True), Truth(False), Truth(None)])
+    # Six of seven leaves are predicates: a tree of constants folds away and shows little.
+    level: st.SearchStrategy[Expression] = st.integers(0, 6).flatmap(lambda draw: truths if draw == 6 else leaves)
+    for _ in range(depth):
+        several = st.lists(level, min_size=2, max_size=3).map(tuple)
+        level = st.one_of(
+            leaves,
+            level.map(Not),
+            *(st.builds(kind, several) for kind in (And, Or, And, Or, Xor, Xnor)),
+        )
+    return level
+
+
+def small_predicates(names: Sequence[str] = tuple(DOMAINS), weighted: bool = True) -> st.SearchStrategy[Predicate]:
+    """Every kind of predicate over some attributes of `DOMAINS`."""
+    weights = st.sampled_from(WEIGHTS if weighted else (1.0,))
+    kinds = []
+    numbers = [name for name in names if name in NUMBER_NAMES]
+    strings = [name for name in names if name in STRING_NAMES]
+    if numbers:
+        kinds += [_of_constants(_number_operands(numbers), st.sampled_from(NUMBERS), weights)]
+        kinds += [st.builds(SetTest, _names(numbers), _SET_TESTS, _several(st.sampled_from(NUMBERS)), weights)]
+    if strings:
+        kinds += [_of_constants(_string_operands(strings), st.sampled_from(STRINGS), weights)]
+        kinds += [_patterns(_string_operands(strings), st.sampled_from(PATTERNS), st.sampled_from(REGEXES), weights)]
+        kinds += [st.builds(SetTest, _names(strings), _SET_TESTS, _several(st.sampled_from(STRINGS)), weights)]
+    if "flag" in names:
+        flag = st.just(Attribute(("flag",)))
+        kinds += [
+            st.builds(Compare, flag, st.just("="), st.booleans(), weights),
+            st.builds(NullSafe, flag, st.booleans(), weights),
+        ]
+    kinds += [
+        st.builds(CompareOperands, _names(pair), st.sampled_from((*_COMPARISONS, "<=>")), _names(pair), weights)
+        for pair in (numbers, strings)
+        if len(pair) > 1
+    ]
+    kinds += [st.builds(IsNull, _names(names))]
+    return st.one_of(kinds)
+
+
+_SET_TESTS: Final = st.sampled_from(("subset_of", "superset_of", "set_equals"))
+
+
+def _names(names: Sequence[str]) -> st.SearchStrategy[Operand]:
+    return st.sampled_from([Attribute((name,)) for name in names])
+
+
+def _several(values: st.SearchStrategy[Value], largest: int = 3) -> st.SearchStrategy[tuple[Value, ...]]:
+    return st.lists(values, min_size=1, max_size=largest).map(tuple)
+
+
+def _number_operands(names: Sequence[str]) -> st.SearchStrategy[Operand]:
+    plain = _names(names)
+    return st.one_of(
+        plain,
+        plain,
+        plain.map(lambda operand: Call("%", (operand, 2))),
+        plain.map(lambda operand: Call("size", (operand,))),
+        plain.map(lambda operand: Call("coalesce", (operand, 2))),
+    )
+
+
+def _string_operands(names: Sequence[str]) -> st.SearchStrategy[Operand]:
+    plain = _names(names)
+    return st.one_of(plain, plain, plain.map(lambda operand: Call("upper", (operand,))))
+
+
+def _of_constants(
+    operand: st.SearchStrategy[Operand], constants: st.SearchStrategy[Value], weights: st.SearchStrategy[float]
+) -> st.SearchStrategy[Predicate]:
+    """Comparisons, IN, BETWEEN, `<=>` and IS NULL of an operand and constants of one family."""
+    return st.one_of(
+        st.builds(Compare, operand, st.sampled_from(_COMPARISONS), constants, weights),
+        st.builds(_in, operand, _several(st.tuples(constants, weights)), st.booleans()),
+        st.builds(Between, operand, constants, constants, weights),
+        st.builds(NullSafe, operand, constants, weights),
+        st.builds(IsNull, operand),
+    )
+
+
+def _in(operand: Operand, weighted: Sequence[tuple[Value, float]], has_null: bool) -> In:
+    values, weights = zip(*weighted, strict=True)
+    return In(operand, values, weights if set(weights) != {1.0} else (), has_null)
+
+
+def _patterns(
+    operand: st.SearchStrategy[Operand],
+    patterns: st.SearchStrategy[str],
+    regexes: st.SearchStrategy[str],
+    weights: st.SearchStrategy[float],
+) -> st.SearchStrategy[Predicate]:
+    return st.one_of(
+        st.builds(Like, operand, patterns.map(lambda p: (p,)), st.just(False), st.booleans(), weights),
+        st.builds(
+            Like, operand, st.lists(patterns, min_size=2, max_size=3).map(tuple), st.booleans(), st.booleans(), weights
+        ),
+        st.builds(Rlike, operand, regexes, weights),
+    )
+
+
+# Everything that can be written.
+
+
+def wild_trees(depth: int) -> st.SearchStrategy[Expression]:
+    """Trees of whatever the language can write: odd names, long paths, every type of constant, functions."""
+    return branches(depth, wild_predicates())
+
+
+def wild_names() -> st.SearchStrategy[tuple[str, ...]]:
+    """Paths of plain names, keywords and names that need backticks."""
+    odd = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=6)
+    plain = st.sampled_from(["a", "device", "os", "straße", "and", "Null", "date", "in", "two words", "a`b", "é.f"])
+    return st.lists(st.one_of(plain, odd), min_size=1, max_size=3).map(tuple)
+
+
+def wild_numbers() -> st.SearchStrategy[Value]:
+    """Integers of 64 bits, decimals of 38 digits and finite doubles."""
+    edges = st.sampled_from([INT64_MIN, INT64_MIN + 1, -1, 0, 1, INT64_MAX - 1, INT64_MAX, 2**53 + 1])
+    whole = st.integers(-(10**38) + 1, 10**38 - 1)
+    decimals = st.builds(lambda n, scale: Decimal(n).scaleb(-scale), whole, st.integers(0, 38))
+    return st.one_of(
+        edges,
+        st.integers(INT64_MIN, INT64_MAX),
+        decimals.map(_plain_decimal),
+        # The sign of a zero is lost where a minus is read before a number, and no comparison sees it.
+        st.floats(allow_nan=False, allow_infinity=False).map(lambda number: number + 0.0),
+    )
+
+
+def _plain_decimal(number: Decimal) -> Decimal:
+    """With no exponent above zero, and no sign before a zero."""
+    return Decimal(f"{number or abs(number):f}")
+
+
+def wild_times() -> st.SearchStrategy[Value]:
+    """Dates, and times with and without a zone."""
+    zones = st.one_of(
+        st.none(), st.just(UTC), st.integers(-840, 840).map(lambda minutes: timezone(timedelta(minutes=minutes)))
+    )
+    return st.one_of(st.dates(), st.datetimes(timezones=zones))
+
+
+def wild_predicates() -> st.SearchStrategy[Predicate]:
+    """Predicates of every kind with constants of every kind."""
+    strings = st.text(st.characters(exclude_categories=["Cs"]), max_size=12)
+    patterns = st.lists(st.one_of(st.sampled_from(["%", "_", r"\%", r"\_", r"\\", "'"]), st.text("aé '\n", max_size=3)))
+    weights = st.one_of(st.just(1.0), st.floats(0, 1e300), st.sampled_from([2.5, 1e-7, 3.0, 1e16]))
+    plain = wild_names().map(Attribute)
+    number = st.recursive(plain, _arithmetic, max_leaves=4)
+    text = st.one_of(
+        plain,
+        plain.map(lambda operand: Call("lower", (operand,))),
+        st.builds(lambda o, s: Call("concat", (o, s)), plain, strings),
+        st.builds(lambda o, s: Call("coalesce", (o, s)), plain, strings),
+    )
+    moment = st.one_of(plain, plain.map(lambda operand: Call("date", (operand,))))
+    return st.one_of(
+        _of_constants(number, wild_numbers(), weights),
+        _of_constants(text, strings, weights),
+        _of_constants(moment, wild_times(), weights),
+        _patterns(text, patterns.map("".join), st.sampled_from(REGEXES), weights),
+        st.builds(SetTest, plain, _SET_TESTS, _several(strings), weights),
+        st.builds(SetTest, plain, _SET_TESTS, _several(wild_numbers()), weights),
+        st.builds(Compare, plain, st.sampled_from(_COMPARISONS), st.booleans(), weights),
+        st.builds(CompareOperands, number, st.sampled_from((*_COMPARISONS, "<=>")), number, weights),
+        st.builds(CompareOperands, plain, st.sampled_from((*_COMPARISONS, "<=>")), text, weights),
+    )
+
+
+def _arithmetic(inner: st.SearchStrategy[Operand]) -> st.SearchStrategy[Operand]:
+    signs = st.sampled_from("+-*/%")
+    return st.one_of(
+        st.builds(lambda sign, left, right: Call(sign, (left, right)), signs, inner, inner),
+        st.builds(lambda sign, left, right: Call(sign, (left, right)), signs, inner, wild_numbers()),
+        st.builds(lambda sign, left, right: Call(sign, (left, right)), signs, wild_numbers(), inner),
+        inner.map(lambda operand: Call("negative", (operand,))),
+        inner.map(lambda operand: Call("round", (operand, 2))),
+    )
