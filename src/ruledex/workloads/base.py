@@ -1,0 +1,114 @@
+"""What every workload generator is: a frozen set of parameters that rules and events can be read from.
+
+Rules and events are drawn in blocks of a fixed size, each from a random stream of its own (seed, purpose,
+block number). So the first thousand of two thousand are the thousand, the seed alone decides, and no more
+than a block is held besides the generator's own pools.
+"""
+
+from __future__ import annotations
+
+import abc
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+
+from ruledex.errors import InputError
+
+RULES_PER_BLOCK = 4096
+EVENTS_PER_BLOCK = 2048
+
+RULE_SCHEMA = pa.schema([pa.field("id", pa.int64(), nullable=False), pa.field("expr", pa.string(), nullable=False)])
+
+Event = dict[str, Any]
+
+
+def require(condition: bool, message: str) -> None:
+    """Raise the error of a wrong parameter unless the condition holds."""
+    if not condition:
+        raise InputError(message)
+
+
+def require_distribution(name: str, weights: tuple[float, ...]) -> None:
+    """Hold that weights can be drawn by: none negative, some positive. They need not sum to one."""
+    require(
+        all(weight >= 0 for weight in weights) and sum(weights) > 0,
+        f"{name} must be weights that are not negative and not all zero, not {weights}",
+    )
+
+
+@dataclass(frozen=True)
+class Workload(abc.ABC):
+    """A seeded generator. A rule's id is its position, counted from 0."""
+
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        require(self.seed >= 0, f"seed must not be negative, not {self.seed}")
+        self._validate()
+
+    @abc.abstractmethod
+    def _validate(self) -> None:
+        """Raise an InputError for parameters that mean nothing."""
+
+    @abc.abstractmethod
+    def _rule_block(self, block: int) -> pa.StringArray:
+        """The texts of a whole block of RULES_PER_BLOCK rules."""
+
+    @abc.abstractmethod
+    def _event_block(self, block: int) -> EventBlock:
+        """A whole block of EVENTS_PER_BLOCK events."""
+
+    def rule_batches(self, n: int) -> Iterator[pa.RecordBatch]:
+        """The first `n` rules as record batches with the columns id and expr."""
+        for block, size in _blocks(n, RULES_PER_BLOCK):
+            first = block * RULES_PER_BLOCK
+            ids = pa.array(range(first, first + size), pa.int64())
+            yield pa.record_batch([ids, self._rule_block(block)[:size]], schema=RULE_SCHEMA)
+
+    def rules(self, n: int) -> Iterator[tuple[int, str]]:
+        """The first `n` rules as (id, text)."""
+        for batch in self.rule_batches(n):
+            yield from zip(batch["id"].to_pylist(), batch["expr"].to_pylist(), strict=True)
+
+    def rule_table(self, n: int) -> pa.Table:
+        """The first `n` rules as a table with the columns id (int64) and expr (string), a chunk a block."""
+        return pa.Table.from_batches(self.rule_batches(n), schema=RULE_SCHEMA)
+
+    def events(self, n: int) -> Iterator[Event]:
+        """The first `n` events. What an event does not have is absent, where its table has null."""
+        for block, size in _blocks(n, EVENTS_PER_BLOCK):
+            yield from self._event_block(block).dicts()[:size]
+
+    def event_batches(self, n: int) -> Iterator[pa.RecordBatch]:
+        """The same events as record batches, a column an attribute."""
+        for block, size in _blocks(n, EVENTS_PER_BLOCK):
+            yield self._event_block(block).record_batch()[:size]
+
+    def event_table(self, n: int) -> pa.Table:
+        """The same events as a table, a column an attribute."""
+        return pa.Table.from_batches(self.event_batches(n), schema=self._event_schema())
+
+    @abc.abstractmethod
+    def _event_schema(self) -> pa.Schema:
+        """The columns of the event table."""
+
+
+class EventBlock(abc.ABC):
+    """The events of one block, in both forms."""
+
+    @abc.abstractmethod
+    def dicts(self) -> list[Event]:
+        """The events as dictionaries."""
+
+    @abc.abstractmethod
+    def record_batch(self) -> pa.RecordBatch:
+        """The events as columns."""
+
+
+def _blocks(n: int, block_size: int) -> Iterator[tuple[int, int]]:
+    """The blocks that hold the first `n`, each with how many of it are wanted."""
+    require(n >= 0, f"the number asked for must not be negative, not {n}")
+    for start in range(0, n, block_size):
+        yield start // block_size, min(block_size, n - start)
