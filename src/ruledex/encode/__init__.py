@@ -1,0 +1,1 @@
+"""From trees and events to flat arrays: dictionary, cells, Program, EventBatch."""

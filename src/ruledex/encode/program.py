@@ -16,6 +16,17 @@ again, and unknown counts as false.
 
 Node ids: positive literals first, then negative ones, then inner nodes level by level, so that a loop over the
 ids in order meets children before parents. A positive literal may exist only because a negative one refers to it.
+
+A rule's score program is postfix, over a stack of (true, false or unknown; score):
+
+    LEAF node              a literal; true with its score, or unknown (see FALSE_BY)
+    FALSE_BY node          what lies on top was not true: it is false if the literal `node` is true
+    AND n, OR n            of the n topmost; true and false as in SQL, the score as in DESIGN.md
+    XOR n, XNOR n          of the n topmost, folded from the left; unknown where one side is
+    PUSH_TRUE 1 | 0 | -1   a constant: true, false, unknown; its score is 0
+
+XOR and XNOR tell false from unknown, which a match tree need not: each leaf below one is followed by FALSE_BY and the
+literal's negation. Elsewhere FALSE_BY may be left out. An empty score program scores 0.
 """
 
 from __future__ import annotations
@@ -33,7 +44,7 @@ WEIGHT = np.float64
 OP = np.uint8
 
 EVERY = 0  # the cell that each event has
-AND, OR, XOR, XNOR, LEAF, PUSH_TRUE = 0, 1, 2, 3, 4, 5
+AND, OR, XOR, XNOR, LEAF, PUSH_TRUE, FALSE_BY = 0, 1, 2, 3, 4, 5, 6
 ALWAYS = -1  # the root of a rule that is true of every event
 NEVER = -2  # the root of a rule that no event makes true
 
@@ -41,7 +52,8 @@ NEVER = -2  # the root of a rule that no event makes true
 class Program(NamedTuple):
     """All rules as arrays. Read-only once made."""
 
-    # Positive literals: intervals of cells, both ends inside, ascending and disjoint within a literal.
+    # Positive literals: intervals of cells, both ends inside, ascending and disjoint within a literal. An interval lies
+    # within one domain; the intervals of a literal may lie in several.
     interval_offsets: NDArray[np.int64]  # [n_positive + 1]
     interval_low: NDArray[np.int32]
     interval_high: NDArray[np.int32]
@@ -57,8 +69,8 @@ class Program(NamedTuple):
     root: NDArray[np.int32]  # [n_rules] node id, ALWAYS or NEVER
     # What is ranked: static score, and the score tree as a postfix program a rule (see kernels/score.py).
     static_score: NDArray[np.float64]  # [n_rules]
-    score_offsets: NDArray[np.int64]  # [n_rules + 1] into score_code
-    score_code: NDArray[np.int32]  # pairs (operation, argument): LEAF literal node id | AND/OR/XOR/XNOR n_children
+    score_offsets: NDArray[np.int64]  # [n_rules + 1] counted in pairs
+    score_code: NDArray[np.int32]  # pairs (operation, argument), one after the other
     score_weight: NDArray[np.float64]  # one a pair: the weight of a LEAF that is a positive literal, else 0
     # Cells: how many, and the attribute that each belongs to (the slot of an event's values).
     n_cells: int

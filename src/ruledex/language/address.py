@@ -30,11 +30,12 @@ class Network:
 
     @staticmethod
     def read(value: object) -> Network | None:
-        """The address or network that an event's value names, or None."""
+        """The address that an event's value names, or None. A block is no event's address."""
         try:
-            return Network(value) if isinstance(value, str) else None
+            address = Network(value) if isinstance(value, str) else None
         except ValueError:
             return None
+        return address if address is not None and address.first == address.last else None
 
     def holds(self, other: Network) -> bool:
         """Whether all of `other` lies in this network."""

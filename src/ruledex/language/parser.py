@@ -3,14 +3,13 @@
     OR  <  XOR XNOR  <  AND  <  NOT  <  comparisons, IN, LIKE, …  <  + -  <  * / %  <  unary minus
 
 Two states alternate: an operand is expected, or an operator. Most rules are chains of simple predicates
-(`name = 'x'`, `age > 18`), so where an operand is expected a whole such predicate is tried first, with one match.
+(`name = 'x'`, `age > 18`), so where a condition may begin a whole such predicate is tried first (`simple.py`).
 Meaning is given in `build.py`, constants are read in `scanner.py`; here is only the grammar.
 """
 
 from __future__ import annotations
 
 import math
-import re
 from decimal import Decimal
 from typing import Final, NoReturn, TypeAlias
 
@@ -18,22 +17,24 @@ from ruledex.errors import RuleLimitError, RuleSyntaxError
 from ruledex.language import build
 from ruledex.language.build import NULL, Constant
 from ruledex.language.depth import MAX_DEPTH, depth_of
-from ruledex.language.scanner import NAME, read_name, read_number, read_string, scan, token_of
+from ruledex.language.scanner import read_name, read_number, read_string, scan, token_of
+from ruledex.language.simple import CLOSED_GROUP, NAME_GROUP, SIMPLE, shared_attribute, simple_predicate
 from ruledex.language.spelling import did_you_mean
 from ruledex.language.text import RESERVED
 from ruledex.language.tree import (
     And,
     Attribute,
+    Between,
     Branch,
     Call,
     Compare,
     Expression,
     In,
+    IsNull,
     Like,
     Not,
     Operand,
     Or,
-    Truth,
     Value,
     Xnor,
     Xor,
@@ -52,24 +53,6 @@ _BRANCH_NODE: Final[dict[str, type[Branch]]] = {"AND": And, "OR": Or, "XOR": Xor
 _BINARY: Final = {"+": _SUM, "-": _SUM, "*": _PRODUCT, "/": _PRODUCT, "%": _PRODUCT} | dict.fromkeys(
     ("=", "==", "!=", "<>", "<", "<=", ">", ">=", "<=>"), _COMPARE
 )
-
-# `name op constant` or `name [NOT] IN (constants)`, and what follows it, where nothing can bind tighter.
-_INTEGER: Final = r"-?+[0-9]{1,18}+"
-_TEXT: Final = r"'[^'\\]*+'"
-_SIMPLE: Final = re.compile(
-    rf"""\s*+({NAME}(?:\.{NAME})*+)\s*+
-    (?: (=|<=?|>=?|!=) \s*+ (?: ({_INTEGER}) | ({_TEXT}) )
-      | (?:(NOT)\s++)? IN \s*+ \( \s*+
-        (?: ({_INTEGER}(?:\s*+,\s*+{_INTEGER})*+) | ({_TEXT}(?:\s*+,\s*+{_TEXT})*+) ) \s*+ \)
-    )
-    \s*+ (?: (AND|OR)\b | (?=\)|\Z) )""",
-    re.VERBOSE | re.IGNORECASE,
-)
-_STRINGS: Final = re.compile(r"'([^']*)'")
-
-# Attributes that stood in a rule before. They are immutable and shared, and a name in here is no keyword.
-_ATTRIBUTES: dict[str, Attribute] = {}
-_MAX_ATTRIBUTES: Final = 100_000
 
 Item: TypeAlias = "Operand | Constant | Expression"
 
@@ -137,8 +120,11 @@ class _Parser:
     def parse_item(self) -> Item:
         """Whatever the text is: a condition, an operand or a constant."""
         while True:
-            if not self._simple_predicates():
-                self._operand()
+            if self._simple_predicates():
+                self._end()
+                return self.items[0]
+            if not self._operand():
+                continue
             while not self._operator():
                 if self.ended:
                     return self.items[0]
@@ -150,40 +136,47 @@ class _Parser:
         return tree
 
     def _simple_predicates(self) -> bool:
-        """Take simple predicates while they last. True if an operator is expected next."""
-        if self.operators and self.operators[-1].precedence > _NOT:
+        """Take simple predicates while they last. True if the rule ends behind them."""
+        operators, items, starts = self.operators, self.items, self.starts
+        if operators and operators[-1].precedence > _NOT:
             return False  # the name belongs to what stands before it: `5 < age`, `2 * price = 3`
-        text, items, starts, known = self.text, self.items, self.starts, _ATTRIBUTES
-        while (match := _SIMPLE.match(text, self.position)) is not None:
-            name, op, number, string, negated, numbers, strings, branch = match.groups()
-            attribute = known.get(name)
-            if attribute is None:
+        while (match := SIMPLE.match(self.text, self.position)) is not None:
+            start = match.start(NAME_GROUP)
+            groups = match.groups()
+            predicate = simple_predicate(groups, start)
+            if predicate is None:
                 return False
-            start = match.start(1)
-            predicate: Expression
-            if op:
-                constant = int(number) if number else string[1:-1]
-                if op == "!=":
-                    predicate = Not(Compare(attribute, "=", constant, 1.0, start))
-                else:
-                    predicate = Compare(attribute, op, constant, 1.0, start)
-            else:
-                values = tuple(map(int, numbers.split(","))) if numbers else tuple(_STRINGS.findall(strings))
-                predicate = In(attribute, values, (), False, start)
-                if negated:
-                    predicate = Not(predicate)
+            opened, closed, word = groups[0], groups[-2], groups[-1]
+            if opened:
+                self._open(opened, match.start(1))
             items.append(predicate)
             starts.append(start)
+            if closed:
+                for at, sign in enumerate(closed, match.start(CLOSED_GROUP)):
+                    if sign == ")":
+                        self._close_parenthesis(at)
             self.position = match.end()
-            if not branch:
+            if not word:
                 return True
-            self._branch(branch.upper(), match.start(8))
+            word = word.upper()
+            if operators and operators[-1].kind == word:
+                operators[-1].n_items += 1
+            else:
+                self._branch(word, match.start(CLOSED_GROUP + 1))
         return False
+
+    def _open(self, opened: str, start: int) -> None:
+        """Parentheses and NOTs before a simple predicate."""
+        for at, sign in enumerate(opened, start):
+            if sign == "(":
+                self._nest(_Operator(_OPEN, "(", at))
+            elif sign in "nN":
+                self._nest(_Operator(_NOT, "NOT", at, 1))
 
     # An operand is expected.
 
-    def _operand(self) -> None:
-        """Read prefix operators and open parentheses, and the operand behind them."""
+    def _operand(self) -> bool:
+        """Read prefix operators and the operand behind them. False behind `(` and NOT, where all may begin anew."""
         while True:
             match = scan(self.text, self.position)
             kind = match.lastgroup
@@ -191,7 +184,9 @@ class _Parser:
             self.position = match.end()
             if kind == "word":
                 if self._word(token, start):
-                    return None
+                    return True
+                if self.operators[-1].kind == "NOT":
+                    return False
             elif kind == "number":
                 return self._push_constant(self._number(token, start), start)
             elif kind in ("string", "raw"):
@@ -200,6 +195,7 @@ class _Parser:
                 return self._attribute(read_name(token), start)
             elif token == "(":
                 self._nest(_Operator(_OPEN, "(", start))
+                return False
             elif token == "-":
                 following = scan(self.text, self.position)
                 if following.lastgroup == "number":
@@ -209,6 +205,7 @@ class _Parser:
                 self._nest(_Operator(_NEGATIVE, "negative", start, 1))
             elif token == "!":
                 self._nest(_Operator(_NOT, "NOT", start, 1))
+                return False
             elif token != "+":
                 self._unexpected(token, start, "an attribute, a constant or a condition")
 
@@ -240,7 +237,7 @@ class _Parser:
             self._attribute(word, start)
         return True
 
-    def _attribute(self, name: str, start: int) -> None:
+    def _attribute(self, name: str, start: int) -> bool:
         path = [name]
         plain = self.text.startswith(name, start)
         while (match := scan(self.text, self.position))["sign"] == ".":
@@ -253,22 +250,22 @@ class _Parser:
             else:
                 self._unexpected(*token_of(step), "a name after the dot")
             self.position = step.end()
-        attribute = Attribute(tuple(path))
-        if plain and len(_ATTRIBUTES) < _MAX_ATTRIBUTES:
-            attribute = _ATTRIBUTES.setdefault(".".join(path), attribute)
+        attribute = shared_attribute(tuple(path)) if plain else Attribute(tuple(path))
         self.items.append(attribute)
         self.starts.append(start)
         if (weight := self._weight()) is not None:
             self.items[-1] = build.with_weight(self._condition(attribute, start), weight, self.text, start)
+        return True
 
     def _number(self, token: str, start: int) -> Value:
         number = read_number(token, self.text, start)
         return Decimal(number) if isinstance(number, int) and number > INT64_MAX else number
 
-    def _push_constant(self, value: Value | None, start: int) -> None:
+    def _push_constant(self, value: Value | None, start: int) -> bool:
         weight = self._weight()
         self.items.append(Constant(value, 1.0 if weight is None else weight, weight is not None, start))
         self.starts.append(start)
+        return True
 
     def _weight(self) -> float | None:
         """The number behind a `^`, if one is there."""
@@ -335,12 +332,14 @@ class _Parser:
 
     def _branch(self, word: str, start: int) -> None:
         precedence = _BRANCH[word]
-        self._reduce(precedence + 1)
         operators = self.operators
-        if operators and operators[-1].kind == word:
-            operators[-1].n_items += 1
-            return
-        self._reduce(precedence)
+        if operators and operators[-1].precedence > precedence:
+            self._reduce(precedence + 1)
+        if operators and operators[-1].precedence == precedence:
+            if operators[-1].kind == word:
+                operators[-1].n_items += 1
+                return
+            self._reduce(precedence)  # XOR and XNOR fold from the left together
         self.n_nested += 1
         operators.append(_Operator(precedence, word, start))
 
@@ -349,6 +348,14 @@ class _Parser:
         self.operators.append(operator)
 
     def _close(self, start: int) -> None:
+        """A closing parenthesis, and the weight that may stand behind it."""
+        opened = self._close_parenthesis(start)
+        if (weight := self._weight()) is not None:
+            item = self._condition(self.items[-1], opened)
+            self.items[-1] = build.with_weight(item, weight, self.text, opened)
+
+    def _close_parenthesis(self, start: int) -> int:
+        """Finish what the parenthesis that closes here holds; where it was opened."""
         self._reduce(_OPEN + 1)
         if not self.operators:
             raise RuleSyntaxError("this parenthesis was never opened", self.text, start)
@@ -356,27 +363,32 @@ class _Parser:
         if opened.kind != "(":
             arguments = self._pop(opened.n_items)
             self._push(build.call(opened.kind, arguments, self.text, opened.position), opened.position)
-        if (weight := self._weight()) is not None:
-            item = self._condition(self.items[-1], opened.position)
-            self.items[-1] = build.with_weight(item, weight, self.text, opened.position)
+        return opened.position
 
     def _reduce(self, precedence: int) -> None:
         """Apply what stands on the stack and holds at least as tightly."""
         operators = self.operators
         while operators and operators[-1].precedence >= precedence:
             operator = operators.pop()
-            first = self.starts[-operator.n_items]
-            items = self._pop(operator.n_items)
             kind = operator.kind
             if kind in _BRANCH_NODE:
-                children = tuple([i if isinstance(i, _CONDITIONS) else self._condition(i, first) for i in items])
-                self._push(_BRANCH_NODE[kind](children), first)
-            elif kind == "NOT":
+                self._join(kind, operator.n_items)
+                continue
+            first = self.starts[-operator.n_items]
+            items = self._pop(operator.n_items)
+            if kind == "NOT":
                 self._push(Not(self._condition(items[0], first)), operator.position)
             elif operator.precedence == _COMPARE:
                 self._push(build.comparison(items[0], kind, items[1], self.text, first), first)
             else:
                 self._push(build.call(kind, items, self.text, operator.position), min(first, operator.position))
+
+    def _join(self, word: str, n_items: int) -> None:
+        """Make one branch of the last items; it starts where the first of them does."""
+        parts = zip(self.items[-n_items:], self.starts[-n_items:], strict=True)
+        children = tuple([i if isinstance(i, _CONDITIONS) else self._condition(i, start) for i, start in parts])
+        self.items[-n_items:] = [_BRANCH_NODE[word](children)]
+        del self.starts[1 - n_items :]
 
     def _pop(self, n_items: int) -> list[Item]:
         items = self.items[-n_items:]
@@ -509,4 +521,4 @@ class _Parser:
         raise RuleSyntaxError(f"{found}, expected {expected}", self.text, position, hint)
 
 
-_CONDITIONS: Final = (Compare, In, And, Or, Not, Like, Truth)
+_CONDITIONS: Final = (Compare, In, And, Or, Not, Between, Like, IsNull)

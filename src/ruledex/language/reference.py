@@ -114,10 +114,11 @@ def _holds(predicate: Predicate, event: Event, schema: Schema) -> bool | None:
 def _satisfying(predicate: Predicate, event: Event, schema: Schema) -> list[Any]:
     """Those values of the operand, each by itself, that satisfy a predicate against constants."""
     values = values_of(predicate.operand, event, schema)  # type: ignore[union-attr]  # of one operand
-    return [v for v in fitting(values, constant_family(predicate), schema.zone) if _satisfies(v, predicate, schema)]
+    return [v for v in fitting(values, constant_family(predicate), schema.zone) if satisfies(v, predicate, schema)]
 
 
-def _satisfies(value: Any, predicate: Predicate, schema: Schema) -> bool:
+def satisfies(value: Any, predicate: Predicate, schema: Schema) -> bool:
+    """Whether one value, which fits the predicate's constants, satisfies it."""
     def test(op: str, constant: Value) -> bool:
         return HOLDS[op](compare(value, constant, schema.zone))
 
@@ -225,11 +226,8 @@ def _literal_score(predicate: Predicate, event: Event, weights: Weights, schema:
         return float(given if isinstance(given, int | float) else given.get(value, 1.0))
 
     match predicate:
-        case CompareOperands():
+        case CompareOperands() | SetTest():  # of no one value that an event could weigh
             return predicate.weight
-        case SetTest(operand, _, _, weight):
-            present = fitting(values_of(operand, event, schema), constant_family(predicate), schema.zone)
-            return max((weight * of_event(operand, v) for v in present), default=weight)
         case In(operand, constants, value_weights):
             return max(
                 weight * of_event(operand, value)

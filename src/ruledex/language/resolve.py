@@ -22,7 +22,7 @@ EMPTY: Final = ()  # an array without elements
 def values_of(operand: Operand, event: Event, schema: Schema) -> Values:
     """The values of an operand in an event: `MISSING`, `EMPTY`, or those that are neither null nor NaN."""
     if isinstance(operand, Attribute):
-        leaves = list(_leaves(event, operand.path))
+        leaves = list(leaves_of(event, operand.path))
         # Without any leaf, not even a null one, the way led through empty arrays alone.
         return schema.admitted(operand, _present(leaves)) if leaves else EMPTY
     function = function_of(operand)
@@ -48,15 +48,15 @@ def _present(values: Any) -> Values:
     return kept or (EMPTY if values == () else MISSING)
 
 
-def _leaves(value: Any, path: tuple[str, ...]) -> Iterator[Any]:
+def leaves_of(value: Any, path: tuple[str, ...]) -> Iterator[Any]:
     """All values at the end of a path, through arrays on the way and one at its end; None for what is absent."""
     if isinstance(value, list | tuple):
         for element in value:
-            yield from _leaves(element, path) if path else (element,)
+            yield from leaves_of(element, path) if path else (element,)
     elif not path:
         yield value
     elif isinstance(value, Mapping):
-        yield from _leaves(value.get(path[0]), path[1:])
+        yield from leaves_of(value.get(path[0]), path[1:])
     else:
         yield None
 

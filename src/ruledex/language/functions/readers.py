@@ -24,7 +24,7 @@ FUNCTIONS: tuple[Function, ...] = (
         parameters=(_TEXT,),
         result=Family.ADDRESS,
         call=Network.read,
-        summary="The IP address or network that a string names; it equals a network that it lies in.",
+        summary="The IP address that a string names; it equals each network that it lies in.",
         example="cidr(client) IN ('10.0.0.0/8', '2001:db8::/32')",
         spark=None,
     ),

@@ -1,0 +1,85 @@
+"""An index on disk: named arrays, tables and documents, published as immutable versions. It knows nothing of rules.
+
+    with ArtifactWriter(root) as writer:
+        writer.array("program/children", children)
+        writer.table("rules", table)
+        version = writer.publish({"engine": "batch"})
+
+    artifact = open_version(root)
+    artifact.array("program/children")
+
+A root is a local folder or any fsspec URL. What holds, at any moment and whoever is killed:
+
+- A reader sees the old version or the new one. Files are written aside, flushed, and renamed to their place;
+  the pointer `CURRENT` moves in one atomic rename.
+- Equal content is one version. Its name is the sha256 of its manifest, which has the sha256 of every file.
+- Versions are immutable and files are never overwritten, so a reader that has a version mapped keeps it, unchanged,
+  while another is published and also while this one is removed: on POSIX a mapped file lives until its last map goes.
+- Damage is an ArtifactError that names the file. The current version is checked on open, all of it by `verify`.
+- An abandoned staging folder is known by its lock, which the operating system drops with its holder.
+
+Names are loaded when first used, so that this import costs nothing.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from ruledex.artifact.garbage import Collected, collect_cache, collect_garbage
+    from ruledex.artifact.hashing import Fault
+    from ruledex.artifact.layout import FORMAT
+    from ruledex.artifact.pointer import current, list_versions
+    from ruledex.artifact.publish import publish_existing
+    from ruledex.artifact.reader import Artifact, open_version
+    from ruledex.artifact.remote import RemoteStore
+    from ruledex.artifact.store import LocalStore, RootLike, locate
+    from ruledex.artifact.verification import Report, verify
+    from ruledex.artifact.writer import ArtifactWriter
+
+__all__ = [
+    "FORMAT",
+    "Artifact",
+    "ArtifactWriter",
+    "Collected",
+    "Fault",
+    "LocalStore",
+    "RemoteStore",
+    "Report",
+    "RootLike",
+    "collect_cache",
+    "collect_garbage",
+    "current",
+    "list_versions",
+    "locate",
+    "open_version",
+    "publish_existing",
+    "verify",
+]
+
+_MODULES = {
+    "Artifact": "reader",
+    "ArtifactWriter": "writer",
+    "Collected": "garbage",
+    "FORMAT": "layout",
+    "Fault": "hashing",
+    "LocalStore": "store",
+    "RemoteStore": "remote",
+    "Report": "verification",
+    "RootLike": "store",
+    "collect_cache": "garbage",
+    "collect_garbage": "garbage",
+    "current": "pointer",
+    "list_versions": "pointer",
+    "locate": "store",
+    "open_version": "reader",
+    "publish_existing": "publish",
+    "verify": "verification",
+}
+
+
+def __getattr__(name: str) -> object:
+    if name not in _MODULES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f"{__name__}.{_MODULES[name]}"), name)

@@ -1,0 +1,38 @@
+"""JSON in one canonical form, so that equal content is equal bytes and has one hash."""
+
+from __future__ import annotations
+
+import json
+
+from ruledex.errors import ArtifactError
+
+
+def encode(value: object, what: str) -> bytes:
+    """Sorted keys, no spaces, ASCII, a line feed at the end. Tuples become lists; `what` names the value in errors."""
+    try:
+        _check_keys(value)
+        text = json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=True, allow_nan=False)
+    except (TypeError, ValueError, RecursionError) as error:
+        raise ArtifactError(f"{what} cannot be written as JSON: {error}") from error
+    return text.encode("ascii") + b"\n"
+
+
+def decode(data: bytes, where: str) -> object:
+    """The value of a JSON text; `where` names its place in errors."""
+    try:
+        value: object = json.loads(data)
+    except (ValueError, RecursionError) as error:
+        raise ArtifactError(f"{where} is damaged: it is not JSON ({error})") from error
+    return value
+
+
+def _check_keys(value: object) -> None:
+    """Refuse keys that are not strings: json would turn 1 into "1" in silence, and it would not come back."""
+    if isinstance(value, dict):
+        for key, item in value.items():
+            if not isinstance(key, str):
+                raise TypeError(f"the key {key!r} is not a string")
+            _check_keys(item)
+    elif isinstance(value, list | tuple):
+        for item in value:
+            _check_keys(item)

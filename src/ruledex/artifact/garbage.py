@@ -1,0 +1,104 @@
+"""Remove what nobody refers to: versions that are neither current nor kept, and the staging of dead writers.
+
+A version that a process has open may be removed: on POSIX systems, which alone have the locks used here, a mapped file
+lives on without a name until its last map is gone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from ruledex.artifact.cache import COPIES, RECEIPTS, cache_folders
+from ruledex.artifact.files import reporting
+from ruledex.artifact.layout import VERSIONS, check_version, is_version, version_folder
+from ruledex.artifact.locks import claim_staging, remove_dead_staging, root_lock
+from ruledex.artifact.pointer import read_pointer
+from ruledex.artifact.remote import RemoteStore
+from ruledex.artifact.store import LocalStore, RootLike, locate
+from ruledex.errors import ArtifactError
+
+
+@dataclass(frozen=True)
+class Collected:
+    """What was removed, and the staging folders that were left because their writers are alive."""
+
+    versions: tuple[str, ...]
+    staging: tuple[str, ...] = ()
+    living: tuple[str, ...] = ()
+
+
+def collect_garbage(root: RootLike, keep: Iterable[str] = (), *, alone: bool = False) -> Collected:
+    """Remove every version but the current one and those in `keep`, and the staging folders of dead writers.
+
+    On a local root this may run at any time, beside readers, writers and publishers. A remote root has no locks that
+    tell an upload in progress from an abandoned one: there the caller has to say, with `alone=True`, that nobody
+    publishes meanwhile. A damaged pointer is an error, and without one no version is removed.
+    """
+    store = locate(root)
+    kept = set(map(check_version, keep))
+    if isinstance(store, LocalStore):
+        return _collect_local(store, kept)
+    if not alone:
+        raise ArtifactError(
+            f"{store.where('')} is remote, where nothing tells who is publishing; say alone=True when nobody is"
+        )
+    return _collect_remote(store, kept)
+
+
+def collect_cache(keep: Iterable[str] = ()) -> Collected:
+    """Remove this host's copies of remote versions, but for those in `keep`, and all receipts of this user.
+
+    What is needed again is copied and verified again.
+    """
+    kept = set(map(check_version, keep))
+    versions: list[str] = []
+    staging: list[str] = []
+    living: list[str] = []
+    for folder in cache_folders():
+        copies = LocalStore(folder / COPIES)
+        if copies.root.is_dir():
+            versions += _remove_versions(copies, kept)
+            removed, alive = remove_dead_staging(copies.root)
+            staging += removed
+            living += alive
+        with reporting("clear", folder / RECEIPTS):
+            for receipt in (folder / RECEIPTS).glob("*"):
+                receipt.unlink(missing_ok=True)
+    return Collected(tuple(versions), tuple(staging), tuple(living))
+
+
+def _collect_local(store: LocalStore, kept: set[str]) -> Collected:
+    if not store.root.is_dir():
+        raise ArtifactError(f"there is no folder {store.root}")
+    pointed = read_pointer(store)
+    versions = [] if pointed is None else _remove_versions(store, kept)
+    removed, living = remove_dead_staging(store.root)
+    return Collected(tuple(versions), tuple(removed), tuple(living))
+
+
+def _remove_versions(store: LocalStore, kept: set[str]) -> list[str]:
+    """Remove versions by a rename each, so that a version is there as a whole or not at all, whenever we die."""
+    removed = []
+    with claim_staging(store.root) as area, root_lock(store.root):
+        # Read again within the lock: now the current version stays so until we are done.
+        pointed = read_pointer(store)
+        for version in sorted(store.folders(VERSIONS)):
+            if is_version(version) and version != pointed and version not in kept:
+                folder = store.root / version_folder(version)
+                with reporting("remove", folder):
+                    folder.rename(area.files / version)
+                removed.append(version)
+    return removed
+
+
+def _collect_remote(store: RemoteStore, kept: set[str]) -> Collected:
+    pointed = read_pointer(store)
+    if pointed is None:
+        return Collected(())
+    removed = []
+    for version in sorted(store.folders(VERSIONS)):
+        if is_version(version) and version != pointed and version not in kept:
+            store.remove_version(version)
+            removed.append(version)
+    return Collected(tuple(removed))

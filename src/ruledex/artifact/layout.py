@@ -1,0 +1,92 @@
+"""Names, widths and limits of the format, each said once.
+
+    root/
+      CURRENT                     the pointer: one line of JSON
+      LOCK                        held (flock) by whoever publishes or collects garbage
+      versions/<version>/         immutable; <version> is the sha256 of its manifest
+        manifest.json
+        arrays-0000.bin ...       segments of packed arrays
+        tables/<name>.parquet
+        documents/<name>.json
+      staging/<unique>/           unpublished work: `lock`, held by its writer, and `files/`
+
+**Why arrays are packed.** An index has hundreds of arrays, most of them small. A file each would cost an open, a stat
+and a map each, on every open, and a request each on an object store; packed, an open maps a handful of files and
+cuts the arrays out of them. **Why in several segments.** Sha256 cannot be split within a file; segments are hashed and
+copied by several threads, and each can still be checked by hand with `sha256sum`. A segment holds at
+most `SEGMENT_BYTES`; an array never lies in two, so only an array that is larger by itself makes a larger segment.
+"""
+
+from __future__ import annotations
+
+import re
+
+from ruledex.errors import ArtifactError
+
+FORMAT = 1
+
+POINTER = "CURRENT"
+NEXT_POINTER = "CURRENT.next"
+ROOT_LOCK = "LOCK"
+VERSIONS = "versions"
+STAGING = "staging"
+STAGING_LOCK = "lock"
+STAGING_FILES = "files"
+MANIFEST = "manifest.json"
+
+# A cache line, and the widest vector register: an array never begins in the middle of either.
+ALIGNMENT = 64
+SEGMENT_BYTES = 256 << 20
+CHUNK_BYTES = 4 << 20
+
+ROW_GROUP = 1 << 16
+
+_NAME = re.compile(r"[A-Za-z0-9_-]{1,100}(/[A-Za-z0-9_-]{1,100})*")
+_FILE = re.compile(r"arrays-[0-9]{4,}\.bin|(tables|documents)/[A-Za-z0-9_/-]+\.(parquet|json)")
+_VERSION = re.compile(r"[0-9a-f]{64}")
+
+
+def check_name(name: str) -> str:
+    """The name itself, where it can stand for an array, a table or a document on any file system."""
+    if not _NAME.fullmatch(name):
+        raise ArtifactError(
+            f"{name!r} cannot name a part of an artifact; use parts of letters, digits, '_' and '-', joined by '/'"
+        )
+    return name
+
+
+def is_file(path: str) -> bool:
+    """Whether a manifest may list this path: never absolute, never with a `..` that leads out of the version."""
+    return _FILE.fullmatch(path) is not None
+
+
+def is_version(name: str) -> bool:
+    """Whether this is the form of a version's name, a sha256 in lower-case hexadecimal."""
+    return _VERSION.fullmatch(name) is not None
+
+
+def check_version(name: str) -> str:
+    """The name itself, where it has the form of a version's."""
+    if not is_version(name):
+        raise ArtifactError(f"{name!r} is not a version; a version's name is 64 hexadecimal digits")
+    return name
+
+
+def version_folder(version: str) -> str:
+    """Where a version lies, from the root."""
+    return f"{VERSIONS}/{version}"
+
+
+def segment_file(number: int) -> str:
+    """The file of a segment, from the version's folder."""
+    return f"arrays-{number:04d}.bin"
+
+
+def table_file(name: str) -> str:
+    """The file of a table, from the version's folder."""
+    return f"tables/{name}.parquet"
+
+
+def document_file(name: str) -> str:
+    """The file of a document, from the version's folder."""
+    return f"documents/{name}.json"

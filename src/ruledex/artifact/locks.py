@@ -1,0 +1,144 @@
+"""Who is at work in a root: locks that the operating system drops when their holder dies, however it dies.
+
+Two kinds, both by flock, so that neither a clock nor a process id has to be trusted:
+
+- the root's `LOCK`, held by a publisher while it puts a version in its place and moves the pointer, and by the
+  garbage collector. Within it, an unreferenced version is garbage, not a version about to be pointed at.
+- a staging folder's `lock`, held by its writer from birth to end. A staging folder whose lock can be taken has no
+  living writer. A child forked by a writer shares its lock, so the folder counts as alive until both are gone.
+
+Readers take no lock at all, and need no permission to write.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import secrets
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from ruledex.artifact.files import remove_tree, reporting
+from ruledex.artifact.layout import ROOT_LOCK, STAGING, STAGING_FILES, STAGING_LOCK
+
+
+def take_lock(path: Path, wait: bool = True) -> int:
+    """The descriptor of a lock file that is now ours. Without `wait`, BlockingIOError if it is somebody else's."""
+    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX if wait else fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        os.close(descriptor)
+        raise
+    return descriptor
+
+
+def release_lock(descriptor: int) -> None:
+    """Let go of a lock."""
+    # In words, since a close alone would leave it to the children that were forked in the meantime.
+    fcntl.flock(descriptor, fcntl.LOCK_UN)
+    os.close(descriptor)
+
+
+@contextmanager
+def root_lock(root: Path) -> Iterator[None]:
+    """Be the only one to publish to a root or to remove versions from it."""
+    with reporting("lock", root / ROOT_LOCK):
+        descriptor = take_lock(root / ROOT_LOCK)
+    try:
+        yield
+    finally:
+        release_lock(descriptor)
+
+
+class StagingArea:
+    """A folder of unpublished work that lives as long as its writer. `files` becomes the version."""
+
+    def __init__(self, path: Path, descriptor: int) -> None:
+        self.path = path
+        self.files = path / STAGING_FILES
+        self._descriptor = descriptor
+
+    def __enter__(self) -> StagingArea:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Remove what is left of the folder and let go of the lock. A second call does nothing."""
+        if self._descriptor < 0:
+            return
+        descriptor, self._descriptor = self._descriptor, -1
+        try:
+            with reporting("remove", self.path):
+                _remove_staging(self.path)
+        finally:
+            release_lock(descriptor)
+
+
+def claim_staging(root: Path, name: str | None = None) -> StagingArea:
+    """A staging folder of one's own. With a `name`, wait until whoever has the folder of that name is done with it."""
+    while True:
+        path = root / STAGING / (name or f"{os.getpid()}-{secrets.token_hex(8)}")
+        with reporting("prepare", path):
+            path.parent.mkdir(parents=True, exist_ok=True)
+            # Not by exist_ok, which takes a folder that goes away at that moment for a file in the way.
+            with suppress(FileExistsError):
+                path.mkdir()
+            try:
+                descriptor = take_lock(path / STAGING_LOCK)
+            except FileNotFoundError:
+                continue
+            # The garbage collector or the folder's last owner may have removed the folder while we waited; the lock
+            # then is that of a file without a name.
+            if not _is_named(descriptor, path / STAGING_LOCK):
+                release_lock(descriptor)
+                continue
+            area = StagingArea(path, descriptor)
+            remove_tree(area.files)
+            area.files.mkdir()
+            return area
+
+
+def remove_dead_staging(root: Path) -> tuple[list[str], list[str]]:
+    """Remove the staging folders without a living writer. Returns the names of the removed and of the living."""
+    removed: list[str] = []
+    living: list[str] = []
+    folder = root / STAGING
+    with reporting("clear", folder):
+        for path in sorted(folder.iterdir()) if folder.is_dir() else []:
+            try:
+                # Made where it is missing: a writer between its mkdir and its lock then meets ours, and starts again.
+                descriptor = take_lock(path / STAGING_LOCK, wait=False)
+            except (FileNotFoundError, NotADirectoryError):
+                continue
+            except BlockingIOError:
+                living.append(path.name)
+                continue
+            try:
+                # What another collector is removing may go away at any step.
+                with suppress(FileNotFoundError):
+                    if _is_named(descriptor, path / STAGING_LOCK):
+                        _remove_staging(path)
+                        removed.append(path.name)
+            finally:
+                release_lock(descriptor)
+    return removed, living
+
+
+def _remove_staging(path: Path) -> None:
+    """Remove a staging folder whose lock is ours."""
+    # Renamed first: were the lock's file removed before the rest, the next to claim this name would lock a new one,
+    # and lose its work to us.
+    trash = path.with_name(f"removed-{secrets.token_hex(8)}")
+    path.rename(trash)
+    remove_tree(trash)
+
+
+def _is_named(descriptor: int, path: Path) -> bool:
+    try:
+        return os.path.samestat(os.fstat(descriptor), path.stat())
+    except FileNotFoundError:
+        return False

@@ -1,0 +1,71 @@
+"""Put a staged version in its place and move the pointer; move it back to an older version."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from ruledex.artifact.cache import copies_root
+from ruledex.artifact.files import replace_file, reporting, sync
+from ruledex.artifact.hashing import raise_faults
+from ruledex.artifact.layout import NEXT_POINTER, POINTER, STAGING_FILES, VERSIONS, check_version, version_folder
+from ruledex.artifact.locks import StagingArea, claim_staging, root_lock
+from ruledex.artifact.pointer import encode_pointer
+from ruledex.artifact.remote import RemoteStore
+from ruledex.artifact.store import LocalStore, RootLike, locate
+from ruledex.artifact.verification import version_faults
+
+
+def stage(store: LocalStore | RemoteStore) -> StagingArea:
+    """Where a version for this root is written: in the root itself, or on this host if the root is remote."""
+    return claim_staging(store.root if isinstance(store, LocalStore) else copies_root())
+
+
+def publish_staged(store: LocalStore | RemoteStore, area: StagingArea, version: str) -> None:
+    """Make the staged files the root's current version.
+
+    On a local root a reader sees the old pointer or the new one. On a remote one the pointer is a single small put,
+    as atomic as the file system's put is; a torn pointer is an error for the reader, never another version.
+    """
+    if isinstance(store, LocalStore):
+        with root_lock(store.root):
+            install(store, area, version)
+            _point(store.root, version)
+        return
+    if version_faults(store, version_folder(version), version)[0]:
+        store.put_version(area.files, version)
+    store.write(POINTER, encode_pointer(version))
+
+
+def publish_existing(root: RootLike, version: str) -> None:
+    """Move the pointer to a version that the root already has, to go back to it; it is verified in full before."""
+    store = locate(root)
+    check_version(version)
+    if isinstance(store, LocalStore):
+        with root_lock(store.root):
+            raise_faults(version_faults(store, version_folder(version), version)[0])
+            _point(store.root, version)
+        return
+    raise_faults(version_faults(store, version_folder(version), version)[0])
+    store.write(POINTER, encode_pointer(version))
+
+
+def install(store: LocalStore, area: StagingArea, version: str) -> None:
+    """Rename the staged files to the version's folder. If it is there already and sound, leave it as it is.
+
+    A damaged one is moved away whole and replaced: files are never overwritten, so whoever has them mapped keeps them.
+    """
+    target = store.root / version_folder(version)
+    with reporting("install", target):
+        target.parent.mkdir(exist_ok=True)
+        if target.exists():
+            if not version_faults(store, version_folder(version), version)[0]:
+                return
+            target.rename(area.path / "damaged")
+        (area.path / STAGING_FILES).rename(target)
+        sync(store.root / VERSIONS)
+
+
+def _point(root: Path, version: str) -> None:
+    with reporting("write", root / POINTER):
+        # One name for all: the root's lock is ours, so what lies there was left by one that died.
+        replace_file(root / POINTER, root / NEXT_POINTER, encode_pointer(version))

@@ -1,0 +1,208 @@
+"""Open a version: check it, map it, and give its arrays, tables and documents back."""
+
+from __future__ import annotations
+
+import hashlib
+import mmap
+import os
+from collections.abc import Callable, Iterable, Sequence
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+from ruledex.artifact import canonical
+from ruledex.artifact.files import reporting
+from ruledex.artifact.hashing import file_faults, raise_faults
+from ruledex.artifact.layout import MANIFEST, VERSIONS, check_version, version_folder
+from ruledex.artifact.manifest import ArrayEntry, Manifest, parse_manifest
+from ruledex.artifact.pointer import current
+from ruledex.artifact.receipt import verify_once
+from ruledex.artifact.remote import RemoteStore
+from ruledex.artifact.store import LocalStore, RootLike, locate
+from ruledex.errors import ArtifactError
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+Verify = Literal["once", "always", "never"]
+Invariant = Callable[["Artifact"], None]
+T = TypeVar("T")
+
+
+class Artifact:
+    """An open version. All its files are mapped, so it stays whole when the version is replaced or removed."""
+
+    def __init__(self, version: str, folder: str, manifest: Manifest, maps: dict[str, mmap.mmap]) -> None:
+        self.version = version
+        self.metadata: dict[str, Any] = manifest.metadata
+        self.library = manifest.library
+        self._folder = folder
+        self._manifest = manifest
+        self._maps = maps
+        self._arrays = {
+            name: _view(entry, maps, f"{folder}: array {name!r}") for name, entry in manifest.arrays.items()
+        }
+
+    def __repr__(self) -> str:
+        return f"Artifact({self._folder!r}, {len(self._arrays)} arrays, {self._manifest.n_bytes:,} bytes)"
+
+    @property
+    def array_names(self) -> list[str]:
+        """The names of all arrays, sorted."""
+        return sorted(self._arrays)
+
+    @property
+    def table_names(self) -> list[str]:
+        """The names of all tables, sorted."""
+        return sorted(self._manifest.tables)
+
+    @property
+    def document_names(self) -> list[str]:
+        """The names of all documents, sorted."""
+        return sorted(self._manifest.documents)
+
+    def array(self, name: str) -> npt.NDArray[Any]:
+        """A read-only array over the mapped file; one of size zero lies over nothing, and is read-only all the same."""
+        return self._named(self._arrays, "array", name)
+
+    def arrays(self, prefix: str) -> dict[str, npt.NDArray[Any]]:
+        """All arrays whose names begin with the prefix, by the rest of their names."""
+        return {name.removeprefix(prefix): array for name, array in self._arrays.items() if name.startswith(prefix)}
+
+    def table(self, name: str, columns: Sequence[str] | None = None) -> pa.Table:
+        """A table, or some of its columns. Decoded anew at each call, and only then."""
+        from ruledex.artifact.tables import read_table
+
+        entry = self._named(self._manifest.tables, "table", name)
+        return read_table(self._maps[entry.file], self._where(entry.file), entry.n_rows, columns)
+
+    def table_rows(self, name: str, start: int, stop: int, columns: Sequence[str] | None = None) -> pa.Table:
+        """Some rows of a table, for which only the groups that they lie in are decoded. Bounds are those of a slice."""
+        from ruledex.artifact.tables import read_rows
+
+        entry = self._named(self._manifest.tables, "table", name)
+        return read_rows(self._maps[entry.file], self._where(entry.file), entry.n_rows, start, stop, columns)
+
+    def document(self, name: str) -> Any:
+        """A document, parsed anew at each call. Its hash is always checked, since it is read as a whole anyway."""
+        file = self._named(self._manifest.documents, "document", name)
+        data = bytes(self._maps[file])
+        if hashlib.sha256(data).hexdigest() != self._manifest.files[file].sha256:
+            raise ArtifactError(f"{self._where(file)} is damaged: its sha256 is not the manifest's")
+        return canonical.decode(data, self._where(file))
+
+    def _where(self, file: str) -> str:
+        return f"{self._folder}/{file}"
+
+    def _named(self, parts: dict[str, T], kind: str, name: str) -> T:
+        try:
+            return parts[name]
+        except KeyError:
+            raise ArtifactError(f"{self._folder} has no {kind} {name!r}") from None
+
+
+def open_version(
+    root: RootLike,
+    version: str | None = None,
+    *,
+    verify: Verify = "once",
+    invariants: Iterable[Invariant] = (),
+) -> Artifact:
+    """Open a version, the current one unless given. A remote one is copied to this host first.
+
+    The manifest's hash, the format, and every file's existence and exact size are checked always. The files' hashes are
+    checked `"once"` per host and content (a receipt remembers it), `"always"`, or `"never"`. Then each of `invariants`
+    is called with the artifact, and raises ArtifactError if its arrays cannot be what they should be.
+    """
+    if verify not in ("once", "always", "never"):
+        raise ValueError(f"verify is 'once', 'always' or 'never', not {verify!r}")
+    store = locate(root)
+    artifact = _open_current(store, verify) if version is None else _open(store, check_version(version), verify)
+    for invariant in invariants:
+        invariant(artifact)
+    return artifact
+
+
+def _open_current(store: LocalStore | RemoteStore, verify: Verify) -> Artifact:
+    version = current(store)
+    while True:
+        try:
+            return _open(store, version, verify)
+        except ArtifactError:
+            # Between our look at the pointer and the map, another version may have been published and this one
+            # collected. An error about a version that still is the current one is real.
+            now = current(store)
+            if now == version:
+                raise
+            version = now
+
+
+def _open(store: LocalStore | RemoteStore, version: str, verify: Verify) -> Artifact:
+    if isinstance(store, LocalStore):
+        return _open_local(store, version, verify)
+    from ruledex.artifact.copies import discard_copy, local_copy
+
+    copies, is_new = local_copy(store, version)
+    try:
+        return _open_local(copies, version, verify, is_verified=is_new)
+    except ArtifactError as damage:
+        # The original may be sound where the copy is not, or is gone.
+        try:
+            discard_copy(copies, version)
+        except ArtifactError:
+            raise damage from None
+    copies, is_new = local_copy(store, version)
+    return _open_local(copies, version, verify, is_verified=is_new)
+
+
+def _open_local(store: LocalStore, version: str, verify: Verify, is_verified: bool = False) -> Artifact:
+    folder = version_folder(version)
+    where = store.where(f"{folder}/{MANIFEST}")
+    data = store.read(f"{folder}/{MANIFEST}")
+    if data is None and version not in store.folders(VERSIONS):
+        raise ArtifactError(f"{store.where('')} has no version {version}")
+    manifest = parse_manifest(data, version, where)
+    maps: dict[str, mmap.mmap] = {}
+    stats: dict[str, os.stat_result] = {}
+    for path, entry in manifest.files.items():
+        full = store.where(f"{folder}/{path}")
+        maps[path], stats[full] = _map(full, entry.size)
+
+    def check() -> None:
+        if not is_verified:
+            raise_faults(file_faults(store, folder, manifest))
+
+    if verify == "once":
+        verify_once(version, stats, check)
+    elif verify == "always":
+        check()
+    return Artifact(version, store.where(folder), manifest, maps)
+
+
+def _map(path: str, size: int) -> tuple[mmap.mmap, os.stat_result]:
+    try:
+        descriptor = os.open(path, os.O_RDONLY)
+    except FileNotFoundError:
+        raise ArtifactError(f"{path} is missing") from None
+    except OSError as error:
+        raise ArtifactError(f"cannot open {path}: {error.strerror}") from error
+    try:
+        stat = os.fstat(descriptor)
+        if stat.st_size != size:
+            raise ArtifactError(f"{path} is damaged: it has {stat.st_size:,} bytes, not {size:,}")
+        with reporting("map", path):
+            return mmap.mmap(descriptor, size, access=mmap.ACCESS_READ), stat
+    except ValueError as error:
+        raise ArtifactError(f"cannot map {path}: {error}") from error
+    finally:
+        os.close(descriptor)
+
+
+def _view(entry: ArrayEntry, maps: dict[str, mmap.mmap], what: str) -> npt.NDArray[Any]:
+    # Over bytes and over a read-only map NumPy makes plain arrays that are read-only from birth.
+    buffer = maps[entry.file] if entry.n_bytes else b""
+    try:
+        return np.ndarray(entry.shape, entry.dtype, buffer=buffer, offset=entry.offset if entry.n_bytes else 0)
+    except (ValueError, TypeError) as error:
+        raise ArtifactError(f"{what} cannot be mapped: {error}") from error

@@ -1,0 +1,129 @@
+"""Roots that fsspec reaches: versions are copied to a local cache by content, and mapped from there.
+
+Only files that nobody else writes are mapped: a copy lies in this user's cache, and is never written again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from ruledex.artifact.hashing import in_threads
+from ruledex.artifact.layout import CHUNK_BYTES, MANIFEST, check_version, version_folder
+from ruledex.artifact.store import LocalStore
+from ruledex.errors import ArtifactError
+
+
+class RemoteStore:
+    """A root on an fsspec file system, at the path `base` of it."""
+
+    def __init__(self, filesystem: Any, base: str, name: str | None = None) -> None:
+        self._filesystem = filesystem
+        self._base = base.rstrip("/")
+        self._name = (name or str(filesystem.unstrip_protocol(base))).rstrip("/")
+
+    def where(self, path: str) -> str:
+        """The full name of a path, for messages."""
+        return f"{self._name}/{path}"
+
+    def exists(self, path: str) -> bool:
+        """Whether there is a file of this path."""
+        with self._reporting("look at", path):
+            return bool(self._filesystem.isfile(self._full(path)))
+
+    def read(self, path: str) -> bytes | None:
+        """A whole small file, or None where there is none."""
+        with self._reporting("read", path):
+            try:
+                return bytes(self._filesystem.cat_file(self._full(path)))
+            except FileNotFoundError:
+                return None
+
+    def chunks(self, path: str) -> Iterator[memoryview]:
+        """A large file in pieces. FileNotFoundError if missing."""
+        with (
+            self._reporting("read", path, passing=FileNotFoundError),
+            self._filesystem.open(self._full(path), "rb") as file,
+        ):
+            while data := file.read(CHUNK_BYTES):
+                yield memoryview(data)
+
+    def folders(self, path: str) -> list[str]:
+        """Names of the folders within a folder; none where it does not exist."""
+        with self._reporting("list", path):
+            self._filesystem.invalidate_cache()
+            try:
+                entries = self._filesystem.ls(self._full(path), detail=True)
+            except FileNotFoundError:
+                return []
+        return [entry["name"].rstrip("/").rpartition("/")[2] for entry in entries if entry["type"] == "directory"]
+
+    def files(self, path: str) -> list[str]:
+        """All files below a folder, as paths relative to it; none where it does not exist."""
+        with self._reporting("list", path):
+            self._filesystem.invalidate_cache()
+            found = self._filesystem.find(self._full(path))
+        # A file system may give its names with or without a leading slash, whatever it was asked with.
+        prefix = self._full(path).strip("/") + "/"
+        return [name.strip("/").removeprefix(prefix) for name in found]
+
+    def get(self, path: str, target: Path) -> None:
+        """Copy a file to this host."""
+        try:
+            with target.open("wb") as file:
+                for chunk in self.chunks(path):
+                    file.write(chunk)
+        except FileNotFoundError as error:
+            raise ArtifactError(f"{self.where(path)} is missing") from error
+
+    def write(self, path: str, data: bytes) -> None:
+        """Put a small file, in one request."""
+        with self._reporting("write", path):
+            self._filesystem.pipe_file(self._full(path), data)
+
+    def put_version(self, source: Path, version: str) -> None:
+        """Copy a folder to its place among the versions, its manifest last: without one, a version does not count."""
+
+        def put(path: str) -> None:
+            target = f"{version_folder(check_version(version))}/{path}"
+            with self._reporting("write", target):
+                self._filesystem.makedirs(self._full(target).rpartition("/")[0], exist_ok=True)
+                self._filesystem.put_file(str(source / path), self._full(target))
+
+        in_threads(put, [path for path in LocalStore(source).files("") if path != MANIFEST])
+        put(MANIFEST)
+
+    def remove_version(self, version: str) -> None:
+        """Remove a version, its manifest first, so that what is left after an interruption does not count as one."""
+        folder = version_folder(check_version(version))
+        with self._reporting("remove", folder):
+            if self._filesystem.isfile(self._full(f"{folder}/{MANIFEST}")):
+                self._filesystem.rm_file(self._full(f"{folder}/{MANIFEST}"))
+            if self._filesystem.exists(self._full(folder)):
+                self._filesystem.rm(self._full(folder), recursive=True)
+
+    def _full(self, path: str) -> str:
+        return f"{self._base}/{path}".rstrip("/") if self._base else path
+
+    @contextmanager
+    def _reporting(self, action: str, path: str, passing: type[Exception] = ArtifactError) -> Iterator[None]:
+        try:
+            yield
+        except passing:
+            raise
+        except Exception as error:  # each file system has its own kinds of errors, of no common class
+            raise ArtifactError(f"cannot {action} {self.where(path)}: {error}") from error
+
+
+def remote_store(url: str, storage_options: dict[str, Any]) -> LocalStore | RemoteStore:
+    """The store of a URL; a local folder's own where the URL is only another spelling of it."""
+    from fsspec.core import url_to_fs
+    from fsspec.implementations.local import LocalFileSystem
+
+    try:
+        filesystem, base = url_to_fs(url, **storage_options)
+    except Exception as error:  # each file system has its own kinds of errors, of no common class
+        raise ArtifactError(f"cannot reach {url}: {error}") from error
+    return LocalStore(base) if isinstance(filesystem, LocalFileSystem) else RemoteStore(filesystem, base, url)

@@ -1,0 +1,108 @@
+"""Where a root lies: a local folder, or anything that fsspec reaches. Reading only; paths are relative to the root.
+
+Local roots are mapped where they lie. Remote ones are copied to a local cache first (see remote.py).
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Protocol, TypeAlias, runtime_checkable
+
+from ruledex.artifact.files import reporting
+from ruledex.artifact.layout import CHUNK_BYTES
+
+if TYPE_CHECKING:
+    from ruledex.artifact.remote import RemoteStore
+
+
+@runtime_checkable
+class Store(Protocol):
+    """What verification and opening need of a place. What cannot be read is an ArtifactError."""
+
+    def where(self, path: str) -> str:
+        """The full name of a path, for messages."""
+
+    def exists(self, path: str) -> bool:
+        """Whether there is a file of this path."""
+
+    def read(self, path: str) -> bytes | None:
+        """A whole small file, or None where there is none."""
+
+    def chunks(self, path: str) -> Iterator[memoryview]:
+        """A large file in pieces, each of which is valid until the next is asked for. FileNotFoundError if missing."""
+
+    def folders(self, path: str) -> list[str]:
+        """Names of the folders within a folder; none where it does not exist."""
+
+    def files(self, path: str) -> list[str]:
+        """All files below a folder, as paths relative to it; none where it does not exist."""
+
+
+class LocalStore:
+    """A root on this host's file systems."""
+
+    def __init__(self, root: str | os.PathLike[str]) -> None:
+        # Absolute at once: a process may change its working directory between two calls.
+        self.root = Path(root).absolute()
+
+    def where(self, path: str) -> str:
+        """The full name of a path, for messages."""
+        return str(self.root / path)
+
+    def exists(self, path: str) -> bool:
+        """Whether there is a file of this path."""
+        with reporting("look at", self.where(path)):
+            return (self.root / path).is_file()
+
+    def read(self, path: str) -> bytes | None:
+        """A whole small file, or None where there is none."""
+        with reporting("read", self.where(path)):
+            try:
+                return (self.root / path).read_bytes()
+            except (FileNotFoundError, NotADirectoryError):
+                return None
+
+    def chunks(self, path: str) -> Iterator[memoryview]:
+        """A large file in pieces, each of which is valid until the next is asked for. FileNotFoundError if missing."""
+        with (self.root / path).open("rb", buffering=0) as file:
+            # No larger than the file, since most files are small and a buffer is cleared when made.
+            buffer = memoryview(bytearray(min(CHUNK_BYTES, os.fstat(file.fileno()).st_size + 1)))
+            while n_read := file.readinto(buffer):
+                yield buffer[:n_read]
+
+    def folders(self, path: str) -> list[str]:
+        """Names of the folders within a folder; none where it does not exist."""
+        with reporting("list", self.where(path)):
+            try:
+                return [entry.name for entry in (self.root / path).iterdir() if entry.is_dir()]
+            except (FileNotFoundError, NotADirectoryError):
+                return []
+
+    def files(self, path: str) -> list[str]:
+        """All files below a folder, as paths relative to it; none where it does not exist."""
+        folder = self.root / path
+        with reporting("list", self.where(path)):
+            return [str(entry.relative_to(folder)) for entry in folder.rglob("*") if not entry.is_dir()]
+
+
+RootLike: TypeAlias = "str | os.PathLike[str] | LocalStore | RemoteStore"
+
+
+def locate(root: RootLike, **storage_options: object) -> LocalStore | RemoteStore:
+    """The store of a path, of a `file://` URL, of any URL that fsspec knows, or of a store itself.
+
+    `storage_options` go to fsspec; a store made with them can stand for the root in every call.
+    """
+    if isinstance(root, LocalStore):
+        return root
+    if isinstance(root, os.PathLike):
+        return LocalStore(root)
+    if isinstance(root, str):
+        if "://" not in root and "::" not in root:
+            return LocalStore(root)
+        from ruledex.artifact.remote import remote_store
+
+        return remote_store(root, storage_options)
+    return root

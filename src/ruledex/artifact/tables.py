@@ -1,0 +1,68 @@
+"""Arrow tables as Parquet: equal tables are equal bytes, and damage is an error even where hashes are not checked."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from mmap import mmap
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from ruledex.artifact.layout import ROW_GROUP
+from ruledex.errors import ArtifactError
+
+
+def write_table(path: Path, table: pa.Table, what: str) -> None:
+    """Write a table. How it is cut into chunks in memory leaves no trace in the bytes."""
+    try:
+        with pq.ParquetWriter(
+            path,
+            table.schema,
+            compression="zstd",
+            compression_level=3,
+            write_page_checksum=True,
+            use_compliant_nested_type=False,  # which would rename the fields within lists
+        ) as to:
+            for start in range(0, table.num_rows, ROW_GROUP):
+                # Chunk borders end pages: a group is made one chunk, group by group so that memory stays small.
+                to.write_table(table.slice(start, ROW_GROUP).combine_chunks(), row_group_size=ROW_GROUP)
+    except pa.ArrowException as error:
+        raise ArtifactError(f"{what} cannot be written as Parquet: {error}") from error
+
+
+def read_table(data: mmap, where: str, n_rows: int, columns: Sequence[str] | None) -> pa.Table:
+    """All rows of some columns, or of all columns."""
+    with _opened(data, where, n_rows, columns) as file:
+        return file.read(columns=columns)
+
+
+def read_rows(data: mmap, where: str, n_rows: int, start: int, stop: int, columns: Sequence[str] | None) -> pa.Table:
+    """The rows from `start` to `stop`, of which only their own row groups are decoded."""
+    start, stop, _ = slice(start, stop).indices(n_rows)
+    with _opened(data, where, n_rows, columns) as file:
+        groups = []
+        first_row = None
+        end = 0
+        for group in range(file.num_row_groups):
+            begin, end = end, end + file.metadata.row_group(group).num_rows
+            if begin < stop and start < end:
+                groups.append(group)
+                first_row = begin if first_row is None else first_row
+        found = file.read_row_groups(groups, columns=columns)
+        return found.slice(start - (first_row or 0), max(0, stop - start))
+
+
+@contextmanager
+def _opened(data: mmap, where: str, n_rows: int, columns: Sequence[str] | None) -> Iterator[pq.ParquetFile]:
+    try:
+        with pq.ParquetFile(pa.BufferReader(pa.py_buffer(data)), page_checksum_verification=True) as file:
+            if file.metadata.num_rows != n_rows:
+                raise ArtifactError(f"{where} is damaged: it has {file.metadata.num_rows:,} rows, not {n_rows:,}")
+            unknown = sorted(set(columns or ()) - set(file.schema_arrow.names))
+            if unknown:
+                raise ArtifactError(f"{where} has no column {', '.join(map(repr, unknown))}")
+            yield file
+    except (pa.ArrowException, OSError) as error:
+        raise ArtifactError(f"{where} is damaged: {error}") from error

@@ -1,0 +1,123 @@
+"""Arrays, tables and documents go in, a published version comes out."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ruledex.artifact import canonical
+from ruledex.artifact.files import reporting, seal
+from ruledex.artifact.hashing import digest
+from ruledex.artifact.layout import MANIFEST, SEGMENT_BYTES, check_name, document_file, table_file
+from ruledex.artifact.manifest import Manifest, TableEntry
+from ruledex.artifact.publish import publish_staged, stage
+from ruledex.artifact.segments import SegmentWriter
+from ruledex.artifact.store import LocalStore, RootLike, locate
+from ruledex.errors import ArtifactError
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+
+class ArtifactWriter:
+    """Writes one version. Nothing is visible before `publish`, and without it nothing remains after the `with`.
+
+    The bytes depend on what is written, in what order, and by which version of ruledex (and, for tables, of Arrow);
+    not on when, where, or at which attempt. Names are unique within arrays, tables and documents each, also without
+    regard to case. One thread writes.
+    """
+
+    def __init__(self, root: RootLike, *, segment_bytes: int = SEGMENT_BYTES) -> None:
+        self._store = locate(root)
+        self._area = stage(self._store)
+        self._manifest = Manifest(library=library_version())
+        self._segments = SegmentWriter(self._area.files, segment_bytes)
+        self._taken: set[tuple[str, str]] = set()
+        self._open = True
+
+    def __enter__(self) -> ArtifactWriter:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._open = False
+        self._segments.close()
+        self._area.close()
+
+    def array(self, name: str, array: npt.ArrayLike) -> None:
+        """Write an array of any shape. Its dtype comes back little-endian, its items in C order."""
+        with self._part("array", name) as what:
+            self._manifest.arrays[name] = self._segments.append(np.asarray(array), what)
+
+    def arrays(self, prefix: str, arrays: Mapping[str, npt.ArrayLike]) -> None:
+        """Write several arrays under one prefix, as `Artifact.arrays` gives them back."""
+        for name, array in arrays.items():
+            self.array(prefix + name, array)
+
+    def table(self, name: str, table: pa.Table) -> None:
+        """Write an Arrow table as Parquet."""
+        from ruledex.artifact.tables import write_table
+
+        with self._part("table", name) as what:
+            file = table_file(name)
+            path = self._area.files / file
+            path.parent.mkdir(parents=True, exist_ok=True)
+            write_table(path, table, what)
+            self._manifest.files[file] = digest(LocalStore(self._area.files), file)
+            self._manifest.tables[name] = TableEntry(file, table.num_rows)
+
+    def document(self, name: str, value: object) -> None:
+        """Write anything that JSON can hold; keys must be strings, and tuples come back as lists."""
+        with self._part("document", name) as what:
+            file = document_file(name)
+            data = canonical.encode(value, what)
+            path = self._area.files / file
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(data)
+            self._manifest.files[file] = digest(LocalStore(self._area.files), file)
+            self._manifest.documents[name] = file
+
+    def publish(self, metadata: Mapping[str, Any]) -> str:
+        """Make what was written the current version of the root; returns its name. The writer is then done."""
+        self._check_open()
+        self._open = False
+        with reporting("write", self._area.files):
+            self._segments.close()
+            self._manifest.files.update(self._segments.files)
+            self._manifest.metadata = dict(metadata)
+            data = self._manifest.encode()
+            (self._area.files / MANIFEST).write_bytes(data)
+            seal(self._area.files)
+        version = hashlib.sha256(data).hexdigest()
+        publish_staged(self._store, self._area, version)
+        self._area.close()
+        return version
+
+    @contextmanager
+    def _part(self, kind: str, name: str) -> Iterator[str]:
+        """Guard the writing of a part: after a failure in its middle, nothing can be published any more."""
+        self._check_open()
+        what = f"{kind} {check_name(name)!r}"
+        if (kind, name.lower()) in self._taken:
+            raise ArtifactError(f"{what} is written twice")
+        self._taken.add((kind, name.lower()))
+        self._open = False
+        with reporting("write", self._area.files):
+            yield what
+        self._open = True
+
+    def _check_open(self) -> None:
+        if not self._open:
+            raise ArtifactError("this writer has published, has been left, or has failed; begin another")
+
+
+def library_version() -> str:
+    """The version of ruledex that writes."""
+    # At the call, since the package is not yet whole when this module is loaded by it.
+    import ruledex
+
+    return ruledex.__version__

@@ -1,0 +1,121 @@
+"""Events as Python mappings (or JSON) to an EventBatch.
+
+The event is walked by its own names, so what no rule looks at costs one look-up. A slot remembers the cells of values
+that it has seen; functions are computed once an event, whatever the number of rules that use them.
+"""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import numpy as np
+
+from ruledex.encode.dictionary import Dictionary, Names
+from ruledex.encode.event_batch import EventBatch
+from ruledex.encode.program import CELL, EVERY, OFFSET, WEIGHT
+from ruledex.encode.slot import Slot
+from ruledex.errors import EventError
+from ruledex.language.reference import Weights, evaluate
+from ruledex.language.resolve import leaves_of, values_of
+from ruledex.language.text import operand_text
+from ruledex.language.tree import Attribute, CompareOperands, SetTest
+
+
+class EventEncoder:
+    """Encodes events for one dictionary. Safe to use from several threads."""
+
+    def __init__(self, dictionary: Dictionary) -> None:
+        self.dictionary = dictionary
+
+    def encode(
+        self, events: Iterable[Mapping[str, Any]], weights: Iterable[Weights | None] | None = None
+    ) -> EventBatch:
+        """The cells of each event, and their weights where `weights`, one entry an event, gives any."""
+        offsets, cells, cell_weights = array("q", [0]), array("i"), array("d")
+        single = True
+        given = None if weights is None else iter([w or {} for w in weights])
+        for event in events:
+            found = self._cells(event)
+            single &= found.single
+            ordered = sorted(set(found.cells))
+            cells.extend(ordered)
+            offsets.append(len(cells))
+            if given is not None:
+                weighed = self._weights(event, next(given))
+                cell_weights.extend([weighed.get(cell, 1.0) for cell in ordered])
+        return EventBatch(
+            np.frombuffer(offsets, OFFSET),
+            np.frombuffer(cells, CELL) if cells else np.empty(0, CELL),
+            np.frombuffer(cell_weights, WEIGHT) if cell_weights else np.empty(0, WEIGHT),
+            single,
+        )
+
+    def _cells(self, event: Mapping[str, Any]) -> _Found:
+        if not isinstance(event, Mapping):
+            raise EventError(f"an event is a mapping of names to values, not {type(event).__name__}")
+        found = _Found(event)
+        found.walk(event, self.dictionary.names)
+        for slot in self.dictionary.derived:
+            found.take(slot, _derived(slot, event))
+        return found
+
+    def _weights(self, event: Mapping[str, Any], weights: Weights) -> dict[int, float]:
+        """The largest weight of the values in each cell, for the attributes that the event weighs."""
+        largest: dict[int, float] = {}
+        for slot in self.dictionary.slots:
+            if isinstance(slot.operand, CompareOperands | SetTest):
+                continue
+            given = weights.get(operand_text(slot.operand))
+            if given is None:
+                continue
+            for value in values_of(slot.operand, event, slot.schema) or ():
+                weight = float(given if isinstance(given, int | float) else given.get(value, 1.0))
+                for cell in slot.cells(value):
+                    largest[cell] = max(weight, largest.get(cell, weight))
+        return largest
+
+
+def _derived(slot: Slot, event: Mapping[str, Any]) -> Any:
+    if isinstance(slot.operand, CompareOperands | SetTest):
+        return evaluate(slot.operand, event, slot.schema)
+    return values_of(slot.operand, event, slot.schema)
+
+
+class _Found:
+    """The cells of one event as they are found."""
+
+    __slots__ = ("cells", "event", "single")
+
+    def __init__(self, event: Mapping[str, Any]) -> None:
+        self.event = event
+        self.cells = [EVERY]
+        self.single = True
+
+    def take(self, slot: Slot, value: Any) -> None:
+        if value is not None:
+            self.cells += slot.cells(value)
+            if isinstance(value, list | tuple) and len(value) > 1:
+                self.single = False
+
+    def walk(self, event: Mapping[str, Any], names: Names) -> None:
+        below = names.below
+        for name, value in event.items():
+            found = below.get(name)
+            if found is None:
+                continue
+            if found.slot is not None:
+                self.take(found.slot, value)
+            if found.below:
+                if isinstance(value, Mapping):
+                    self.walk(value, found)
+                elif isinstance(value, list | tuple):
+                    self._through_array(found)
+
+    def _through_array(self, names: Names) -> None:
+        """Below an array of structs, an attribute has the values of all elements."""
+        for child in names.below.values():
+            for slot in child.slots():
+                assert isinstance(slot.operand, Attribute)
+                self.take(slot, list(leaves_of(self.event, slot.operand.path)))

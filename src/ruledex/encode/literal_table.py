@@ -1,0 +1,355 @@
+"""The literals of all rules: each distinct one once, and in the end its cells.
+
+While rules come in, literals get ids in the order of their first use and their constants are collected. `finish` cuts
+the domains, numbers the cells, and gives each positive literal its intervals of cells: see program.py for what the
+two kinds of literals mean.
+"""
+
+from __future__ import annotations
+
+from array import array
+from dataclasses import dataclass, field
+from typing import NamedTuple, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ruledex.encode.dictionary import Dictionary
+from ruledex.encode.domain import Cut, Domain, Kind, Span, cut_of, ends, kind_of, merged_spans
+from ruledex.encode.program import AND, CELL, EVERY, NODE, OFFSET, OR
+from ruledex.encode.slot import Key, Slot
+from ruledex.language.address import Network
+from ruledex.language.families import constant_family
+from ruledex.language.schema import Schema
+from ruledex.language.text import operand_text, to_text
+from ruledex.language.tree import (
+    Between,
+    Bound,
+    CompareOperands,
+    Expression,
+    IsNull,
+    Like,
+    Not,
+    NullSafe,
+    Operand,
+    Predicate,
+    Rlike,
+    SetTest,
+    Truth,
+    Value,
+    Weak,
+    Within,
+)
+from ruledex.language.value import Family, as_double
+
+# What a leaf of a match tree becomes: a literal's id, a constant, or (AND or OR, parts) of those.
+Form: TypeAlias = "int | bool | tuple[int, list[Form]]"
+
+Whole: TypeAlias = CompareOperands | SetTest  # predicates that are asked of an event, not of a value
+
+
+@dataclass(slots=True)
+class _Positive:
+    """A positive literal before its cells are known."""
+
+    slot: int
+    within: Within | None = None  # the values and stretches
+    key: Predicate | None = None  # or a predicate with a cell of its own
+    not_null: bool = False  # or the presence of any value
+    misfit: Family | None = None  # the weak form: values of other families count too
+    outside: bool = False  # all cells of the family but these
+
+
+@dataclass(slots=True)
+class _Asked:
+    """What the literals ask of a slot."""
+
+    operand: Operand | Whole
+    cuts: dict[Kind, set[Value]] = field(default_factory=dict)
+    not_null: bool = False
+    present: set[Family] = field(default_factory=set)
+    misfit: set[Family] = field(default_factory=set)
+    settled: set[Family] = field(default_factory=set)
+    keys: dict[str, Predicate] = field(default_factory=dict)
+
+
+class LiteralArrays(NamedTuple):
+    """The literals as Program has them, and where each id given while building went."""
+
+    interval_offsets: NDArray[np.int64]
+    interval_low: NDArray[np.int32]
+    interval_high: NDArray[np.int32]
+    negative_presence: NDArray[np.int32]
+    negative_of: NDArray[np.int32]
+    final_id: NDArray[np.int32]
+
+
+class LiteralTable:
+    """Distinct literals. Ids are given in the order of first use, positive and negative ones mixed."""
+
+    def __init__(self, schema: Schema) -> None:
+        self.schema = schema
+        self._slots: dict[str, int] = {}
+        self._asked: list[_Asked] = []
+        self._ids: dict[str, int] = {}
+        self._positives: list[_Positive] = []
+        # One entry a literal: for a positive one its place in `_positives` and -1; for a negative one the id of
+        # the positive one and the index of its presence.
+        self._of = array("i")
+        self._presence = array("i")
+        self._presences: dict[tuple[int, str, Family | None], int] = {(-1, "every", None): 0}
+        self.complement = array("i")  # the literal that is never true together with this one, or -1
+
+    def __len__(self) -> int:
+        return len(self._of)
+
+    def form(self, leaf: Expression) -> Form:
+        """The literals of a leaf in canonical form (see rewrite/literals.py)."""
+        match leaf:
+            case Truth(value):
+                return value is True
+            case Not(SetTest() as test):
+                return self._set_test(test, negated=True)
+            case SetTest():
+                return self._set_test(leaf, negated=False)
+            case Not(CompareOperands() as pair):
+                return self._whole(pair, False)
+            case CompareOperands():
+                return self._whole(leaf, True)
+            case IsNull(operand):
+                return self._negative(self._not_null(operand), (-1, "every", None))
+            case Not(IsNull(operand)):
+                return self._not_null(operand)
+            case Weak(Within() as within):
+                family = constant_family(within)
+                positive = self._add(
+                    _Positive(self._slot(within.operand), within, misfit=family), f"weak {to_text(within)}"
+                )
+                return self._negative(positive, (-1, "every", None))
+            case Not(NullSafe(operand, value)):
+                return self._negative(self._value_set(Within(operand, (value,), ())), (-1, "every", None))
+            case Not(child):
+                assert isinstance(child, Between | Like | Rlike | Within)
+                return self._negative(
+                    self._positive(child), (self._slot(child.operand), "present", constant_family(child))
+                )
+        assert isinstance(leaf, Like | Rlike | Within), leaf
+        return self._positive(leaf)
+
+    # Positive literals.
+
+    def _positive(self, predicate: Between | Like | Rlike | Within) -> int:
+        return self._value_set(predicate) if isinstance(predicate, Within) else self._key(predicate)
+
+    def _value_set(self, within: Within, outside: bool = False) -> int:
+        kinds = [{kind_of(end) for end in ends(bound)} for bound in within.bounds]
+        if any(len(kind) > 1 for kind in kinds):
+            return self._key(within)  # a stretch from an exact number to a double lies in no one domain
+        text = ("outside " if outside else "") + to_text(within)
+        return self._add(_Positive(self._slot(within.operand), within, outside=outside), text)
+
+    def _key(self, predicate: Between | Like | Rlike | Within) -> int:
+        return self._add(_Positive(self._slot(predicate.operand), key=predicate), to_text(predicate))
+
+    def _not_null(self, operand: Operand) -> int:
+        return self._add(_Positive(self._slot(operand), not_null=True), f"{operand_text(operand)} IS NOT NULL")
+
+    def _whole(self, predicate: Whole, truth: bool) -> int:
+        """A predicate of a whole event is a boolean attribute of its own; its negation asks for FALSE."""
+        text = to_text(predicate)
+        slot = self._slot_of(f"({text})", predicate)
+        operand = predicate.left if isinstance(predicate, CompareOperands) else predicate.operand
+        return self._add(_Positive(slot, Within(operand, (truth,), ())), f"({text}) = {truth}")
+
+    def _set_test(self, test: SetTest, negated: bool) -> Form:
+        """Sets by the values in them and the values outside.
+
+        subset_of(x, S)      settled, and no value outside S        its negation: a value outside S
+        superset_of(x, S)    each of S                              its negation: settled, and one of S not there
+        """
+        kinds = {kind_of(value) for value in test.values}
+        if len(kinds) > 1 or Kind.ADDRESS in kinds:
+            return self._whole(test, not negated)  # "outside" is not a set of cells of one domain
+        settled = (self._slot(test.operand), "settled", constant_family(test))
+        values = tuple(dict.fromkeys(test.values))
+        stranger = self._value_set(Within(test.operand, values, ()), outside=True)
+        each = [self._value_set(Within(test.operand, (value,), ())) for value in values]
+        subset: Form = stranger if negated else self._negative(stranger, settled)
+        superset: Form = (OR, [self._negative(literal, settled) for literal in each]) if negated else (AND, list(each))
+        if test.test == "subset_of":
+            return subset
+        return superset if test.test == "superset_of" else (OR if negated else AND, [subset, superset])
+
+    # Negative literals.
+
+    def _negative(self, positive: int, presence: tuple[int, str, Family | None]) -> int:
+        slot, word, family = presence
+        text = f"not {positive} {slot} {word} {family}"
+        known = self._ids.get(text)
+        if known is None:
+            known = self._ids[text] = len(self._of)
+            self._of.append(positive)
+            self._presence.append(self._presences.setdefault(presence, len(self._presences)))
+            self.complement.append(positive)
+            if self.complement[positive] < 0:
+                self.complement[positive] = known
+            if slot >= 0:
+                assert family is not None
+                (self._asked[slot].present if word == "present" else self._asked[slot].settled).add(family)
+        return known
+
+    # Bookkeeping.
+
+    def _add(self, positive: _Positive, text: str) -> int:
+        known = self._ids.get(text)
+        if known is None:
+            known = self._ids[text] = len(self._of)
+            self._of.append(len(self._positives))
+            self._presence.append(-1)
+            self.complement.append(-1)
+            self._positives.append(positive)
+            self._ask(positive)
+        return known
+
+    def _ask(self, positive: _Positive) -> None:
+        asked = self._asked[positive.slot]
+        asked.not_null |= positive.not_null
+        if positive.misfit is not None:
+            asked.misfit.add(positive.misfit)
+        if positive.key is not None:
+            asked.keys[to_text(positive.key)] = positive.key
+        if positive.within is not None:
+            for value in (*positive.within.values, *(e for b in positive.within.bounds for e in ends(b))):
+                asked.cuts.setdefault(kind_of(value), set()).add(value)
+
+    def _slot(self, operand: Operand) -> int:
+        return self._slot_of(operand_text(operand), operand)
+
+    def _slot_of(self, text: str, operand: Operand | Whole) -> int:
+        known = self._slots.get(text)
+        if known is None:
+            known = self._slots[text] = len(self._asked)
+            self._asked.append(_Asked(operand))
+        return known
+
+    # The end.
+
+    def finish(self) -> tuple[LiteralArrays, Dictionary]:
+        """Cut the domains, number the cells and give each literal its cells. Nothing may be added afterwards."""
+        dictionary = self._dictionary()
+        slots = dictionary.slots
+        keys = [{to_text(key.predicate): key.cell for key in slot.keys} for slot in slots]
+        offsets, lows, highs = array("q", [0]), array("i"), array("i")
+        for positive in self._positives:
+            for low, high in _intervals(positive, slots[positive.slot], keys[positive.slot]):
+                lows.append(low)
+                highs.append(high)
+            offsets.append(len(lows))
+        presence_cells = np.array([_presence_cell(slots, presence) for presence in self._presences], CELL)
+        of, presence = np.array(self._of, NODE), np.array(self._presence, np.int32)
+        is_negative = presence >= 0
+        n_positive = len(self._positives)
+        final = np.empty(len(of), NODE)
+        final[~is_negative] = of[~is_negative]
+        final[is_negative] = n_positive + np.arange(int(is_negative.sum()), dtype=NODE)
+        arrays = LiteralArrays(
+            np.array(offsets, OFFSET),
+            np.array(lows, CELL),
+            np.array(highs, CELL),
+            presence_cells[presence[is_negative]],
+            final[of[is_negative]],
+            final,
+        )
+        return arrays, dictionary
+
+    def _dictionary(self) -> Dictionary:
+        slots = []
+        domain_offsets = [EVERY]
+        next_cell = EVERY + 1
+
+        def take(n_cells: int) -> int:
+            nonlocal next_cell
+            domain_offsets.append(next_cell)
+            next_cell += n_cells
+            return domain_offsets[-1]
+
+        for asked in self._asked:
+            slot = Slot(asked.operand, self.schema)
+            slot.not_null = take(1) if asked.not_null else -1
+            for special, families in (
+                (slot.present, asked.present),
+                (slot.misfit, asked.misfit),
+                (slot.settled, asked.settled),
+            ):
+                special.update({family: take(1) for family in sorted(families)})
+            for predicate in asked.keys.values():
+                family = constant_family(predicate)
+                assert family is not None
+                slot.keys.append(Key(predicate, family, take(1)))
+            for kind, cuts in sorted(self._cuts(asked).items()):
+                slot.domains[kind] = Domain(kind, cuts, take(2 * len(cuts) + 1))
+            slots.append(slot)
+        domain_offsets.append(next_cell)
+        return Dictionary(self.schema, slots, next_cell, domain_offsets)
+
+    def _cuts(self, asked: _Asked) -> dict[Kind, list[Cut]]:
+        cuts: dict[Kind, set[Cut]] = {}
+        for kind, values in asked.cuts.items():
+            mine = cuts.setdefault(kind, set())
+            for value in values:
+                mine.update(
+                    (value.first, value.last)
+                    if isinstance(value, Network)
+                    else (cut_of(value, kind, self.schema.zone),)
+                )
+        exact = cuts.get(Kind.EXACT, set())
+        rounded = {as_double(number) for number in exact}
+        if len(rounded) < len(exact):
+            cuts[Kind.ROUNDED] = rounded
+        return {kind: sorted(values) for kind, values in cuts.items()}
+
+
+def _presence_cell(slots: list[Slot], presence: tuple[int, str, Family | None]) -> int:
+    slot, word, family = presence
+    if family is None:
+        return EVERY
+    return (slots[slot].present if word == "present" else slots[slot].settled)[family]
+
+
+def _intervals(positive: _Positive, slot: Slot, keys: dict[str, int]) -> list[Span]:
+    if positive.not_null:
+        return [(slot.not_null, slot.not_null)]
+    if positive.key is not None:
+        cell = keys[to_text(positive.key)]
+        return [(cell, cell)]
+    assert positive.within is not None
+    spans = _domain_spans(positive.within, slot)
+    if positive.outside:
+        return [span for domain, inside in spans.items() for span in domain.outside(inside)]
+    misfit = [] if positive.misfit is None else [(slot.misfit[positive.misfit],) * 2]
+    return [*misfit, *(span for inside in spans.values() for span in inside)]
+
+
+def _domain_spans(within: Within, slot: Slot) -> dict[Domain, list[Span]]:
+    """The cells of a set, by the domains that its constants cut, in the order of their cells."""
+    zone = slot.schema.zone
+    spans: dict[Domain, list[Span]] = {}
+
+    def add(bound: Bound) -> None:
+        kind = kind_of(ends(bound)[0])
+        for reached in (kind, Kind.ROUNDED) if kind is Kind.EXACT else (kind,):
+            domain = slot.domains.get(reached)
+            if domain is None:
+                continue
+            low = None if bound.low is None else cut_of(bound.low, reached, zone)
+            high = None if bound.high is None else cut_of(bound.high, reached, zone)
+            if isinstance(bound.high, Network):
+                high = bound.high.last
+            span = domain.span(low, bound.low_closed, high, bound.high_closed)
+            spans.setdefault(domain, []).extend([] if span is None else [span])
+
+    for value in within.values:
+        add(Bound(value, True, value, True))
+    for bound in within.bounds:
+        add(bound)
+    return {d: merged_spans(spans[d]) for d in sorted(spans, key=lambda domain: domain.first_cell)}

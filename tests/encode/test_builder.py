@@ -1,0 +1,140 @@
+"""Programs and encoded events against the reference evaluator, before any engine comes in."""
+
+from __future__ import annotations
+
+from datetime import date, datetime
+from decimal import Decimal
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from ruledex import Schema, evaluate, parse, score
+from ruledex.encode.builder import ProgramBuilder
+from ruledex.encode.events import EventEncoder
+from ruledex.rewrite.pipeline import score_tree
+from tests.contract.reference import Reference
+from tests.strategies import SINGLE, events, trees
+
+SCHEMAS = [Schema(), Schema.of_mapping(SINGLE)]
+
+
+def answers(rules, given_events, schema=SCHEMAS[0], weights=None):
+    builder = ProgramBuilder(schema)
+    for rule in rules:
+        builder.add(rule)
+    program, dictionary = builder.finish()
+    batch = EventEncoder(dictionary).encode(given_events, weights)
+    return Reference(program), batch
+
+
+def same_as_reference(rules, given_events, schema=SCHEMAS[0]):
+    reference, batch = answers(rules, given_events, schema)
+    for event, found in zip(given_events, reference.matches(batch), strict=True):
+        expected = [i for i, rule in enumerate(rules) if evaluate(rule, event, schema) is True]
+        assert found == expected, event
+
+
+@pytest.mark.parametrize("schema", SCHEMAS, ids=["several values", "one value"])
+@given(rules=st.lists(trees(3), min_size=1, max_size=5), given_events=st.lists(events(), min_size=1, max_size=5))
+@settings(max_examples=400)
+def test_a_program_matches_what_the_reference_does(rules, given_events, schema):
+    same_as_reference(rules, given_events, schema)
+
+
+@given(rules=st.lists(trees(3, ("a", "s", "flag")), min_size=1, max_size=3), event=events(("a", "s", "flag")))
+@settings(max_examples=400)
+def test_a_program_scores_what_the_reference_does(rules, event):
+    weights = {"a": {1: 2.0, 2: 0.5}, "s": 3.0}
+    reference, batch = answers(rules, [event], weights=[weights])
+    (ranked,) = reference.top(batch, len(rules), "sum")
+    expected = {i: score(score_tree(rule), event, weights) for i, rule in enumerate(rules)}
+    found = dict(ranked)
+    assert found.keys() == {i for i, points in expected.items() if points is not None}
+    assert found == {i: pytest.approx(expected[i]) for i in found}
+
+
+RULES = """
+x = 9007199254740992
+x = 9007199254740993
+x > 9007199254740992 AND x < 9007199254740994
+x = 9007199254740993.0
+x IN (9007199254740992D, 5)
+x BETWEEN 1 AND 2.5D
+NOT x BETWEEN 1 AND 2.5D
+x = 0.1
+x = 0.1D
+x > 0.1
+x > 0.1D
+x <=> 5
+NOT x <=> 5
+x IS NULL
+x IS NOT NULL
+x IS NULL OR x != 5
+x IN (1, NULL)
+x NOT IN (1, NULL)
+x < 'm'
+x >= 'm' AND x != 'zz'
+x LIKE 'a%' OR x RLIKE 'z+$'
+x NOT LIKE 'a%'
+x LIKE ALL ('a%', '%b')
+x NOT LIKE ANY ('a%', '%b')
+x ILIKE 'ABC'
+x = TRUE
+NOT x
+x > DATE '2024-03-10'
+x = DATE '2024-03-10'
+x <= TIMESTAMP '2024-03-10 05:00:00Z'
+x < y
+x = y
+x <=> y
+NOT x <=> y
+x != y
+subset_of(x, 'ab', 'z')
+NOT subset_of(x, 'ab', 'z')
+superset_of(x, 'ab', 'z')
+NOT superset_of(x, 'ab', 'z')
+set_equals(x, 1, 2)
+NOT set_equals(x, 1, 2)
+subset_of(x, 1, 2.5D)
+NOT subset_of(x, 1, 2.5D)
+size(x) = 0
+size(x) >= 2
+version(x) < '1.10'
+version(x) >= '1.9.0-beta'
+cidr(x) IN ('10.0.0.0/8', '10.1.0.0/16')
+cidr(x) NOT IN ('10.1.0.0/16')
+length(x) > 2 XOR lower(x) = 'abc'
+x % 4 = 1
+x = 1
+coalesce(x, 7) = 7
+TRUE
+FALSE
+NULL
+p.q = 1
+p.q != 1
+p.q IS NULL
+p IS NULL
+subset_of(p.q, 1)
+""".strip().splitlines()
+
+NUMBERS = [5, 5.0, Decimal("5.00"), 1, 2, 1.5, 2.5, 2.75, 3, -7, 2**53, 2**53 + 1, 2**53 + 2, 2.0**53, 0.1]
+NUMBERS += [Decimal("0.1"), Decimal("0.10000000000000001"), 2**70, -(2**63), True, False]
+STRINGS = ["ab", "abc", "ABC", "zz", "z", "m", "", "1.9.5", "1.10", "10.1.2.3", "10.2.0.1", "11.0.0.1"]
+TIMES = ["2024-03-10", "2024-03-10T05:00:00Z", "2024-03-10T12:00:00", date(2024, 3, 10), date(2024, 3, 11)]
+TIMES += [datetime(2024, 3, 10), datetime(2024, 3, 10, 12)]
+ARRAYS = [[], [None], [1, 2], [2, 1, 1], [1, "ab"], ["ab", "z"], ["ab", "q"], ["z", None], [1, 2.5], [5, 6], [[1]]]
+STRUCTS = [{"q": 1}, [{"q": 1}, {"q": 2}], [{"q": []}], [{"q": [1, 2]}, {}], b"bytes"]
+VALUES = [None, float("nan"), *NUMBERS, *STRINGS, *TIMES, *ARRAYS, *STRUCTS]
+
+
+@pytest.mark.parametrize("zone", ["UTC", "America/New_York"])
+def test_every_kind_of_literal_against_every_kind_of_value(zone):
+    schema = Schema(time_zone=zone)
+    rules = [parse(text) for text in RULES]
+    given_events = [{"x": value} for value in VALUES] + [{"p": value} for value in VALUES] + [{}]
+    given_events += [{"x": a, "y": b} for a in VALUES[:30] for b in (5, 5.0, "ab", None, [1, 2])]
+    reference, batch = answers(rules, given_events, schema)
+    for event, found in zip(given_events, reference.matches(batch), strict=True):
+        expected = [text for text, rule in zip(RULES, rules, strict=True) if evaluate(rule, event, schema) is True]
+        assert [RULES[i] for i in found] == expected, event
