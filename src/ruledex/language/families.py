@@ -50,14 +50,16 @@ def result_family(operand: Operand, declared: Callable[[Attribute], Family] = _u
 
 def constant_family(predicate: Predicate) -> Family | None:
     """The family of a predicate's constants: what a value must be of for the predicate to be known."""
+    if isinstance(predicate, Within):  # the first asked for: an index asks this of each of its literals
+        if predicate.values:
+            return family_of(predicate.values[0])
+        bound = predicate.bounds[0]
+        return family_of(bound.high if bound.low is None else bound.low)
     match predicate:
         case Compare(_, _, value) | NullSafe(_, value) | Between(_, value):
             return family_of(value)
         case In(_, values) | SetTest(_, _, values):
             return family_of(values[0])
-        case Within(_, values, bounds):
-            ends = [end for bound in bounds for end in (bound.low, bound.high) if end is not None]
-            return family_of((*values, *ends)[0])
         case Like() | Rlike():
             return Family.STRING
     return None

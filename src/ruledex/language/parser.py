@@ -147,14 +147,16 @@ class _Parser:
             if predicate is None:
                 return False
             opened, closed, word = groups[0], groups[-2], groups[-1]
-            if opened:
+            if opened == "(":
+                self._nest(_Operator(_OPEN, opened, match.start(1)))
+            elif opened:
                 self._open(opened, match.start(1))
             items.append(predicate)
             starts.append(start)
             if closed:
-                for at, sign in enumerate(closed, match.start(CLOSED_GROUP)):
+                for place, sign in enumerate(closed):
                     if sign == ")":
-                        self._close_parenthesis(at)
+                        self._close_parenthesis(match.start(CLOSED_GROUP) + place)
             self.position = match.end()
             if not word:
                 return True
@@ -369,26 +371,28 @@ class _Parser:
         """Apply what stands on the stack and holds at least as tightly."""
         operators = self.operators
         while operators and operators[-1].precedence >= precedence:
-            operator = operators.pop()
-            kind = operator.kind
-            if kind in _BRANCH_NODE:
-                self._join(kind, operator.n_items)
-                continue
-            first = self.starts[-operator.n_items]
-            items = self._pop(operator.n_items)
-            if kind == "NOT":
-                self._push(Not(self._condition(items[0], first)), operator.position)
-            elif operator.precedence == _COMPARE:
-                self._push(build.comparison(items[0], kind, items[1], self.text, first), first)
-            else:
-                self._push(build.call(kind, items, self.text, operator.position), min(first, operator.position))
+            self._apply(operators.pop())
 
-    def _join(self, word: str, n_items: int) -> None:
-        """Make one branch of the last items; it starts where the first of them does."""
-        parts = zip(self.items[-n_items:], self.starts[-n_items:], strict=True)
-        children = tuple([i if isinstance(i, _CONDITIONS) else self._condition(i, start) for i, start in parts])
-        self.items[-n_items:] = [_BRANCH_NODE[word](children)]
-        del self.starts[1 - n_items :]
+    def _apply(self, operator: _Operator) -> None:
+        """Make one item of an operator and the items that it stands before or between."""
+        kind, n_items = operator.kind, operator.n_items
+        if operator.precedence <= _AND:
+            items, starts = self.items, self.starts
+            children = [
+                item if isinstance(item, _CONDITIONS) else self._condition(item, starts[place])
+                for place, item in enumerate(items[-n_items:], -n_items)
+            ]
+            items[-n_items:] = [_BRANCH_NODE[kind](tuple(children))]
+            del starts[1 - n_items :]
+            return
+        first = self.starts[-n_items]
+        items = self._pop(n_items)
+        if kind == "NOT":
+            self._push(Not(self._condition(items[0], first)), operator.position)
+        elif operator.precedence == _COMPARE:
+            self._push(build.comparison(items[0], kind, items[1], self.text, first), first)
+        else:
+            self._push(build.call(kind, items, self.text, operator.position), min(first, operator.position))
 
     def _pop(self, n_items: int) -> list[Item]:
         items = self.items[-n_items:]

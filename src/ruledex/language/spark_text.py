@@ -40,29 +40,44 @@ from ruledex.language.tree import (
     Xor,
 )
 
+# How tightly a text holds; what holds less than its place needs stands in parentheses. Not more of them than that:
+# Spark's parser looks ahead to the end of each pair, and takes seconds for rules full of them.
+_OR, _AND, _NOT, _LEAF = range(4)
+
 
 def to_spark(tree: Expression) -> str:
     """A tree as a Spark SQL condition. Raises `RuleError` for what Spark has no word for.
 
     XOR and XNOR become `!=` and `=` of two conditions, which are as unknown as they are where a side is.
     """
+    return _write(tree)[0]
+
+
+def _write(tree: Expression) -> tuple[str, int]:
     match tree:
         case Truth(value):
-            return "CAST(NULL AS BOOLEAN)" if value is None else str(value).upper()
+            return "CAST(NULL AS BOOLEAN)" if value is None else str(value).upper(), _LEAF
         case Not(child):
-            return f"(NOT {to_spark(child)})"
+            return f"NOT {_within(child, _NOT)}", _NOT
         case And(children):
-            return f"({' AND '.join(map(to_spark, children))})"
+            return " AND ".join(_within(child, _AND) for child in children), _AND
         case Or(children):
-            return f"({' OR '.join(map(to_spark, children))})"
+            return " OR ".join(_within(child, _OR) for child in children), _OR
         case Xor(children):
-            return reduce("({} != {})".format, map(to_spark, children))
+            return reduce("({}) != ({})".format, map(to_spark, children)), _LEAF
         case Xnor(children):
-            return reduce("({} = {})".format, map(to_spark, children))
+            return reduce("({}) = ({})".format, map(to_spark, children)), _LEAF
         case Weak(predicate):
             assert not isinstance(predicate, CompareOperands)
-            return f"({_operand(predicate.operand)} IS NULL OR NOT {to_spark(predicate)})"
-    return f"({_predicate(tree)})"
+            return f"{_operand(predicate.operand)} IS NULL OR NOT {_within(predicate, _NOT)}", _OR
+        case Within():
+            return _predicate(tree), _OR
+    return _predicate(tree), _LEAF
+
+
+def _within(child: Expression, least: int) -> str:
+    text, tightness = _write(child)
+    return text if tightness >= least else f"({text})"
 
 
 def _predicate(predicate: Predicate) -> str:

@@ -41,6 +41,7 @@ from ruledex.rewrite.spans import Ambiguous, Order, Spans
 from ruledex.rewrite.walk import bottom_up
 
 FALSE = Truth(False)
+_PLAIN_TYPES = ({int}, {str})  # no two spellings of one value
 
 
 def literals(tree: Expression, schema: Schema) -> Expression:
@@ -54,13 +55,14 @@ def literals(tree: Expression, schema: Schema) -> Expression:
             if isinstance(node.child, Within):
                 return node
             assert not isinstance(node.child, And | Or)  # NOT stands above predicates only
-            return _canonical(node.child, True, schema, order)  # type: ignore[arg-type]
-        return _canonical(node, False, schema, order)  # type: ignore[arg-type]
+            return canonical(node.child, True, schema, order)  # type: ignore[arg-type]
+        return canonical(node, False, schema, order)  # type: ignore[arg-type]
 
     return bottom_up(tree, change)
 
 
-def _canonical(predicate: Predicate, negated: bool, schema: Schema, order: Order) -> Expression:
+def canonical(predicate: Predicate, negated: bool, schema: Schema, order: Order) -> Expression:
+    """One predicate, or its negation, in canonical form."""
     literal: Expression
     match predicate:
         case Compare(operand, "=", value) | NullSafe(operand, value):
@@ -69,11 +71,13 @@ def _canonical(predicate: Predicate, negated: bool, schema: Schema, order: Order
             else:
                 literal = _within(operand, ((value,), ()), order)
         case Compare(operand, op, value):
-            literal = _within(operand, ((), (_half_line(op, value),)), order)
+            literal = Within(operand, (), (_half_line(op, _plain(value)),))
         case In(operand, values, _, has_null):
             if negated and has_null:
                 return FALSE
             literal = _within(operand, (values, ()), order)
+        case Between(operand, int() as low, int() as high) if low < high:
+            literal = Within(operand, (), (Bound(low, True, high, True),))
         case Between(operand, low, high):
             literal = _within(operand, ((), (Bound(low, True, high, True),)), order)
             if literal == FALSE and negated:
@@ -99,7 +103,11 @@ def _plain(value: Value) -> Value:
 
 
 def _within(operand: Operand, spans: Spans, order: Order) -> Expression:
-    values = tuple(map(_plain, spans[0]))
+    values, bounds = spans
+    if not bounds and set(map(type, values)) in _PLAIN_TYPES:
+        # Integers or strings, as most rules have them: what the general road below does, without its care.
+        return Within(operand, tuple(sorted(set(values))) if len(values) > 1 else values, ())  # type: ignore[type-var]
+    values = tuple(map(_plain, values))
     bounds = tuple(
         Bound(
             None if b.low is None else _plain(b.low),
@@ -107,7 +115,7 @@ def _within(operand: Operand, spans: Spans, order: Order) -> Expression:
             None if b.high is None else _plain(b.high),
             b.high_closed,
         )
-        for b in spans[1]
+        for b in bounds
     )
     first = next(iter(values), None)
     if first is not None and family_of(first) is Family.ADDRESS:

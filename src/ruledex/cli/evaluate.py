@@ -1,0 +1,114 @@
+"""`ruledex evaluate`: which rules are true of which events, by the reference evaluator."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, NamedTuple
+
+import orjson
+import typer
+
+from ruledex import RuleError
+from ruledex import evaluate as truth_of
+from ruledex import score as score_of
+from ruledex.cli.arguments import ExprOption, IdOption, SchemaOption, load_schema
+from ruledex.cli.status import CLEAN, FINDINGS
+from ruledex.errors import EventError
+from ruledex.language.parser import parse
+from ruledex.language.schema import Schema
+from ruledex.language.structured import from_structured
+from ruledex.language.tree import Expression
+from ruledex.sources import BadRow, Columns, RuleFile, RuleRow, read_events
+
+_NAMES = {True: "true", None: "unknown", False: "false"}
+
+
+class _Rule(NamedTuple):
+    rule_id: str
+    tree: Expression
+    score: float
+
+
+def evaluate(
+    rules: Annotated[str, typer.Argument(metavar="RULES", help="A file of rules, as `ruledex check` reads it.")],
+    events: Annotated[str, typer.Argument(metavar="EVENTS", help="A JSON object a line; - for standard input.")],
+    schema: SchemaOption = None,
+    with_score: Annotated[bool, typer.Option("--score", help="Show each rule's rank, the best first.")] = False,
+    show_all: Annotated[bool, typer.Option("--all", help="Show the rules that are unknown or false too.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="A JSON object a line for each event.")] = False,
+    id_column: IdOption = "id",
+    expr_column: ExprOption = "expr",
+) -> None:
+    """Show for each event the rules that are true of it.
+
+    This walks every rule for every event, and is meant for looking at a few.
+
+    Examples:
+
+        ruledex evaluate rules.jsonl events.jsonl
+
+        ruledex evaluate rules.jsonl events.jsonl --score --schema schema.toml
+
+        head -1 events.jsonl | ruledex evaluate rules.jsonl - --all
+
+    The exit status is 1 if a rule or an event could not be used; the others are answered nonetheless.
+    """
+    declared = load_schema(schema)
+    usable, n_bad = _load(rules, Columns(id=id_column, expr=expr_column), declared)
+    for line, event in read_events(events):
+        if isinstance(event, EventError):
+            typer.echo(f"{events}: {event}", err=True)
+            n_bad += 1
+            continue
+        answer = _answer(usable, event, declared, with_score)
+        if not show_all:
+            answer = {"true": answer["true"]}
+        if as_json:
+            typer.echo(orjson.dumps({"event": line} | answer))
+        else:
+            _show(line, answer, show_all)
+    raise typer.Exit(FINDINGS if n_bad else CLEAN)
+
+
+def _load(name: str, columns: Columns, schema: Schema) -> tuple[list[_Rule], int]:
+    """The rules that can be used, and how many cannot; each of those is told on standard error."""
+    usable = []
+    n_bad = 0
+    for row in RuleFile(name, columns).rows():
+        try:
+            usable.append(_rule_of(row, schema))
+        except RuleError as error:
+            typer.echo(f"{name}:{row.line}: rule {row.rule_id or '?'}: {error}", err=True)
+            n_bad += 1
+    return usable, n_bad
+
+
+def _rule_of(row: RuleRow | BadRow, schema: Schema) -> _Rule:
+    if isinstance(row, BadRow):
+        raise RuleError(row.message)
+    if row.text is None:
+        return _Rule(row.rule_id, schema.bind(from_structured(row.document)), row.score)
+    tree = parse(row.text)
+    text = row.text if isinstance(row.text, str) else row.text.decode("utf-8")
+    return _Rule(row.rule_id, schema.bind(tree, text), row.score)
+
+
+def _answer(rules: list[_Rule], event: dict[str, Any], schema: Schema, with_score: bool) -> dict[str, list[Any]]:
+    """The ids under each truth value; with scores, those that are true are pairs of id and rank, the best first."""
+    answer: dict[str, list[Any]] = {name: [] for name in _NAMES.values()}
+    for rule in rules:
+        truth = truth_of(rule.tree, event, schema)
+        if truth and with_score:
+            rank = rule.score + (score_of(rule.tree, event, None, schema) or 0.0)
+            answer["true"].append((rule.rule_id, rank))
+        else:
+            answer[_NAMES[truth]].append(rule.rule_id)
+    if with_score:
+        answer["true"].sort(key=lambda pair: (-pair[1], pair[0]))
+    return answer
+
+
+def _show(line: int, answer: dict[str, list[Any]], show_all: bool) -> None:
+    typer.echo(f"event {line}")
+    for name, rules in answer.items():
+        listed = ", ".join(rule if isinstance(rule, str) else f"{rule[0]} ({rule[1]:g})" for rule in rules)
+        typer.echo(f"  {name + ' ' * (9 - len(name)) if show_all else ''}{listed or '-'}")

@@ -1,0 +1,57 @@
+"""The command `ruledex`: one file a command, joined here."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import typer
+from typer.core import TyperGroup
+
+from ruledex import RuledexError, __version__
+from ruledex.cli.check import check
+from ruledex.cli.evaluate import evaluate
+from ruledex.cli.status import UNUSABLE
+
+
+class _Group(TyperGroup):
+    """Commands whose own errors are shown in a line, without a traceback."""
+
+    def invoke(self, ctx: Any) -> Any:
+        try:
+            return super().invoke(ctx)
+        except RuledexError as error:
+            typer.echo(f"error: {error}", err=True)
+            raise typer.Exit(UNUSABLE) from None
+
+
+app = typer.Typer(
+    name="ruledex",
+    cls=_Group,
+    help="An index of Boolean expressions: rules in, and for every event the rules that are true of it out.",
+    no_args_is_help=True,
+    rich_markup_mode="markdown",
+    pretty_exceptions_enable=False,
+    add_completion=False,
+)
+app.command()(check)
+app.command()(evaluate)
+
+
+def _show_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"ruledex {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _root(
+    version: Annotated[  # its callback does the work
+        bool, typer.Option("--version", help="Show the version and exit.", callback=_show_version, is_eager=True)
+    ] = False,
+) -> None:
+    pass
+
+
+def main() -> None:
+    """Run the command line."""
+    app()

@@ -1,0 +1,7 @@
+"""What is worth saying of a rule that can be parsed: rules that never match, parts that add nothing, and their like."""
+
+from ruledex.lint.finding import Finding, Severity
+from ruledex.lint.rule import lint_rule
+from ruledex.lint.rule_set import Linter, lint_rules
+
+__all__ = ["Finding", "Linter", "Severity", "lint_rule", "lint_rules"]

@@ -1,0 +1,61 @@
+"""What all rules of one check share: the schema, and what is derived from it once."""
+
+from __future__ import annotations
+
+from difflib import SequenceMatcher
+from functools import cached_property
+from typing import Final
+
+from ruledex.language.schema import AttributeType, Schema, read_path
+from ruledex.language.text import path_text
+from ruledex.language.tree import Attribute
+
+_SINGLE: Final = AttributeType(single=True)
+_NEAR: Final = 0.8
+
+
+class UndeclaredSingle(Schema):
+    """A schema, and every attribute that it does not declare with one value at most."""
+
+    def of(self, attribute: Attribute) -> AttributeType:
+        """What is declared of an attribute, or that it is single."""
+        return self._by_path.get(attribute.path, _SINGLE)
+
+
+class Context:
+    """A schema as the checks use it."""
+
+    def __init__(self, schema: Schema) -> None:
+        self.schema = schema
+        self._near: dict[tuple[str, ...], str] = {}
+
+    @cached_property
+    def declared(self) -> frozenset[tuple[str, ...]]:
+        """The paths of all declared attributes."""
+        return frozenset(map(read_path, self.schema.attributes))
+
+    @cached_property
+    def undeclared_single(self) -> Schema:
+        """The schema that would hold if no undeclared attribute had several values."""
+        return UndeclaredSingle(self.schema.attributes, self.schema.time_zone)
+
+    def near_name(self, path: tuple[str, ...]) -> str:
+        """The declared name that an undeclared path is a misspelling of, as it seems; else nothing."""
+        if not self.declared or path in self.declared:
+            return ""
+        if path not in self._near:
+            near = next((declared for declared in sorted(self.declared) if _is_near(path, declared)), ())
+            self._near[path] = path_text(near)
+        return self._near[path]
+
+
+def _is_near(path: tuple[str, ...], declared: tuple[str, ...]) -> bool:
+    """Whether two paths differ in one step, and that one in a letter or so."""
+    if len(path) != len(declared):
+        return False
+    different = [(one, other) for one, other in zip(path, declared, strict=True) if one != other]
+    if len(different) != 1:
+        return False
+    one, other = (step.lower() for step in different[0])
+    # Short names are near each other without being the same one misspelt: age and page, os and ios.
+    return one == other or (min(len(one), len(other)) > 3 and SequenceMatcher(None, one, other).ratio() >= _NEAR)

@@ -1,0 +1,170 @@
+"""adds-nothing: parts whose removal leaves the match tree the same.
+
+A part is tried by removing it: what is left of its AND or OR must have the match tree that it had. Below a NOT the
+negated trees are compared, below XOR both, so that unknown is not taken for false where it is not.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from typing import Final, TypeAlias
+
+from ruledex.language.schema import Schema
+from ruledex.language.text import constant_text
+from ruledex.language.tree import (
+    And,
+    Expression,
+    In,
+    IsNull,
+    Like,
+    Not,
+    Or,
+    Truth,
+    Weak,
+    Within,
+    Xnor,
+    Xor,
+    predicates,
+)
+from ruledex.lint.finding import Finding
+from ruledex.lint.subject import Subject, position_of, short, short_text
+from ruledex.rewrite.keys import Keys
+from ruledex.rewrite.pipeline import match_tree
+from ruledex.rewrite.walk import joined
+
+CODE: Final = "adds-nothing"
+# Parts of one AND or OR. Trials are quadratic, so of a longer one only repetitions are found.
+MOST_TRIED: Final = 100
+# Predicates of an AND or OR with XOR below it, for which there is no telling beforehand whether a trial is worth it.
+MOST_BELOW_XOR: Final = 32
+
+Signs: TypeAlias = tuple[bool, ...]  # whether a part is looked at as it is (False), negated (True), or both
+
+
+def check_redundancy(subject: Subject) -> Iterator[Finding]:
+    """Parts and listed values that the rest of the rule makes superfluous."""
+    yield from _repeated_values(subject)
+    if not isinstance(subject.match, Truth):
+        yield from _visit(subject, subject.tree, (False,))
+
+
+def _repeated_values(subject: Subject) -> Iterator[Finding]:
+    for predicate in predicates(subject.tree):
+        if isinstance(predicate, In) and not predicate.weights:
+            repeated = [value for value, n in Counter(predicate.values).items() if n > 1]
+            if repeated:
+                listed = short(", ".join(map(constant_text, repeated)))
+                message = f"the list names {listed} more than once"
+                yield subject.note(CODE, predicate.position, message, "name each value once")
+
+
+def _visit(subject: Subject, tree: Expression, signs: Signs) -> Iterator[Finding]:
+    match tree:
+        case Not(child):
+            yield from _visit(subject, child, tuple(not sign for sign in signs))
+        case Xor(children) | Xnor(children):
+            for child in children:
+                yield from _visit(subject, child, (False, True))
+        case And() | Or():
+            parts = flat_parts(tree)
+            superfluous: set[int] = set()
+            if _can_shrink(subject, tree, signs):
+                superfluous = superfluous_parts(type(tree), parts, signs, subject.schema)
+            elif _size(tree) is not None:
+                return
+            for i, part in enumerate(parts):
+                if i in superfluous:
+                    yield _finding(subject, part, type(tree), signs)
+                else:
+                    yield from _visit(subject, part, signs)
+
+
+def flat_parts(tree: And | Or) -> list[Expression]:
+    """The children of an AND, and of those ANDs among them; of an OR alike."""
+    return [
+        part
+        for child in tree.children
+        for part in (flat_parts(child) if isinstance(child, And | Or) and type(child) is type(tree) else (child,))
+    ]
+
+
+def _can_shrink(subject: Subject, tree: Expression, signs: Signs) -> bool:
+    """Whether a part can be superfluous. No rewrite but that of XOR enlarges a tree, so one that stays has none."""
+    size = _size(tree)
+    if size is None:
+        return sum(1 for _ in predicates(tree)) <= MOST_BELOW_XOR
+    if tree is subject.tree:
+        return _size(subject.match) != size
+    return any(_size(match_tree(Not(tree) if sign else tree, subject.schema)) != size for sign in signs)
+
+
+def _size(tree: Expression) -> int | None:
+    """The number of literals, each constant of a list by itself; None where XOR may have enlarged it."""
+    match tree:
+        case And(children) | Or(children):
+            sizes = [_size(child) for child in children]
+            return None if None in sizes else sum(sizes)  # type: ignore[arg-type]
+        case Xor() | Xnor():
+            return None
+        case Not(child):
+            return _size(child)
+        case Weak(predicate):
+            inner = _size(predicate)
+            return None if inner is None else inner + 1
+        case In(_, values):
+            return len(values)
+        case Within(_, values, bounds):
+            return len(values) + len(bounds)
+        case Like(_, patterns):
+            return len(patterns)
+    return 1
+
+
+def superfluous_parts(kind: type[And] | type[Or], parts: list[Expression], signs: Signs, schema: Schema) -> set[int]:
+    """The parts that can go, all of them together; of two that say the same, the later."""
+    if len(parts) > MOST_TRIED:
+        return _repetitions(parts, signs, schema)
+    kept = list(range(len(parts)))
+    whole = _keys(kind(tuple(parts)), signs, schema)
+    for i in reversed(range(len(parts))):
+        rest = [parts[j] for j in kept if j != i]
+        if rest and not _has_weight(parts[i]) and _keys(joined(kind, rest), signs, schema) == whole:
+            kept.remove(i)
+    return set(range(len(parts))).difference(kept)
+
+
+def _repetitions(parts: Sequence[Expression], signs: Signs, schema: Schema) -> set[int]:
+    seen: set[tuple[str, ...]] = set()
+    repeated = set()
+    for i, part in enumerate(parts):
+        key = _keys(part, signs, schema)
+        if key in seen and not _has_weight(part):
+            repeated.add(i)
+        seen.add(key)
+    return repeated
+
+
+def _keys(tree: Expression, signs: Signs, schema: Schema) -> tuple[str, ...]:
+    return tuple(Keys().of(match_tree(Not(tree) if sign else tree, schema)) for sign in signs)
+
+
+def _has_weight(part: Expression) -> bool:
+    """Whether a weight is written in it: such a part is there for the score."""
+    for predicate in predicates(part):
+        if isinstance(predicate, In):
+            if predicate.weights:
+                return True
+        elif not isinstance(predicate, IsNull | Within) and predicate.weight != 1:
+            return True
+    return False
+
+
+def _finding(subject: Subject, part: Expression, kind: type[And] | type[Or], signs: Signs) -> Finding:
+    word = "AND" if kind is And else "OR"
+    alone = match_tree(part, subject.schema) if signs == (False,) else part
+    if isinstance(alone, Truth) and alone.value is not None and (kind is And) == alone.value:
+        why = f"is {'always' if alone.value else 'never'} true"
+    else:
+        why = f"changes nothing: the other parts of this {word} say it already"
+    return subject.note(CODE, position_of(part), f"`{short_text(part)}` {why}", "remove it")

@@ -1,0 +1,119 @@
+"""Checks of a rule beside all others: duplicates, and attributes whose types do not agree.
+
+A linter sees each rule once and keeps no tree, so that millions pass through it: of a rule stay its id and a digest
+of 16 bytes, of an attribute the families that it was compared with.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from hashlib import blake2b
+from typing import Any
+
+from ruledex.errors import RuleError
+from ruledex.language.families import constant_family, function_of
+from ruledex.language.parser import parse
+from ruledex.language.schema import Schema
+from ruledex.language.structured import from_structured
+from ruledex.language.text import path_text
+from ruledex.language.tree import Attribute, Call, Expression, Operand, Truth, operands, predicates
+from ruledex.language.value import Family
+from ruledex.lint.context import Context
+from ruledex.lint.finding import Finding, Severity
+from ruledex.lint.rule import lint_subject
+from ruledex.lint.subject import Subject
+
+# A time may be a string in JSON, and is compared as either.
+_ALIKE = frozenset((Family.STRING, Family.TIME))
+
+
+class Linter:
+    """Checks rules one after the other and remembers what it needs to compare them."""
+
+    def __init__(self, schema: Schema) -> None:
+        self._context = Context(schema)
+        self._ids: set[str] = set()
+        self._first_with: dict[bytes, str] = {}  # digest of a match tree → the first rule that has it
+        self._families: dict[tuple[str, ...], dict[Family, str]] = {}  # → the first rule that used it so
+
+    def check_text(self, rule_id: str, text: str | bytes) -> list[Finding]:
+        """Findings of a rule's text; a rule that cannot be used has one, its error."""
+        try:
+            tree = parse(text)
+            shown = text if isinstance(text, str) else text.decode("utf-8")
+            return self.check_tree(rule_id, self._context.schema.bind(tree, shown), shown)
+        except RuleError as error:
+            return [*self._repeated_id(rule_id), Finding.of_error(rule_id, error)]
+
+    def check_structured(self, rule_id: str, document: Any) -> list[Finding]:
+        """Findings of a rule in structured form."""
+        try:
+            tree = self._context.schema.bind(from_structured(document))
+        except RuleError as error:
+            return [*self._repeated_id(rule_id), Finding.of_error(rule_id, error)]
+        return self.check_tree(rule_id, tree, "")
+
+    def check_tree(self, rule_id: str, tree: Expression, text: str) -> list[Finding]:
+        """Findings of a tree that is bound to the schema."""
+        subject = Subject(rule_id, tree, text, self._context)
+        return [
+            *self._repeated_id(rule_id),
+            *lint_subject(subject),
+            *self._duplicate(subject),
+            *self._mixed_types(subject),
+        ]
+
+    def _repeated_id(self, rule_id: str) -> Iterator[Finding]:
+        if rule_id in self._ids:
+            message = f"the id {rule_id} stands at more than one rule"
+            yield Finding(rule_id, "repeated-id", Severity.ERROR, 0, message, "give each rule an id of its own")
+        self._ids.add(rule_id)
+
+    def _duplicate(self, subject: Subject) -> Iterator[Finding]:
+        if isinstance(subject.match, Truth):
+            return
+        digest = blake2b(subject.match_key.encode("utf-8", "surrogatepass"), digest_size=16).digest()
+        first = self._first_with.setdefault(digest, subject.rule_id)
+        if first is not subject.rule_id and first != subject.rule_id:
+            message = f"this rule is true of the same events as rule {first}"
+            yield subject.note("duplicate", 0, message, "remove one, unless both ids are wanted")
+
+    def _mixed_types(self, subject: Subject) -> Iterator[Finding]:
+        for predicate in predicates(subject.tree):
+            for operand in operands(predicate):
+                for path, family in _families(operand, constant_family(predicate)):
+                    if path in self._context.declared:
+                        continue
+                    known = self._families.setdefault(path, {})
+                    if family in known:
+                        continue
+                    others = [other for other in known if not {family, other} <= _ALIKE]
+                    known[family] = subject.rule_id
+                    if others:
+                        name, first = path_text(path), known[others[0]]
+                        where = "in this rule too" if first == subject.rule_id else f"in rule {first}"
+                        yield subject.note(
+                            "type-never-fits",
+                            predicate.position,
+                            f"{name} is used as a {family} here and as a {others[0]} {where}: a value fits only one",
+                            f"declare {name} in the schema, and the rules that contradict become errors",
+                        )
+
+
+def _families(operand: Operand, family: Family | None) -> Iterator[tuple[tuple[str, ...], Family]]:
+    """The attributes of an operand, each with the family that a rule asks of it, where it asks for one."""
+    if isinstance(operand, Attribute):
+        if family is not None and family is not Family.ANY:
+            yield operand.path, family
+        return
+    function = function_of(operand)
+    for index, argument in enumerate(operand.arguments):
+        if isinstance(argument, Attribute | Call):
+            yield from _families(argument, function.parameter_at(index).family)
+
+
+def lint_rules(rules: Iterable[tuple[str, Expression, str]], schema: Schema) -> Iterator[Finding]:
+    """Findings of many rules, each by itself and beside those before it. A rule is its id, bound tree and text."""
+    linter = Linter(schema)
+    for rule_id, tree, text in rules:
+        yield from linter.check_tree(rule_id, tree, text)

@@ -1,0 +1,88 @@
+"""Files of lines: plain, compressed, or standard input, in bytes, with how far they were read."""
+
+from __future__ import annotations
+
+import gzip
+import sys
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO, Final
+
+from ruledex.errors import InputError
+
+STANDARD_INPUT: Final = "-"
+_UTF8_MARK: Final = b"\xef\xbb\xbf"
+_WIDE_MARKS: Final = (b"\xff\xfe", b"\xfe\xff")
+
+
+class LineFile:
+    """A file that is read line by line. `n_bytes` is its size on disk, None where that is not known."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.n_bytes: int | None = None
+        self._raw: IO[bytes] | None = None
+
+    @property
+    def n_bytes_read(self) -> int:
+        """How much of the file on disk has been read."""
+        try:
+            return 0 if self._raw is None or self.n_bytes is None else self._raw.tell()
+        except (OSError, ValueError):  # closed, or a pipe
+            return self.n_bytes or 0
+
+    def lines(self) -> Iterator[bytes]:
+        """All lines with their ends, without a byte order mark."""
+        with reading(self.name):
+            if self.name == STANDARD_INPUT:
+                yield from _without_mark(sys.stdin.buffer, self.name)
+                return
+            path = Path(self.name)
+            with path.open("rb") as raw:
+                self._raw = raw
+                self.n_bytes = path.stat().st_size
+                stream = gzip.GzipFile(fileobj=raw) if path.suffix.lower() == ".gz" else raw
+                yield from _without_mark(stream, self.name)
+
+
+def _without_mark(stream: IO[bytes] | gzip.GzipFile, name: str) -> Iterator[bytes]:
+    first = stream.readline()
+    if first.startswith(_WIDE_MARKS):
+        raise InputError(f"{name}: this is UTF-16; save it as UTF-8")
+    if first:
+        yield first.removeprefix(_UTF8_MARK)
+    yield from stream
+
+
+@contextmanager
+def reading(name: str) -> Iterator[None]:
+    """What goes wrong while a file is read, as an error that names it."""
+    try:
+        yield
+    except (OSError, EOFError, zlib.error) as error:
+        reason = getattr(error, "strerror", None) or error
+        raise InputError(f"{name}: {reason}") from None
+
+
+def as_text_file(lines: Iterator[bytes]) -> Iterator[str]:
+    """Lines as text, each wrong byte as half of a surrogate pair, so that one bad line does not stop the others."""
+    for line in lines:
+        yield line.decode("utf-8", "surrogateescape")
+
+
+def peekable(lines: Iterator[bytes]) -> tuple[bytes, Iterator[bytes]]:
+    """The first line that is not blank, and all the lines again."""
+    kept = []
+    for line in lines:
+        kept.append(line)
+        if line.strip():
+            break
+    first = kept[-1] if kept else b""
+    return first, _chained(kept, lines)
+
+
+def _chained(kept: list[bytes], rest: Iterator[bytes]) -> Iterator[bytes]:
+    yield from kept
+    yield from rest

@@ -1,0 +1,79 @@
+"""A file of rules of any of the forms, chosen by its name."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
+
+from ruledex.errors import InputError
+from ruledex.sources.lines import STANDARD_INPUT, LineFile, peekable
+from ruledex.sources.row import Columns, Row
+from ruledex.sources.text_forms import read_csv, read_jsonl, read_txt
+
+_FORMS: Final = {".jsonl": "jsonl", ".ndjson": "jsonl", ".csv": "csv", ".txt": "txt", ".parquet": "parquet"}
+_DEFAULT: Final = Columns()
+
+
+class RuleFile:
+    """Rules to be read once, from front to back. `name` is a path, or `-` for standard input.
+
+    `size` and `n_read` count bytes, or rows of a table; `size` is None where it is not known.
+    """
+
+    def __init__(self, name: str, columns: Columns = _DEFAULT) -> None:
+        self.name = name
+        self._columns = columns
+        self._form = _form_of(name)
+        self._lines = LineFile(name)
+        self._n_rows_read = 0
+        self._n_rows: int | None = None
+
+    @property
+    def size(self) -> int | None:
+        """How much there is to read, once reading has begun."""
+        return self._n_rows if self._form == "parquet" else self._lines.n_bytes
+
+    @property
+    def n_read(self) -> int:
+        """How much has been read."""
+        return self._n_rows_read if self._form == "parquet" else self._lines.n_bytes_read
+
+    def rows(self) -> Iterator[Row]:
+        """Every rule and every line that is none. Raises `InputError` where the file as a whole cannot be read."""
+        if self._form == "parquet":
+            yield from self._parquet_rows()
+            return
+        lines = self._lines.lines()
+        form = self._form
+        if form == "":  # standard input has no name to tell it
+            first, lines = peekable(lines)
+            form = "jsonl" if first.lstrip().startswith(b"{") else "txt"
+        if form == "jsonl":
+            yield from read_jsonl(lines, self._columns)
+        elif form == "csv":
+            yield from read_csv(lines, self._columns, self.name)
+        else:
+            yield from read_txt(lines)
+
+    def _parquet_rows(self) -> Iterator[Row]:
+        from ruledex.sources.parquet import ParquetRules  # Arrow takes longer to load than most files to read
+
+        table = ParquetRules(Path(self.name), self._columns)
+        self._n_rows = table.n_rows
+        for row in table.rows():
+            self._n_rows_read += 1
+            yield row
+
+
+def _form_of(name: str) -> str:
+    if name == STANDARD_INPUT:
+        return ""
+    suffixes = Path(name).suffixes
+    compressed = bool(suffixes) and suffixes[-1].lower() == ".gz"
+    suffix = (suffixes[-2:-1] if compressed else suffixes[-1:]) or [""]
+    form = _FORMS.get(suffix[0].lower())
+    if form is None or (compressed and form == "parquet"):
+        known = ", ".join(_FORMS)
+        raise InputError(f"{name}: a file of rules is one of {known}, or a text form of these with .gz")
+    return form
