@@ -6,6 +6,7 @@ sides are folded, and comparisons with NULL become unknown.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Final, TypeAlias
@@ -39,6 +40,7 @@ from ruledex.language.value import HOLDS, Family, compare, family_of, read_time
 from ruledex.language.version import Version
 
 NULL: Final = None
+MAX_WEIGHT: Final = 1e300  # weights are added and multiplied; the sums must stay finite
 SET_TESTS: Final = ("subset_of", "superset_of", "set_equals")
 _MIRRORED: Final = {"=": "=", "<": ">", "<=": ">=", ">": "<", ">=": "<=", "<=>": "<=>"}
 
@@ -76,15 +78,23 @@ def condition(item: Item, text: str, position: int) -> Expression:
 def with_weight(item: Expression, weight: float, text: str, position: int) -> Expression:
     """A predicate with a weight behind it; it multiplies what its values have already."""
     if isinstance(item, In):
-        weights = item.weights or (1.0,) * len(item.values)
-        return In(item.operand, item.values, tuple(w * weight for w in weights), item.has_null, item.position)
+        weights = tuple([w * weight for w in item.weights or (1.0,) * len(item.values)])
+        _check_weight(max(weights), text, position)
+        plain = all(w == 1.0 for w in weights)
+        return In(item.operand, item.values, () if plain else weights, item.has_null, item.position)
     if isinstance(item, Compare | Between | Like | Rlike | NullSafe | CompareOperands | SetTest):
         item.weight *= weight  # a node of this parse alone, not yet handed out
+        _check_weight(item.weight, text, position)
         return item
     what = "a negated predicate" if isinstance(item, Not) else "IS NULL" if isinstance(item, IsNull) else "this"
     raise RuleSyntaxError(
         f"{what} takes no weight", text, position, "weights stand behind values and predicates that are not negated"
     )
+
+
+def _check_weight(weight: float, text: str, position: int) -> None:
+    if weight > MAX_WEIGHT:
+        raise RuleSyntaxError(f"a weight is finite, at most {MAX_WEIGHT:g}", text, position)
 
 
 def time_literal(kind: str, content: str, text: str, position: int) -> Value:
@@ -129,6 +139,10 @@ def _typed(constant: Constant, family: Family, operand: Operand, text: str) -> V
         raise RuleTypeError(
             f"{_shown(operand)} gives a {family}, and this is a {family_of(constant.value)}", text, constant.position
         )
+    if family is Family.ANY and isinstance(value, Version | Network):
+        function = "version" if isinstance(value, Version) else "cidr"
+        hint = f"write {function}({_shown(operand)}) and a plain string"
+        raise RuleTypeError(f"{_shown(operand)} is not a {family_of(value)}", text, constant.position, hint)
     return value
 
 
@@ -169,7 +183,10 @@ def call(name: str, items: Sequence[Item], text: str, position: int) -> Item:
                 if function.whole:
                     raise RuleTypeError(f"{name}() takes no NULL", text, item.position)
                 return Constant(None, 1.0, False, position)
-            value = _argument(item, parameter.family, name, parameter.name, text)
+            wanted = parameter.family
+            if wanted is Family.ANY and function.result is Family.ANY and isinstance(items[0], Attribute | Call):
+                wanted = result_family(items[0])  # what stands in for a value is of its family
+            value = _argument(item, wanted, name, parameter.name, text)
             arguments.append(value)
             constants.append(value)
         elif isinstance(item, Attribute | Call):
@@ -192,6 +209,8 @@ def call(name: str, items: Sequence[Item], text: str, position: int) -> Item:
         raise RuleTypeError(f"{name}() needs an attribute", text, position)
     result = function.call(*constants, *defaults)
     assert not isinstance(result, tuple)  # only functions of a whole attribute give several
+    if isinstance(result, float) and math.isinf(result):
+        raise RuleTypeError("this is too large for a double", text, position)
     return Constant(result, 1.0, False, position)
 
 
@@ -291,7 +310,7 @@ def membership(left: Item, constants: list[Constant], text: str, position: int) 
         return _constant_membership(left, given, has_null, text)
     operand = _operand(left, "IN", text, position)
     values = _one_family(given, result_family(operand), operand, text)
-    weights = tuple([c.weight for c in given]) if any(c.weighted for c in given) else ()
+    weights = tuple([c.weight for c in given]) if any(c.weight != 1.0 for c in given) else ()
     return In(operand, values, weights, has_null, position)
 
 

@@ -15,7 +15,7 @@ from typing import Final, NoReturn, TypeAlias
 
 from ruledex.errors import RuleLimitError, RuleSyntaxError
 from ruledex.language import build
-from ruledex.language.build import NULL, Constant
+from ruledex.language.build import MAX_WEIGHT, NULL, Constant
 from ruledex.language.depth import MAX_DEPTH, depth_of
 from ruledex.language.scanner import read_name, read_number, read_string, scan, token_of
 from ruledex.language.simple import CLOSED_GROUP, NAME_GROUP, SIMPLE, shared_attribute, simple_predicate
@@ -42,7 +42,6 @@ from ruledex.language.tree import (
 from ruledex.language.value import INT64_MAX
 
 MAX_LENGTH: Final = 16 * 1024 * 1024
-MAX_WEIGHT: Final = 1e300  # weights are added and multiplied; the sums must stay finite
 
 _OPERATOR_WORDS: Final = ("AND", "OR", "XOR", "XNOR", "NOT", "IN", "BETWEEN", "LIKE", "ILIKE", "RLIKE", "REGEXP", "IS")
 

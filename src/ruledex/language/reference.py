@@ -53,14 +53,11 @@ def evaluate(tree: Expression, event: Event, schema: Schema = _UNDECLARED) -> bo
             return value
         case Not(child):
             return _not(evaluate(child, event, schema))
-        case And(children):
-            return _all(evaluate(child, event, schema) for child in children)
-        case Or(children):
-            return _any(evaluate(child, event, schema) for child in children)
-        case Xor(children):
-            return _fold_xor([evaluate(child, event, schema) for child in children], negated=False)
-        case Xnor(children):
-            return _fold_xor([evaluate(child, event, schema) for child in children], negated=True)
+        case And(children) | Or(children) | Xor(children) | Xnor(children):
+            truths = []
+            for child in children:  # a loop, not a comprehension: the stack is short for the deepest rules
+                truths.append(evaluate(child, event, schema))  # noqa: PERF401
+            return _JOINED[type(tree)](truths)
         case Weak(predicate):
             missing = not values_of(predicate.operand, event, schema)  # type: ignore[union-attr]  # never of two operands
             return _any((missing, _not(evaluate(predicate, event, schema))))
@@ -91,6 +88,14 @@ def _fold_xor(truths: list[bool | None], negated: bool) -> bool | None:
     return folded
 
 
+_JOINED: dict[type, Callable[[list[bool | None]], bool | None]] = {
+    And: _all,
+    Or: _any,
+    Xor: lambda truths: _fold_xor(truths, negated=False),
+    Xnor: lambda truths: _fold_xor(truths, negated=True),
+}
+
+
 # Predicates.
 
 
@@ -119,6 +124,7 @@ def _satisfying(predicate: Predicate, event: Event, schema: Schema) -> list[Any]
 
 def satisfies(value: Any, predicate: Predicate, schema: Schema) -> bool:
     """Whether one value, which fits the predicate's constants, satisfies it."""
+
     def test(op: str, constant: Value) -> bool:
         return HOLDS[op](compare(value, constant, schema.zone))
 

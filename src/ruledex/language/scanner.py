@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import re
-from decimal import Decimal
+from decimal import Decimal, InvalidOperation
 from typing import Final
 
 from ruledex.errors import RuleSyntaxError
@@ -123,7 +123,10 @@ def read_number(token: str, text: str, position: int) -> int | Decimal | float:
 
 
 def _decimal(digits: str, text: str, position: int) -> Decimal:
-    number = Decimal(digits)
-    if len(number.as_tuple().digits) > MAX_DIGITS:
+    try:
+        number = Decimal(digits)
+    except InvalidOperation:  # an exponent beyond all reason
+        number = Decimal("NaN")
+    if number.is_nan() or len(number.as_tuple().digits) > MAX_DIGITS or abs(number.adjusted()) > MAX_DIGITS:
         raise RuleSyntaxError(f"a decimal has at most {MAX_DIGITS} digits", text, position)
     return number

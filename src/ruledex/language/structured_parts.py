@@ -12,8 +12,7 @@ from typing import Any, Final, NamedTuple, TypeAlias, TypeVar
 from ruledex.errors import RuleError, RuleSyntaxError, RuleTypeError
 from ruledex.language import build
 from ruledex.language.address import Network
-from ruledex.language.build import Constant
-from ruledex.language.parser import MAX_WEIGHT
+from ruledex.language.build import MAX_WEIGHT, Constant
 from ruledex.language.scanner import read_number
 from ruledex.language.spelling import did_you_mean
 from ruledex.language.tree import Value

@@ -13,6 +13,7 @@ from typing import Final
 from ruledex.language.address import Network
 from ruledex.language.scanner import NAME
 from ruledex.language.tree import (
+    BRANCHES,
     And,
     Attribute,
     Between,
@@ -58,16 +59,25 @@ def to_text(tree: Expression) -> str:
     return _write(tree)[0]
 
 
+_BRANCH: Final[dict[type, tuple[str, int]]] = {
+    And: (" AND ", _AND),
+    Or: (" OR ", _OR),
+    Xor: (" XOR ", _XOR),
+    Xnor: (" XNOR ", _XOR),
+}
+
+
 def _write(tree: Expression) -> tuple[str, int]:
+    if isinstance(tree, BRANCHES):
+        word, tightness = _BRANCH[type(tree)]
+        parts: list[str] = []
+        for child in tree.children:  # a loop, not a comprehension: the stack is short for the deepest rules
+            text, own = _write(child)
+            # XOR and XNOR fold from the left together, so the other one needs no parentheses at the left end.
+            chained = own == tightness == _XOR and not parts and type(child) is not type(tree)
+            parts.append(text if own > tightness or chained else f"({text})")
+        return word.join(parts), tightness
     match tree:
-        case And(children):
-            return " AND ".join(_wrapped(child, _NOT) for child in children), _AND
-        case Or(children):
-            return " OR ".join(_wrapped(child, _XOR) for child in children), _OR
-        case Xor(children):
-            return " XOR ".join(_chained(tree, children)), _XOR
-        case Xnor(children):
-            return " XNOR ".join(_chained(tree, children)), _XOR
         case Not(child):
             return _negated(child), _NOT
         case Truth(value):
@@ -79,19 +89,6 @@ def _write(tree: Expression) -> tuple[str, int]:
             written = as_written(tree)
             return (_within_text(tree), _OR) if written is None else (predicate_text(written), _LEAF)
     return predicate_text(tree), _LEAF
-
-
-def _wrapped(child: Expression, least: int) -> str:
-    text, tightness = _write(child)
-    return text if tightness >= least else f"({text})"
-
-
-def _chained(tree: Xor | Xnor, children: tuple[Expression, ...]) -> list[str]:
-    """XOR and XNOR fold from the left together, so the other one needs no parentheses at the left end."""
-    first, *rest = children
-    other = Xnor if isinstance(tree, Xor) else Xor
-    left = _write(first)[0] if isinstance(first, other) else _wrapped(first, _AND)
-    return [left, *(_wrapped(child, _AND) for child in rest)]
 
 
 def _negated(child: Expression) -> str:
@@ -109,7 +106,8 @@ def _negated(child: Expression) -> str:
             return f"{name} NOT{predicate_text(child).removeprefix(name)}"
         case Like(_, patterns) if len(patterns) == 1 or child.weight == 1:
             return predicate_text(child, negated=True)
-    return f"NOT {_wrapped(child, _NOT)}"
+    text, tightness = _write(child)
+    return f"NOT {text}" if tightness >= _NOT else f"NOT ({text})"
 
 
 def predicate_text(predicate: Predicate, negated: bool = False) -> str:

@@ -35,22 +35,31 @@ class Node:
         cls._compared = tuple(name for name in inspect.get_annotations(cls) if name != "position")
 
     def __eq__(self, other: object) -> bool:
-        if self is other:
-            return True
-        if type(self) is not type(other):
-            return NotImplemented if not isinstance(other, Node) else False
-        return all(_same(getattr(self, name), getattr(other, name)) for name in self._compared)
+        if not isinstance(other, Node):
+            return NotImplemented
+        # Without recursion: a rule may be deeper than Python's stack has room for.
+        pending: list[tuple[object, object]] = [(self, other)]
+        while pending:
+            left, right = pending.pop()
+            if left is right:
+                continue
+            if type(left) is not type(right):
+                return False
+            if isinstance(left, Node):
+                pending += [(getattr(left, name), getattr(right, name)) for name in left._compared]
+            elif isinstance(left, tuple) and isinstance(right, tuple):
+                if len(left) != len(right):
+                    return False
+                pending += zip(left, right, strict=True)
+            elif left != right:
+                return False
+        return True
 
     def __hash__(self) -> int:
-        return hash((type(self), *(getattr(self, name) for name in self._compared)))
-
-
-def _same(left: object, right: object) -> bool:
-    if type(left) is not type(right):
-        return False
-    if isinstance(left, tuple) and isinstance(right, tuple):
-        return len(left) == len(right) and all(map(_same, left, right))
-    return left == right
+        digest = hash(type(self))
+        for name in self._compared:
+            digest = hash((digest, getattr(self, name)))
+        return digest
 
 
 # Operands: what a predicate looks at.

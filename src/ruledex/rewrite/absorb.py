@@ -5,6 +5,8 @@ a OR (a AND b) = a         a AND (a OR b) = a         a OR a = a         a AND a
 
 from __future__ import annotations
 
+from collections import Counter
+
 from ruledex.language.tree import And, Expression, Or
 from ruledex.rewrite.keys import Keys
 from ruledex.rewrite.walk import bottom_up, joined, with_children
@@ -21,7 +23,10 @@ def _absorbed(node: And | Or, keys: Keys) -> Expression:
         frozenset(map(keys.of, child.children)) if isinstance(child, inner) else frozenset((keys.of(child),))
         for child in node.children
     ]
-    # Small sets first; each kept one is found again under its least member by those that contain it.
+    if all(len(mine) == 1 for mine in parts) and len(set(parts)) == len(parts):
+        return node
+    # Small sets first; each kept one is found again under its rarest member by those that contain it.
+    frequency = Counter(member for mine in parts for member in mine)
     anchored: dict[str, list[frozenset[str]]] = {}
     kept = set()
     for i in sorted(range(len(parts)), key=lambda i: (len(parts[i]), i)):
@@ -29,7 +34,7 @@ def _absorbed(node: And | Or, keys: Keys) -> Expression:
         if any(other <= mine for member in mine for other in anchored.get(member, ())):
             continue
         kept.add(i)
-        anchored.setdefault(min(mine), []).append(mine)
+        anchored.setdefault(min(mine, key=lambda member: (frequency[member], member)), []).append(mine)
     if len(kept) == len(parts):
         return node
     children = [child for i, child in enumerate(node.children) if i in kept]

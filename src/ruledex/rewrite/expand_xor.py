@@ -16,6 +16,8 @@ from ruledex.rewrite.walk import with_children
 
 def expand_xor(tree: Expression) -> Expression:
     """The same rule without XOR and XNOR. NOT must have been pushed down; it stays so."""
+    if not _has_xor(tree):
+        return tree
     made: dict[tuple[int, bool], tuple[Expression, Expression]] = {}
 
     def expand(node: Expression, negated: bool) -> Expression:
@@ -31,10 +33,12 @@ def expand_xor(tree: Expression) -> Expression:
             odd, even = parity(children)
             return odd if odd_wanted != negated else even
         if isinstance(node, And | Or):
+            children = []
+            for child in node.children:  # a loop, not a comprehension: one frame less a level
+                children.append(expand(child, negated))
             if not negated:
-                return with_children(node, (expand(child, False) for child in node.children))
-            kind = Or if isinstance(node, And) else And
-            return kind(tuple(expand(child, True) for child in node.children))
+                return with_children(node, children)
+            return Or(tuple(children)) if isinstance(node, And) else And(tuple(children))
         return push_not(Not(node)) if negated else node
 
     def parity(children: list[Expression]) -> tuple[Expression, Expression]:
@@ -48,6 +52,17 @@ def expand_xor(tree: Expression) -> Expression:
         return odd, even
 
     return expand(tree, False)
+
+
+def _has_xor(tree: Expression) -> bool:
+    pending = [tree]
+    while pending:
+        node = pending.pop()
+        if isinstance(node, Xor | Xnor):
+            return True
+        if isinstance(node, And | Or):
+            pending += node.children
+    return False
 
 
 def _chain(node: Xor | Xnor) -> tuple[list[Expression], bool]:

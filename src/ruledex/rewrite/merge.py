@@ -105,6 +105,8 @@ class _Merger:
         if len(literals) < 2:
             return literals[0] if literals else None
         values, bounds = self.order.union(map(_spans, literals))
+        if any(bound.low is None and bound.high is None for bound in bounds):
+            raise Ambiguous  # every value of the family, but with no constant left to say of which
         return Within(literals[0].operand, values, bounds)
 
     def _weaken(self, children: list[Expression | None]) -> None:

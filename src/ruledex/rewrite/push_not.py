@@ -21,8 +21,10 @@ def _push(tree: Expression, negated: bool) -> Expression:
         case Not(child):
             return _push(child, not negated)
         case And(children) | Or(children):
-            pushed = tuple([_push(child, negated) for child in children])
-            return Or(pushed) if isinstance(tree, And) == negated else And(pushed)
+            pushed = []
+            for child in children:  # a loop, not a comprehension: the stack is short for the deepest rules
+                pushed.append(_push(child, negated))  # noqa: PERF401
+            return Or(tuple(pushed)) if isinstance(tree, And) == negated else And(tuple(pushed))
         case Xor(children) | Xnor(children):
             return _push_into_chain(tree, negated)
         case Truth(value):

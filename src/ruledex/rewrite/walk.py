@@ -7,29 +7,46 @@ returns the very object it was given: that is how the pipeline knows that it is 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+import operator
+from collections.abc import Callable, Iterable, Iterator
 
 from ruledex.language.tree import And, Expression, Or
 
 
+def post_order(tree: Expression) -> Iterator[Expression]:
+    """Each object of a tree once, children first. Without recursion: expanding XOR makes deep trees deeper."""
+    seen: set[int] = set()
+    pending: list[tuple[Expression, bool]] = [(tree, False)]
+    while pending:
+        node, ready = pending.pop()
+        if ready:
+            yield node
+        elif id(node) not in seen:
+            seen.add(id(node))
+            if isinstance(node, And | Or):
+                pending.append((node, True))
+                pending.extend([(child, False) for child in reversed(node.children)])
+            else:
+                yield node
+
+
 def bottom_up(tree: Expression, change: Callable[[Expression], Expression]) -> Expression:
     """The tree with `change` applied to each object, children first. Below AND and OR, all counts as a leaf."""
+    if not isinstance(tree, And | Or):
+        return change(tree)
     done: dict[int, Expression] = {}
-
-    def visit(node: Expression) -> Expression:
-        result = done.get(id(node))
-        if result is None:
-            result = change(with_children(node, map(visit, node.children)) if isinstance(node, And | Or) else node)
-            done[id(node)] = result
-        return result
-
-    return visit(tree)
+    for node in post_order(tree):
+        if isinstance(node, And | Or):
+            done[id(node)] = change(with_children(node, [done[id(child)] for child in node.children]))
+        else:
+            done[id(node)] = change(node)
+    return done[id(tree)]
 
 
 def with_children(node: And | Or, children: Iterable[Expression]) -> And | Or:
     """The node with these children; itself where they are its own."""
     made = tuple(children)
-    if len(made) == len(node.children) and all(a is b for a, b in zip(made, node.children, strict=True)):
+    if len(made) == len(node.children) and all(map(operator.is_, made, node.children)):
         return node
     return type(node)(made)
 
