@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 
+from ruledex.language.schema import Schema
 from ruledex.language.text import operand_text
 from ruledex.language.tree import (
     And,
@@ -25,6 +26,7 @@ from ruledex.lint.finding import Finding
 from ruledex.lint.subject import Subject, position_of, short_text
 from ruledex.rewrite.keys import Keys
 from ruledex.rewrite.pipeline import match_tree
+from ruledex.rewrite.spans import Ambiguous, Order, Spans
 
 TRUE, FALSE = Truth(True), Truth(False)
 
@@ -40,7 +42,7 @@ def check_truth(subject: Subject) -> Iterator[Finding]:
     elif subject.match == TRUE:
         suggestion = "" if subject.tree == TRUE else "write TRUE if that is meant"
         yield subject.warning("always-true", 0, "this rule is true of every event", suggestion)
-    elif (present := _true_when_present(subject.match)) is not None:
+    elif (present := _true_when_present(subject.match, subject.schema)) is not None:
         yield subject.note(
             "true-when-present",
             0,
@@ -69,17 +71,28 @@ def _never_true_part(subject: Subject) -> Expression:
     return part
 
 
-def _true_when_present(match: Expression) -> str | None:
+def _true_when_present(match: Expression, schema: Schema) -> str | None:
     """The operand whose presence alone makes a match tree true, if there is such a one."""
     children = match.children if isinstance(match, Or) else (match,)
     keys = Keys()
     present = {keys.of(child) for child in children}
     for child in children:
-        if isinstance(child, Within) and any(b.low is None and b.high is None for b in child.bounds):
-            return operand_text(child.operand)
         if isinstance(child, Not) and keys.of(child.child) in present:
             return " and ".join(map(operand_text, operands(child.child)))  # type: ignore[arg-type]  # a predicate
-    return None
+    sets: dict[str, list[Spans]] = {}
+    for child in children:
+        if isinstance(child, Within):
+            sets.setdefault(operand_text(child.operand), []).append((child.values, child.bounds))
+    return next((operand for operand, spans in sets.items() if len(spans) > 1 and _covers_all(spans, schema)), None)
+
+
+def _covers_all(sets: list[Spans], schema: Schema) -> bool:
+    if len({type(v) for values, bounds in sets for v in (*values, *(b.low or b.high for b in bounds))}) > 1:
+        return False  # of several families, no one of which need be covered
+    try:
+        return any(b.low is None and b.high is None for b in Order(schema.zone).union(sets)[1])
+    except Ambiguous:
+        return False
 
 
 def _is_negative(match: Expression, known: dict[int, bool]) -> bool:
