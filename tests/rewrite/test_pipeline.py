@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 
 from ruledex import Schema, evaluate, parse, score, to_text
-from ruledex.language.tree import Expression, Truth
+from ruledex.language.tree import And, Expression, Or, Truth
 from ruledex.rewrite.absorb import absorb
 from ruledex.rewrite.expand_xor import expand_xor
 from ruledex.rewrite.flatten import flatten, flatten_for_score
@@ -14,6 +14,7 @@ from ruledex.rewrite.keys import Keys
 from ruledex.rewrite.pipeline import match_tree, score_tree
 from ruledex.rewrite.push_not import push_not
 from ruledex.rewrite.sort import sort, sort_for_score
+from ruledex.rewrite.walk import bottom_up
 from tests.strategies import SINGLE, all_events, events, trees
 
 UNDECLARED = Schema()
@@ -62,9 +63,10 @@ def test_passes_that_say_so_keep_all_three_truth_values(tree: Expression) -> Non
     keys = Keys()
     pushed = push_not(tree)
     expanded = expand_xor(pushed)
-    flat = flatten(expanded)
-    ordered = sort(flat, keys)
-    for after in (pushed, expanded, flat, ordered, absorb(ordered, keys)):
+    flat = bottom_up(expanded, lambda node: flatten(node) if isinstance(node, And | Or) else node)
+    ordered = bottom_up(flat, lambda node: sort(node, keys) if isinstance(node, And | Or) else node)
+    absorbed = bottom_up(ordered, lambda node: absorb(node, keys) if isinstance(node, And | Or) else node)
+    for after in (pushed, expanded, flat, ordered, absorbed):
         same_truth(tree, after, UNDECLARED)
     for after in (flatten_for_score(pushed), sort_for_score(flatten_for_score(pushed), Keys())):
         same_truth(tree, after, UNDECLARED)

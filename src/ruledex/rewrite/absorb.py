@@ -9,15 +9,11 @@ from collections import Counter
 
 from ruledex.language.tree import And, Expression, Or
 from ruledex.rewrite.keys import Keys
-from ruledex.rewrite.walk import bottom_up, joined, with_children
+from ruledex.rewrite.walk import joined, with_children
 
 
-def absorb(tree: Expression, keys: Keys) -> Expression:
-    """The same rule without children that another child makes superfluous."""
-    return bottom_up(tree, lambda node: _absorbed(node, keys) if isinstance(node, And | Or) else node)
-
-
-def _absorbed(node: And | Or, keys: Keys) -> Expression:
+def absorb(node: And | Or, keys: Keys) -> Expression:
+    """The node without children that another child makes superfluous."""
     inner = Or if isinstance(node, And) else And
     parts = [
         frozenset(map(keys.of, child.children)) if isinstance(child, inner) else frozenset((keys.of(child),))

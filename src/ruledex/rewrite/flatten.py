@@ -6,16 +6,12 @@
 from __future__ import annotations
 
 from ruledex.language.tree import And, Expression, Not, Or, Xnor, Xor
-from ruledex.rewrite.walk import bottom_up, with_children
+from ruledex.rewrite.walk import with_children
 
 
-def flatten(tree: Expression) -> Expression:
-    """The same rule with no AND directly below an AND, and no OR below an OR."""
-    return bottom_up(tree, _flattened)
-
-
-def _flattened(node: Expression) -> Expression:
-    if not isinstance(node, And | Or) or not any(type(child) is type(node) for child in node.children):
+def flatten(node: And | Or) -> And | Or:
+    """The node with the children of children of its own kind."""
+    if not any(type(child) is type(node) for child in node.children):
         return node
     children: list[Expression] = []
     for child in node.children:
@@ -34,5 +30,5 @@ def flatten_for_score(tree: Expression) -> Expression:
         case Not():
             return tree
         case And(children) | Or(children):
-            return _flattened(with_children(tree, map(flatten_for_score, children)))
+            return flatten(with_children(tree, map(flatten_for_score, children)))
     return tree

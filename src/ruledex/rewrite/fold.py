@@ -9,30 +9,19 @@ from __future__ import annotations
 
 from ruledex.language.tree import And, CompareOperands, Expression, IsNull, Not, Or, Truth, Within
 from ruledex.rewrite.keys import Keys
-from ruledex.rewrite.walk import bottom_up, joined, with_children
+from ruledex.rewrite.walk import joined, with_children
 
 TRUE, FALSE = Truth(True), Truth(False)
 
 
-def fold(tree: Expression, keys: Keys) -> Expression:
-    """The same rule without TRUE, FALSE and NULL below AND and OR."""
-
-    def change(node: Expression) -> Expression:
-        if isinstance(node, Truth):
-            return node if node.value is not None else FALSE
-        return _folded(node, keys) if isinstance(node, And | Or) else node
-
-    return bottom_up(tree, change)
-
-
-def _folded(node: And | Or, keys: Keys) -> Expression:
+def fold(node: And | Or, keys: Keys) -> Expression:
+    """The node without TRUE, FALSE and NULL below it."""
     decides, drops = (False, True) if isinstance(node, And) else (True, False)
     kept: list[Expression] = []
     for child in node.children:
         if isinstance(child, Truth):
             if child.value is decides:
                 return child
-            assert child.value is drops
         else:
             kept.append(child)
     if not kept:

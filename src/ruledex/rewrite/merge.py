@@ -20,24 +20,21 @@ from ruledex.language.tree import And, Expression, IsNull, Not, Or, Truth, Weak,
 from ruledex.language.value import Family
 from ruledex.rewrite.keys import Keys
 from ruledex.rewrite.spans import Ambiguous, Order, Spans
-from ruledex.rewrite.walk import bottom_up, joined, with_children
+from ruledex.rewrite.walk import joined, with_children
 
 FALSE = Truth(False)
 
 
-def merge(tree: Expression, schema: Schema, keys: Keys) -> Expression:
-    """The same rule with literals on one operand joined where that is exact."""
-    merger = _Merger(schema, keys)
-    return bottom_up(tree, lambda node: merger.merged(node) if isinstance(node, And | Or) else node)
+class Merger:
+    """Merges within one index's schema."""
 
-
-class _Merger:
     def __init__(self, schema: Schema, keys: Keys) -> None:
         self.schema = schema
         self.keys = keys
         self.order = Order(schema.zone)
 
-    def merged(self, node: And | Or) -> Expression:
+    def merge(self, node: And | Or) -> Expression:
+        """The node with literals on one operand joined where that is exact."""
         groups: dict[tuple[str, Family | None], list[int]] = {}
         for i, child in enumerate(node.children):
             literal = _set_literal(child)

@@ -10,33 +10,36 @@ from collections.abc import Callable
 from typing import Final, TypeAlias
 
 from ruledex.language.schema import Schema
-from ruledex.language.tree import Expression
+from ruledex.language.tree import And, Expression, Or, Truth
 from ruledex.rewrite.absorb import absorb
 from ruledex.rewrite.expand_xor import expand_xor
 from ruledex.rewrite.flatten import flatten, flatten_for_score
-from ruledex.rewrite.fold import fold
+from ruledex.rewrite.fold import FALSE, fold
 from ruledex.rewrite.keys import Keys
 from ruledex.rewrite.literals import literals
-from ruledex.rewrite.merge import merge
+from ruledex.rewrite.merge import Merger
 from ruledex.rewrite.push_not import push_not
 from ruledex.rewrite.sort import sort, sort_for_score
+from ruledex.rewrite.walk import bottom_up
 
 Pass: TypeAlias = Callable[[Expression, Schema, Keys], Expression]
+NodePass: TypeAlias = Callable[[And | Or, Merger, Keys], Expression]
 
-# Once, to bring a tree into the form that the others take.
+# Of a whole tree, to bring it into the form that the others take.
 PREPARE: Final[tuple[Pass, ...]] = (
     lambda tree, _schema, _keys: push_not(tree),
     lambda tree, _schema, _keys: expand_xor(tree),
     lambda tree, schema, _keys: literals(tree, schema),
 )
 
-# Again and again until nothing changes: each makes work for the others, and none makes a tree larger.
-SIMPLIFY: Final[tuple[Pass, ...]] = (
-    lambda tree, _schema, _keys: flatten(tree),
-    lambda tree, _schema, keys: fold(tree, keys),
-    lambda tree, schema, keys: merge(tree, schema, keys),
-    lambda tree, _schema, keys: sort(tree, keys),
-    lambda tree, _schema, keys: absorb(tree, keys),
+# Of a node whose children are done, again and again until nothing changes: each makes work for the others, and none
+# makes a node larger than its children together.
+SIMPLIFY: Final[tuple[NodePass, ...]] = (
+    lambda node, _merger, _keys: flatten(node),
+    lambda node, _merger, keys: fold(node, keys),
+    lambda node, merger, _keys: merger.merge(node),
+    lambda node, _merger, keys: sort(node, keys),
+    lambda node, _merger, keys: absorb(node, keys),
 )
 
 SCORE: Final[tuple[Pass, ...]] = (
@@ -53,12 +56,22 @@ def match_tree(tree: Expression, schema: Schema = _UNDECLARED) -> Expression:
     keys = Keys()
     for rewrite in PREPARE:
         tree = rewrite(tree, schema, keys)
-    while True:
-        before = tree
+    merger = Merger(schema, keys)
+    return bottom_up(tree, lambda node: _simplified(node, merger, keys))
+
+
+def _simplified(node: Expression, merger: Merger, keys: Keys) -> Expression:
+    if isinstance(node, Truth):
+        return FALSE if node.value is None else node  # unknown is not true
+    while isinstance(node, And | Or):
+        before: Expression = node
         for rewrite in SIMPLIFY:
-            tree = rewrite(tree, schema, keys)
-        if tree is before:
-            return tree
+            node = rewrite(node, merger, keys)
+            if not isinstance(node, And | Or):
+                return node
+        if node is before:
+            break
+    return node
 
 
 def score_tree(tree: Expression, schema: Schema = _UNDECLARED) -> Expression:
