@@ -6,6 +6,9 @@ the place in the text, so that a thousand of them can stand in a table as well a
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
+MOST_SHOWN = 20  # faults in one message
 
 class RuledexError(Exception):
     """The base of all errors of ruledex."""
@@ -67,6 +70,33 @@ class RuleLimitError(RuleError):
     """The rule is larger or deeper than a limit that the message names."""
 
     code = "limit"
+
+
+class RuleFault(NamedTuple):
+    """A rule that cannot be indexed, and why. `line` is its line in a file, or its row, from 1; 0 where it has none."""
+
+    rule_id: int | str | None
+    error: RuleError
+    line: int = 0
+
+    def __str__(self) -> str:
+        named = "a rule without an id" if self.rule_id is None else f"rule {self.rule_id!r}"
+        return f"{f'line {self.line}, ' if self.line else ''}{named}: {self.error}"
+
+
+class RulesError(RuledexError):
+    """Rules that cannot be indexed, all of them at once. The message shows the first few."""
+
+    def __init__(self, faults: list[RuleFault], n_rules: int) -> None:
+        shown = [f"{len(faults):,} of {n_rules:,} rules cannot be used", *map(str, faults[:MOST_SHOWN])]
+        if len(faults) > MOST_SHOWN:
+            shown.append(f"… and {len(faults) - MOST_SHOWN:,} more")
+        super().__init__("\n".join(shown))
+        self.faults = faults
+        self.n_rules = n_rules
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return type(self), (self.faults, self.n_rules)
 
 
 class BudgetError(RuledexError):

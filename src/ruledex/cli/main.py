@@ -8,9 +8,15 @@ import typer
 from typer.core import TyperGroup
 
 from ruledex import RuledexError, __version__
+from ruledex.cli.build import build
 from ruledex.cli.check import check
+from ruledex.cli.describe import describe
 from ruledex.cli.evaluate import evaluate
+from ruledex.cli.explain import explain
+from ruledex.cli.gc import gc
+from ruledex.cli.match import match
 from ruledex.cli.status import UNUSABLE
+from ruledex.cli.verify import verify
 
 
 class _Group(TyperGroup):
@@ -35,6 +41,12 @@ app = typer.Typer(
 )
 app.command()(check)
 app.command()(evaluate)
+app.command()(build)
+app.command()(match)
+app.command()(explain)
+app.command()(describe)
+app.command()(verify)
+app.command()(gc)
 
 
 def _show_version(wanted: bool) -> None:

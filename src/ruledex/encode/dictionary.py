@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
+from functools import cached_property, partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,15 +13,32 @@ from ruledex.encode.slot import Slot
 from ruledex.language.schema import Schema
 from ruledex.language.tree import Attribute
 
+Path = tuple[str, ...]
+
 
 class Names:
-    """What rules use of an event under one name: its own value, and what lies below it."""
+    """What rules use of an event under one name: its own value, and what lies below it.
 
-    __slots__ = ("below", "slot")
+    `slot` is made when it is first asked for: of a large index an event needs few.
+    """
+
+    __slots__ = ("_make", "below", "slot")
 
     def __init__(self) -> None:
         self.slot: Slot | None = None
         self.below: dict[str, Names] = {}
+
+    def defer(self, make: Callable[[], Slot]) -> None:
+        """Let the slot be made on first use."""
+        self._make = make
+        del self.slot
+
+    def __getattr__(self, name: str) -> Slot:
+        # Only what is not there comes here, so that a slot once made costs nothing more.
+        if name != "slot":
+            raise AttributeError(name)
+        slot = self.slot = self._make()
+        return slot
 
     def slots(self) -> Iterator[Slot]:
         """All slots at and below this name."""
@@ -31,26 +49,50 @@ class Names:
 
 
 class Dictionary:
-    """All slots, and how many cells they have together. Immutable once made."""
+    """All slots, and how many cells they have together. Immutable once made.
 
-    def __init__(self, schema: Schema, slots: list[Slot], n_cells: int, domain_offsets: list[int]) -> None:
+    `paths` gives for each slot that is a plain attribute its path, None for the others; without it slots are asked.
+    """
+
+    def __init__(
+        self,
+        schema: Schema,
+        slots: Sequence[Slot],
+        n_cells: int,
+        domain_offsets: NDArray[np.int32] | list[int],
+        paths: Callable[[], list[Path | None]] | None = None,
+    ) -> None:
         self.schema = schema
         self.slots = slots
         self.n_cells = n_cells
-        self.domain_offsets: NDArray[np.int32] = np.array(domain_offsets, CELL)
+        self.domain_offsets: NDArray[np.int32] = np.asarray(domain_offsets, CELL)
         self.domain_offsets.flags.writeable = False
-        self.names = Names()  # of slots that are plain attributes
-        self.derived: list[Slot] = []  # of slots that must be computed
-        for slot in slots:
-            slot.finish()
-            if isinstance(slot.operand, Attribute):
-                _put(self.names, slot)
-            else:
-                self.derived.append(slot)
+        self._read_paths = paths or (lambda: [_path(slot) for slot in slots])
+
+    @cached_property
+    def _paths(self) -> list[Path | None]:
+        return self._read_paths()
+
+    @cached_property
+    def names(self) -> Names:
+        """The slots that are plain attributes."""
+        names = Names()
+        for number, path in enumerate(self._paths):
+            if path is not None:
+                _at(names, path).defer(partial(self.slots.__getitem__, number))
+        return names
+
+    @cached_property
+    def derived(self) -> list[Slot]:
+        """The slots that must be computed."""
+        return [self.slots[number] for number, path in enumerate(self._paths) if path is None]
 
 
-def _put(names: Names, slot: Slot) -> None:
-    assert isinstance(slot.operand, Attribute)
-    for step in slot.operand.path:
+def _path(slot: Slot) -> Path | None:
+    return slot.operand.path if isinstance(slot.operand, Attribute) else None
+
+
+def _at(names: Names, path: Path) -> Names:
+    for step in path:
         names = names.below.setdefault(step, Names())
-    names.slot = slot
+    return names

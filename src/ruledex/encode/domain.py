@@ -64,32 +64,33 @@ def cut_of(value: Value, kind: Kind, zone: tzinfo) -> Cut:
     return value
 
 
+_KIND_OF_TYPE: Final = {
+    bool: Kind.BOOLEAN,
+    int: Kind.EXACT,
+    Decimal: Kind.EXACT,
+    float: Kind.DOUBLE,
+    str: Kind.STRING,
+    date: Kind.TIME,
+    datetime: Kind.TIME,
+    Version: Kind.VERSION,
+    Network: Kind.ADDRESS,
+}
+
+
 def kind_of(value: Value) -> Kind:
     """The kind of domain that a constant cuts."""
-    if isinstance(value, bool):
-        return Kind.BOOLEAN
-    if isinstance(value, int | Decimal):
-        return Kind.EXACT
-    if isinstance(value, float):
-        return Kind.DOUBLE
-    if isinstance(value, str):
-        return Kind.STRING
-    if isinstance(value, date):
-        return Kind.TIME
-    return Kind.VERSION if isinstance(value, Version) else Kind.ADDRESS
+    return _KIND_OF_TYPE[type(value)]
 
 
 class Domain:
-    """Sorted cuts, and the id of the first of their cells."""
+    """Sorted cuts, and the id of the first of their cells. The cuts may lie in a mapped file."""
 
-    __slots__ = ("cuts", "first_cell", "kind", "points")
+    __slots__ = ("cuts", "first_cell", "kind")
 
     def __init__(self, kind: Kind, cuts: Sequence[Cut], first_cell: int) -> None:
         self.kind = kind
-        self.cuts = list(cuts)
+        self.cuts = cuts
         self.first_cell = first_cell
-        # Most values of events are constants of some rule, or are only ever asked for equality.
-        self.points = {cut: first_cell + 2 * i + 1 for i, cut in enumerate(self.cuts)}
 
     @property
     def n_cells(self) -> int:
@@ -98,8 +99,9 @@ class Domain:
 
     def cell(self, cut: Cut) -> int:
         """The cell that a value lies in."""
-        point = self.points.get(cut)
-        return self.first_cell + 2 * bisect_left(self.cuts, cut) if point is None else point
+        at = bisect_left(self.cuts, cut)
+        is_point = at < len(self.cuts) and self.cuts[at] == cut
+        return self.first_cell + 2 * at + is_point
 
     def cell_of_double(self, value: float) -> int:
         """The cell of a double among exact cuts, none of which are one double."""
@@ -109,8 +111,8 @@ class Domain:
 
     def span(self, low: Cut | None, low_closed: bool, high: Cut | None, high_closed: bool) -> Span | None:
         """The cells of a stretch whose ends are cuts or open to infinity; None where it is empty."""
-        first = self.first_cell if low is None else self.points[low] + (not low_closed)
-        last = self.first_cell + self.n_cells - 1 if high is None else self.points[high] - (not high_closed)
+        first = self.first_cell if low is None else self.cell(low) + (not low_closed)
+        last = self.first_cell + self.n_cells - 1 if high is None else self.cell(high) - (not high_closed)
         return (first, last) if first <= last else None
 
     def outside(self, spans: Iterable[Span]) -> list[Span]:

@@ -8,6 +8,7 @@ two kinds of literals mean.
 from __future__ import annotations
 
 from array import array
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple, TypeAlias
 
@@ -23,6 +24,7 @@ from ruledex.language.families import constant_family
 from ruledex.language.schema import Schema
 from ruledex.language.text import operand_text, to_text
 from ruledex.language.tree import (
+    Attribute,
     Between,
     Bound,
     CompareOperands,
@@ -72,6 +74,14 @@ class _Asked:
     settled: set[Family] = field(default_factory=set)
     keys: dict[str, Predicate] = field(default_factory=dict)
 
+    def cut(self, value: Value) -> None:
+        """Note a constant."""
+        kind = kind_of(value)
+        known = self.cuts.get(kind)
+        if known is None:
+            known = self.cuts[kind] = set()
+        known.add(value)
+
 
 class LiteralArrays(NamedTuple):
     """The literals as Program has them, and where each id given while building went."""
@@ -89,9 +99,9 @@ class LiteralTable:
 
     def __init__(self, schema: Schema) -> None:
         self.schema = schema
-        self._slots: dict[str, int] = {}
+        self._slots: dict[Hashable, int] = {}
         self._asked: list[_Asked] = []
-        self._ids: dict[str, int] = {}
+        self._ids: dict[Hashable, int] = {}
         self._positives: list[_Positive] = []
         # One entry a literal: for a positive one its place in `_positives` and -1; for a negative one the id of
         # the positive one and the index of its presence.
@@ -105,6 +115,12 @@ class LiteralTable:
 
     def form(self, leaf: Expression) -> Form:
         """The literals of a leaf in canonical form (see rewrite/literals.py)."""
+        if isinstance(leaf, Within):
+            return self._value_set(leaf)
+        if isinstance(leaf, Not) and isinstance(leaf.child, Within):
+            within = leaf.child
+            presence = (self._slot(within.operand), "present", constant_family(within))
+            return self._negative(self._value_set(within), presence)
         match leaf:
             case Truth(value):
                 return value is True
@@ -122,9 +138,8 @@ class LiteralTable:
                 return self._not_null(operand)
             case Weak(Within() as within):
                 family = constant_family(within)
-                positive = self._add(
-                    _Positive(self._slot(within.operand), within, misfit=family), f"weak {to_text(within)}"
-                )
+                slot = self._slot(within.operand)
+                positive = self._add(f"weak {to_text(within)}", _Positive(slot, within, misfit=family))
                 return self._negative(positive, (-1, "every", None))
             case Not(NullSafe(operand, value)):
                 return self._negative(self._value_set(Within(operand, (value,), ())), (-1, "every", None))
@@ -142,24 +157,30 @@ class LiteralTable:
         return self._value_set(predicate) if isinstance(predicate, Within) else self._key(predicate)
 
     def _value_set(self, within: Within, outside: bool = False) -> int:
-        kinds = [{kind_of(end) for end in ends(bound)} for bound in within.bounds]
-        if any(len(kind) > 1 for kind in kinds):
-            return self._key(within)  # a stretch from an exact number to a double lies in no one domain
-        text = ("outside " if outside else "") + to_text(within)
-        return self._add(_Positive(self._slot(within.operand), within, outside=outside), text)
+        slot = self._slot(within.operand)
+        constants: list[Value | None] = list(within.values)
+        for bound in within.bounds:
+            low, high = bound.low, bound.high
+            if low is not None and high is not None and kind_of(low) is not kind_of(high):
+                return self._key(within)  # a stretch from an exact number to a double lies in no one domain
+            constants += (bound.low_closed, low, bound.high_closed, high)
+        # 1, 1.0 and TRUE are equal and hash alike, so their types are part of the name.
+        name = (slot, outside, len(within.values), *constants, *map(type, constants))
+        return self._add(name, _Positive(slot, within, outside=outside))
 
     def _key(self, predicate: Between | Like | Rlike | Within) -> int:
-        return self._add(_Positive(self._slot(predicate.operand), key=predicate), to_text(predicate))
+        return self._add(to_text(predicate), _Positive(self._slot(predicate.operand), key=predicate))
 
     def _not_null(self, operand: Operand) -> int:
-        return self._add(_Positive(self._slot(operand), not_null=True), f"{operand_text(operand)} IS NOT NULL")
+        slot = self._slot(operand)
+        return self._add((slot, "not null"), _Positive(slot, not_null=True))
 
     def _whole(self, predicate: Whole, truth: bool) -> int:
         """A predicate of a whole event is a boolean attribute of its own; its negation asks for FALSE."""
         text = to_text(predicate)
         slot = self._slot_of(f"({text})", predicate)
         operand = predicate.left if isinstance(predicate, CompareOperands) else predicate.operand
-        return self._add(_Positive(slot, Within(operand, (truth,), ())), f"({text}) = {truth}")
+        return self._add((slot, truth), _Positive(slot, Within(operand, (truth,), ())))
 
     def _set_test(self, test: SetTest, negated: bool) -> Form:
         """Sets by the values in them and the values outside.
@@ -184,10 +205,10 @@ class LiteralTable:
 
     def _negative(self, positive: int, presence: tuple[int, str, Family | None]) -> int:
         slot, word, family = presence
-        text = f"not {positive} {slot} {word} {family}"
-        known = self._ids.get(text)
+        name = (positive, presence)
+        known = self._ids.get(name)
         if known is None:
-            known = self._ids[text] = len(self._of)
+            known = self._ids[name] = len(self._of)
             self._of.append(positive)
             self._presence.append(self._presences.setdefault(presence, len(self._presences)))
             self.complement.append(positive)
@@ -200,10 +221,10 @@ class LiteralTable:
 
     # Bookkeeping.
 
-    def _add(self, positive: _Positive, text: str) -> int:
-        known = self._ids.get(text)
+    def _add(self, name: Hashable, positive: _Positive) -> int:
+        known = self._ids.get(name)
         if known is None:
-            known = self._ids[text] = len(self._of)
+            known = self._ids[name] = len(self._of)
             self._of.append(len(self._positives))
             self._presence.append(-1)
             self.complement.append(-1)
@@ -219,16 +240,19 @@ class LiteralTable:
         if positive.key is not None:
             asked.keys[to_text(positive.key)] = positive.key
         if positive.within is not None:
-            for value in (*positive.within.values, *(e for b in positive.within.bounds for e in ends(b))):
-                asked.cuts.setdefault(kind_of(value), set()).add(value)
+            for value in positive.within.values:
+                asked.cut(value)
+            for bound in positive.within.bounds:
+                for value in ends(bound):
+                    asked.cut(value)
 
     def _slot(self, operand: Operand) -> int:
-        return self._slot_of(operand_text(operand), operand)
+        return self._slot_of(operand.path if isinstance(operand, Attribute) else operand_text(operand), operand)
 
-    def _slot_of(self, text: str, operand: Operand | Whole) -> int:
-        known = self._slots.get(text)
+    def _slot_of(self, name: Hashable, operand: Operand | Whole) -> int:
+        known = self._slots.get(name)
         if known is None:
-            known = self._slots[text] = len(self._asked)
+            known = self._slots[name] = len(self._asked)
             self._asked.append(_Asked(operand))
         return known
 
@@ -288,6 +312,7 @@ class LiteralTable:
                 slot.keys.append(Key(predicate, family, take(1)))
             for kind, cuts in sorted(self._cuts(asked).items()):
                 slot.domains[kind] = Domain(kind, cuts, take(2 * len(cuts) + 1))
+            slot.finish()
             slots.append(slot)
         domain_offsets.append(next_cell)
         return Dictionary(self.schema, slots, next_cell, domain_offsets)
@@ -309,7 +334,7 @@ class LiteralTable:
         return {kind: sorted(values) for kind, values in cuts.items()}
 
 
-def _presence_cell(slots: list[Slot], presence: tuple[int, str, Family | None]) -> int:
+def _presence_cell(slots: Sequence[Slot], presence: tuple[int, str, Family | None]) -> int:
     slot, word, family = presence
     if family is None:
         return EVERY

@@ -5,7 +5,7 @@ from __future__ import annotations
 from ruledex.encode.literal_table import Form, LiteralTable
 from ruledex.encode.program import AND, FALSE_BY, LEAF, OR, PUSH_TRUE, XNOR, XOR
 from ruledex.language.schema import Schema
-from ruledex.language.tree import And, Expression, In, IsNull, Not, Or, Truth, Weak, Xnor, Xor
+from ruledex.language.tree import And, Expression, In, IsNull, Not, Or, SetTest, Truth, Weak, Xnor, Xor
 from ruledex.rewrite.literals import literals
 from ruledex.rewrite.push_not import push_not
 

@@ -14,12 +14,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from decimal import Decimal
+from functools import cached_property
 from typing import Any, Final, NamedTuple
 
 from ruledex.encode.domain import Domain, Kind, cut_of
+from ruledex.encode.patterns import PatternMatcher
 from ruledex.language.reference import satisfies
 from ruledex.language.schema import Schema
-from ruledex.language.tree import CompareOperands, Operand, Predicate, SetTest
+from ruledex.language.tree import CompareOperands, Like, Operand, Predicate, Rlike, SetTest
 from ruledex.language.value import Family, fit, is_missing
 
 KINDS_OF_FAMILY: Final[dict[Family, tuple[Kind, ...]]] = {
@@ -116,8 +118,24 @@ class Slot:
                 continue
             cells += [special[family] for special in (self.present, self.settled) if family in special]
             cells += self._in_domains(fitted, family)
-            cells += [k.cell for k in self.keys if k.family is family and satisfies(fitted, k.predicate, self.schema)]
+            cells += self._in_keys(fitted, family)
         return tuple(cells)
+
+    def _in_keys(self, value: Any, family: Family) -> Iterable[int]:
+        if not self.keys:
+            return []
+        others = [k.cell for k in self._plain_keys[family] if satisfies(value, k.predicate, self.schema)]
+        return [*others, *self._patterns.cells(value)] if family is Family.STRING else others
+
+    @cached_property
+    def _patterns(self) -> PatternMatcher:
+        """Made at the first text that comes: an index of patterns opens without it."""
+        return PatternMatcher((p, cell) for p, _, cell in self.keys if isinstance(p, Like | Rlike))
+
+    @cached_property
+    def _plain_keys(self) -> dict[Family, list[Key]]:
+        plain = [key for key in self.keys if not isinstance(key.predicate, Like | Rlike)]
+        return {family: [key for key in plain if key.family is family] for family in Family}
 
     def _in_domains(self, value: Any, family: Family) -> Iterable[int]:
         for kind in KINDS_OF_FAMILY[family]:

@@ -1,0 +1,69 @@
+"""`ruledex build`: a file of rules to an index on disk."""
+
+from __future__ import annotations
+
+import time
+from enum import StrEnum
+from typing import Annotated
+
+import typer
+
+from ruledex.cli.arguments import ExprOption, IdOption, SchemaOption, load_schema
+from ruledex.cli.bars import bar
+from ruledex.cli.progress import rows_with_progress
+from ruledex.cli.status import FINDINGS
+from ruledex.errors import RulesError
+from ruledex.sources import Columns, RuleFile
+
+
+class OnError(StrEnum):
+    """What happens to a build when a rule cannot be used."""
+
+    RAISE = "raise"
+    SKIP = "skip"
+
+
+def build(
+    rules: Annotated[str, typer.Argument(metavar="RULES", help="A file of rules, as `ruledex check` reads it.")],
+    output: Annotated[str, typer.Option("--output", "-o", metavar="DIR", help="Where the index goes: a path or URL.")],
+    engine: Annotated[str, typer.Option("--engine", help="The structure to build.")] = "auto",
+    schema: SchemaOption = None,
+    on_error: Annotated[
+        OnError, typer.Option("--on-error", help="Stop at rules that cannot be used, or leave them out.")
+    ] = OnError.RAISE,
+    id_column: IdOption = "id",
+    expr_column: ExprOption = "expr",
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Show neither a bar nor a summary.")] = False,
+) -> None:
+    """Build an index from rules, and publish it as the current version of DIR.
+
+    Examples:
+
+        ruledex build rules.jsonl -o index
+
+        ruledex build rules.csv.gz --id rule_id --expr condition --schema schema.toml --on-error skip -o index
+
+    Readers of DIR see the old version or the new one, never half of one. The exit status is 1 if rules cannot be used
+    (with --on-error skip they are left out, told on standard error, and the status is 0), 2 if a file cannot be read.
+    """
+    from ruledex.index import Index
+
+    started = time.monotonic()
+    columns = Columns(id=id_column, expr=expr_column)
+    source = rules if rules.endswith(".parquet") else rows_with_progress(RuleFile(rules, columns), not quiet)
+    try:
+        with bar("building", "rules", not quiet) as shown:
+            index = Index.build(
+                source, engine, None, load_schema(schema), on_error.value, columns=columns, progress=shown.counted()
+            )
+    except RulesError as error:
+        typer.echo(f"error: {rules}: {error}", err=True)
+        raise typer.Exit(FINDINGS) from None
+    if index.faults:
+        typer.echo(f"{rules}: {RulesError(index.faults, len(index) + len(index.faults))}", err=True)
+    version = index.save(output)
+    if not quiet:
+        seconds = time.monotonic() - started
+        typer.echo(
+            f"{len(index):,} rules in {seconds:.1f} s, engine {index.engine}, version {version[:12]} in {output}"
+        )

@@ -1,0 +1,119 @@
+"""`ruledex match`: the rules of each event of a file, by an index on disk."""
+
+from __future__ import annotations
+
+import time
+from enum import StrEnum
+from typing import TYPE_CHECKING, Annotated, Final
+
+import typer
+
+from ruledex.cli.bars import bar
+from ruledex.cli.status import CLEAN, FINDINGS
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from ruledex.cli.event_stream import Batch
+    from ruledex.index import Index
+
+_FIRST_BATCH: Final = 256  # events
+_LARGEST_BATCH: Final = 16_384
+_MATCHES_A_BATCH: Final = 2_000_000
+_MOST_FAULTS: Final = 20
+
+
+class Rank(StrEnum):
+    """How static and match score make a rank."""
+
+    SUM = "sum"
+    PRODUCT = "product"
+    STATIC = "static"
+
+
+def match(
+    index: Annotated[str, typer.Argument(metavar="DIR", help="An index, as `ruledex build` writes it: a path or URL.")],
+    events: Annotated[
+        str,
+        typer.Argument(metavar="EVENTS", help="Events: .jsonl, .csv (each also .gz), .parquet, or - for JSON lines."),
+    ],
+    output: Annotated[
+        str | None, typer.Option("--output", "-o", metavar="FILE", help="A .jsonl or .parquet; else standard output.")
+    ] = None,
+    top: Annotated[int | None, typer.Option("--top", min=0, metavar="K", help="Only the best K rules, ranked.")] = None,
+    rank: Annotated[Rank, typer.Option("--rank", help="What --top ranks by.")] = Rank.SUM,
+    count: Annotated[bool, typer.Option("--count", help="Only how many rules match.")] = False,
+    engine: Annotated[str | None, typer.Option("--engine", help="Another engine than the stored one.")] = None,
+    version: Annotated[str | None, typer.Option("--version", help="Another version than the current one.")] = None,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Show neither a bar nor a summary.")] = False,
+) -> None:
+    """Match events, and write for each of them the rules that are true.
+
+    Examples:
+
+        ruledex match index events.jsonl
+
+        ruledex match index events.parquet --top 10 -o best.parquet
+
+        tail -f events.jsonl | ruledex match index - --count
+
+    Results are written as they come, with the line or row of each event. The exit status is 1 if a line is no event;
+    the others are answered nonetheless.
+    """
+    from ruledex.cli.event_stream import EventStream
+    from ruledex.cli.results import results_to
+    from ruledex.cli.warm_up import warm_up
+    from ruledex.index import Index
+
+    if count and top is not None:
+        raise typer.BadParameter("--count and --top exclude each other")
+    opened = Index.open(index, version, engine)
+    warm_up(opened.engine, top)
+    stream = EventStream(events, opened.schema, _FIRST_BATCH)
+    started = time.monotonic()
+    n_events = n_matches = n_faults = 0
+    empty, _ = _answer(opened, [], top, rank, count)
+    with results_to(output, empty) as results, bar("matching", "events", not quiet) as shown:
+        for batch in stream.batches():
+            n_faults = _tell(events, batch, n_faults)
+            columns, n_found = _answer(opened, batch.events, top, rank, count)
+            results.write(batch.numbers, columns)
+            n_events += len(batch)
+            n_matches += n_found
+            stream.batch_size = _next_size(stream.batch_size, len(batch), n_found)
+            shown.show(n_events, stream.n_read, stream.size)
+    if not quiet:
+        seconds = time.monotonic() - started
+        rate = n_events / seconds if seconds else 0.0
+        told = f"{n_events:,} events, {n_matches:,} matches in {seconds:.1f} s ({rate:,.0f} events/s)"
+        typer.echo(told + (f", {n_faults:,} lines that are no event" if n_faults else ""), err=True)
+    raise typer.Exit(FINDINGS if n_faults else CLEAN)
+
+
+def _answer(
+    index: Index, events: list[dict[str, object]] | pa.RecordBatch, top: int | None, rank: Rank, count: bool
+) -> tuple[pa.RecordBatch, int]:
+    """The columns of a batch of events, and how many matches they have."""
+    import pyarrow as pa
+
+    if count:
+        counts = index.count(events)
+        return pa.RecordBatch.from_pydict({"count": counts}), int(counts.sum())
+    found = index.match_batch(events) if top is None else index.top_batch(events, top, rank.value)
+    return found.to_arrow(), found.n_matches
+
+
+def _next_size(size: int, n_events: int, n_found: int) -> int:
+    """So many events that their matches fit into memory well."""
+    if n_events < size:
+        return size
+    return max(1, min(2 * size, _LARGEST_BATCH, _MATCHES_A_BATCH * n_events // max(1, n_found)))
+
+
+def _tell(name: str, batch: Batch, n_before: int) -> int:
+    for n, fault in enumerate(batch.faults, n_before + 1):
+        if n <= _MOST_FAULTS:
+            typer.echo(f"{name}: {fault}", err=True)
+        elif n == _MOST_FAULTS + 1:
+            typer.echo(f"{name}: … more lines that are no event are only counted", err=True)
+    return n_before + len(batch.faults)

@@ -1,0 +1,83 @@
+"""Where matches go: JSON lines or Parquet, batch by batch as they come."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO, Any, Protocol
+
+import numpy as np
+import orjson
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from ruledex.errors import InputError
+
+
+class Results(Protocol):
+    """Takes rows of events."""
+
+    def write(self, numbers: list[int], columns: pa.RecordBatch) -> None:
+        """Write a batch: the numbers of events, and beside them `rules` (and `scores`), or `count`."""
+
+
+class JsonResults:
+    """A JSON object a line."""
+
+    def __init__(self, file: IO[bytes]) -> None:
+        self._file = file
+
+    def write(self, numbers: list[int], columns: pa.RecordBatch) -> None:
+        """Write a line for each event."""
+        for number, row in zip(numbers, _rows(columns), strict=True):
+            self._file.write(orjson.dumps({"event": number} | row, option=orjson.OPT_SERIALIZE_NUMPY) + b"\n")
+        self._file.flush()
+
+
+def _rows(columns: pa.RecordBatch) -> Iterator[dict[str, Any]]:
+    for row in range(columns.num_rows):
+        found = {}
+        for name, column in zip(columns.schema.names, columns.columns, strict=True):
+            value = column[row]
+            # Lists of numbers go to JSON without a Python object each.
+            plain = isinstance(value, pa.LargeListScalar) and pa.types.is_primitive(value.type.value_type)
+            found[name] = np.asarray(value.values) if plain else value.as_py()
+        yield found
+
+
+class ParquetResults:
+    """A table with a row an event, and a row group a batch."""
+
+    def __init__(self, writer: pq.ParquetWriter) -> None:
+        self._writer = writer
+
+    def write(self, numbers: list[int], columns: pa.RecordBatch) -> None:
+        """Write a row group."""
+        self._writer.write_batch(_numbered(numbers, columns))
+
+
+def _numbered(numbers: list[int], columns: pa.RecordBatch) -> pa.RecordBatch:
+    arrays = [pa.array(numbers, pa.int64()), *columns.columns]
+    return pa.RecordBatch.from_arrays(arrays, ["event", *columns.schema.names])
+
+
+@contextmanager
+def results_to(output: str | None, empty: pa.RecordBatch) -> Iterator[Results]:
+    """The place that a file's name asks for, standard output without one. `empty` has the columns to come."""
+    if output is None or output == "-":
+        yield JsonResults(sys.stdout.buffer)
+        return
+    suffix = Path(output).suffix.lower()
+    if suffix not in (".parquet", ".jsonl", ".ndjson"):
+        raise InputError(f"{output}: results go to a file of the form .jsonl or .parquet")
+    try:
+        with Path(output).open("wb") as file:
+            if suffix == ".parquet":
+                with pq.ParquetWriter(file, _numbered([], empty).schema, compression="zstd") as writer:
+                    yield ParquetResults(writer)
+            else:
+                yield JsonResults(file)
+    except OSError as error:
+        raise InputError(f"{output}: {error.strerror or error}") from None

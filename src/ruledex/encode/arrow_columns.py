@@ -1,0 +1,176 @@
+"""The columns of an Arrow table as events' attributes: for each path its values and the events that they belong to.
+
+A path means what it does in an event that is a mapping (see `leaves_of` in language/resolve.py): it goes through structs by field,
+through maps by key, and through lists to all of their elements; a list at its end gives its elements.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final, NamedTuple, TypeAlias
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from ruledex.errors import EventError
+
+Array: TypeAlias = Any  # pyarrow has no types of its own
+Path: TypeAlias = tuple[str, ...]
+
+
+class Leaves(NamedTuple):
+    """All values on a path, null for what is missing.
+
+    Without `events` there is one value an event, in order. An event that is neither among `events` nor `nulls` has only
+    empty lists there.
+    """
+
+    values: Array
+    events: NDArray[np.int64] | None  # of each value, ascending
+    nulls: NDArray[np.int64]  # an event for each further value that is null
+
+
+_NONE: Final = np.empty(0, np.int64)
+
+
+class EventColumns:
+    """The columns of one batch. What was found once is remembered."""
+
+    def __init__(self, batch: Any) -> None:
+        self.n_events: int = batch.num_rows
+        self._columns = dict(
+            zip(batch.schema.names, batch.columns, strict=True)
+        )  # of two with one name the last counts
+        self._opened: dict[Path, Leaves] = {}
+
+    def is_null(self, name: str) -> bool:
+        """Whether no event has anything under a name."""
+        column = self._columns.get(name)
+        return column is None or bool(column.null_count == self.n_events)
+
+    def at(self, path: Path) -> Leaves:
+        """The values at the end of a path."""
+        found = self._reached(path)
+        return _elements(found) if _is_list(found.values.type) else found
+
+    def _reached(self, path: Path) -> Leaves:
+        name = path[-1]
+        if len(path) == 1:
+            column = self._columns.get(name)
+            return Leaves(pa.nulls(self.n_events) if column is None else _plain(_whole(column)), None, _NONE)
+        above = self._open(path[:-1])
+        if pa.types.is_struct(above.values.type):
+            return above._replace(values=_plain(_field(above.values, name)))
+        if pa.types.is_map(above.values.type):
+            return above._replace(values=_plain(_by_key(above.values, name)))
+        return above._replace(values=pa.nulls(len(above.values)))
+
+    def _open(self, path: Path) -> Leaves:
+        """What lies at a path, all lists around it opened."""
+        known = self._opened.get(path)
+        if known is None:
+            known = self._reached(path)
+            while _is_list(known.values.type):
+                known = _elements(known)
+            self._opened[path] = known
+        return known
+
+
+def _whole(column: Array) -> Array:
+    return column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
+
+
+def _plain(array: Array) -> Array:
+    """Without encodings that say nothing of the values, but for a dictionary of scalars."""
+    kind = array.type
+    if pa.types.is_union(kind):
+        raise EventError(f"a column of the Arrow type {kind} cannot be read: its values are of several types")
+    if isinstance(kind, pa.Bool8Type):
+        return _plain(array.cast(pa.bool_()))
+    if isinstance(array, pa.ExtensionArray):
+        return _plain(array.storage)
+    if pa.types.is_run_end_encoded(kind):
+        return _plain(pc.run_end_decode(array))
+    if pa.types.is_dictionary(kind) and pa.types.is_nested(kind.value_type):
+        return _plain(array.dictionary_decode())
+    return array
+
+
+def _is_list(kind: Any) -> bool:
+    return bool(
+        pa.types.is_list(kind)
+        or pa.types.is_large_list(kind)
+        or pa.types.is_fixed_size_list(kind)
+        or pa.types.is_list_view(kind)
+        or pa.types.is_large_list_view(kind)
+    )
+
+
+def _is_null(array: Array) -> NDArray[np.bool_]:
+    nulls: NDArray[np.bool_] = array.is_null().to_numpy(zero_copy_only=False)
+    return nulls
+
+
+def _elements(lists: Leaves) -> Leaves:
+    """The elements of lists; a list that is null is one null element, an empty one none."""
+    array = lists.values
+    sizes = pc.list_value_length(array).fill_null(0).to_numpy(zero_copy_only=False)
+    owners = np.repeat(np.arange(len(array)), sizes)
+    nulls = np.flatnonzero(_is_null(array))
+    if lists.events is not None:
+        owners, nulls = lists.events[owners], lists.events[nulls]
+    return Leaves(_plain(array.flatten()), owners, np.concatenate([lists.nulls, nulls]))
+
+
+def _field(array: Array, name: str) -> Array:
+    places = array.type.get_all_field_indices(name)
+    if len(places) > 1:
+        raise EventError(f"a struct has {len(places)} fields named {name!r}")
+    return pc.struct_field(array, places) if places else pa.nulls(len(array))
+
+
+def _by_key(array: Array, name: str) -> Array:
+    """The values under one key of maps; of two that are the same the last counts."""
+    keys = _plain(array.keys)
+    if pa.types.is_dictionary(keys.type):
+        keys = keys.dictionary_decode()
+    if not is_text(keys.type):
+        return pa.nulls(len(array))
+    offsets = array.offsets.to_numpy()
+    is_wanted = pc.equal(keys, pa.scalar(name, keys.type)).to_numpy(zero_copy_only=False)
+    entries = np.flatnonzero(is_wanted[offsets[0] : offsets[-1]]) + offsets[0]
+    owner = np.searchsorted(offsets, entries, side="right") - 1
+    entry = np.full(len(array), -1)
+    entry[owner] = entries  # in order, so that the last one stays
+    entry[_is_null(array)] = -1
+    items = array.items
+    if _has_views(items.type):  # which cannot be taken from
+        items = items.cast(_without_views(items.type))
+    return items.take(pa.array(entry, mask=entry < 0))
+
+
+def _has_views(kind: Any) -> bool:
+    return kind != _without_views(kind)
+
+
+def _without_views(kind: Any) -> Any:
+    """The same type with the older layouts of texts, bytes and lists."""
+    if pa.types.is_string_view(kind):
+        return pa.large_string()
+    if pa.types.is_binary_view(kind):
+        return pa.large_binary()
+    if pa.types.is_struct(kind):
+        return pa.struct([field.with_type(_without_views(field.type)) for field in kind])
+    if pa.types.is_fixed_size_list(kind):
+        return pa.list_(_without_views(kind.value_type), kind.list_size)
+    if _is_list(kind):
+        return pa.large_list(_without_views(kind.value_type))
+    if pa.types.is_map(kind):
+        return pa.map_(_without_views(kind.key_type), _without_views(kind.item_type))
+    return kind
+
+
+def is_text(kind: Any) -> bool:
+    """Whether a type is of strings, in any layout."""
+    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind))

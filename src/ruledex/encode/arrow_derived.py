@@ -1,0 +1,130 @@
+"""Functions of attributes, and predicates of whole events, on columns: computed once for each distinct input.
+
+The inputs of a slot are the leaves of the paths that it names. Events whose inputs are the same have the same cells, so
+events are numbered by their inputs and one of each number is evaluated, by the same code that evaluates a mapping.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ruledex.encode.arrow_columns import EventColumns, Leaves, Path
+from ruledex.encode.arrow_slots import Pairs, cell_table
+from ruledex.encode.arrow_values import OPAQUE, distinct, is_nameless, there, to_python
+from ruledex.encode.slot import Slot
+from ruledex.language.reference import evaluate
+from ruledex.language.resolve import values_of
+from ruledex.language.schema import Schema
+from ruledex.language.tree import Attribute, Call, CompareOperands, SetTest, attributes, operands, replace
+
+
+class Inputs(NamedTuple):
+    """The leaves of one path; events with the same ones have the same number."""
+
+    numbers: NDArray[np.int64]  # [n_events]
+    n_numbers: int
+    offsets: NDArray[np.int64]  # [n_events + 1] of each event's leaves
+    codes: NDArray[np.int64]  # of all leaves
+    values: list[Any]  # by code
+
+    def leaves(self, event: int) -> list[Any]:
+        """The leaves of one event."""
+        return [self.values[code] for code in self.codes[self.offsets[event] : self.offsets[event + 1]].tolist()]
+
+
+class DerivedColumns:
+    """One slot that must be computed. Made once for many batches."""
+
+    def __init__(self, slot: Slot) -> None:
+        self._slot = slot
+        operand = slot.operand
+        sides = operands(operand) if isinstance(operand, CompareOperands | SetTest) else (operand,)
+        self.paths: list[Path] = list(dict.fromkeys(a.path for side in sides for a in attributes(side)))
+        # Under names of their own the inputs cannot lie in each other, as `p` and `p.q` would.
+        names = {path: f"input{number}" for number, path in enumerate(self.paths)}
+        self._operand = _renamed(operand, names)
+        declared = {names[path]: slot.schema.of(Attribute(path)) for path in self.paths}
+        self._schema = Schema(declared, slot.schema.time_zone)
+
+    def encode(self, inputs: Sequence[Inputs], n_events: int, pairs: Pairs) -> None:
+        """Add the pairs of all events of a batch; `inputs` are those of `paths`."""
+        numbers, examples = _combined(inputs, n_events)
+        cells: list[Sequence[int]] = []
+        for example in examples.tolist():
+            event = {f"input{number}": given.leaves(example) for number, given in enumerate(inputs)}
+            value = self._value(event)
+            cells.append(() if value is None else self._slot.cells(value))
+            pairs.single &= not (isinstance(value, tuple) and len(value) > 1)
+        pairs.gather(np.arange(n_events), numbers, cell_table(cells))
+
+    def _value(self, event: dict[str, Any]) -> Any:
+        if isinstance(self._operand, CompareOperands | SetTest):
+            return evaluate(self._operand, event, self._schema)
+        return values_of(self._operand, event, self._schema)
+
+
+def inputs_at(columns: EventColumns, path: Path) -> Inputs:
+    """The leaves of a path in all events."""
+    leaves = columns.at(path)
+    codes, values = _coded(leaves)
+    if leaves.events is None:
+        return Inputs(codes, len(values), np.arange(columns.n_events + 1), codes, values)
+    owners = np.concatenate([leaves.events, leaves.nulls])
+    codes = np.concatenate([codes, np.full(len(leaves.nulls), len(values) - 1)])[np.argsort(owners, kind="stable")]
+    offsets = np.concatenate(([0], np.cumsum(np.bincount(owners, minlength=columns.n_events))))
+    numbers, n_numbers = _number_lists(codes, len(values), offsets)
+    return Inputs(numbers, n_numbers, offsets, codes, values)
+
+
+def _coded(leaves: Leaves) -> tuple[NDArray[np.int64], list[Any]]:
+    """A code for each leaf, and the values of the codes; the last is null's."""
+    array = leaves.values
+    if is_nameless(array.type) and not hasattr(array, "dictionary"):
+        codes = np.ones(len(array), np.int64)
+        codes[there(array)] = 0
+        return codes, [OPAQUE, None]
+    coded = distinct(array)
+    values = [*to_python(coded.values), None]
+    return np.where(coded.codes < 0, len(values) - 1, coded.codes), values
+
+
+def _number_lists(codes: NDArray[np.int64], n_codes: int, offsets: NDArray[np.int64]) -> tuple[NDArray[np.int64], int]:
+    """Equal numbers for equal lists: a list is known by the number of all but its last code, and by that code."""
+    n_leaves = np.diff(offsets)
+    numbers = np.zeros(len(n_leaves), np.int64)
+    n_numbers = 1
+    for length in range(int(n_leaves.max(initial=0))):
+        longer = np.flatnonzero(n_leaves > length)
+        steps = numbers[longer] * n_codes + codes[offsets[longer] + length]
+        known, number_of_step = np.unique(steps, return_inverse=True)
+        numbers[longer] = n_numbers + number_of_step
+        n_numbers += len(known)
+    return numbers, n_numbers
+
+
+def _combined(inputs: Sequence[Inputs], n_events: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """A number for each event by all of its inputs, and one event of each number."""
+    numbers = np.zeros(n_events, np.int64)
+    examples = np.zeros(min(1, n_events), np.int64)
+    for given in inputs:
+        # Numbered anew after each input, so that the product stays small.
+        _, examples, numbers = np.unique(
+            numbers * given.n_numbers + given.numbers, return_index=True, return_inverse=True
+        )
+    return numbers, examples
+
+
+def _renamed(node: Any, names: dict[Path, str]) -> Any:
+    if isinstance(node, Attribute):
+        return Attribute((names[node.path],))
+    if isinstance(node, Call):
+        return Call(node.function, tuple(_renamed(argument, names) for argument in node.arguments))
+    if isinstance(node, CompareOperands):
+        return replace(node, left=_renamed(node.left, names), right=_renamed(node.right, names))
+    if isinstance(node, SetTest):
+        return replace(node, operand=_renamed(node.operand, names))
+    return node

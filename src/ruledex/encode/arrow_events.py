@@ -1,0 +1,120 @@
+"""Events as Arrow tables to an EventBatch, column by column.
+
+The answer is that of encoding the same rows as mappings (`EventEncoder`), with maps as mappings too. A column that no rule
+uses is not looked at, and one without any value only counted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, Final, TypeAlias
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from ruledex.encode.arrow_columns import EventColumns, Path
+from ruledex.encode.arrow_derived import DerivedColumns, Inputs, inputs_at
+from ruledex.encode.arrow_slots import EVENT, Pairs, SlotColumns
+from ruledex.encode.dictionary import Dictionary, Names
+from ruledex.encode.event_batch import EventBatch
+from ruledex.encode.program import CELL, OFFSET, WEIGHT
+from ruledex.errors import EventError
+from ruledex.kernels.event_cells import count_pairs, order_cells, place_cells
+
+ArrowEvents: TypeAlias = (
+    Any  # a Table or RecordBatch of pyarrow, or what gives an Arrow stream, as frames of pandas and polars do
+)
+
+# Events that are encoded together: enough that a column's fixed cost is small beside that of its values.
+EVENTS_A_BLOCK: Final = 1 << 18
+
+
+class ArrowEncoder:
+    """Encodes tables for one dictionary, and keeps its constants as arrays. Safe to use from several threads."""
+
+    def __init__(self, dictionary: Dictionary) -> None:
+        self.dictionary = dictionary
+        self._slots: dict[Path, SlotColumns] = {}
+        self._derived: list[DerivedColumns] | None = None
+
+    def encode(self, events: ArrowEvents) -> EventBatch:
+        """The cells of each row."""
+        table = _table(events)
+        starts = range(0, max(1, table.num_rows), EVENTS_A_BLOCK)
+        blocks = [self._encode_block(table.slice(start, EVENTS_A_BLOCK)) for start in starts]
+        return blocks[0] if len(blocks) == 1 else _joined(blocks)
+
+    def _encode_block(self, block: Any) -> EventBatch:
+        columns, pairs = EventColumns(block), Pairs()
+        for name in dict.fromkeys(block.schema.names):
+            names = self.dictionary.names.below.get(name)
+            if names is None or columns.is_null(name):
+                continue
+            for path, below in _slots((name,), names):
+                self._slot(path, below).encode(columns.at(path), columns.n_events, pairs)
+        inputs: dict[Path, Inputs] = {}
+        for derived in self._derived_columns():
+            for path in derived.paths:
+                if path not in inputs:
+                    inputs[path] = inputs_at(columns, path)
+            derived.encode([inputs[path] for path in derived.paths], columns.n_events, pairs)
+        return _batch(columns.n_events, pairs)
+
+    def _slot(self, path: Path, names: Names) -> SlotColumns:
+        known = self._slots.get(path)
+        if known is None:
+            assert names.slot is not None
+            known = self._slots[path] = SlotColumns(names.slot)
+        return known
+
+    def _derived_columns(self) -> list[DerivedColumns]:
+        if self._derived is None:
+            self._derived = [DerivedColumns(slot) for slot in self.dictionary.derived]
+        return self._derived
+
+
+def encode_arrow(dictionary: Dictionary, events: ArrowEvents) -> EventBatch:
+    """The cells of each row of a table, a record batch, or a frame of pandas or polars.
+
+    Whoever has many batches keeps an `ArrowEncoder`.
+    """
+    return ArrowEncoder(dictionary).encode(events)
+
+
+def _table(events: ArrowEvents) -> Any:
+    if isinstance(events, pa.Table | pa.RecordBatch):
+        return events
+    if not hasattr(events, "__arrow_c_stream__"):
+        raise EventError(f"events are a table of Arrow or a frame that gives one, not {type(events).__name__}")
+    try:
+        return pa.RecordBatchReader.from_stream(events).read_all()
+    except pa.ArrowException as error:
+        raise EventError(f"this {type(events).__name__} cannot be read as Arrow: {error}") from None
+
+
+def _slots(path: Path, names: Names) -> Iterator[tuple[Path, Names]]:
+    if names.slot is not None:
+        yield path, names
+    for name, below in names.below.items():
+        yield from _slots((*path, name), below)
+
+
+def _batch(n_events: int, pairs: Pairs) -> EventBatch:
+    """Pairs as the cells of each event, in order and each once."""
+    events = np.concatenate([np.empty(0, EVENT), *pairs.events])
+    cells = np.concatenate([np.empty(0, CELL), *pairs.cells])
+    offsets = np.zeros(n_events + 1, OFFSET)
+    count_pairs(events, offsets)
+    placed: NDArray[np.int32] = np.empty(offsets[-1], CELL)
+    place_cells(events, cells, offsets, np.empty(n_events, OFFSET), placed)
+    n_cells = order_cells(offsets, placed)
+    return EventBatch(offsets, placed[:n_cells], np.empty(0, WEIGHT), pairs.single)
+
+
+def _joined(blocks: list[EventBatch]) -> EventBatch:
+    sizes = np.concatenate([np.diff(block.offsets) for block in blocks])
+    offsets = np.zeros(len(sizes) + 1, OFFSET)
+    np.cumsum(sizes, out=offsets[1:])
+    cells = np.concatenate([block.cells for block in blocks])
+    return EventBatch(offsets, cells, np.empty(0, WEIGHT), all(block.single for block in blocks))

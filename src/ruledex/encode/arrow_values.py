@@ -1,0 +1,171 @@
+"""The values of one Arrow array: which are there, as numbers in numpy, and each distinct one as Python has it."""
+
+from __future__ import annotations
+
+from datetime import date, datetime, timedelta, tzinfo
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from ruledex.encode.arrow_columns import Array, is_text
+from ruledex.encode.domain import microseconds
+from ruledex.errors import EventError
+from ruledex.kernels.event_cells import set_bits
+
+OPAQUE: Final[dict[str, Any]] = {}  # a value that is there and of no type that a rule can name, as a struct is
+
+_EPOCH: Final = datetime(1970, 1, 1)
+_MICROSECOND: Final = timedelta(microseconds=1)
+_FIRST: Final = (datetime.min - _EPOCH) // _MICROSECOND
+_LAST: Final = (datetime.max - _EPOCH) // _MICROSECOND
+_HOUR: Final = 3_600_000_000
+_MILLISECONDS_A_DAY: Final = 86_400_000
+_A_SECOND: Final = {"s": 1, "ms": 1_000, "us": 1_000_000, "ns": 1_000_000_000}
+
+
+class Distinct(NamedTuple):
+    """Values by their codes."""
+
+    codes: NDArray[np.int64]  # one a value; -1 for null
+    values: Array  # by code, not necessarily all different; null may be among them
+
+
+def there(array: Array) -> NDArray[np.int64]:
+    """The places of the values that are not null."""
+    n_there = len(array) - array.null_count
+    if n_there == len(array):
+        return np.arange(len(array))
+    places = np.empty(n_there, np.int64)
+    if n_there:
+        set_bits(np.frombuffer(array.buffers()[0], np.uint8), array.offset, len(array), places)
+    return places
+
+
+def present(array: Array) -> NDArray[np.int64]:
+    """The places of the values that are neither null nor NaN."""
+    places = there(array)
+    return places[~np.isnan(numbers(array)[places])] if pa.types.is_floating(array.type) else places
+
+
+def numbers(array: Array) -> NDArray[Any]:
+    """The buffer of an array whose values lie in one of fixed width; what stands in the place of a null means nothing."""
+    kind = array.type
+    if pa.types.is_timestamp(kind) or pa.types.is_date64(kind):
+        width: Any = np.int64
+    else:
+        width = np.int32 if pa.types.is_date32(kind) else kind.to_pandas_dtype()
+    buffer = array.buffers()[1]
+    if buffer is None:
+        return np.empty(0, width)
+    return np.frombuffer(buffer, width, array.offset + len(array))[array.offset :]
+
+
+def distinct(array: Array) -> Distinct:
+    """The distinct values of an array of scalars."""
+    kind = array.type
+    if pa.types.is_decimal32(kind) or pa.types.is_decimal64(kind):
+        array = array.cast(pa.decimal128(kind.precision, kind.scale))
+    if not pa.types.is_dictionary(kind):
+        try:
+            array = array.dictionary_encode()
+        except pa.ArrowNotImplementedError:
+            raise EventError(f"values of the Arrow type {kind} cannot be read") from None
+    places = there(array.indices)
+    codes = np.full(len(array), -1)
+    codes[places] = numbers(array.indices)[places]
+    values = array.dictionary
+    if pa.types.is_string_view(values.type):
+        values = values.cast(pa.large_string())
+    if len(values) > len(array) and not pa.types.is_binary_view(values.type):
+        used, codes[places] = np.unique(codes[places], return_inverse=True)  # of a large dictionary what is used here
+        values = values.take(pa.array(used))
+    return Distinct(codes, values)
+
+
+def to_python(values: Array) -> list[Any]:
+    """Scalars as an event in Python has them. Times are cut to microseconds and to the years 1 to 9999."""
+    kind = values.type
+    if pa.types.is_timestamp(kind):
+        places = there(values)
+        moments = np.zeros(len(values), np.int64)
+        moments[places] = timestamp_microseconds(values, places)
+        values = pa.array(moments, pa.timestamp("us", "UTC" if kind.tz else None), mask=_mask(len(values), places))
+    elif pa.types.is_date(kind):
+        return _dates(values)
+    try:
+        listed: list[Any] = values.to_pylist()
+    except UnicodeDecodeError as error:
+        raise EventError(f"a text is not UTF-8: {error}") from None
+    return listed
+
+
+def _mask(length: int, places: NDArray[np.int64]) -> NDArray[np.bool_]:
+    mask = np.ones(length, np.bool_)
+    mask[places] = False
+    return mask
+
+
+def _dates(values: Array) -> list[date | None]:
+    places = there(values)
+    days = numbers(values)[places].astype(np.int64)
+    if pa.types.is_date64(values.type):
+        days //= _MILLISECONDS_A_DAY
+    epoch = _EPOCH.toordinal()
+    days = np.clip(days, date.min.toordinal() - epoch, date.max.toordinal() - epoch)
+    dates: list[date | None] = [None] * len(values)
+    for place, day in zip(places.tolist(), days.tolist(), strict=True):
+        dates[place] = date.fromordinal(epoch + day)
+    return dates
+
+
+def timestamp_microseconds(array: Array, places: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Some timestamps as microseconds since 1970, by the clock of their own zone where they name none.
+
+    What is finer is cut off, and what lies outside the years 1 to 9999, which Python cannot name, is their first or last moment.
+    """
+    moments: NDArray[np.int64] = numbers(array)[places]
+    a_second = _A_SECOND[array.type.unit]
+    if a_second > 1_000_000:
+        moments = moments // (a_second // 1_000_000)
+    elif a_second < 1_000_000:
+        factor = 1_000_000 // a_second
+        moments = np.clip(moments, -(-_FIRST // factor), _LAST // factor) * factor
+    return np.clip(moments, _FIRST, _LAST)
+
+
+def utc_microseconds(moments: NDArray[np.int64], zone: tzinfo) -> NDArray[np.int64]:
+    """Times of a zone's clock, as microseconds, carried to UTC.
+
+    A clock is moved at most once in an hour: an hour that begins and ends with one distance to UTC has it throughout, and
+    only in the others each moment is asked for by itself.
+    """
+    hours, of_hour = np.unique(moments // _HOUR, return_inverse=True)
+    begins, ends = (np.array([_shift(moment, zone) for moment in edge]) for edge in _edges(hours))
+    shifts = begins[of_hour] if len(hours) else moments
+    for place in np.flatnonzero((begins != ends)[of_hour]) if len(hours) else ():
+        shifts[place] = _shift(int(moments[place]), zone)
+    return moments + shifts
+
+
+def _edges(hours: NDArray[np.int64]) -> tuple[list[int], list[int]]:
+    return (hours * _HOUR).tolist(), (hours * _HOUR + _HOUR - 1).tolist()
+
+
+def _shift(moment: int, zone: tzinfo) -> int:
+    return microseconds(_EPOCH + moment * _MICROSECOND, zone) - moment
+
+
+def is_nameless(kind: Any) -> bool:
+    """Whether values of a type are nothing that a rule can name: a rule can only ask whether they are there."""
+    return not (
+        pa.types.is_boolean(kind)
+        or pa.types.is_integer(kind)
+        or pa.types.is_floating(kind)
+        or pa.types.is_decimal(kind)
+        or pa.types.is_date(kind)
+        or pa.types.is_timestamp(kind)
+        or pa.types.is_null(kind)
+        or is_text(kind)
+    )

@@ -1,0 +1,75 @@
+"""How often each node is true: by what is known of the events, or else by what the rules themselves suggest.
+
+An AND node is reached through the child that is true least often, so the nearer these numbers are to the truth, the
+fewer nodes are looked at in vain. Answers do not depend on them.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ruledex.encode.program import AND, EVERY, Program
+from ruledex.engines.inputs import frozen
+from ruledex.engines.protocol import Statistics
+from ruledex.errors import RuledexError
+from ruledex.kernels.order import order_children
+
+PRESENCE = 0.5  # how often an attribute is there, where nothing is known
+
+
+def cell_frequencies(program: Program, statistics: Statistics | None) -> NDArray[np.float64]:
+    """For each cell the part of events that have it; without statistics all cells of a domain are taken as alike."""
+    if statistics is not None:
+        if statistics.cell_frequency.shape != (program.n_cells,):
+            expected = f"one entry for each of {program.n_cells:,} cells was expected"
+            raise RuledexError(f"cell_frequency has the shape {statistics.cell_frequency.shape}, {expected}")
+        frequency = np.clip(statistics.cell_frequency, 0.0, 1.0)
+    else:
+        sizes = np.diff(domain_boundaries(program))
+        frequency = np.repeat(PRESENCE / sizes, sizes)
+    frequency[EVERY] = 1.0
+    return frequency
+
+
+def domain_boundaries(program: Program) -> NDArray[np.int32]:
+    """Where domains begin, the end of the last one included; a Program may leave out the outermost."""
+    inside = program.domain_offsets
+    return np.unique(np.concatenate([inside, [0, 1, program.n_cells]]).astype(np.int32))
+
+
+def node_probabilities(program: Program, statistics: Statistics | None) -> NDArray[np.float64]:
+    """For each node how often it is true, children taken as independent of one another."""
+    frequency = cell_frequencies(program, statistics)
+    before = np.concatenate([[0.0], np.cumsum(frequency)])
+    probability = np.zeros(program.n_nodes)
+    width = before[program.interval_high + 1] - before[program.interval_low]
+    within = np.concatenate([[0.0], np.cumsum(width)])
+    positive = np.clip(np.diff(within[program.interval_offsets]), 0.0, 1.0)
+    probability[: program.n_positive] = positive
+    probability[program.n_positive : program.n_literals] = np.clip(
+        frequency[program.negative_presence] - positive[program.negative_of], 0.0, 1.0
+    )
+    for level_begin, level_end in zip(program.level_offsets[:-1], program.level_offsets[1:], strict=True):
+        begin, end = int(level_begin) - program.n_literals, int(level_end) - program.n_literals
+        if begin == end:
+            continue
+        offsets = program.child_offsets[begin : end + 1]
+        below = probability[program.children[offsets[0] : offsets[-1]]]
+        starts = offsets[:-1] - offsets[0]
+        all_true = np.multiply.reduceat(below, starts)
+        some_true = 1.0 - np.multiply.reduceat(1.0 - below, starts)
+        probability[level_begin:level_end] = np.where(program.node_op[begin:end] == AND, all_true, some_true)
+    return probability
+
+
+def children_by_probability(program: Program, probability: NDArray[np.float64]) -> NDArray[np.int32]:
+    """`program.children`, each node's sorted so that the least often true comes first."""
+    out = np.zeros(len(program.children), np.int32)
+    order_children(
+        frozen(program.child_offsets, np.int64),
+        frozen(program.children, np.int32),
+        frozen(probability, np.float64),
+        out,
+    )
+    return out

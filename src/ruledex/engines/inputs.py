@@ -1,0 +1,97 @@
+"""Between a caller's arrays and the kernels: one type for each argument, so that each kernel is compiled once.
+
+Numba takes a writable array and a read-only one for two types. Arrays of an index and of events are read-only here, scratch
+and results are not.
+"""
+
+from __future__ import annotations
+
+from typing import Any, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ruledex.encode.event_batch import EventBatch
+from ruledex.encode.program import Program
+from ruledex.engines.protocol import Alive, Arrays, Rank
+from ruledex.errors import ArtifactError, RuledexError
+from ruledex.kernels.literals import Literals
+from ruledex.kernels.score import ScorePrograms
+from ruledex.kernels.top import PRODUCT, STATIC, SUM
+
+Item = TypeVar("Item", bound=np.generic)
+
+RANKS: dict[Rank, int] = {"sum": SUM, "product": PRODUCT, "static": STATIC}
+
+
+def frozen(array: NDArray[Any], dtype: type[Item]) -> NDArray[Item]:
+    """A read-only plain view in C order, copied only where the array is of another type or order."""
+    plain = np.ascontiguousarray(array, dtype).view(np.ndarray)
+    plain.flags.writeable = False
+    return plain
+
+
+def frozen_batch(batch: EventBatch) -> EventBatch:
+    """The batch as kernels take it."""
+    return EventBatch(
+        frozen(batch.offsets, np.int64),
+        frozen(batch.cells, np.int32),
+        frozen(batch.weights, np.float64),
+        batch.single,
+    )
+
+
+def frozen_alive(alive: Alive | None, n_rules: int) -> NDArray[np.uint8]:
+    """One byte a rule, or nothing where all rules live."""
+    if alive is None:
+        return ALL_ALIVE
+    if alive.shape != (n_rules,):
+        raise RuledexError(f"alive has the shape {alive.shape}, one entry for each of {n_rules:,} rules was expected")
+    return frozen(alive.view(np.uint8) if alive.dtype == np.bool_ else alive, np.uint8)
+
+
+def frozen_static_score(static_score: NDArray[np.float64] | None, program: Program) -> NDArray[np.float64]:
+    """The given static scores, or else the Program's."""
+    if static_score is None:
+        return frozen(program.static_score, np.float64)
+    if static_score.shape != (program.n_rules,):
+        expected = f"one score for each of {program.n_rules:,} rules was expected"
+        raise RuledexError(f"static_score has the shape {static_score.shape}, {expected}")
+    return frozen(static_score, np.float64)
+
+
+def rank_code(rank: Rank) -> int:
+    """The kernels' number for a way to rank."""
+    if rank not in RANKS:
+        raise RuledexError(f"rank is {rank!r}, one of {', '.join(RANKS)} was expected")
+    return RANKS[rank]
+
+
+def literals_of(program: Program) -> Literals:
+    """A Program's literals for the kernels."""
+    return Literals(
+        frozen(program.interval_offsets, np.int64),
+        frozen(program.interval_low, np.int32),
+        frozen(program.interval_high, np.int32),
+        frozen(program.negative_presence, np.int32),
+        frozen(program.negative_of, np.int32),
+    )
+
+
+def score_programs_of(program: Program) -> ScorePrograms:
+    """A Program's score programs for the kernels."""
+    return ScorePrograms(
+        frozen(program.score_offsets, np.int64),
+        frozen(program.score_code, np.int32),
+        frozen(program.score_weight, np.float64),
+    )
+
+
+def array_of(arrays: Arrays, name: str, dtype: type[Item]) -> NDArray[Item]:
+    """One of an engine's stored arrays, which a stored index may lack only if it is damaged."""
+    if name not in arrays:
+        raise ArtifactError(f"the stored engine has no array {name!r}")
+    return frozen(arrays[name], dtype)
+
+
+ALL_ALIVE = frozen(np.zeros(0), np.uint8)

@@ -1,0 +1,101 @@
+"""What every engine takes and gives.
+
+A rule's position is its place in the Program, and positions are in the order of the rules' ids, so that ties by position are
+ties by id.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ruledex.encode.event_batch import EventBatch
+from ruledex.encode.program import Program
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+Rank = Literal["sum", "product", "static"]
+Arrays = dict[str, NDArray[Any]]
+Alive = NDArray[np.bool_] | NDArray[np.uint8]
+
+
+class Matches(NamedTuple):
+    """The rules of each event: those of event `e` are `rule[offsets[e]:offsets[e + 1]]`.
+
+    From `match` they ascend within an event and have no scores; from `top` the best comes first.
+    """
+
+    offsets: NDArray[np.int64]  # [n_events + 1]
+    rule: NDArray[np.int32]
+    scores: NDArray[np.float64] | None = None
+
+    @property
+    def n_events(self) -> int:
+        """How many events were asked about, those that match nothing included."""
+        return len(self.offsets) - 1
+
+    def pairs(self) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
+        """One entry a match: the event's place in the batch, and the rule's position."""
+        return np.repeat(np.arange(self.n_events, dtype=np.int64), np.diff(self.offsets)), self.rule
+
+    def of(self, event: int) -> NDArray[np.int32]:
+        """The rules of one event."""
+        return self.rule[self.offsets[event] : self.offsets[event + 1]]
+
+    def to_arrow(self) -> pa.RecordBatch:
+        """One row an event: the list `rules`, and beside it `scores` where there are any. Nothing is copied."""
+        import pyarrow as pa
+
+        columns = {"rules": pa.LargeListArray.from_arrays(self.offsets, self.rule)}
+        if self.scores is not None:
+            columns["scores"] = pa.LargeListArray.from_arrays(self.offsets, self.scores)
+        return pa.RecordBatch.from_pydict(columns)
+
+
+class Statistics(NamedTuple):
+    """What is known of the events to come: for each cell, the part of all events that have it."""
+
+    cell_frequency: NDArray[np.float64]  # [n_cells], between 0 and 1
+
+
+class Engine(Protocol):
+    """An index structure over one Program. Safe to use from several threads at once.
+
+    `alive` has an entry a rule, 0 for those that are deleted; none means that all live. `static_score` replaces the
+    Program's, so that scores may change without a build.
+    """
+
+    name: str
+
+    @classmethod
+    def build(cls, program: Program, statistics: Statistics | None = None, **options: Any) -> Self:
+        """Compute what matching needs. An option that the engine does not know is a TypeError."""
+
+    @classmethod
+    def from_arrays(cls, program: Program, arrays: Arrays) -> Self:
+        """The engine that a build of the same Program gave `arrays` of; they may be maps of a file, and are not copied."""
+
+    def arrays(self) -> Arrays:
+        """What the build computed, to be stored beside the Program."""
+
+    def match(self, batch: EventBatch, alive: Alive | None = None) -> Matches:
+        """All rules that are true, ascending within an event."""
+
+    def count(self, batch: EventBatch, alive: Alive | None = None) -> NDArray[np.int64]:
+        """For each event, how many rules are true."""
+
+    def top(
+        self,
+        batch: EventBatch,
+        k: int,
+        rank: Rank = "sum",
+        alive: Alive | None = None,
+        static_score: NDArray[np.float64] | None = None,
+    ) -> Matches:
+        """The best k rules of each event with their ranks as scores, the best first, ties by position."""
+
+    def describe(self) -> dict[str, Any]:
+        """What the engine is made of and why, in plain values for people and for JSON."""

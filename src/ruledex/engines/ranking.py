@@ -1,0 +1,84 @@
+"""top(k) for engines that find an event's rules first and rank them after."""
+
+from __future__ import annotations
+
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ruledex.encode.event_batch import EventBatch
+from ruledex.encode.program import Program
+from ruledex.engines.inputs import frozen, frozen_batch, frozen_static_score, literals_of, rank_code, score_programs_of
+from ruledex.engines.protocol import Matches, Rank
+from ruledex.errors import RuledexError
+from ruledex.kernels.score import ScoreStack, score_bounds, stack_height
+from ruledex.kernels.top import Ranking, top_of_batch
+
+
+class Ranker:
+    """The score side of a Program, prepared on first use: matching alone never needs it."""
+
+    def __init__(self, program: Program) -> None:
+        self.program = program
+        self.literals = literals_of(program)
+        self.programs = score_programs_of(program)
+
+    @cached_property
+    def stack_height(self) -> int:
+        """How high a score stack must be."""
+        return int(stack_height(self.programs)) + 1
+
+    @cached_property
+    def match_bound(self) -> NDArray[np.float64]:
+        """For each rule a match score that it does not exceed while an event's weights are at most 1."""
+        bounds = np.zeros(self.program.n_rules)
+        score_bounds(self.programs, np.zeros(self.stack_height), bounds)
+        return frozen(bounds, np.float64)
+
+    def new_stack(self) -> ScoreStack:
+        """Scratch for one thread."""
+        return ScoreStack(np.zeros(self.stack_height, np.uint8), np.zeros(self.stack_height))
+
+    def ranking(self, static_score: NDArray[np.float64] | None) -> Ranking:
+        """What the kernels need to rank."""
+        return Ranking(frozen_static_score(static_score, self.program), self.match_bound, self.programs)
+
+    def top(
+        self,
+        batch: EventBatch,
+        found: Matches,
+        k: int,
+        rank: Rank,
+        static_score: NDArray[np.float64] | None,
+    ) -> Matches:
+        """The best k of the rules `found`."""
+        kind = rank_code(rank)
+        checked_k(k)
+        batch = frozen_batch(batch)
+        n_kept = np.minimum(np.diff(found.offsets), k)
+        offsets = np.zeros(batch.n_events + 1, np.int64)
+        np.cumsum(n_kept, out=offsets[1:])
+        rules, ranks = np.zeros(offsets[-1], np.int32), np.zeros(offsets[-1])
+        top_of_batch(
+            self.literals,
+            self.ranking(static_score),
+            kind,
+            frozen(found.offsets, np.int64),
+            frozen(found.rule, np.int32),
+            batch.offsets,
+            batch.cells,
+            batch.weights,
+            self.new_stack(),
+            frozen(offsets, np.int64),
+            ranks,
+            rules,
+        )
+        return Matches(offsets, rules, ranks)
+
+
+def checked_k(k: int) -> int:
+    """How many rules are wanted: none or more."""
+    if k < 0:
+        raise RuledexError(f"k is {k}, a number of rules was expected")
+    return k

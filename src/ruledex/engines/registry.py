@@ -1,0 +1,24 @@
+"""Engines by name, each loaded when it is asked for."""
+
+from __future__ import annotations
+
+from importlib import import_module
+
+from ruledex.engines.protocol import Engine
+from ruledex.errors import RuledexError
+
+PLACES = {
+    "scan": "ruledex.engines.scan:ScanEngine",
+    "sparse": "ruledex.engines.sparse:SparseEngine",
+    "batch": "ruledex.engines.batch:BatchEngine",
+    "auto": "ruledex.engines.auto:AutoEngine",
+}
+
+
+def engine_class(name: str) -> type[Engine]:
+    """The engine of that name."""
+    if name not in PLACES:
+        raise RuledexError(f"there is no engine {name!r}; there are {', '.join(PLACES)}")
+    module, _, class_name = PLACES[name].partition(":")
+    found: type[Engine] = getattr(import_module(module), class_name)
+    return found

@@ -1,0 +1,6 @@
+"""Why a rule is true of an event or is not: every clause with its truth and the value seen, and the smallest change."""
+
+from ruledex.explain.clause import Clause, Seen
+from ruledex.explain.explanation import Change, Explanation, explain
+
+__all__ = ["Change", "Clause", "Explanation", "Seen", "explain"]

@@ -1,0 +1,145 @@
+"""The clauses of a rule as it is written, each with its truth of an event and the values that it saw."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import date
+from decimal import Decimal
+from typing import Any, Final
+
+from ruledex.language.reference import evaluate
+from ruledex.language.resolve import EMPTY, Event, values_of
+from ruledex.language.schema import Schema
+from ruledex.language.text import operand_text, to_text
+from ruledex.language.tree import (
+    BRANCHES,
+    And,
+    Attribute,
+    Expression,
+    Not,
+    Operand,
+    Or,
+    Predicate,
+    Truth,
+    Weak,
+    Xnor,
+    Xor,
+    attributes,
+    operands,
+)
+
+_KINDS: Final[dict[type, str]] = {And: "and", Or: "or", Xor: "xor", Xnor: "xnor"}
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """What an operand was in the event: its values, () for an empty array, None where it is missing."""
+
+    operand: Operand
+    values: tuple[Any, ...] | None
+
+    @property
+    def name(self) -> str:
+        """The operand as it is written."""
+        return operand_text(self.operand)
+
+    def attributes(self) -> list[Attribute]:
+        """The attributes that the operand is computed from."""
+        return list(attributes(self.operand))
+
+    def to_dict(self) -> dict[str, Any]:
+        """For JSON; what JSON has no type for is its text."""
+        values = None if self.values is None else [_json(value) for value in self.values]
+        return {"operand": self.name, "values": values}
+
+
+@dataclass(frozen=True, slots=True)
+class Clause:
+    """A part of a rule. A predicate and its negation (`!=`, `NOT IN`, …) are one clause of the kind `predicate`.
+
+    `truth` is None for unknown. `position` is an offset into the rule's text, None for a constant, which keeps none.
+    """
+
+    kind: str  # and, or, xor, xnor, not, predicate, constant
+    tree: Expression
+    truth: bool | None
+    position: int | None
+    seen: tuple[Seen, ...] = ()
+    children: tuple[Clause, ...] = ()
+
+    @property
+    def text(self) -> str:
+        """The clause as it would be written."""
+        return to_text(self.tree)
+
+    @property
+    def predicate(self) -> tuple[Predicate, bool]:
+        """Of a clause of that kind: the predicate, and whether it is negated."""
+        negated = isinstance(self.tree, Not)
+        inner = self.tree.child if isinstance(self.tree, Not) else self.tree
+        assert not isinstance(inner, And | Or | Xor | Xnor | Not | Truth | Weak)
+        return inner, negated
+
+    def leaves(self) -> Iterator[Clause]:
+        """The clauses without children, from left to right."""
+        if not self.children:
+            yield self
+        for child in self.children:
+            yield from child.leaves()
+
+    def to_dict(self) -> dict[str, Any]:
+        """For JSON."""
+        told: dict[str, Any] = {
+            "kind": self.kind,
+            "text": self.text,
+            "truth": self.truth,
+            "position": self.position,
+        }
+        if self.seen:
+            told["seen"] = [seen.to_dict() for seen in self.seen]
+        if self.children:
+            told["children"] = [child.to_dict() for child in self.children]
+        return told
+
+
+def clause_of(tree: Expression, event: Event, schema: Schema) -> Clause:
+    """The clauses of a rule's tree, evaluated each by the reference evaluator."""
+    if isinstance(tree, BRANCHES):
+        children = tuple(clause_of(child, event, schema) for child in tree.children)
+        return Clause(_KINDS[type(tree)], tree, _joined(tree, children), _first(children), (), children)
+    if isinstance(tree, Truth):
+        return Clause("constant", tree, tree.value, None)
+    inner = tree.child if isinstance(tree, Not) else tree
+    if isinstance(inner, And | Or | Xor | Xnor | Not | Truth | Weak):
+        child = clause_of(inner, event, schema)
+        return Clause("not", tree, None if child.truth is None else not child.truth, child.position, (), (child,))
+    seen = tuple(Seen(operand, values_of(operand, event, schema)) for operand in operands(inner))
+    return Clause("predicate", tree, evaluate(tree, event, schema), inner.position, seen)
+
+
+def _joined(tree: Expression, children: tuple[Clause, ...]) -> bool | None:
+    """The truth of a branch from its children's, so that each predicate is evaluated once."""
+    truths = tuple(Truth(child.truth) for child in children)
+    assert isinstance(tree, BRANCHES)
+    return evaluate(type(tree)(truths), {})
+
+
+def _first(children: tuple[Clause, ...]) -> int | None:
+    places = [child.position for child in children if child.position is not None]
+    return min(places, default=None)
+
+
+def _json(value: Any) -> Any:
+    if value is None or isinstance(value, bool | int | float | str):
+        return value
+    if isinstance(value, date):
+        return value.isoformat()
+    if isinstance(value, Decimal):
+        return str(value)
+    return getattr(value, "text", None) or repr(value)
+
+
+def is_empty(seen: Seen) -> bool:
+    """Whether an operand was an array without elements."""
+    return seen.values == EMPTY

@@ -1,0 +1,81 @@
+"""Explanation: the answer to why, as data."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from ruledex.explain.clause import Clause, clause_of
+from ruledex.explain.flip import smallest_flip
+from ruledex.explain.wording import words_for
+from ruledex.language.resolve import Event
+from ruledex.language.schema import Schema
+from ruledex.language.text import path_text
+from ruledex.language.tree import Expression
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """A predicate whose truth would have to become `wanted` (None: unknown), and what that needs, in words.
+
+    `also` names attributes of it that other clauses ask as well, which such a change may flip too.
+    """
+
+    clause: Clause
+    wanted: bool | None
+    words: str
+    also: tuple[str, ...]
+
+    def to_dict(self) -> dict[str, Any]:
+        """For JSON."""
+        return {
+            "text": self.clause.text,
+            "position": self.clause.position,
+            "truth": self.clause.truth,
+            "wanted": self.wanted,
+            "words": self.words,
+            "also": list(self.also),
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    """A rule's truth of an event, clause by clause.
+
+    `changes` is the smallest set of predicates, by their number, whose truth would have to change for a rule that is
+    true to be true no longer, or for another to become true. None where no change of predicates does that.
+    """
+
+    text: str
+    truth: bool | None
+    clause: Clause
+    changes: tuple[Change, ...] | None
+
+    def to_dict(self) -> dict[str, Any]:
+        """For JSON."""
+        return {
+            "text": self.text,
+            "truth": self.truth,
+            "clause": self.clause.to_dict(),
+            "changes": None if self.changes is None else [change.to_dict() for change in self.changes],
+        }
+
+
+def explain(tree: Expression, text: str, event: Event, schema: Schema) -> Explanation:
+    """Explain a rule, as parsed and bound to the schema, on an event. `text` is what it was parsed from."""
+    root = clause_of(tree, event, schema)
+    flips = smallest_flip(root)
+    if flips is None:
+        return Explanation(text, root.truth, root, None)
+    changed = [id(clause) for clause, _ in flips]
+    kept = [leaf for leaf in root.leaves() if id(leaf) not in changed]
+    asked_elsewhere = {path for leaf in kept for path in _paths(leaf)}
+    changes = []
+    for clause, wanted in flips:
+        also = tuple(path_text(path) for path in dict.fromkeys(_paths(clause)) if path in asked_elsewhere)
+        changes.append(Change(clause, wanted, words_for(clause, wanted), also))
+    return Explanation(text, root.truth, root, tuple(changes))
+
+
+def _paths(leaf: Clause) -> list[tuple[str, ...]]:
+    return [attribute.path for seen in leaf.seen for attribute in seen.attributes()]

@@ -1,0 +1,135 @@
+"""The smallest set of predicates whose truth would have to change for a rule to become true, or to be true no longer.
+
+Each clause is worked out once for every truth that it could be given, from what its children cost:
+
+    AND is true       all children are                    the sum of their costs for true
+    AND is false      one child is, the others free       the least of their costs for false
+    AND is unknown    none is false, one is unknown       for each the lesser of true and unknown, one of them unknown
+    OR                the same with true and false exchanged
+    NOT               the child's, true and false exchanged
+    XOR, XNOR         pairs of both sides' truths, folded from the left
+
+A predicate costs 0 for the truth that it has, 1 for another that it can have, and cannot be had otherwise (IS NULL is
+never unknown). Predicates are taken as free of each other: that two of them ask the same attribute is not seen here.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Final, TypeAlias
+
+from ruledex.explain.clause import Clause
+from ruledex.language.tree import Between, CompareOperands, In, IsNull, NullSafe, Predicate
+
+Truths: TypeAlias = "dict[bool | None, Plan]"
+
+_TRUTHS: Final = (True, False, None)
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """A way to give a clause a truth: what it costs, and the changes of predicates below it."""
+
+    cost: float
+    parts: tuple[Plan, ...] = ()
+    change: tuple[Clause, bool | None] | None = None
+
+    def changes(self) -> Iterator[tuple[Clause, bool | None]]:
+        """The predicates to change and the truth that each needs, from left to right."""
+        if self.change is not None:
+            yield self.change
+        for part in self.parts:
+            yield from part.changes()
+
+
+_NOTHING: Final = Plan(0)
+_NEVER: Final = Plan(math.inf)
+
+
+def smallest_flip(root: Clause) -> list[tuple[Clause, bool | None]] | None:
+    """The changes that make a true rule not true, or another one true; None where no change does."""
+    plans = _plans(root)
+    # False comes first: a value that does not fit is easier to see than one that is gone.
+    plan = _least(plans[False], plans[None]) if root.truth is True else plans[True]
+    return None if plan.cost == math.inf else list(plan.changes())
+
+
+def _plans(clause: Clause) -> Truths:
+    if clause.kind == "constant":
+        return {truth: _NOTHING if truth is clause.truth else _NEVER for truth in _TRUTHS}
+    if clause.kind == "predicate":
+        predicate, negated = clause.predicate
+        possible = {_negated(truth) if negated else truth for truth in possible_truths(predicate)}
+        return {truth: _leaf(clause, truth, truth in possible) for truth in _TRUTHS}
+    children = [_plans(child) for child in clause.children]
+    if clause.kind == "not":
+        return _exchanged(children[0])
+    if clause.kind == "and":
+        return _all(children)
+    if clause.kind == "or":
+        return _exchanged(_all([_exchanged(child) for child in children]))
+    folded = children[0]
+    for child in children[1:]:
+        folded = _either(folded, child, equal=clause.kind == "xnor")
+    return folded
+
+
+def _leaf(clause: Clause, truth: bool | None, possible: bool) -> Plan:
+    if truth is clause.truth:
+        return _NOTHING
+    return Plan(1, (), (clause, truth)) if possible else _NEVER
+
+
+def possible_truths(predicate: Predicate) -> tuple[bool | None, ...]:
+    """The truths that a predicate can have, whatever the event."""
+    match predicate:
+        case IsNull() | NullSafe() | CompareOperands(_, "<=>"):
+            return True, False
+        case In(_, _, _, True):
+            return True, None
+        case Between(_, low, high) if type(low) is type(high) and high < low:  # type: ignore[operator]  # one type
+            return False, None
+    return _TRUTHS
+
+
+def _negated(truth: bool | None) -> bool | None:
+    return None if truth is None else not truth
+
+
+def _exchanged(plans: Truths) -> Truths:
+    return {True: plans[False], False: plans[True], None: plans[None]}
+
+
+def _least(*plans: Plan) -> Plan:
+    """The cheapest, the first of equals."""
+    return min(plans, key=lambda plan: plan.cost)
+
+
+def _together(parts: list[Plan]) -> Plan:
+    cost = sum(part.cost for part in parts)
+    return Plan(cost, tuple(part for part in parts if part.cost)) if cost < math.inf else _NEVER
+
+
+def _all(children: list[Truths]) -> Truths:
+    kept = [_least(child[True], child[None]) for child in children]
+    extra = [
+        child[None].cost - part.cost if part.cost < math.inf else math.inf
+        for child, part in zip(children, kept, strict=True)
+    ]
+    least = extra.index(min(extra))
+    kept[least] = children[least][None]
+    return {
+        True: _together([child[True] for child in children]),
+        False: _least(*(child[False] for child in children)),
+        None: _together(kept),
+    }
+
+
+def _either(left: Truths, right: Truths, equal: bool) -> Truths:
+    same = _least(*(_together([left[truth], right[truth]]) for truth in (True, False)))
+    different = _least(*(_together([left[truth], right[not truth]]) for truth in (True, False)))
+    free = [_least(*(side[truth] for truth in _TRUTHS)) for side in (left, right)]
+    unknown = _least(_together([left[None], free[1]]), _together([free[0], right[None]]))
+    return {True: same if equal else different, False: different if equal else same, None: unknown}

@@ -1,0 +1,133 @@
+"""What an operand was and what it would need to be, in words."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import date
+from decimal import Decimal
+from typing import Any, Final
+
+from ruledex.explain.clause import Clause, Seen, is_empty
+from ruledex.language.address import Network
+from ruledex.language.families import constant_family
+from ruledex.language.schema import SEVERAL
+from ruledex.language.text import constant_text, operand_text, predicate_text
+from ruledex.language.tree import (
+    Between,
+    Compare,
+    In,
+    IsNull,
+    Like,
+    NullSafe,
+    Predicate,
+    Rlike,
+    SetTest,
+    Value,
+    Within,
+)
+from ruledex.language.version import Version
+
+_MOST: Final = 8  # values in a list
+_LONGEST: Final = 60  # characters of a value
+_OPPOSITE: Final = {"<": ">=", "<=": ">", ">": "<=", ">=": "<"}
+_SETS: Final = {
+    "subset_of": "no value but {}",
+    "superset_of": "each of {}",
+    "set_equals": "exactly the values {}",
+}
+
+
+def words_for(clause: Clause, wanted: bool | None) -> str:
+    """A sentence such as `age is 17, needs >= 18`."""
+    predicate, negated = clause.predicate
+    truth = None if wanted is None else wanted is not negated
+    were = " and ".join(_was(seen, clause, predicate) for seen in clause.seen)
+    return f"{were}, needs {_need(predicate, truth, clause.seen)}"
+
+
+def _was(seen: Seen, clause: Clause, predicate: Predicate) -> str:
+    if seen.values is None:
+        return f"{seen.name} is missing"
+    if is_empty(seen):
+        return f"{seen.name} is an empty array"
+    shown = shown_values(seen.values)
+    family = constant_family(predicate)
+    misfits = clause.truth is None and family is not None and not (isinstance(predicate, In) and predicate.has_null)
+    return f"{seen.name} is {shown}{f' (not a {family})' if misfits else ''}"
+
+
+def _need(predicate: Predicate, truth: bool | None, seen: tuple[Seen, ...]) -> str:
+    if truth is None:
+        return "to be missing"
+    several = any(len(one.values or ()) > 1 for one in seen)
+    if truth:
+        return _need_true(predicate)
+    return (
+        f"no value that is {_need_true(predicate)}" if several and _is_of_values(predicate) else _need_false(predicate)
+    )
+
+
+def _is_of_values(predicate: Predicate) -> bool:
+    return isinstance(predicate, Compare | In | Between | Within)
+
+
+def _need_true(predicate: Predicate) -> str:
+    match predicate:
+        case Compare(_, "=", value) | NullSafe(_, value):
+            return constant_text(value)
+        case Compare(_, op, value):
+            return f"{op} {constant_text(value)}"
+        case In(_, values):
+            return f"one of {_listed(values)}"
+        case Between(_, low, high):
+            return f"between {constant_text(low)} and {constant_text(high)}"
+        case IsNull():
+            return "to be missing"
+        case SetTest(_, test, values):
+            return _SETS[test].format(_listed(values))
+        case Like(operand) | Rlike(operand):
+            return predicate_text(predicate).removeprefix(operand_text(operand)).strip()
+    return f"{predicate_text(predicate)}"
+
+
+def _need_false(predicate: Predicate) -> str:
+    match predicate:
+        case Compare(_, "=", value):
+            return f"a value other than {constant_text(value)}"
+        case Compare(_, op, value):
+            return f"{_OPPOSITE[op]} {constant_text(value)}"
+        case NullSafe(_, value):
+            return f"anything but {constant_text(value)}"
+        case In(_, values):
+            return f"a value other than {_listed(values)}"
+        case Between(_, low, high):
+            return f"a value outside {constant_text(low)} and {constant_text(high)}"
+        case IsNull():
+            return "a value"
+        case SetTest(_, test, values):
+            return f"not to have {_SETS[test].format(_listed(values))}"
+        case Like(operand) | Rlike(operand):
+            return f"NOT {predicate_text(predicate).removeprefix(operand_text(operand)).strip()}"
+    return f"that {predicate_text(predicate)} is false"
+
+
+def _listed(values: Iterable[Value]) -> str:
+    texts = [constant_text(value) for value in values]
+    more = f", … ({len(texts) - _MOST:,} more)" if len(texts) > _MOST else ""
+    return ", ".join(texts[:_MOST]) + more
+
+
+def shown_values(values: tuple[Any, ...]) -> str:
+    """Values of an event, several in brackets, cut where they are long."""
+    texts = [_shown(value) for value in values[:_MOST]]
+    if len(values) == 1:
+        return texts[0]
+    return f"[{', '.join(texts)}{', …' if len(values) > _MOST else ''}]"
+
+
+def _shown(value: Any) -> str:
+    if value is SEVERAL:
+        return "several values, where the schema declares one"
+    known = isinstance(value, bool | int | float | str | Decimal | date | Version | Network)
+    text = constant_text(value) if known and not isinstance(value, float | Decimal) else str(value)
+    return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"

@@ -1,0 +1,23 @@
+"""Index: rules in, and for every event the rules that are true of it out. What a user of ruledex holds.
+
+Names are loaded when first used, so that this import costs nothing.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from ruledex.index.index import Index
+    from ruledex.index.matches import IndexMatches
+
+__all__ = ["Index", "IndexMatches"]
+
+_MODULES = {"Index": "index", "IndexMatches": "matches"}
+
+
+def __getattr__(name: str) -> object:
+    if name not in _MODULES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f"{__name__}.{_MODULES[name]}"), name)

@@ -1,0 +1,152 @@
+"""The users' own ids of rules, in the order of positions: integers or strings, ascending."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Iterator
+from typing import Protocol, TypeAlias
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from ruledex.encode.stored_cuts import Stored, Texts
+from ruledex.errors import ArtifactError
+
+RuleId: TypeAlias = int | str
+
+_FEW = 32  # strings that are read one by one; more of them are taken by Arrow at once
+
+
+class Identities(Protocol):
+    """Ids by position, and positions by id."""
+
+    kind: str  # "integer" or "string"
+
+    def __len__(self) -> int: ...
+
+    def __iter__(self) -> Iterator[RuleId]: ...
+
+    def of(self, positions: NDArray[np.int32]) -> list[RuleId]:
+        """The ids of some positions."""
+
+    def taken(self, positions: NDArray[np.int32]) -> NDArray[np.int64] | pa.LargeStringArray:
+        """The ids of some positions as an array."""
+
+    def position(self, rule_id: RuleId) -> int:
+        """The position of an id; KeyError where there is none."""
+
+    def arrays(self) -> dict[str, NDArray[np.generic]]:
+        """What is stored of them."""
+
+    def to_arrow(self) -> pa.Array:
+        """All ids."""
+
+
+class IntegerIdentities:
+    """Ids of 64 bits."""
+
+    kind = "integer"
+
+    def __init__(self, ids: NDArray[np.int64]) -> None:
+        self._ids = ids
+
+    def __len__(self) -> int:
+        return len(self._ids)
+
+    def __iter__(self) -> Iterator[RuleId]:
+        return iter(self._ids.data)
+
+    def of(self, positions: NDArray[np.int32]) -> list[RuleId]:
+        """The ids of some positions."""
+        return self._ids[positions].tolist()  # type: ignore[no-any-return]
+
+    def taken(self, positions: NDArray[np.int32]) -> NDArray[np.int64]:
+        """The ids of some positions as an array."""
+        return self._ids[positions]
+
+    def position(self, rule_id: RuleId) -> int:
+        """The position of an id; KeyError where there is none."""
+        if isinstance(rule_id, int) and not isinstance(rule_id, bool):
+            at = bisect_left(self._ids.data, rule_id)
+            if at < len(self._ids) and self._ids[at] == rule_id:
+                return at
+        raise KeyError(rule_id)
+
+    def arrays(self) -> dict[str, NDArray[np.generic]]:
+        """The ids themselves."""
+        return {"id": self._ids}
+
+    def to_arrow(self) -> pa.Array:
+        """All ids."""
+        return pa.array(self._ids)
+
+
+class StringIdentities:
+    """Ids as texts, read where they lie."""
+
+    kind = "string"
+
+    def __init__(self, texts: Texts) -> None:
+        self._texts = texts
+        self._ids = Stored(texts.text, 0, len(texts))
+
+    def __len__(self) -> int:
+        return len(self._texts)
+
+    def __iter__(self) -> Iterator[RuleId]:
+        return iter(self._ids)
+
+    def of(self, positions: NDArray[np.int32]) -> list[RuleId]:
+        """The ids of some positions."""
+        if len(positions) <= _FEW:
+            return list(map(self._texts.text, positions.tolist()))
+        return self.taken(positions).to_pylist()  # type: ignore[no-any-return]
+
+    def taken(self, positions: NDArray[np.int32]) -> pa.LargeStringArray:
+        """The ids of some positions as an array."""
+        return self._texts.to_arrow().take(pa.array(positions))
+
+    def position(self, rule_id: RuleId) -> int:
+        """The position of an id; KeyError where there is none."""
+        if isinstance(rule_id, str):
+            at = bisect_left(self._ids, rule_id)
+            if at < len(self._ids) and self._ids[at] == rule_id:
+                return at
+        raise KeyError(rule_id)
+
+    def arrays(self) -> dict[str, NDArray[np.generic]]:
+        """Offsets and bytes."""
+        return {"id_offsets": self._texts.offsets, "id_bytes": self._texts.bytes}
+
+    def to_arrow(self) -> pa.Array:
+        """All ids."""
+        return self._texts.to_arrow()
+
+
+def identities_of(ids: pa.Array) -> Identities:
+    """Ascending ids as they came with the rules."""
+    if pa.types.is_integer(ids.type):
+        numbers = np.array(ids, np.int64)
+        numbers.flags.writeable = False
+        return IntegerIdentities(numbers)
+    return StringIdentities(Texts.of(ids))
+
+
+def stored_identities(arrays: dict[str, NDArray[np.generic]], n_rules: int) -> Identities:
+    """The ids that `arrays` gave, checked."""
+    if "id" in arrays:
+        ids = arrays["id"]
+        _require(ids.dtype == np.int64 and ids.shape == (n_rules,))
+        _require(bool(np.all(ids[1:] > ids[:-1])))  # type: ignore[operator]  # they are integers
+        return IntegerIdentities(ids)  # type: ignore[arg-type]
+    _require({"id_offsets", "id_bytes"} <= arrays.keys())
+    offsets, data = arrays["id_offsets"], arrays["id_bytes"]
+    _require(offsets.dtype == np.int64 and offsets.shape == (n_rules + 1,) and data.dtype == np.uint8)
+    _require(data.ndim == 1 and offsets[0] == 0 and offsets[-1] == len(data) and bool(np.all(np.diff(offsets) >= 0)))
+    return StringIdentities(Texts(offsets, data))  # type: ignore[arg-type]
+
+
+def _require(holds: bool) -> None:
+    if not holds:
+        raise ArtifactError("the stored ids of the rules are damaged")

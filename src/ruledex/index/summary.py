@@ -1,0 +1,66 @@
+"""What an index is made of, for people and for JSON."""
+
+from __future__ import annotations
+
+from datetime import date
+from typing import Any, Final
+
+import numpy as np
+
+from ruledex.encode.dictionary import Dictionary
+from ruledex.encode.program import ALWAYS, NEVER
+from ruledex.encode.slot import KINDS_OF_FAMILY, Slot
+from ruledex.index.state import State
+from ruledex.language.schema import Schema
+from ruledex.language.tree import Compare, CompareOperands, Expression, IsNull, SetTest, Value
+from ruledex.language.value import Family
+
+# A constant of each family that an attribute can be declared as.
+_EXAMPLES: Final[dict[Family, Value]] = {
+    Family.BOOLEAN: True,
+    Family.NUMBER: 0,
+    Family.STRING: "",
+    Family.TIME: date(1970, 1, 1),
+}
+
+
+def describe(state: State) -> dict[str, Any]:
+    """Counts, sizes, the schema and what the engine says of itself."""
+    program, dictionary = state.program, state.dictionary
+    n_bytes = sum(array.nbytes for array in program if isinstance(array, np.ndarray))
+    n_rules = program.n_rules
+    engine = state.engine.describe()
+    return {
+        "rules": n_rules,
+        "ids": state.identities.kind,
+        "version": state.version,
+        "always_true": int(np.count_nonzero(program.root == ALWAYS)),
+        "never_true": int(np.count_nonzero(program.root == NEVER)),
+        "distinct_conditions": len(np.unique(program.root)),
+        "positive_literals": program.n_positive,
+        "negative_literals": program.n_literals - program.n_positive,
+        "inner_nodes": len(program.node_op),
+        "levels": len(program.level_offsets) - 1,
+        "operands": len(dictionary.slots),
+        "derived_operands": len(dictionary.derived),
+        "cells": program.n_cells,
+        "bytes": {"program": n_bytes, "engine": sum(array.nbytes for array in state.engine.arrays().values())},
+        "bytes_per_rule": round(n_bytes / n_rules, 1) if n_rules else 0.0,
+        "engine": engine,
+        "schema": full_schema(dictionary).to_mapping(),
+    }
+
+
+def full_schema(dictionary: Dictionary) -> Schema:
+    """The declared schema and, for attributes that it does not name, what the rules' constants imply."""
+    return dictionary.schema.with_inferred(tree for slot in dictionary.slots for tree in _uses(slot))
+
+
+def _uses(slot: Slot) -> list[Expression]:
+    """Predicates of the kinds that rules have on a slot."""
+    if isinstance(slot.operand, CompareOperands | SetTest):
+        return [slot.operand]
+    asked = {*slot.present, *slot.misfit, *slot.settled, *(key.family for key in slot.keys)}
+    asked |= {family for family, kinds in KINDS_OF_FAMILY.items() if any(kind in slot.domains for kind in kinds)}
+    compared = [Compare(slot.operand, "=", constant) for family, constant in _EXAMPLES.items() if family in asked]
+    return [IsNull(slot.operand), *compared]

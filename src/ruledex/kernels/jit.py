@@ -1,0 +1,246 @@
+"""`jit`, the one decorator that compiles a kernel: Numba's, with a cache that can be written and one compiler a host.
+
+Numba keeps compiled code beside the source or in the user's cache folder, and fails while a module is imported (or, from
+a zip, when the first kernel has been compiled) where it may write to neither. Clusters are full of such places. Here
+the first folder that can be written is taken, and where there is none a kernel is compiled anew in each process; this
+is counted in `cache_report()` and said once in the log.
+
+A kernel is compiled when it is first called. Processes that share a cache folder compile one after the other, under a lock
+on a file of that folder, so that on a host with fifty workers the first one compiles and the others load what it wrote.
+Where files cannot be locked, or a lock is held for longer than `LOCK_SECONDS`, a process goes on without.
+
+With `NUMBA_DISABLE_JIT=1` a kernel stays the plain Python function that it is.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+import os
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from functools import cache
+from importlib import resources
+from inspect import getfile
+from pathlib import Path
+from typing import Any, ParamSpec, TypeVar
+
+import numba
+from numba.core import caching, config
+
+try:
+    import fcntl
+except ImportError:  # Windows: every process compiles for itself, and the cache still serves the next start.
+    fcntl = None  # type: ignore[assignment]
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+LOCK_SECONDS = 120.0
+LOCK_FILE = "compiling.lock"
+LOG = logging.getLogger("ruledex")
+
+
+@dataclass(frozen=True)
+class CacheReport:
+    """Where compiled code is kept, and how often that did not work."""
+
+    folder: Path | None  # none: nothing is kept
+    why: str
+    n_kernels: int = 0
+    n_uncached: int = 0  # kernels that each process compiles for itself
+    n_unlocked: int = 0  # compilations that did not wait for another process any longer
+
+
+_report: CacheReport | None = None
+_report_lock = threading.Lock()
+_compile_lock = threading.RLock()
+_lock_depth = 0
+
+
+def jit(function: Callable[P, R]) -> Callable[P, R]:
+    """Compile `function` on its first call, without the GIL, and keep the code for later processes."""
+    if config.DISABLE_JIT:
+        return function
+    report = cache_report()
+    dispatcher = _cached(function) if report.folder else None
+    _count(n_kernels=1, n_uncached=0 if dispatcher else 1)
+    if dispatcher is None:
+        return numba.njit(nogil=True)(function)  # type: ignore[no-any-return]
+    compile_signature = dispatcher.compile
+
+    def compile_alone(signature: Any) -> Any:
+        with _one_process_a_host(report.folder):
+            return compile_signature(signature)
+
+    dispatcher.compile = compile_alone
+    return dispatcher  # type: ignore[no-any-return]
+
+
+def inlined(function: Callable[P, R]) -> Callable[P, R]:
+    """Compile `function` into each kernel that calls it, as often as it is called.
+
+    For what is called once a node, or more: an array is seven arguments of a machine's call, and a kernel that hands on ten
+    of them spends more time on that than on its work.
+    """
+    return function if config.DISABLE_JIT else numba.njit(nogil=True, forceinline=True)(function)  # type: ignore[no-any-return]
+
+
+def cache_report() -> CacheReport:
+    """Where this process keeps compiled kernels, and what fell short so far."""
+    global _report
+    with _report_lock:
+        if _report is None:
+            _report = _find_folder()
+            if _report.folder is None:
+                LOG.warning("compiled kernels cannot be kept, each process compiles its own: %s", _report.why)
+        return _report
+
+
+def _count(n_kernels: int = 0, n_uncached: int = 0, n_unlocked: int = 0) -> None:
+    global _report
+    before = cache_report()
+    with _report_lock:
+        _report = replace(
+            before,
+            n_kernels=before.n_kernels + n_kernels,
+            n_uncached=before.n_uncached + n_uncached,
+            n_unlocked=before.n_unlocked + n_unlocked,
+        )
+
+
+def _find_folder() -> CacheReport:
+    """The first of: the folder that the user named, the package's own, the user's cache, a private temporary one."""
+    tried = []
+    for why, candidate in _candidates():
+        try:
+            folder = candidate()
+            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            _refuse_foreign(folder)
+            tempfile.TemporaryFile(dir=folder).close()
+        except (OSError, RuntimeError) as error:
+            tried.append(f"{why}: {error}")
+        else:
+            return CacheReport(folder, why)
+    return CacheReport(None, "; ".join(tried))
+
+
+def _candidates() -> Iterator[tuple[str, Callable[[], Path]]]:
+    if config.CACHE_DIR:
+        yield "NUMBA_CACHE_DIR", lambda: Path(config.CACHE_DIR) / "ruledex"
+    if Path(__file__).exists():  # not so from a zip, where making it would put a folder beside the archive
+        yield "the package's own folder", lambda: Path(__file__).parent / "__pycache__"
+    if os.environ.get("XDG_CACHE_HOME"):
+        yield "XDG_CACHE_HOME", lambda: Path(os.environ["XDG_CACHE_HOME"]) / "ruledex" / "kernels"
+    yield "the user's cache", lambda: Path.home() / ".cache" / "ruledex" / "kernels"
+    user = os.getuid() if hasattr(os, "getuid") else "user"
+    yield "the temporary folder", lambda: Path(tempfile.gettempdir()) / f"ruledex-kernels-{user}"
+
+
+def _refuse_foreign(folder: Path) -> None:
+    """Cached code is run: a folder that another user could have written to is not used."""
+    if not hasattr(os, "geteuid"):
+        return
+    status = folder.lstat() if folder.parent == Path(tempfile.gettempdir()) else folder.stat()
+    if status.st_uid not in (os.geteuid(), 0) or (status.st_mode & 0o002):
+        raise PermissionError(f"{folder} may be written by others")
+
+
+class _Locator(caching._CacheLocator):
+    """Numba's question where a function's code lies and whether it is fresh, answered for all of ruledex at once.
+
+    Numba itself looks only at the file of the function, and would go on using code into which an older version of another
+    file's kernel was inlined. Here the stamp is over the sources of all kernels.
+    """
+
+    def __init__(self, function: Callable[..., Any], folder: Path) -> None:
+        self.function = function
+        self.folder = folder
+
+    def get_cache_path(self) -> str:
+        if self.folder == Path(__file__).parent / "__pycache__":
+            return str(self.folder)
+        # Several versions of ruledex may share a user's folder; each keeps to its own part of it.
+        return str(self.folder / self.get_source_stamp()[:16])
+
+    def get_source_stamp(self) -> str:
+        return _stamp(getfile(self.function))
+
+    def get_disambiguator(self) -> str:
+        # The name of the file is part of an entry's name. Its folder is not, and may differ from process to process:
+        # a cluster unpacks the same archive to a new place for each job.
+        return f"{self.function.__module__}-{self.function.__code__.co_firstlineno}"
+
+    @classmethod
+    def from_function(cls, function: Callable[..., Any], _file: str) -> _Locator | None:
+        folder = cache_report().folder
+        return cls(function, folder) if folder else None
+
+
+@cache
+def _stamp(file: str) -> str:
+    digest = hashlib.sha256()
+    sources = [entry for entry in resources.files(__package__).iterdir() if entry.name.endswith(".py")]
+    for entry in sorted(sources, key=lambda entry: entry.name):
+        digest.update(entry.name.encode())
+        digest.update(entry.read_bytes())
+    if Path(file).exists():
+        digest.update(Path(file).read_bytes())
+    return digest.hexdigest()
+
+
+def _cached(function: Callable[..., Any]) -> Any | None:
+    """Numba's dispatcher with a cache, or nothing where this version of Numba does not let its place be chosen."""
+    numbas_own = caching.CacheImpl._locator_classes
+    caching.CacheImpl._locator_classes = [_Locator]
+    try:
+        return numba.njit(nogil=True, cache=True)(function)
+    except (RuntimeError, OSError, AttributeError) as error:
+        LOG.warning("the kernel %s cannot be kept: %s", function.__qualname__, error)
+        return None
+    finally:
+        caching.CacheImpl._locator_classes = numbas_own
+
+
+@contextmanager
+def _one_process_a_host(folder: Path | None) -> Iterator[None]:
+    """Hold the folder's lock file; kernels that call kernels enter again while they hold it."""
+    global _lock_depth
+    with _compile_lock:
+        handle = None
+        if _lock_depth == 0 and folder is not None and fcntl is not None:
+            handle = _locked(folder / LOCK_FILE)
+        _lock_depth += 1
+        try:
+            yield
+        finally:
+            _lock_depth -= 1
+            if handle is not None:
+                os.close(handle)
+
+
+def _locked(path: Path) -> int | None:
+    try:
+        handle = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
+    except OSError:
+        _count(n_unlocked=1)
+        return None
+    deadline = time.monotonic() + LOCK_SECONDS
+    while True:
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            if time.monotonic() < deadline:
+                time.sleep(0.05)
+                continue
+        except OSError:
+            pass  # a file system without locks
+        else:
+            return handle
+        os.close(handle)
+        _count(n_unlocked=1)
+        return None

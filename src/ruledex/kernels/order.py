@@ -1,0 +1,31 @@
+"""The order of a node's children."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ruledex.kernels.jit import jit
+
+
+@jit
+def order_children(
+    child_offsets: NDArray[np.int64],
+    children: NDArray[np.int32],
+    probability: NDArray[np.float64],
+    out: NDArray[np.int32],
+) -> None:
+    """Write each node's children, those that are least often true first, ties by id."""
+    for node in range(child_offsets.size - 1):
+        first, last = child_offsets[node], child_offsets[node + 1]
+        if last - first > 16:
+            row = children[first:last]
+            out[first:last] = row[np.argsort(probability[row], kind="mergesort")]
+            continue
+        for place in range(first, last):
+            child = children[place]
+            other = place
+            while other > first and probability[out[other - 1]] > probability[child]:
+                out[other] = out[other - 1]
+                other -= 1
+            out[other] = child

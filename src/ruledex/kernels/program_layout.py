@@ -1,0 +1,176 @@
+"""The end of a build: nodes numbered as a Program has them, and score programs in the order of their rules.
+
+Nodes that no rule's root leads to (what a rule had before it was simplified) are left out.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ruledex.kernels.jit import jit
+from ruledex.kernels.node_table import ALWAYS_CODE, NEVER_CODE, START, TAG, NodeTable
+from ruledex.kernels.normalise import ALWAYS, FALSE_BY, LEAF, NEVER, NormalRules, ScoreTable
+
+_UNUSED = -1
+
+
+class ProgramNodes(NamedTuple):
+    """The parts of a Program that come from nodes and rules, under the names that they have there."""
+
+    node_op: NDArray[np.uint8]
+    child_offsets: NDArray[np.int64]
+    children: NDArray[np.int32]
+    level_offsets: NDArray[np.int32]
+    root: NDArray[np.int32]
+    score_offsets: NDArray[np.int64]
+    score_code: NDArray[np.int32]
+    score_weight: NDArray[np.float64]
+
+
+def lay_out(table: NodeTable, scores: ScoreTable, rules: NormalRules, literal_node: NDArray[np.int32]) -> ProgramNodes:
+    """The nodes that the rules use, by level and within a level by first use.
+
+    `literal_node[literal]` is the node id of each literal of the build, a permutation of all ids of literals.
+    """
+    n_literals, n_inner = len(literal_node), table.n_nodes
+    literal_node = literal_node.view()
+    literal_node.flags.writeable = False
+    level = np.empty(n_inner, np.int32)
+    n_levels = _find_levels(table, level)
+    used = np.empty(n_inner, np.int32)
+    n_used = _find_used(table, rules.root, np.zeros(n_inner, np.uint8), used)
+    used = used[:n_used]
+    used = used[np.argsort(level[used], kind="stable")]
+    n_nodes = n_literals + n_used
+    if n_nodes > np.iinfo(np.int32).max:
+        raise OverflowError(f"an index has at most {np.iinfo(np.int32).max:,} nodes, not {n_nodes:,}")
+    node_of = np.full(n_inner, _UNUSED, np.int32)
+    node_of[used] = np.arange(n_literals, n_nodes, dtype=np.int32)
+
+    child_offsets = np.zeros(n_used + 1, np.int64)
+    np.cumsum(np.diff(table.nodes[: n_inner + 1, START])[used], out=child_offsets[1:])
+    children = np.empty(child_offsets[-1], np.int32)
+    _write_children(table, used, literal_node, node_of, child_offsets, children)
+    n_in_level = np.bincount(level[used], minlength=n_levels + 1)[1:]
+    level_offsets = n_literals + np.concatenate([[0], np.cumsum(n_in_level[n_in_level > 0])])
+
+    root = np.empty(len(rules.root), np.int32)
+    _write_roots(rules.root, literal_node, node_of, root)
+    score_offsets = np.zeros(len(root) + 1, np.int64)
+    np.cumsum(rules.n_score_pairs, out=score_offsets[1:])
+    score_code, score_weight = np.empty(2 * score_offsets[-1], np.int32), np.empty(score_offsets[-1], np.float64)
+    _write_scores(scores, rules.score_start, literal_node, score_offsets, score_code, score_weight)
+    return ProgramNodes(
+        (table.nodes[used, TAG] & 1).astype(np.uint8),
+        child_offsets,
+        children,
+        level_offsets.astype(np.int32),
+        root,
+        score_offsets,
+        score_code,
+        score_weight,
+    )
+
+
+@jit
+def _find_levels(table: NodeTable, level: NDArray[np.int32]) -> int:
+    """Write 1 + the highest level of a child, literals having 0; return the highest of all."""
+    highest = 0
+    for node in range(level.size):
+        below = 0
+        for edge in range(table.nodes[node, START], table.nodes[node + 1, START]):
+            child = table.children[edge]
+            if child < 0:
+                below = max(below, level[~child])
+        level[node] = below + 1
+        highest = max(highest, below + 1)
+    return highest
+
+
+@jit
+def _find_used(
+    table: NodeTable, roots: NDArray[np.int32], is_used: NDArray[np.uint8], used: NDArray[np.int32]
+) -> int:
+    """Write the inner nodes that roots lead to, a rule's behind those of the rules before it; return how many."""
+    n_used, n_followed = 0, 0
+    for root in roots:
+        if root < 0 and root != ALWAYS_CODE and root != NEVER_CODE and is_used[~root] == 0:
+            is_used[~root] = 1
+            used[n_used] = ~root
+            n_used += 1
+        while n_followed < n_used:
+            node = used[n_followed]
+            n_followed += 1
+            for edge in range(table.nodes[node, START], table.nodes[node + 1, START]):
+                child = table.children[edge]
+                if child < 0 and is_used[~child] == 0:
+                    is_used[~child] = 1
+                    used[n_used] = ~child
+                    n_used += 1
+    return n_used
+
+
+@jit
+def _write_children(
+    table: NodeTable,
+    used: NDArray[np.int32],
+    literal_node: NDArray[np.int32],
+    node_of: NDArray[np.int32],
+    child_offsets: NDArray[np.int64],
+    children: NDArray[np.int32],
+) -> None:
+    """Write each used node's children by their ids, ascending."""
+    for place in range(used.size):
+        first = child_offsets[place]
+        begin = table.nodes[used[place], START]
+        n_children = child_offsets[place + 1] - first
+        for edge in range(n_children):
+            code = table.children[begin + edge]
+            child = literal_node[code] if code >= 0 else node_of[~code]
+            other = first + edge
+            if n_children <= 24:
+                while other > first and children[other - 1] > child:
+                    children[other] = children[other - 1]
+                    other -= 1
+            children[other] = child
+        if n_children > 24:
+            children[first : first + n_children].sort()
+
+
+@jit
+def _write_roots(
+    roots: NDArray[np.int32], literal_node: NDArray[np.int32], node_of: NDArray[np.int32], out: NDArray[np.int32]
+) -> None:
+    for rule in range(roots.size):
+        code = roots[rule]
+        if code >= 0:
+            out[rule] = literal_node[code]
+        elif code == ALWAYS_CODE:
+            out[rule] = ALWAYS
+        elif code == NEVER_CODE:
+            out[rule] = NEVER
+        else:
+            out[rule] = node_of[~code]
+
+
+@jit
+def _write_scores(
+    scores: ScoreTable,
+    starts: NDArray[np.int64],
+    literal_node: NDArray[np.int32],
+    score_offsets: NDArray[np.int64],
+    code: NDArray[np.int32],
+    weight: NDArray[np.float64],
+) -> None:
+    """Write the rules' score programs in the order of the rules, with the literals' node ids."""
+    for rule in range(starts.size):
+        given = starts[rule]
+        for pair in range(score_offsets[rule], score_offsets[rule + 1]):
+            operation, argument = scores.code[2 * given], scores.code[2 * given + 1]
+            code[2 * pair] = operation
+            code[2 * pair + 1] = literal_node[argument] if operation == LEAF or operation == FALSE_BY else argument
+            weight[pair] = scores.weight[given]
+            given += 1

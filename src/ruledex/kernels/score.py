@@ -1,0 +1,147 @@
+"""A rule's match score: its postfix program (see encode/program.py) run over one event.
+
+Every engine scores through `match_score`, in the order that the program has, so that all give the same float.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ruledex.kernels.jit import jit
+from ruledex.kernels.literals import NO_WEIGHT, Literals, literal_holds, positive_weight
+
+AND, OR, XOR, LEAF, PUSH_TRUE, FALSE_BY = 0, 1, 2, 4, 5, 6  # as in a Program; what is left is XNOR
+UNKNOWN, TRUE, FALSE = 0, 1, 2
+LARGEST = np.finfo(np.float64).max
+EPSILON = np.finfo(np.float64).eps
+
+
+class ScorePrograms(NamedTuple):
+    """The score programs of a Program, under the names that they have there."""
+
+    score_offsets: NDArray[np.int64]
+    score_code: NDArray[np.int32]
+    score_weight: NDArray[np.float64]
+
+
+class ScoreStack(NamedTuple):
+    """Scratch of `match_score`, one entry more than the deepest stack of any rule."""
+
+    truth: NDArray[np.uint8]
+    score: NDArray[np.float64]
+
+
+@jit
+def match_score(
+    literals: Literals,
+    programs: ScorePrograms,
+    rule: int,
+    cells: NDArray[np.int32],
+    weights: NDArray[np.float64],
+    begin: int,
+    end: int,
+    stack: ScoreStack,
+) -> float:
+    """The score of a rule that is true of the event `cells[begin:end]`; 0 for an empty program."""
+    n_positive = literals.interval_offsets.size - 1
+    truth, score = stack.truth, stack.score
+    truth[0], score[0] = UNKNOWN, 0.0
+    height = 0
+    for pair in range(programs.score_offsets[rule], programs.score_offsets[rule + 1]):
+        operation, argument = programs.score_code[2 * pair], programs.score_code[2 * pair + 1]
+        if operation == LEAF:
+            value, points = UNKNOWN, 0.0
+            if argument < n_positive:
+                weight = positive_weight(literals, argument, cells, weights, begin, end)
+                if weight != NO_WEIGHT:
+                    value, points = TRUE, programs.score_weight[pair] * weight
+            elif literal_holds(literals, argument, cells, begin, end):
+                value = TRUE
+            truth[height], score[height] = value, points
+            height += 1
+        elif operation == FALSE_BY:
+            if truth[height - 1] != TRUE and literal_holds(literals, argument, cells, begin, end):
+                truth[height - 1] = FALSE
+        elif operation == PUSH_TRUE:
+            value = UNKNOWN
+            if argument >= 0:
+                value = TRUE if argument == 1 else FALSE
+            truth[height], score[height] = value, 0.0
+            height += 1
+        else:
+            height -= argument
+            _combine(operation, truth, score, height, height + argument)
+            height += 1
+    # Sums of finite weights may overflow; an infinite score times a static score of 0 would be no number.
+    return min(score[0], LARGEST)
+
+
+@jit
+def _combine(operation: int, truth: NDArray[np.uint8], score: NDArray[np.float64], first: int, last: int) -> None:
+    """Replace the entries from `first` up to `last` by one, at `first`. What is not true has a score of 0."""
+    value, points = truth[first], score[first]
+    for place in range(first + 1, last):
+        other = truth[place]
+        # XOR has one true side, so that the sum is that side's score.
+        points = max(points, score[place]) if operation == OR else points + score[place]
+        if operation in (AND, OR):
+            decisive = FALSE if operation == AND else TRUE
+            if value == decisive or other == decisive:
+                value = decisive
+            elif value == UNKNOWN or other == UNKNOWN:
+                value = UNKNOWN
+        elif value == UNKNOWN or other == UNKNOWN:
+            value = UNKNOWN
+        else:
+            value = TRUE if (value != other) == (operation == XOR) else FALSE
+        if value != TRUE:
+            points = 0.0
+    truth[first], score[first] = value, points
+
+
+@jit
+def score_bounds(programs: ScorePrograms, stack: NDArray[np.float64], bounds: NDArray[np.float64]) -> None:
+    """For each rule a match score that no event with weights of at most 1 exceeds.
+
+    Scores grow linearly with the event's weights, so an event's largest weight times this bounds its score too; the
+    bound is a little larger than the sum of the weights, by what rounding may add on that way.
+    """
+    for rule in range(bounds.size):
+        height = 0
+        stack[0] = 0.0
+        first, last = programs.score_offsets[rule], programs.score_offsets[rule + 1]
+        for pair in range(first, last):
+            operation, argument = programs.score_code[2 * pair], programs.score_code[2 * pair + 1]
+            if operation in (LEAF, PUSH_TRUE):
+                stack[height] = programs.score_weight[pair]
+                height += 1
+            elif operation != FALSE_BY:
+                height -= argument
+                points = stack[height]
+                for place in range(height + 1, height + argument):
+                    if operation in (OR, XOR):
+                        points = max(points, stack[place])
+                    else:
+                        points += stack[place]
+                stack[height] = points
+                height += 1
+        bounds[rule] = min(stack[0] * (1.0 + 4.0 * EPSILON * (last - first)), LARGEST)
+
+
+@jit
+def stack_height(programs: ScorePrograms) -> int:
+    """The deepest stack of any rule's program."""
+    deepest = 0
+    for rule in range(programs.score_offsets.size - 1):
+        height = 0
+        for pair in range(programs.score_offsets[rule], programs.score_offsets[rule + 1]):
+            operation = programs.score_code[2 * pair]
+            if operation in (LEAF, PUSH_TRUE):
+                height += 1
+            elif operation != FALSE_BY:
+                height -= programs.score_code[2 * pair + 1] - 1
+            deepest = max(deepest, height)
+    return deepest

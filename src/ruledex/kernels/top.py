@@ -1,0 +1,226 @@
+"""The best k of an event's rules: a heap with its worst entry on top, and bounds that spare most of the scoring.
+
+Rules are ordered by rank, the largest first, and by position where ranks are equal.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ruledex.kernels.jit import jit
+from ruledex.kernels.literals import Literals
+from ruledex.kernels.score import ScorePrograms, ScoreStack, match_score
+
+SUM, PRODUCT, STATIC = 0, 1, 2
+
+
+class Ranking(NamedTuple):
+    """What ranks a rule: its static score, its score program, and the bound of its match score."""
+
+    static_score: NDArray[np.float64]
+    match_bound: NDArray[np.float64]
+    programs: ScorePrograms
+
+
+@jit
+def rank_of(kind: int, static: float, match: float) -> float:
+    """The rank of a rule from its two scores."""
+    if kind == SUM:
+        return static + match
+    if kind == PRODUCT:
+        return static * match
+    return static
+
+
+@jit
+def rank_bound(ranking: Ranking, kind: int, rule: int, largest_weight: float) -> float:
+    """A rank that the rule does not exceed on an event whose weights are at most `largest_weight`."""
+    static = ranking.static_score[rule]
+    if kind == PRODUCT and static <= 0.0:
+        return 0.0  # the match score may be 0
+    return rank_of(kind, static, largest_weight * ranking.match_bound[rule])
+
+
+@jit
+def rank_in_event(
+    literals: Literals,
+    ranking: Ranking,
+    kind: int,
+    rule: int,
+    cells: NDArray[np.int32],
+    weights: NDArray[np.float64],
+    begin: int,
+    end: int,
+    stack: ScoreStack,
+) -> float:
+    """The rank of a rule that is true of the event."""
+    match = 0.0
+    if kind != STATIC:
+        match = match_score(literals, ranking.programs, rule, cells, weights, begin, end, stack)
+    return rank_of(kind, ranking.static_score[rule], match)
+
+
+@jit
+def largest_weight(weights: NDArray[np.float64], begin: int, end: int) -> float:
+    """The largest weight of an event; 1 where a batch has no weights."""
+    if weights.size == 0:
+        return 1.0
+    largest = 0.0
+    for place in range(begin, end):
+        largest = max(largest, weights[place])
+    return largest
+
+
+@jit
+def precedes(rank: float, rule: int, other_rank: float, other_rule: int) -> bool:
+    """Whether the first of two rules stands before the other in an answer."""
+    return rank > other_rank or (rank == other_rank and rule < other_rule)
+
+
+@jit
+def enters(ranks: NDArray[np.float64], rules: NDArray[np.int32], n_held: int, rank: float, rule: int) -> bool:
+    """Whether a rule of this rank belongs into the heap as it is now."""
+    if n_held < ranks.size:
+        return True
+    return ranks.size > 0 and precedes(rank, rule, ranks[0], rules[0])
+
+
+@jit
+def push(ranks: NDArray[np.float64], rules: NDArray[np.int32], n_held: int, rank: float, rule: int) -> int:
+    """Put a rule that `enters` into the heap, in place of the worst where it is full; return the heap's new size."""
+    if n_held < ranks.size:
+        place = n_held
+        n_held += 1
+        while place > 0:
+            above = (place - 1) >> 1
+            if not precedes(ranks[above], rules[above], rank, rule):
+                break
+            ranks[place], rules[place] = ranks[above], rules[above]
+            place = above
+        ranks[place], rules[place] = rank, rule
+        return n_held
+    _sink(ranks, rules, n_held, rank, rule)
+    return n_held
+
+
+@jit
+def _sink(ranks: NDArray[np.float64], rules: NDArray[np.int32], n_held: int, rank: float, rule: int) -> None:
+    """Put a rule in place of the heap's top, and move it down to where it belongs."""
+    place = 0
+    while True:
+        below = 2 * place + 1
+        if below >= n_held:
+            break
+        right = below + 1
+        if right < n_held and precedes(ranks[below], rules[below], ranks[right], rules[right]):
+            below = right
+        if not precedes(rank, rule, ranks[below], rules[below]):
+            break
+        ranks[place], rules[place] = ranks[below], rules[below]
+        place = below
+    ranks[place], rules[place] = rank, rule
+
+
+@jit
+def sort_heap(ranks: NDArray[np.float64], rules: NDArray[np.int32], n_held: int) -> None:
+    """Turn a heap into the answer, the best first."""
+    while n_held > 1:
+        n_held -= 1
+        worst_rank, worst_rule = ranks[0], rules[0]
+        _sink(ranks, rules, n_held, ranks[n_held], rules[n_held])
+        ranks[n_held], rules[n_held] = worst_rank, worst_rule
+
+
+@jit
+def top_of_event(
+    literals: Literals,
+    ranking: Ranking,
+    kind: int,
+    found: NDArray[np.int32],
+    cells: NDArray[np.int32],
+    weights: NDArray[np.float64],
+    begin: int,
+    end: int,
+    stack: ScoreStack,
+    ranks: NDArray[np.float64],
+    rules: NDArray[np.int32],
+) -> int:
+    """Write the best of the rules `found` to be true of an event; return how many.
+
+    `ranks` and `rules` are as long as the answer may be. The rules of the largest bounds are scored first: what they
+    reach keeps most of the others from being scored at all.
+    """
+    largest = largest_weight(weights, begin, end)
+    n_seeds = 0
+    for rule in found:
+        bound = rank_bound(ranking, kind, rule, largest)
+        if enters(ranks, rules, n_seeds, bound, rule):
+            n_seeds = push(ranks, rules, n_seeds, bound, rule)
+    if n_seeds == 0 or kind == STATIC:
+        sort_heap(ranks, rules, n_seeds)
+        return n_seeds
+    last_bound, last_rule = ranks[0], rules[0]
+    for place in range(n_seeds):
+        ranks[place] = rank_in_event(literals, ranking, kind, rules[place], cells, weights, begin, end, stack)
+    for size in range(n_seeds):
+        push(ranks[: size + 1], rules[: size + 1], size, ranks[size], rules[size])
+    for rule in found:
+        bound = rank_bound(ranking, kind, rule, largest)
+        if precedes(last_bound, last_rule, bound, rule) and enters(ranks, rules, n_seeds, bound, rule):
+            rank = rank_in_event(literals, ranking, kind, rule, cells, weights, begin, end, stack)
+            if enters(ranks, rules, n_seeds, rank, rule):
+                n_seeds = push(ranks, rules, n_seeds, rank, rule)
+    sort_heap(ranks, rules, n_seeds)
+    return n_seeds
+
+
+@jit
+def top_of_batch(
+    literals: Literals,
+    ranking: Ranking,
+    kind: int,
+    found_offsets: NDArray[np.int64],
+    found: NDArray[np.int32],
+    event_offsets: NDArray[np.int64],
+    cells: NDArray[np.int32],
+    weights: NDArray[np.float64],
+    stack: ScoreStack,
+    out_offsets: NDArray[np.int64],
+    out_ranks: NDArray[np.float64],
+    out_rules: NDArray[np.int32],
+) -> None:
+    """Write each event's best rules into its part of the output, which is as long as there are rules to fill it."""
+    for event in range(event_offsets.size - 1):
+        first, last = out_offsets[event], out_offsets[event + 1]
+        top_of_event(
+            literals,
+            ranking,
+            kind,
+            found[found_offsets[event] : found_offsets[event + 1]],
+            cells,
+            weights,
+            event_offsets[event],
+            event_offsets[event + 1],
+            stack,
+            out_ranks[first:last],
+            out_rules[first:last],
+        )
+
+
+@jit
+def largest_weights(
+    event_offsets: NDArray[np.int64], weights: NDArray[np.float64], first_event: int, out: NDArray[np.float64]
+) -> None:
+    """The largest weight of each event from `first_event` on, as many as `out` has room for."""
+    for event in range(out.size):
+        out[event] = largest_weight(weights, event_offsets[first_event + event], event_offsets[first_event + event + 1])
+
+
+@jit
+def sort_heaps(ranks: NDArray[np.float64], rules: NDArray[np.int32], n_held: NDArray[np.int64]) -> None:
+    """Turn the heaps of several events, a row each, into answers."""
+    for event in range(n_held.size):
+        sort_heap(ranks[event], rules[event], n_held[event])

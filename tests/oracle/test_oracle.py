@@ -1,0 +1,67 @@
+"""The reference evaluator beside Spark SQL, which nobody here wrote, on random rules and events."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+
+import pytest
+
+from ruledex.language.parser import parse
+from ruledex.language.reference import evaluate
+from ruledex.language.schema import Schema
+from ruledex.language.spark_text import to_spark
+from ruledex.language.text import to_text
+from ruledex.language.tree import BRANCHES, Expression, Not, attributes, operands, predicates
+from tests.oracle.generator import Event, Generator
+from tests.oracle.table import answers, forget_texts, session
+
+N_PAIRS = int(os.environ.get("RULEDEX_ORACLE_PAIRS", "20000"))
+N_EVENTS = 100  # of a round
+N_RULES = 70
+DEPTH = 6
+ZONES = ["UTC", "America/New_York", "Asia/Kolkata"]
+N_ROUNDS = -(-N_PAIRS // (N_EVENTS * N_RULES))
+
+
+@pytest.mark.parametrize("zone", ZONES)
+def test_rules_are_true_false_and_unknown_where_spark_sql_says_so(spark, zone):
+    schema = Schema(time_zone=zone)
+    with session(spark, zone) as sql:
+        for seed in range(ZONES.index(zone), N_ROUNDS, len(ZONES)):
+            if seed % 10 == 9:
+                forget_texts(sql)
+            generator = Generator(seed)
+            events = [generator.event() for _ in range(N_EVENTS)]
+            # What is compared is what the text says, on both sides.
+            rules = [parse(to_text(generator.rule(DEPTH))) for _ in range(N_RULES)]
+            theirs = answers(sql, events, [to_spark(rule) for rule in rules])
+            for event, row in zip(events, theirs, strict=True):
+                for rule, answer in zip(rules, row, strict=True):
+                    if evaluate(rule, event, schema) is not answer:
+                        pytest.fail(_report(sql, rule, event, schema, seed), pytrace=False)
+
+
+def _report(spark, rule: Expression, event: Event, schema: Schema, seed: int) -> str:
+    """The smallest part of a rule that differs by itself, on the attributes that it names."""
+    parts = list(_parts(rule))
+    theirs = answers(spark, [event], [to_spark(part) for part in parts])[0]
+    differing = [
+        (part, answer)
+        for part, answer in zip(parts, theirs, strict=True)
+        if evaluate(part, event, schema) is not answer
+    ]
+    part, answer = min(differing, key=lambda pair: len(to_text(pair[0])))
+    looked_at = [operand for predicate in predicates(part) for operand in operands(predicate)]
+    named = {attribute.path[0] for operand in looked_at for attribute in attributes(operand)}
+    shown = {name: value for name, value in event.items() if name in named}
+    return (
+        f"seed {seed}, zone {schema.time_zone}\n  rule   {to_text(part)}\n  sql    {to_spark(part)}\n  event  {shown}\n"
+        f"  ours   {evaluate(part, event, schema)}\n  Spark  {answer}\n  part of {to_text(rule)}"
+    )
+
+
+def _parts(tree: Expression) -> Iterator[Expression]:
+    yield tree
+    for child in tree.children if isinstance(tree, BRANCHES) else (tree.child,) if isinstance(tree, Not) else ():
+        yield from _parts(child)
