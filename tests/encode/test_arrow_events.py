@@ -215,7 +215,7 @@ def tables(draw):
 
 
 @given(table=tables(), which=st.integers(0, 8))
-@settings(max_examples=1200)
+@settings(max_examples=500)
 def test_a_table_is_encoded_as_its_rows_are(dictionaries, table, which):
     same_as_rows(dictionaries[which], table)
 
@@ -225,10 +225,144 @@ def test_a_table_is_encoded_as_its_rows_are(dictionaries, table, which):
 )
 def test_every_scalar_type_is_encoded_as_its_rows_are(dictionaries, kind, values):
     @given(st.lists(st.one_of(values, values, st.none()), min_size=1, max_size=20))
-    @settings(max_examples=15)
+    @settings(max_examples=8)
     def check(rows):
         table = pa.table({"x": array_of(rows, kind), "y": array_of(rows[::-1], kind)})
         for dictionary in dictionaries:
             same_as_rows(dictionary, table)
 
     check()
+
+
+# One by one.
+
+NAMES = ["x = 1 OR x = 3", "y != 'b'", "p.q > 2", "p.r = 'u'", "x < y", "lower(y) = 'b'"]
+
+
+@pytest.fixture(scope="module")
+def small():
+    return dictionary_of(NAMES, Schema())
+
+
+def same(found, expected):
+    return all(np.array_equal(one, other) for one, other in zip(found, expected, strict=True))
+
+
+TABLE = pa.table(
+    {
+        "x": [1, None, 3, 4],
+        "y": ["a", "b", None, "a"],
+        "p": [{"q": 1, "r": "u"}, None, {"q": 3, "r": None}, {"q": 5, "r": "v"}],
+    }
+)
+
+
+def test_chunks_record_batches_and_slices_are_encoded_as_one_table_is(small):
+    expected = EventEncoder(small).encode(TABLE.to_pylist())
+    assert same(encode_arrow(small, TABLE), expected)
+    assert same(encode_arrow(small, TABLE.to_batches()[0]), expected)
+    assert same(encode_arrow(small, pa.concat_tables([TABLE[:1], TABLE[1:1], TABLE[1:]])), expected)
+    assert same(encode_arrow(small, pa.concat_tables([TABLE, TABLE]).slice(4)), expected)
+
+
+def test_a_table_of_several_blocks_is_encoded_as_one_of_one_block_is(small, monkeypatch):
+    expected = encode_arrow(small, TABLE)
+    monkeypatch.setattr(arrow_events, "EVENTS_A_BLOCK", 3)
+    assert same(encode_arrow(small, TABLE), expected)
+
+
+def test_an_encoder_may_be_used_again(small):
+    encoder = ArrowEncoder(small)
+    assert same(encoder.encode(TABLE), encoder.encode(TABLE))
+
+
+@pytest.mark.parametrize("table", [TABLE[:0], pa.table({}), pa.table({"other": [1, 2]})], ids=str)
+def test_a_table_without_rows_or_without_known_columns_has_no_more_than_the_cell_of_every_event(small, table):
+    assert same(encode_arrow(small, table), EventEncoder(small).encode(table.to_pylist()))
+
+
+def test_a_frame_of_pandas_is_encoded_as_its_rows_are(small):
+    frame = pd.DataFrame(
+        {"x": [1, np.nan, 3.0], "y": pd.Categorical(["a", None, "b"]), "p": [{"q": 1}, None, {"q": 3}]}
+    )
+    rows = [{"x": 1.0, "y": "a", "p": {"q": 1}}, {}, {"x": 3.0, "y": "b", "p": {"q": 3}}]
+    assert same(encode_arrow(small, frame), EventEncoder(small).encode(rows))
+
+
+def test_a_frame_of_polars_is_encoded_as_its_rows_are(small):
+    polars = pytest.importorskip("polars")
+    rows = {"x": [[1, None], [], None], "y": ["a", None, "b"], "p": [[{"q": 1, "r": "u"}], None, []]}
+    frame = polars.DataFrame(rows).with_columns(polars.col("y").cast(polars.Categorical))
+    assert same(encode_arrow(small, frame), EventEncoder(small).encode(frame.to_dicts()))
+
+
+def test_what_gives_no_arrow_is_refused(small):
+    with pytest.raises(EventError, match="not list"):
+        encode_arrow(small, [{"x": 1}])
+
+
+def test_a_frame_that_arrow_cannot_hold_is_refused(small):
+    with pytest.raises(EventError, match="DataFrame cannot be read as Arrow"):
+        encode_arrow(small, pd.DataFrame({"x": [1, "a"]}))
+
+
+def test_a_column_of_several_types_is_refused_where_rules_use_it(small):
+    union = pa.UnionArray.from_sparse(pa.array([0, 1], pa.int8()), [pa.array([1, 2]), pa.array(["a", "b"])])
+    assert encode_arrow(small, pa.table({"other": union})).n_events == 2
+    with pytest.raises(EventError, match="union"):
+        encode_arrow(small, pa.table({"x": union}))
+
+
+def test_of_two_columns_with_one_name_the_last_counts(small):
+    table = pa.table([pa.array([1, 1]), pa.array([3, None])], names=["x", "x"])
+    assert same(encode_arrow(small, table), EventEncoder(small).encode([{"x": 3}, {"x": None}]))
+
+
+def test_a_struct_with_two_fields_of_one_name_is_refused(small):
+    struct = pa.StructArray.from_arrays([pa.array([1]), pa.array([2])], ["q", "q"])
+    with pytest.raises(EventError, match="2 fields named 'q'"):
+        encode_arrow(small, pa.table({"p": struct}))
+
+
+def test_of_two_entries_of_a_map_with_one_key_the_last_counts(small):
+    entries = [[("q", 1), ("r", 7), ("q", 3)], [], None, [("q", 5)]]
+    table = pa.table({"p": pa.array(entries, pa.map_(pa.string(), pa.int64()))}).slice(0, 4)
+    rows = [{"p": {"q": 3, "r": 7}}, {"p": {}}, {}, {"p": {"q": 5}}]
+    assert same(encode_arrow(small, table), EventEncoder(small).encode(rows))
+    assert same(encode_arrow(small, table.slice(2)), EventEncoder(small).encode(rows[2:]))
+
+
+def test_a_large_dictionary_of_which_little_is_used_is_encoded_as_its_rows_are(small):
+    values = pa.array([f"word {i}" for i in range(1000)] + ["a", "b", None])
+    column = pa.DictionaryArray.from_arrays(pa.array([1000, None, 7, 1001, 1002]), values)
+    table = pa.table({"y": column})
+    assert same(encode_arrow(small, table), EventEncoder(small).encode(table.to_pylist()))
+
+
+def test_times_beyond_what_python_can_name_count_as_its_first_and_last():
+    dictionary = dictionary_of(["x > TIMESTAMP '2000-01-01 00:00:00'", "year(x) = 9999"], Schema())
+    far = pa.array([10**15, -(10**15), None], pa.timestamp("s"))
+    near = [{"x": datetime.max}, {"x": datetime.min}, {}]
+    assert same(encode_arrow(dictionary, pa.table({"x": far})), EventEncoder(dictionary).encode(near))
+    days = pa.array([10**8, -(10**8), None], pa.int32()).cast(pa.date32())
+    near = [{"x": date.max}, {"x": date.min}, {}]
+    assert same(encode_arrow(dictionary, pa.table({"x": days})), EventEncoder(dictionary).encode(near))
+
+
+def test_a_text_that_is_not_utf8_is_refused_where_it_must_be_read(small):
+    bad = pa.array([b"\xff"]).view(pa.string())
+    with pytest.raises(EventError, match="not UTF-8"):
+        encode_arrow(small, pa.table({"y": bad}))
+
+
+def test_a_column_of_run_ends_is_encoded_as_its_rows_are(small):
+    column = pa.RunEndEncodedArray.from_arrays(pa.array([2, 3], pa.int32()), pa.array([3, None], pa.int64()))
+    assert same(encode_arrow(small, pa.table({"x": column})), EventEncoder(small).encode([{"x": 3}, {"x": 3}, {}]))
+
+
+def test_extension_types_are_encoded_as_what_they_store(small):
+    flags = pa.ExtensionArray.from_storage(pa.bool8(), pa.array([1, 0], pa.int8()))
+    dictionary = dictionary_of(["x = TRUE", "x = 1"], Schema())
+    assert same(
+        encode_arrow(dictionary, pa.table({"x": flags})), EventEncoder(dictionary).encode([{"x": True}, {"x": False}])
+    )

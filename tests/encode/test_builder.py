@@ -5,11 +5,12 @@ from __future__ import annotations
 from datetime import date, datetime
 from decimal import Decimal
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ruledex import Schema, evaluate, parse, score
+from ruledex import Schema, evaluate, parse, score, to_text
 from ruledex.encode.builder import ProgramBuilder
 from ruledex.encode.events import EventEncoder
 from ruledex.rewrite.pipeline import score_tree
@@ -138,3 +139,40 @@ def test_every_kind_of_literal_against_every_kind_of_value(zone):
     for event, found in zip(given_events, reference.matches(batch), strict=True):
         expected = [text for text, rule in zip(RULES, rules, strict=True) if evaluate(rule, event, schema) is True]
         assert [RULES[i] for i in found] == expected, event
+
+
+def by_texts(texts, schema):
+    builder = ProgramBuilder(schema)
+    encoded = [text.encode() for text in texts]
+    offsets = np.cumsum([0, *map(len, encoded)])
+    faults = builder.add_texts(np.frombuffer(b"".join(encoded), np.uint8), offsets, np.zeros(len(texts)))
+    return builder, faults
+
+
+@pytest.mark.parametrize("schema", SCHEMAS, ids=["several values", "one value"])
+@given(rules=st.lists(trees(3), min_size=1, max_size=5), given_events=st.lists(events(), min_size=1, max_size=5))
+@settings(max_examples=300)
+def test_rules_read_by_compiled_code_match_what_the_reference_does(rules, given_events, schema):
+    builder, faults = by_texts([to_text(rule) for rule in rules], schema)
+    assert not faults
+    program, dictionary = builder.finish()
+    batch = EventEncoder(dictionary).encode(given_events)
+    for event, found in zip(given_events, Reference(program).matches(batch), strict=True):
+        assert found == [i for i, rule in enumerate(rules) if evaluate(rule, event, schema) is True], event
+
+
+def test_rules_that_are_none_are_given_back_and_leave_no_gap():
+    builder, faults = by_texts(
+        ["a = 1", "a = ", "b = 2 AND (c", "a = 1 OR b = 2", "c RLIKE '('", "d = 1e999"], Schema()
+    )
+    assert [place for place, _ in faults] == [1, 2, 4, 5]
+    assert "the rule ends here" in str(faults[0][1])
+    program, dictionary = builder.finish()
+    batch = EventEncoder(dictionary).encode([{"a": 1}, {"b": 2}])
+    assert Reference(program).matches(batch) == [[0, 1], [1]]
+
+
+def test_a_predicate_that_contradicts_the_schema_is_explained_with_its_place_in_the_rule():
+    schema = Schema.of_mapping({"attributes": {"a": "string"}})
+    _, faults = by_texts(["b = 1 AND a > 5"], schema)
+    assert [(place, error.position) for place, error in faults] == [(0, 10)]

@@ -25,7 +25,7 @@ def test_lines_are_encoded_as_the_mappings_that_they_hold(dictionary):
 
 @pytest.mark.parametrize("bad", [b"{", b"[1]", b"", b'"a"', b'{"a": "\xff"}', b"null"])
 def test_a_line_that_is_no_event_is_an_error_that_names_it(dictionary, bad):
-    with pytest.raises(EventError, match="^line 2: "):
+    with pytest.raises(EventError, match=r"^line 2: "):
         encode_json(dictionary, [b"{}", bad])
 
 

@@ -15,9 +15,10 @@ from ruledex.errors import ArtifactError
 from tests.encode.test_builder import RULES, VALUES
 from tests.strategies import SINGLE, events, trees
 
+LARGE = 17014118346046923173168730371588410572
 MORE_RULES = [
     "version(x) IN ('1.0.0-alpha.1', '1.0.0-alpha.beta', '0', '2.0.1')",
-    "x IN (17014118346046923173168730371588410572BD, 0.125, 3)",
+    f"x IN ({LARGE}BD, 0.125, 3)",
     "cidr(x) IN ('2001:db8::/32', '10.1.2.3')",
     "x BETWEEN 1 AND 2.5D OR x BETWEEN 7D AND 9 OR x IN (4, 5)",
     "`odd name`.`a.b` = 'é' OR `odd name`.`a``c` LIKE '%\\\\%%'",
@@ -50,7 +51,12 @@ def test_every_kind_of_literal_comes_back(zone):
     program, dictionary = built([parse(text) for text in RULES + MORE_RULES], Schema(time_zone=zone))
     restored = again(program, dictionary)
     given_events = [{"x": value} for value in VALUES] + [{"p": value, "y": value} for value in VALUES]
-    given_events += [{"odd name": {"a.b": "é", "a`c": "50%"}}, {"x": "2001:db8::1"}, {"x": 17014118346046923173168730371588410572}, {"x": 8.5}]
+    given_events += [
+        {"odd name": {"a.b": "é", "a`c": "50%"}},
+        {"x": "2001:db8::1"},
+        {"x": LARGE},
+        {"x": 8.5},
+    ]
     given_events += [{"x": text} for text in ("1.0.0-alpha.beta", "1.0.0-alpha.1", "2.0.1", "0.0")]
     same_cells(dictionary, restored, given_events)
 
@@ -88,7 +94,9 @@ DAMAGES = {
     "a cell is beyond the last": lambda arrays: arrays["special_cell"].__setitem__(0, 10**6),
     "a domain has too many cells": lambda arrays: arrays["domain_first_cell"].__setitem__(-1, 10**5),
     "a domain lies outside its pool": lambda arrays: arrays["domain_stop"].__setitem__(0, 10**6),
-    "cuts are not in order": lambda arrays: arrays["integers"].__setitem__(slice(None), arrays["integers"][::-1].copy()),
+    "cuts are not in order": lambda arrays: arrays["integers"].__setitem__(
+        slice(None), arrays["integers"][::-1].copy()
+    ),
     "texts end before they begin": lambda arrays: arrays["text_offsets"].__setitem__(1, -5),
 }
 

@@ -78,7 +78,9 @@ def test_every_clause_has_the_truth_of_the_reference(tree, event):
     check(clause_of(tree, event, Schema()))
 
 
-@pytest.mark.parametrize("text", ["a = 1 AND s = 'x'", "NOT (a > 2 XOR flag)", "a IN (1, 2) XNOR s LIKE 'x%'", "a <= 2"])
+@pytest.mark.parametrize(
+    "text", ["a = 1 AND s = 'x'", "NOT (a > 2 XOR flag)", "a IN (1, 2) XNOR s LIKE 'x%'", "a <= 2"]
+)
 def test_where_attributes_are_apart_some_event_has_just_the_change(text):
     """With one predicate an attribute, predicates are free of each other: what is found can really be done."""
     tree = parse(text)

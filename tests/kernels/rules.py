@@ -1,4 +1,4 @@
-"""Rules on the compiled road, with the Python parser for each distinct slice and sets of trees for an index's literals."""
+"""Rules on the compiled road, with the Python parser for each distinct slice, and lists for an index's literals."""
 
 from __future__ import annotations
 
@@ -10,22 +10,11 @@ from numpy.typing import NDArray
 
 from ruledex import RuleError, evaluate, parse
 from ruledex.kernels.node_table import NodeTable, empty_node_table
-from ruledex.kernels.normalise import (
-    ALWAYS,
-    COMPLEX,
-    FALSE_BY,
-    LEAF,
-    NEVER,
-    PUSH_TRUE,
-    LiteralTable,
-    NormalRules,
-    Predicates,
-    ScoreTable,
-    empty_score_table,
-    normalise_rules,
-)
+from ruledex.kernels.normalise import NormalRules, normalise_rules
 from ruledex.kernels.program_layout import ProgramNodes, lay_out
+from ruledex.kernels.rule_entries import ALWAYS, COMPLEX, LEAF, NEVER, LiteralTable, Predicates
 from ruledex.kernels.rule_scanner import Scan, operator_of, scan_rules
+from ruledex.kernels.score_table import FALSE_BY, PUSH_TRUE, ScoreTable, empty_score_table
 from ruledex.kernels.text_interning import TextTable, empty_text_table, intern_slices
 from ruledex.language.depth import MAX_DEPTH
 from ruledex.language.resolve import Event
@@ -85,6 +74,13 @@ class Built(NamedTuple):
     def holds(self, rule: int, true: set[int]) -> bool:
         """Whether a rule's root is true, given the literals that are."""
         return self._node(int(self.nodes.root[rule]), true)[0]
+
+    def score_code(self, rule: int) -> list[tuple[int, int]]:
+        """The score program of a rule as (operation, argument)."""
+        begin, end = self.nodes.score_offsets[rule : rule + 2]
+        return [
+            (operation, argument) for operation, argument in self.nodes.score_code.reshape(-1, 2)[begin:end].tolist()
+        ]
 
     def score(self, rule: int, true: set[int]) -> float:
         """What a rule that is true scores: by its program, or as its root does where that is empty."""
@@ -180,7 +176,9 @@ def _predicate(
         return {True: (ALWAYS, NEVER, 0.0), False: (NEVER, ALWAYS, 0.0), None: (NEVER, NEVER, 0.0)}[tree.value]
     negated = isinstance(tree, Not)
     predicate = tree.child if isinstance(tree, Not) else tree
-    if isinstance(predicate, (Not, Truth, *BRANCHES)) or (isinstance(predicate, In) and len(set(predicate.weights)) > 1):
+    if isinstance(predicate, (Not, Truth, *BRANCHES)) or (
+        isinstance(predicate, In) and len(set(predicate.weights)) > 1
+    ):
         return COMPLEX, COMPLEX, 0.0
     match predicate:
         case IsNull():

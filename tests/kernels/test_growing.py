@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ruledex.kernels.growing import FREE, lengthened, slots_for
+from ruledex.kernels.growing import FREE, lengthened, read_only, slots_for
 
 
 def test_an_array_keeps_what_it_has_and_grows_by_half_at_least() -> None:
@@ -21,3 +21,11 @@ def test_a_table_has_two_slots_an_entry_and_finds_hashes_that_collide() -> None:
     assert slots[5:9].tolist() == [0, 1, 2, 3]
     assert (slots == FREE).sum() == 12
     assert slots_for(slots, np.array([5]), 8) is slots
+
+
+def test_a_read_only_view_leaves_the_array_as_it_is() -> None:
+    array = np.arange(3)
+    view = read_only(array)
+    assert not view.flags.writeable
+    assert array.flags.writeable
+    assert np.shares_memory(array, view)

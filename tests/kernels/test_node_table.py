@@ -102,7 +102,9 @@ def test_equal_nodes_are_one() -> None:
         (AND, (ALWAYS_CODE, ALWAYS_CODE), ALWAYS_CODE),
     ],
 )
-def test_constants_repetitions_and_contradictions_fold(operation: int, children: tuple[int, ...], expected: int) -> None:
+def test_constants_repetitions_and_contradictions_fold(
+    operation: int, children: tuple[int, ...], expected: int
+) -> None:
     assert Builder().node(operation, *children) == expected
 
 

@@ -5,8 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from ruledex.kernels.node_table import ALWAYS_CODE, AND, NEVER_CODE, NO_COMPLEMENT, OR, add_node, empty_node_table
-from ruledex.kernels.normalise import ALWAYS, LEAF, NEVER, NormalRules, add_score, empty_score_table
+from ruledex.kernels.normalise import NormalRules
 from ruledex.kernels.program_layout import ProgramNodes, lay_out
+from ruledex.kernels.rule_entries import ALWAYS, LEAF, NEVER
+from ruledex.kernels.score_table import add_score, empty_score_table
 from ruledex.workloads import workload
 from tests.kernels.rules import built
 
@@ -66,9 +68,7 @@ def test_children_and_scores_follow_the_numbers_of_the_literals() -> None:
     table, wide = add_node(empty_node_table(), OR, np.arange(8), FREE)
     scores, _ = add_score(empty_score_table(), np.array([LEAF, 5]), np.array([2.0]))
     scores, start = add_score(scores, np.array([LEAF, 1, LEAF, 2, AND, 2]), np.array([3.0, 4.0, 0.0]))
-    rules = rules_of(wide, wide)._replace(
-        score_start=np.array([start, 0]), n_score_pairs=np.array([3, 1], np.int32)
-    )
+    rules = rules_of(wide, wide)._replace(score_start=np.array([start, 0]), n_score_pairs=np.array([3, 1], np.int32))
     order = np.array([7, 6, 5, 4, 3, 2, 1, 0], np.int32)
     nodes = lay_out(table, scores, rules, order)
     check(nodes, 8)

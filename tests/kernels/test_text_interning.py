@@ -46,3 +46,14 @@ def test_a_slice_larger_than_the_table_makes_it_grow() -> None:
 def test_no_slices_have_no_numbers() -> None:
     nothing = np.empty(0, np.int64)
     assert len(intern_slices(empty_text_table(), np.empty(0, np.uint8), nothing, nothing)[1]) == 0
+
+
+def test_the_arrays_of_a_table_grow_together() -> None:
+    table = empty_text_table()
+    text, offsets = column([f"a = {number}" for number in range(20_000)])
+    for first in range(0, 20_000, 100):
+        table, _ = intern_slices(table, text, offsets[first : first + 100], offsets[first + 1 : first + 101])
+        assert table.n_texts == first + 100
+        assert table.n_texts <= len(table.hashes)
+        assert table.n_texts < len(table.offsets)
+        assert 2 * table.n_texts <= len(table.slots)

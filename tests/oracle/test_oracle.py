@@ -51,6 +51,8 @@ def _report(spark, rule: Expression, event: Event, schema: Schema, seed: int) ->
         for part, answer in zip(parts, theirs, strict=True)
         if evaluate(part, event, schema) is not answer
     ]
+    if not differing:  # in a query of its own, Spark's optimizer takes another way
+        return f"seed {seed}, zone {schema.time_zone}: differs only beside other rules\n  {to_text(rule)}\n  {event}"
     part, answer = min(differing, key=lambda pair: len(to_text(pair[0])))
     looked_at = [operand for predicate in predicates(part) for operand in operands(predicate)]
     named = {attribute.path[0] for operand in looked_at for attribute in attributes(operand)}

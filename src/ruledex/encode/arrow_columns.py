@@ -1,11 +1,12 @@
 """The columns of an Arrow table as events' attributes: for each path its values and the events that they belong to.
 
-A path means what it does in an event that is a mapping (see `leaves_of` in language/resolve.py): it goes through structs by field,
-through maps by key, and through lists to all of their elements; a list at its end gives its elements.
+A path means what it does in an event that is a mapping (`leaves_of` in language/resolve.py): it leads through structs
+by field, through maps by key, and through lists to all of their elements; a list at its end gives its elements.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any, Final, NamedTuple, TypeAlias
 
 import numpy as np
@@ -37,12 +38,17 @@ _NONE: Final = np.empty(0, np.int64)
 class EventColumns:
     """The columns of one batch. What was found once is remembered."""
 
-    def __init__(self, batch: Any) -> None:
-        self.n_events: int = batch.num_rows
+    def __init__(self, batch: Any, n_events: int) -> None:
+        self.n_events = n_events  # a slice of a table without columns does not know it
         self._columns = dict(
             zip(batch.schema.names, batch.columns, strict=True)
         )  # of two with one name the last counts
         self._opened: dict[Path, Leaves] = {}
+
+    @property
+    def names(self) -> Iterable[str]:
+        """The columns' names, each once."""
+        return self._columns.keys()
 
     def is_null(self, name: str) -> bool:
         """Whether no event has anything under a name."""
@@ -151,7 +157,7 @@ def _by_key(array: Array, name: str) -> Array:
 
 
 def _has_views(kind: Any) -> bool:
-    return kind != _without_views(kind)
+    return bool(kind != _without_views(kind))
 
 
 def _without_views(kind: Any) -> Any:

@@ -1,7 +1,7 @@
 """Events as Arrow tables to an EventBatch, column by column.
 
-The answer is that of encoding the same rows as mappings (`EventEncoder`), with maps as mappings too. A column that no rule
-uses is not looked at, and one without any value only counted.
+The answer is that of encoding the same rows as mappings (`EventEncoder`), with maps as mappings too. A column that no
+rule uses is not looked at, and of one without any value only that.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from ruledex.encode.event_batch import EventBatch
 from ruledex.encode.program import CELL, OFFSET, WEIGHT
 from ruledex.errors import EventError
 from ruledex.kernels.event_cells import count_pairs, order_cells, place_cells
+from ruledex.language.text import path_text
 
 ArrowEvents: TypeAlias = (
     Any  # a Table or RecordBatch of pyarrow, or what gives an Arrow stream, as frames of pandas and polars do
@@ -41,25 +42,38 @@ class ArrowEncoder:
     def encode(self, events: ArrowEvents) -> EventBatch:
         """The cells of each row."""
         table = _table(events)
-        starts = range(0, max(1, table.num_rows), EVENTS_A_BLOCK)
-        blocks = [self._encode_block(table.slice(start, EVENTS_A_BLOCK)) for start in starts]
+        n_events = table.num_rows
+        starts = range(0, max(1, n_events), EVENTS_A_BLOCK)
+        sizes = [min(EVENTS_A_BLOCK, n_events - start) for start in starts]
+        blocks = [
+            self._encode_block(EventColumns(table.slice(*part), part[1])) for part in zip(starts, sizes, strict=True)
+        ]
         return blocks[0] if len(blocks) == 1 else _joined(blocks)
 
-    def _encode_block(self, block: Any) -> EventBatch:
-        columns, pairs = EventColumns(block), Pairs()
-        for name in dict.fromkeys(block.schema.names):
-            names = self.dictionary.names.below.get(name)
-            if names is None or columns.is_null(name):
-                continue
-            for path, below in _slots((name,), names):
-                self._slot(path, below).encode(columns.at(path), columns.n_events, pairs)
-        inputs: dict[Path, Inputs] = {}
-        for derived in self._derived_columns():
-            for path in derived.paths:
-                if path not in inputs:
-                    inputs[path] = inputs_at(columns, path)
-            derived.encode([inputs[path] for path in derived.paths], columns.n_events, pairs)
+    def _encode_block(self, columns: EventColumns) -> EventBatch:
+        pairs = Pairs()
+        try:
+            for slot, path in self._used(columns):
+                slot.encode(columns.at(path), columns.n_events, pairs)
+            inputs: dict[Path, Inputs] = {}
+            for derived in self._derived_columns():
+                for path in derived.paths:
+                    if path not in inputs:
+                        inputs[path] = inputs_at(columns, path)
+                derived.encode([inputs[path] for path in derived.paths], columns.n_events, pairs)
+        except pa.ArrowNotImplementedError as error:
+            raise EventError(f"{path_text(path)}: its Arrow type cannot be read: {error}") from None
         return _batch(columns.n_events, pairs)
+
+    def _used(self, columns: EventColumns) -> list[tuple[SlotColumns, Path]]:
+        """The slots that have values here, in the order of their cells, so that events' cells come nearly in order."""
+        below = self.dictionary.names.below
+        used = []
+        for name in columns.names:
+            names = below.get(name)
+            if names is not None and not columns.is_null(name):
+                used += [(self._slot(path, found), path) for path, found in _slots((name,), names)]
+        return sorted(used, key=lambda slot_and_path: slot_and_path[0].first_cell)
 
     def _slot(self, path: Path, names: Names) -> SlotColumns:
         known = self._slots.get(path)

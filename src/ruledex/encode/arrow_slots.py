@@ -28,7 +28,7 @@ from ruledex.encode.domain import Kind
 from ruledex.encode.program import CELL, OFFSET
 from ruledex.encode.slot import Slot
 from ruledex.kernels.event_cells import double_cells, gather_pairs, integer_cells, text_cells
-from ruledex.language.tree import CompareOperands, SetTest
+from ruledex.language.tree import Attribute
 from ruledex.language.value import INT64_MAX, INT64_MIN, Family, as_double
 
 EVENT: Final = np.int32
@@ -83,13 +83,13 @@ class SlotColumns:
     def __init__(self, slot: Slot) -> None:
         self._slot = slot
         self._misfits = frozenset(slot.misfit.values())
-        self._specials = frozenset((slot.not_null, *slot.present.values(), *slot.settled.values(), *self._misfits)) - {
-            -1
-        }
+        marks = (slot.not_null, *slot.present.values(), *slot.settled.values(), *self._misfits)
+        self._specials = frozenset(cell for cell in marks if cell >= 0)
+        domains = [domain.first_cell for domain in slot.domains.values()]
+        self.first_cell = min((*self._specials, *domains, *(key.cell for key in slot.keys)))
         self._keyed = {key.family for key in slot.keys}
-        self._is_single = not isinstance(slot.operand, CompareOperands | SetTest) and slot.schema.is_single(
-            slot.operand
-        )
+        assert isinstance(slot.operand, Attribute)
+        self._is_single = slot.schema.is_single(slot.operand)
 
     def encode(self, leaves: Leaves, n_events: int, pairs: Pairs) -> None:
         """Add the pairs of all values of a batch."""

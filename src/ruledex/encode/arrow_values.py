@@ -39,7 +39,9 @@ def there(array: Array) -> NDArray[np.int64]:
         return np.arange(len(array))
     places = np.empty(n_there, np.int64)
     if n_there:
-        set_bits(np.frombuffer(array.buffers()[0], np.uint8), array.offset, len(array), places)
+        bitmap = np.frombuffer(array.buffers()[0], np.uint8)
+        whole = len(bitmap) & ~7
+        set_bits(bitmap[:whole].view(np.uint64), bitmap[whole:], array.offset, len(array), places)
     return places
 
 
@@ -50,7 +52,7 @@ def present(array: Array) -> NDArray[np.int64]:
 
 
 def numbers(array: Array) -> NDArray[Any]:
-    """The buffer of an array whose values lie in one of fixed width; what stands in the place of a null means nothing."""
+    """The values of an array as they lie in its buffer; what stands in the place of a null means nothing."""
     kind = array.type
     if pa.types.is_timestamp(kind) or pa.types.is_date64(kind):
         width: Any = np.int64
@@ -123,7 +125,8 @@ def _dates(values: Array) -> list[date | None]:
 def timestamp_microseconds(array: Array, places: NDArray[np.int64]) -> NDArray[np.int64]:
     """Some timestamps as microseconds since 1970, by the clock of their own zone where they name none.
 
-    What is finer is cut off, and what lies outside the years 1 to 9999, which Python cannot name, is their first or last moment.
+    What is finer is cut off. Outside the years 1 to 9999, which are all that Python can name, it is their first or last
+    moment.
     """
     moments: NDArray[np.int64] = numbers(array)[places]
     a_second = _A_SECOND[array.type.unit]
@@ -138,8 +141,8 @@ def timestamp_microseconds(array: Array, places: NDArray[np.int64]) -> NDArray[n
 def utc_microseconds(moments: NDArray[np.int64], zone: tzinfo) -> NDArray[np.int64]:
     """Times of a zone's clock, as microseconds, carried to UTC.
 
-    A clock is moved at most once in an hour: an hour that begins and ends with one distance to UTC has it throughout, and
-    only in the others each moment is asked for by itself.
+    A clock is moved at most once in an hour: an hour that begins and ends at one distance from UTC keeps it throughout,
+    and only in the others each moment is asked for by itself.
     """
     hours, of_hour = np.unique(moments // _HOUR, return_inverse=True)
     begins, ends = (np.array([_shift(moment, zone) for moment in edge]) for edge in _edges(hours))

@@ -1,34 +1,36 @@
-"""Rules to a Program: rewritten, their literals and nodes each once, everything in arrays.
+"""Rules to a Program: their literals and nodes each once, everything in arrays.
 
-A node is named while building by its literal's id, or by ~k for the k-th inner node; `finish` gives final ids.
+There are two roads. `add_texts` takes whole columns of texts: compiled code reads the structure of each rule and cuts
+out its predicates, each distinct predicate is parsed once (`predicate_table.py`), and compiled code makes the nodes.
+`add` takes a rule as the parser's tree, through all rewrites; it also serves the first road for the rules that it
+cannot read, and for those whose error only the parser can explain. A rule means the same on both, though the second
+merges more.
 """
 
 from __future__ import annotations
 
-from array import array
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ruledex.encode.dictionary import Dictionary
 from ruledex.encode.literal_table import Form, LiteralTable
-from ruledex.encode.program import (
-    ALWAYS,
-    AND,
-    FALSE_BY,
-    LEAF,
-    NEVER,
-    NODE,
-    OFFSET,
-    OP,
-    OR,
-    WEIGHT,
-    Program,
-)
+from ruledex.encode.predicate_table import PredicateTable
+from ruledex.encode.program import AND, OR, WEIGHT, Program
 from ruledex.encode.score_code import ScoreCode
+from ruledex.errors import RuleError
+from ruledex.kernels.node_table import ALWAYS_CODE, NEVER_CODE, add_node, empty_node_table
+from ruledex.kernels.normalise import NormalRules, normalise_rules
+from ruledex.kernels.program_layout import lay_out
+from ruledex.kernels.rule_scanner import OK, scan_rules
+from ruledex.kernels.score_table import add_score, empty_score_table
+from ruledex.language.depth import MAX_DEPTH
+from ruledex.language.parser import parse
 from ruledex.language.schema import Schema
 from ruledex.language.tree import And, Expression, Or
 from ruledex.rewrite.pipeline import match_tree, score_tree
+from ruledex.rewrite.walk import post_order
 
 
 class Built(NamedTuple):
@@ -39,127 +41,121 @@ class Built(NamedTuple):
 
 
 class ProgramBuilder:
-    """Takes rules one by one, in the order of their positions."""
+    """Takes rules in the order of their positions."""
 
     def __init__(self, schema: Schema) -> None:
         self._schema = schema
         self._literals = LiteralTable(schema)
-        self._nodes: dict[tuple[int, tuple[int, ...]], int] = {}
-        self._ops = array("B")
-        self._levels = array("i")
-        self._child_offsets = array("q", [0])
-        self._children = array("i")
-        self._roots: list[Form] = []
-        self._static = array("d")
-        self._score_offsets = array("q", [0])
-        self._score_code = array("i")
-        self._score_weight = array("d")
+        self._predicates = PredicateTable(self._literals, schema)
+        self._nodes = empty_node_table()
+        self._scores = empty_score_table()
+        self._parts: list[NormalRules] = []
+        self._static: list[NDArray[np.float64]] = []
+        self.n_read_by_parser = 0  # rules of `add_texts` that took the other road
 
     def add(self, tree: Expression, static_score: float = 0.0) -> None:
         """Add a rule: its tree as parsed, bound to the schema."""
-        self._roots.append(self._form(match_tree(tree, self._schema), {}))
-        self._static.append(static_score)
+        root, start, n_pairs = self._take(tree)
+        self._parts.append(
+            NormalRules(
+                np.array([OK], np.uint8),
+                np.array([root], np.int32),
+                np.array([start], np.int64),
+                np.array([n_pairs], np.int32),
+            )
+        )
+        self._static.append(np.array([static_score], WEIGHT))
+
+    def add_texts(
+        self, text: NDArray[np.uint8], offsets: NDArray[np.integer], static_scores: NDArray[np.float64]
+    ) -> list[tuple[int, RuleError]]:
+        """Add the rules `text[offsets[i]:offsets[i + 1]]`, which are UTF-8; give those that are none, and why.
+
+        Rules with an error get no position: those behind them move up.
+        """
+        scan = scan_rules(text, offsets, MAX_DEPTH)
+        predicate_of = self._predicates.intern(text, scan)
+        self._nodes, self._scores, rules = normalise_rules(
+            self._nodes, self._scores, scan, predicate_of, self._predicates.arrays(), self._predicates.literals()
+        )
+        faults = []
+        is_rule = np.ones(len(rules.root), bool)
+        for i in np.flatnonzero(rules.status != OK).tolist():
+            self.n_read_by_parser += 1
+            rule = text[offsets[i] : offsets[i + 1]].tobytes()
+            try:
+                tree = self._schema.bind(parse(rule), rule.decode("utf-8", "replace"))
+            except RuleError as error:
+                faults.append((i, error))
+                is_rule[i] = False
+            else:
+                rules.root[i], rules.score_start[i], rules.n_score_pairs[i] = self._take(tree)
+        if faults:
+            rules = _only(rules, is_rule)
+            static_scores = static_scores[is_rule]
+        self._parts.append(rules)
+        self._static.append(np.asarray(static_scores, WEIGHT))
+        return faults
+
+    def _take(self, tree: Expression) -> tuple[int, int, int]:
+        """Make a rule's nodes and its score program: the code of its root, and where the program is and how long."""
+        root = self._root(match_tree(tree, self._schema))
         score = ScoreCode(self._literals, self._schema)
         score.write(score_tree(tree, self._schema))
-        for operation, argument, weight in score.code:
-            self._score_code.extend((operation, argument))
-            self._score_weight.append(weight)
-        self._score_offsets.append(len(self._score_weight))
+        operations, arguments, weights = zip(*score.code, strict=True)
+        code = np.array([operations, arguments], np.int32).T.ravel()
+        self._scores, start = add_score(self._scores, code, np.array(weights, WEIGHT))
+        return root, start, len(weights)
 
-    def _form(self, tree: Expression, done: dict[int, Form]) -> Form:
-        """A literal, a constant, or ~k as an int for an inner node."""
-        if not isinstance(tree, And | Or):
-            return self._joined(self._literals.form(tree))
-        known = done.get(id(tree))
-        if known is None:
-            op = AND if isinstance(tree, And) else OR
-            known = done[id(tree)] = self._node(op, [self._form(child, done) for child in tree.children])
-        return known
-
-    def _joined(self, form: Form) -> Form:
-        return self._node(form[0], [self._joined(part) for part in form[1]]) if isinstance(form, tuple) else form
-
-    def _node(self, op: int, parts: list[Form]) -> Form:
-        decides = op == OR
-        children: set[int] = set()
-        for part in parts:
-            if isinstance(part, bool):
-                if part == decides:
-                    return part
-                continue
-            assert isinstance(part, int)
-            if part < 0 and self._ops[~part] == op:
-                children.update(self._children[self._child_offsets[~part] : self._child_offsets[~part + 1]])
+    def _root(self, tree: Expression) -> int:
+        codes: dict[int, int] = {}
+        for node in post_order(tree):
+            if isinstance(node, And | Or):
+                children = [codes[id(child)] for child in node.children]
+                codes[id(node)] = self._node(AND if isinstance(node, And) else OR, children)
             else:
-                children.add(part)
-        if len(children) < 2:
-            return children.pop() if children else not decides
-        key = op, tuple(sorted(children))
-        known = self._nodes.get(key)
-        if known is None:
-            known = self._nodes[key] = ~len(self._ops)
-            self._ops.append(op)
-            self._levels.append(1 + max(0 if child >= 0 else self._levels[~child] for child in children))
-            self._children.extend(key[1])
-            self._child_offsets.append(len(self._children))
-        return known
+                codes[id(node)] = self._code(self._literals.form(node))
+        return codes[id(tree)]
+
+    def _code(self, form: Form) -> int:
+        if isinstance(form, bool):
+            return ALWAYS_CODE if form else NEVER_CODE
+        if isinstance(form, tuple):
+            return self._node(form[0], [self._code(part) for part in form[1]])
+        return form
+
+    def _node(self, operation: int, children: list[int]) -> int:
+        complement = np.frombuffer(self._literals.complement, np.int32)
+        self._nodes, code = add_node(self._nodes, operation, np.array(children, np.int64), complement)
+        del complement  # the array may not grow while a view of it lives
+        return code
 
     def finish(self) -> Built:
         """The Program of all rules added. Nothing may be added afterwards."""
         literals, dictionary = self._literals.finish()
-        n_literals = len(literals.final_id)
-        levels = np.array(self._levels, np.int32)
-        order = np.argsort(levels, kind="stable")
-        inner_id = np.empty(len(order), NODE)
-        inner_id[order] = n_literals + np.arange(len(order), dtype=NODE)
-
-        def final(codes: np.ndarray) -> np.ndarray:
-            # Each half is looked up for all and then chosen; an index of the other half is turned into 0.
-            of_literal = literals.final_id[np.maximum(codes, 0)] if n_literals else codes
-            of_inner = inner_id[np.maximum(~codes, 0)] if len(inner_id) else codes
-            return np.where(codes >= 0, of_literal, of_inner).astype(NODE)
-
-        all_offsets = np.array(self._child_offsets, OFFSET)
-        counts = (all_offsets[1:] - all_offsets[:-1])[order]
-        child_offsets = np.concatenate(([0], np.cumsum(counts))).astype(OFFSET)
-        starts = all_offsets[:-1][order]
-        gathered = np.repeat(starts - child_offsets[:-1], counts) + np.arange(child_offsets[-1])
-        children = final(np.array(self._children, np.int32)[gathered])
-        owner = np.repeat(np.arange(len(order)), counts)
-        children = children[np.lexsort((children, owner))]
-        roots = np.array([_root_code(root) for root in self._roots], np.int64)
-        is_node = roots != _NEVER_CODE
-        is_node &= roots != _ALWAYS_CODE
-        root = np.where(roots == _ALWAYS_CODE, ALWAYS, NEVER).astype(NODE)
-        root[is_node] = final(roots[is_node].astype(np.int32))
-        code = np.array(self._score_code, np.int32).reshape(-1, 2)
-        names_literal = (code[:, 0] == LEAF) | (code[:, 0] == FALSE_BY)
-        code[names_literal, 1] = final(code[names_literal, 1])
+        nodes = lay_out(self._nodes, self._scores, _joined(self._parts), literals.final_id)
         program = Program(
             *literals[:5],
-            np.array(self._ops, OP)[order],
-            child_offsets,
-            children.astype(NODE),
-            (n_literals + np.concatenate(([0], np.cumsum(np.bincount(levels, minlength=1)[1:])))).astype(NODE),
-            root,
-            np.array(self._static, WEIGHT),
-            np.array(self._score_offsets, OFFSET),
-            code.ravel(),
-            np.array(self._score_weight, WEIGHT),
+            *nodes[:5],
+            np.concatenate([np.empty(0, WEIGHT), *self._static]),
+            *nodes[5:],
             dictionary.n_cells,
             dictionary.domain_offsets,
         )
-        for array_ in program:
-            if isinstance(array_, np.ndarray):
-                array_.flags.writeable = False
+        for column in program:
+            if isinstance(column, np.ndarray):
+                column.flags.writeable = False
         return Built(program, dictionary)
 
 
-_ALWAYS_CODE, _NEVER_CODE = 2**40, 2**41  # beyond every node
+def _only(rules: NormalRules, kept: NDArray[np.bool_]) -> NormalRules:
+    return NormalRules(rules.status[kept], rules.root[kept], rules.score_start[kept], rules.n_score_pairs[kept])
 
 
-def _root_code(root: Form) -> int:
-    if isinstance(root, bool):
-        return _ALWAYS_CODE if root else _NEVER_CODE
-    assert isinstance(root, int)
-    return root
+def _joined(parts: list[NormalRules]) -> NormalRules:
+    return NormalRules(
+        np.concatenate([np.empty(0, np.uint8), *(part.status for part in parts)]),
+        np.concatenate([np.empty(0, np.int32), *(part.root for part in parts)]),
+        np.concatenate([np.empty(0, np.int64), *(part.score_start for part in parts)]),
+        np.concatenate([np.empty(0, np.int32), *(part.n_score_pairs for part in parts)]),
+    )

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 from ruledex.kernels.word_trie import END, INSIDE, START, WHOLE
 from ruledex.language.pattern import compile_regex, like_to_regex
+
+# Whether a text satisfies a pattern: the text, without half surrogates, and the same in UTF-8, which RE2 reads.
+Test: TypeAlias = Callable[[str, bytes], bool]
 
 
 class Shape(NamedTuple):
@@ -15,7 +18,7 @@ class Shape(NamedTuple):
     word: str  # a text that is LIKE it has this word; empty where it need have none
     use: int  # where the word must stand: INSIDE, START, END, WHOLE
     decides: bool  # whether the word there is all that the pattern asks for
-    test: Callable[[str], bool]  # whether a text, without half surrogates, is LIKE it
+    test: Test
 
 
 def like_shape(pattern: str) -> Shape:
@@ -27,7 +30,7 @@ def like_shape(pattern: str) -> Shape:
         return Shape(word, INSIDE, False, _regex_test(pattern))
     texts = ["".join(piece) for piece in pieces]
     if len(texts) == 1:
-        return Shape(texts[0], WHOLE, bool(texts[0]), texts[0].__eq__)
+        return Shape(texts[0], WHOLE, bool(texts[0]), lambda text, _: text == texts[0])
     places = [START, *[INSIDE] * (len(texts) - 2), END]
     word, use = max(zip(texts, places, strict=True), key=lambda placed: len(placed[0]))
     return Shape(word, use, bool(word) and sum(map(bool, texts)) == 1, _sequence_test(texts))
@@ -48,12 +51,12 @@ def _pieces(pattern: str) -> tuple[list[list[str]], bool]:
     return pieces, has_underscore
 
 
-def _sequence_test(pieces: list[str]) -> Callable[[str], bool]:
+def _sequence_test(pieces: list[str]) -> Test:
     """Whether the first piece starts a text, the last one ends it, and the others lie in between in order."""
     first, *middle, last = pieces
     middle = [piece for piece in middle if piece]
 
-    def is_like(text: str) -> bool:
+    def is_like(text: str, _: bytes) -> bool:
         at, end = len(first), len(text) - len(last)
         if at > end or not (text.startswith(first) and text.endswith(last)):
             return False
@@ -67,8 +70,8 @@ def _sequence_test(pieces: list[str]) -> Callable[[str], bool]:
     return is_like
 
 
-def _regex_test(pattern: str) -> Callable[[str], bool]:
-    def is_like(text: str) -> bool:
+def _regex_test(pattern: str) -> Test:
+    def is_like(_: str, text: bytes) -> bool:
         return compile_regex(regex).fullmatch(text) is not None
 
     regex = like_to_regex(pattern)

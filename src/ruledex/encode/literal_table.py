@@ -109,6 +109,7 @@ class LiteralTable:
         self._presence = array("i")
         self._presences: dict[tuple[int, str, Family | None], int] = {(-1, "every", None): 0}
         self.complement = array("i")  # the literal that is never true together with this one, or -1
+        self.is_negative = array("B")
 
     def __len__(self) -> int:
         return len(self._of)
@@ -212,6 +213,7 @@ class LiteralTable:
             self._of.append(positive)
             self._presence.append(self._presences.setdefault(presence, len(self._presences)))
             self.complement.append(positive)
+            self.is_negative.append(1)
             if self.complement[positive] < 0:
                 self.complement[positive] = known
             if slot >= 0:
@@ -228,6 +230,7 @@ class LiteralTable:
             self._of.append(len(self._positives))
             self._presence.append(-1)
             self.complement.append(-1)
+            self.is_negative.append(0)
             self._positives.append(positive)
             self._ask(positive)
         return known

@@ -10,11 +10,11 @@ lowered (RLIKE under (?i)).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from enum import IntEnum
 from typing import Final
 
-from ruledex.encode.like_shape import like_shape
+from ruledex.encode.like_shape import Test, like_shape
 from ruledex.encode.regex_literals import required_words
 from ruledex.kernels.word_trie import END, INSIDE, START, WordTrie, hits, word_trie
 from ruledex.language.pattern import compile_regex
@@ -54,17 +54,18 @@ class PatternMatcher:
             return []
         as_is, lower, ascii_lower = self._words
         found = dict.fromkeys(self._wordless, False)
-        if as_is:
-            as_is.collect(text, found)
+        as_is.collect(text, found)
         if ascii_lower:
             ascii_lower.collect(text.lower(), found)
-        lowered = value.lower() if self._lowers else value
-        if lower:
-            lower.collect(lowered.encode(), found)
+        lowered, lowered_text = value, text
+        if self._lowers:
+            lowered = value.lower()
+            lowered_text = lowered.encode()
+            lower.collect(lowered_text, found)
         cells: set[int] = set()
         n_found: dict[int, int] = {}
         for atom, decided in found.items():
-            if decided or atom.test(lowered if atom.lowers else value):
+            if decided or (atom.test(lowered, lowered_text) if atom.lowers else atom.test(value, text)):
                 cells.update(atom.cells)
                 for cell in atom.cells_of_all:
                     n_found[cell] = n_found.get(cell, 0) + 1
@@ -112,7 +113,7 @@ class _Atom:
 
     __slots__ = ("cells", "cells_of_all", "lowers", "test")
 
-    def __init__(self, test: Callable[[str], bool], lowers: bool) -> None:
+    def __init__(self, test: Test, lowers: bool) -> None:
         self.test = test
         self.lowers = lowers  # whether the test is of the value in lower case
         self.cells: list[int] = []  # of predicates that this pattern alone makes true
@@ -152,8 +153,8 @@ class _Words:
     def _found(self, text: bytes) -> Iterator[tuple[bytes, int]]:
         if self._trie is not None:
             numbers = self._numbers
-            for word, use in dict.fromkeys(hits(self._trie, text)):
-                yield numbers[word], use
+            for number, use in dict.fromkeys(hits(self._trie, text)):
+                yield numbers[number], use
             return
         for place in self._atoms:
             word, use = place
@@ -166,8 +167,8 @@ class _Words:
                 yield place
 
 
-def _search_test(regex: str) -> Callable[[str], bool]:
-    def has_match(value: str) -> bool:
-        return compile_regex(regex).search(value) is not None
+def _search_test(regex: str) -> Test:
+    def has_match(_value: str, text: bytes) -> bool:
+        return compile_regex(regex).search(text) is not None
 
     return has_match

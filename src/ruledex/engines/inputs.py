@@ -26,6 +26,8 @@ RANKS: dict[Rank, int] = {"sum": SUM, "product": PRODUCT, "static": STATIC}
 
 def frozen(array: NDArray[Any], dtype: type[Item]) -> NDArray[Item]:
     """A read-only plain view in C order, copied only where the array is of another type or order."""
+    if type(array) is np.ndarray and array.dtype == dtype and not array.flags.writeable and array.flags.c_contiguous:
+        return array
     plain = np.ascontiguousarray(array, dtype).view(np.ndarray)
     plain.flags.writeable = False
     return plain

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any, Self
 
 import numpy as np
@@ -15,9 +13,11 @@ from ruledex.engines.inputs import array_of, frozen_alive, frozen_batch
 from ruledex.engines.protocol import Alive, Arrays, Matches, Rank, Statistics
 from ruledex.engines.ranking import Ranker
 from ruledex.engines.sparse_layout import build_layout
-from ruledex.kernels.sparse import SparseIndex, SparseScratch, sparse_count, sparse_match
+from ruledex.kernels.sparse import SparseArrays, SparseIndex, sparse_count, sparse_match
 
 RANGES_A_CELL = 36  # two runs for a domain, and one for each of 32 levels of an interval tree
+Scratch = tuple[SparseArrays, NDArray[np.int32]]  # of the kernel, and its output
+
 CHUNK = 1 << 18  # rules written by one call into the kernel, at the least
 
 
@@ -29,8 +29,10 @@ class SparseEngine:
     def __init__(self, program: Program, index: SparseIndex) -> None:
         self.program = program
         self.index = index
+        # Numba tells the type of a plain tuple faster than that of a named one, which shows where a match takes microseconds.
+        self._index = tuple(index)
         self._ranker = Ranker(program)
-        self._pool: list[tuple[SparseScratch, NDArray[np.int32]]] = []
+        self._pool: list[Scratch] = []
 
     @classmethod
     def build(cls, program: Program, statistics: Statistics | None = None) -> Self:
@@ -52,26 +54,29 @@ class SparseEngine:
         """All rules that are true, ascending within an event."""
         batch = frozen_batch(batch)
         alive_bytes = frozen_alive(alive, self.program.n_rules)
-        counts = np.zeros(batch.n_events, np.int64)
+        scratch, out = self._scratch(batch)
+        n_events = batch.n_events
+        counts = np.zeros(n_events, np.int64)
         chunks = []
         event = 0
-        with self._scratch(batch) as (scratch, out):
-            while event < batch.n_events:
-                event, n_written = sparse_match(
-                    self.index, scratch, alive_bytes, batch.offsets, batch.cells, event, counts, out
-                )
-                chunks.append(out[:n_written].copy())
-        offsets = np.zeros(batch.n_events + 1, np.int64)
+        while event < n_events:
+            event, n_written = sparse_match(
+                self._index, scratch, alive_bytes, batch.offsets, batch.cells, event, counts, out
+            )
+            chunks.append(out[:n_written].copy())
+        self._pool.append((scratch, out))
+        offsets = np.zeros(n_events + 1, np.int64)
         np.cumsum(counts, out=offsets[1:])
         return Matches(offsets, chunks[0] if len(chunks) == 1 else np.concatenate([np.zeros(0, np.int32), *chunks]))
 
     def count(self, batch: EventBatch, alive: Alive | None = None) -> NDArray[np.int64]:
         """For each event, how many rules are true."""
         batch = frozen_batch(batch)
+        alive_bytes = frozen_alive(alive, self.program.n_rules)
+        scratch, out = self._scratch(batch)
         counts = np.zeros(batch.n_events, np.int64)
-        with self._scratch(batch) as (scratch, _):
-            alive_bytes = frozen_alive(alive, self.program.n_rules)
-            sparse_count(self.index, scratch, alive_bytes, batch.offsets, batch.cells, counts)
+        sparse_count(self._index, scratch, alive_bytes, batch.offsets, batch.cells, counts)
+        self._pool.append((scratch, out))
         return counts
 
     def top(
@@ -99,26 +104,18 @@ class SparseEngine:
             "bytes": sum(array.nbytes for array in index),
         }
 
-    @contextmanager
-    def _scratch(self, batch: EventBatch) -> Iterator[tuple[SparseScratch, NDArray[np.int32]]]:
-        """Scratch that no other call uses. What a failed call leaves behind is not used again."""
-        largest = int(np.max(np.diff(batch.offsets), initial=1))
+    def _scratch(self, batch: EventBatch) -> Scratch:
+        """Scratch that no other call uses: from the pool, which a call that fails does not give it back to."""
+        largest = len(batch.cells) if batch.n_events == 1 else int(np.max(np.diff(batch.offsets), initial=1))
         try:
             scratch, out = self._pool.pop()
         except IndexError:
-            scratch, out = self._new_scratch(largest)
-        if len(scratch.ranges) < 2 * RANGES_A_CELL * largest:
-            scratch = scratch._replace(ranges=np.empty(2 * RANGES_A_CELL * largest, np.int32))
-        yield scratch, out
-        self._pool.append((scratch, out))
-
-    def _new_scratch(self, largest: int) -> tuple[SparseScratch, NDArray[np.int32]]:
-        n_slots = int(self.index.places[3]) + self.program.n_rules
-        n_words = n_slots // 64 + 1
-        scratch = SparseScratch(
-            bits=np.zeros(n_words, np.uint64),
-            touched=np.zeros(n_words // 64 + 1, np.uint64),
-            ranges=np.empty(2 * RANGES_A_CELL * largest, np.int32),
-            singles=np.empty(n_slots, np.int32),
-        )
-        return scratch, np.empty(max(self.program.n_rules, CHUNK), np.int32)
+            n_slots = int(self.index.places[3]) + self.program.n_rules
+            n_words = n_slots // 64 + 1
+            bits, touched = np.zeros(n_words, np.uint64), np.zeros(n_words // 64 + 1, np.uint64)
+            scratch = bits, touched, np.zeros(0, np.int32), np.empty(n_slots, np.int32)
+            out = np.empty(max(self.program.n_rules, CHUNK), np.int32)
+        bits, touched, ranges, singles = scratch
+        if len(ranges) < 2 * RANGES_A_CELL * largest:
+            scratch = bits, touched, np.empty(2 * RANGES_A_CELL * largest, np.int32), singles
+        return scratch, out

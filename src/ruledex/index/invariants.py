@@ -1,34 +1,30 @@
 """Hold a stored Program to what engines trust: no id leads out of its array, children come before parents.
 
-Hashes find damage; this finds what was written wrong, and an artifact whose hashes were not checked. Arrays are looked
-at in blocks, so that little memory is needed beside the file's own.
+Hashes find damage; this finds what was written wrong, and an artifact whose hashes were not checked.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ruledex.encode.program import (
-    ALWAYS,
     AND,
     CELL,
     EVERY,
-    FALSE_BY,
-    LEAF,
     NEVER,
     NODE,
     OFFSET,
     OP,
     OR,
-    PUSH_TRUE,
     WEIGHT,
     Program,
 )
+from ruledex.engines.inputs import frozen
 from ruledex.errors import ArtifactError
+from ruledex.kernels.check import SOUND, first_faulty_node, first_faulty_score
 
 _DTYPES: Final[dict[str, type]] = {
     "interval_offsets": OFFSET,
@@ -47,7 +43,6 @@ _DTYPES: Final[dict[str, type]] = {
     "score_weight": WEIGHT,
     "domain_offsets": CELL,
 }
-_BLOCK: Final = 1 << 18
 
 
 def program_of(arrays: dict[str, NDArray[Any]], n_cells: int) -> Program:
@@ -56,7 +51,7 @@ def program_of(arrays: dict[str, NDArray[Any]], n_cells: int) -> Program:
         if name not in arrays:
             raise ArtifactError(f"the stored program has no array {name!r}")
         _require(arrays[name].ndim == 1 and arrays[name].dtype == dtype, f"{name} is no list of {np.dtype(dtype)}")
-    program = Program(**{name: arrays[name] for name in _DTYPES}, n_cells=n_cells)
+    program = Program(**{name: frozen(arrays[name], dtype) for name, dtype in _DTYPES.items()}, n_cells=n_cells)
     _require(n_cells > EVERY, f"it has {n_cells} cells")
     _require(program.n_nodes <= np.iinfo(NODE).max, "it has more nodes than can be counted")
     _check_literals(program)
@@ -84,38 +79,26 @@ def _check_literals(program: Program) -> None:
 
 
 def _check_nodes(program: Program) -> None:
-    n_literals, n_inner = program.n_literals, len(program.node_op)
+    n_inner = len(program.node_op)
     _within(program.node_op, AND, OR, "node_op")
     _require(len(program.child_offsets) == n_inner + 1, "child_offsets has the wrong length")
     _check_offsets(program.child_offsets, len(program.children), "child_offsets")
-    _require(bool(np.all(np.diff(program.child_offsets) >= 2)), "a node has fewer than two children")
     _within(program.children, 0, program.n_nodes - 1, "children")
     levels = program.level_offsets
     _require(
         len(levels) > 0
-        and levels[0] == n_literals
+        and levels[0] == program.n_literals
         and levels[-1] == program.n_nodes
         and bool(np.all(np.diff(levels) >= 0)),
         "the levels do not cover the nodes",
     )
-    for start, stop in _blocks(n_inner):
-        offsets = program.child_offsets[start : stop + 1]
-        children = program.children[offsets[0] : offsets[-1]]
-        starts = offsets[:-1] - offsets[0]
-        begins = np.zeros(len(children) + 1, np.bool_)
-        begins[starts] = True
-        begins[-1] = True
-        _require(bool(np.all((children[1:] > children[:-1]) | begins[1:-1])), "a node's children are not in order")
-        # Children ascend, so the last is the highest: it has to lie below the level that its parent is in.
-        level_of = np.searchsorted(levels, np.arange(n_literals + start, n_literals + stop), side="right") - 1
-        last = children[offsets[1:] - offsets[0] - 1]
-        _require(bool(np.all(last < levels[level_of])), "a node stands before one of its children")
+    node = first_faulty_node(program.child_offsets, program.children, levels)
+    _require(node == SOUND, f"the children of node {node:,} are not two or more in order and below it")
 
 
 def _check_rules(program: Program) -> None:
     root = program.root
     _within(root, NEVER, program.n_nodes - 1, "root")
-    _require(NEVER < ALWAYS < 0, "roots are numbered otherwise")
     _require(len(program.static_score) == len(root), "static_score has the wrong length")
     _require(bool(np.all(np.isfinite(program.static_score))), "a static score is not finite")
 
@@ -127,32 +110,8 @@ def _check_scores(program: Program) -> None:
     _require(len(offsets) == program.n_rules + 1, "score_offsets has the wrong length")
     _check_offsets(offsets, n_pairs, "score_offsets")
     _require(len(program.score_code) == 2 * n_pairs, "score_code has the wrong length")
-    for start, stop in _blocks(program.n_rules):
-        begin, end = int(offsets[start]), int(offsets[stop])
-        code = program.score_code[2 * begin : 2 * end].reshape(-1, 2)
-        operation, argument = code[:, 0], code[:, 1]
-        _within(operation, AND, FALSE_BY, "the operations of score_code")
-        names_literal = (operation == LEAF) | (operation == FALSE_BY)
-        _within(argument[names_literal], 0, program.n_literals - 1, "the literals of score_code")
-        _within(argument[operation == PUSH_TRUE], -1, 1, "the constants of score_code")
-        joins = operation < LEAF
-        _require(bool(np.all(argument[joins] >= 1)), "an operation of score_code joins nothing")
-        change = np.where(joins, 1 - argument.astype(np.int64), operation != FALSE_BY)
-        height = np.cumsum(change)
-        before = np.concatenate([[0], height])
-        firsts = offsets[start : stop + 1] - begin
-        lengths = np.diff(firsts)
-        base = before[firsts[:-1]]
-        _require(bool(np.all(height - np.repeat(base, lengths) >= 1)), "a score program takes more than there is")
-        left = before[firsts[1:]] - base
-        _require(bool(np.all(left == (lengths > 0))), "a score program leaves several values")
-        weights = program.score_weight[begin:end]
-        _require(bool(np.all(np.isfinite(weights) & (weights >= 0))), "a weight is negative or not finite")
-
-
-def _blocks(n: int) -> Iterator[tuple[int, int]]:
-    for start in range(0, n, _BLOCK):
-        yield start, min(n, start + _BLOCK)
+    rule = first_faulty_score(offsets, program.score_code, program.score_weight, program.n_literals)
+    _require(rule == SOUND, f"the score program of rule {rule:,} cannot be run")
 
 
 def _within(values: NDArray[Any], low: int, high: int, name: str) -> None:

@@ -77,6 +77,8 @@ def state_of(artifact: Artifact, engine: str | None) -> State:
     try:
         schema = Schema.of_mapping(metadata["schema"])
         n_rules, n_cells, stored_engine = metadata["counts"]["rules"], metadata["n_cells"], metadata["engine"]
+        if not (isinstance(n_rules, int) and isinstance(n_cells, int) and isinstance(stored_engine, str)):
+            raise TypeError("a count or a name is none")
     except (RuledexError, KeyError, TypeError, AttributeError) as error:
         raise ArtifactError(f"the metadata of this index are damaged: {error}") from error
     program = program_of(artifact.arrays("program/"), n_cells)
@@ -107,8 +109,8 @@ def _engine(artifact: Artifact, program: Program, stored: str, wanted: str | Non
     try:
         arrays = artifact.arrays(f"engine/{stored}/")
         return engine_class(stored).from_arrays(program, {_field(name): array for name, array in arrays.items()})
-    except (KeyError, ValueError, TypeError) as error:
-        raise ArtifactError(f"the stored engine {stored!r} is damaged: {error}") from error
+    except (RuledexError, KeyError, ValueError, TypeError) as error:
+        raise ArtifactError(f"the stored engine {stored!r} cannot be used: {error}") from error
 
 
 def build_engine(name: str, program: Program, statistics: Statistics | None) -> Engine:

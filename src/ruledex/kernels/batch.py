@@ -36,7 +36,7 @@ from ruledex.kernels.words import (
 
 AND, OR, AND_NOT = 0, 1, 2
 IS_ROW = -1  # in place of an interval's end
-AHEAD = 0  # how many entries before its use a row is asked for
+AHEAD = 8  # how many entries before its use a row is asked for
 
 
 class BatchIndex(NamedTuple):

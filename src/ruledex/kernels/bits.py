@@ -14,6 +14,8 @@ from numpy.typing import NDArray
 
 ONE = np.uint64(1)
 ZERO = np.uint64(0)
+SIX = np.uint64(6)  # a word has 2**6 bits
+LOW_SIX = np.uint64(63)
 
 
 def _lowest_bit(word: np.uint64) -> int:

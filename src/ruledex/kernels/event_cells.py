@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from ruledex.kernels.bits import ONE, ZERO, lowest_bit
 from ruledex.kernels.jit import jit
 
 EVERY = 0  # as in a Program: the cell that each event has
@@ -12,20 +13,30 @@ _LARGEST_INSERTION_SORT = 48
 
 
 @jit
-def set_bits(bitmap: NDArray[np.uint8], offset: int, length: int, out: NDArray[np.int64]) -> int:
-    """Write the positions, counted from `offset`, of the bits that are set; return their number."""
+def set_bits(
+    words: NDArray[np.uint64], rest: NDArray[np.uint8], offset: int, length: int, out: NDArray[np.int64]
+) -> int:
+    """Write the positions, counted from `offset`, of the bits that are set; return their number.
+
+    The bitmap is `words`, and then the bytes that fill no word.
+    """
     n_set = 0
-    place = 0
-    while place < length:
-        bit = (offset + place) & 7
-        byte = bitmap[(offset + place) >> 3] >> bit
-        if byte == 0:
-            place += 8 - bit
-            continue
-        if byte & 1:
-            out[n_set] = place
+    for number in range(offset >> 6, (offset + length + 63) >> 6):
+        word = ZERO
+        if number < words.size:
+            word = words[number]
+        else:
+            for place in range(rest.size):
+                word |= np.uint64(rest[place]) << np.uint64(8 * place)
+        first = number * 64 - offset
+        if first < 0:
+            word &= ~ZERO << np.uint64(-first)
+        if first + 64 > length:
+            word &= ~ZERO >> np.uint64(first + 64 - length)
+        while word != ZERO:
+            out[n_set] = first + lowest_bit(word)
             n_set += 1
-        place += 1
+            word &= word - ONE
     return n_set
 
 
@@ -80,9 +91,9 @@ def compare_bytes(
     """Negative, zero or positive, as the one text lies before, at or after the other."""
     length = min(end - begin, right_end - right_begin)
     for place in range(length):
-        difference = np.int64(left[begin + place]) - np.int64(right[right_begin + place])
-        if difference != 0:
-            return difference
+        one, other = left[begin + place], right[right_begin + place]
+        if one != other:
+            return -1 if one < other else 1
     return (end - begin) - (right_end - right_begin)
 
 
@@ -146,7 +157,7 @@ def place_cells(
     ends: NDArray[np.int64],
     out: NDArray[np.int32],
 ) -> None:
-    """Write to each event's stretch of `out` the cell `EVERY` and those of its pairs. `ends` is scratch, one an event."""
+    """Write to each event's part of `out` the cell `EVERY` and those of its pairs; `ends` is scratch, one an event."""
     for event in range(ends.size):
         out[offsets[event]] = EVERY
         ends[event] = offsets[event] + 1
@@ -158,7 +169,7 @@ def place_cells(
 
 @jit
 def order_cells(offsets: NDArray[np.int64], cells: NDArray[np.int32]) -> int:
-    """Bring each event's cells in ascending order without duplicates and close the gaps, in place; return their number."""
+    """Put each event's cells in order without duplicates and close the gaps, in place; return their number."""
     n_cells = 0
     begin = offsets[0]
     for event in range(offsets.size - 1):

@@ -18,12 +18,19 @@ Scalar = TypeVar("Scalar", bound=np.generic)
 
 
 def lengthened(array: NDArray[Scalar], n_room: int) -> NDArray[Scalar]:
-    """The array with room for at least `n_room` entries, and half as many again as it had; itself if it has the room."""
+    """The array with room for `n_room` entries, and half as many again as it had at least; itself if it has that."""
     if len(array) >= n_room:
         return array
     made = np.empty((max(n_room, len(array) + len(array) // 2), *array.shape[1:]), array.dtype)
     made[: len(array)] = array
     return made
+
+
+def read_only(array: NDArray[Scalar]) -> NDArray[Scalar]:
+    """A view that cannot be written, as Arrow's buffers are: a kernel is compiled anew for each type of array."""
+    view = array.view()
+    view.flags.writeable = False
+    return view
 
 
 def slots_for(slots: NDArray[np.int32], hashes: NDArray[np.int64], n_room: int) -> NDArray[np.int32]:

@@ -1,10 +1,10 @@
 """Hash-consed AND and OR nodes: a subexpression that many rules share stands once.
 
-A *code* names a node while an index is built: a number from 0 on is a literal, `~n` the inner node n, and the least numbers
-are constants. Literals still grow then, so that nodes and literals cannot share one numbering yet; program_layout.py gives
-it at the end. Inner nodes are numbered in the order in which they were made, children first.
+A *code* names a node while an index is built: a number from 0 on is a literal, `~n` the inner node n, and the least
+numbers are constants. Literals still grow then, so that nodes and literals cannot share one numbering yet;
+program_layout.py gives it at the end. Inner nodes are numbered in the order in which they were made, children first.
 
-`join` makes a node as the passes of rewrite/ would: flatten, fold, sort, and of absorb what needs one look at the children:
+`join` makes a node as the passes of rewrite/ would: flatten, fold, sort, and of absorb what needs one look at children:
 
     (a AND b) AND c = a AND b AND c      a AND TRUE = a      a AND FALSE = FALSE      a AND a = a
     p AND NOT p = FALSE                  a AND (a OR b) = a
@@ -22,7 +22,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ruledex.kernels.growing import FREE, HASH_FACTOR, HASH_MASK, lengthened, slots_for
+from ruledex.kernels.growing import FREE, HASH_FACTOR, HASH_MASK, lengthened, read_only, slots_for
 from ruledex.kernels.jit import jit
 
 AND, OR = 0, 1  # as in a Program
@@ -85,8 +85,7 @@ def add_node(
     """
     given = np.ascontiguousarray(children, np.int64)
     codes = np.empty(len(given) + 16, np.int64)
-    complement = complement.view()
-    complement.flags.writeable = False
+    complement = read_only(complement)
     while True:
         code = join(*table, complement, operation, given, 0, len(given), codes)
         if code != NO_ROOM:
@@ -123,7 +122,7 @@ def join(
     if n_kept > 1:
         return found
     if n_kept == 1:
-        return codes[0]
+        return int(codes[0])
     is_contradiction = n_codes > 0
     return NEVER_CODE if (operation == OR) != is_contradiction else ALWAYS_CODE
 
@@ -211,7 +210,7 @@ def _contradiction(codes: NDArray[np.int64], n_codes: int, complement: NDArray[n
 def _absorb(nodes: NDArray[np.int64], children: NDArray[np.int32], codes: NDArray[np.int64], n_codes: int) -> int:
     """Drop inner nodes that have a child among the ascending codes; return how many codes are left.
 
-    Such a child is a literal: the inner nodes among the codes are of one operation, and their inner children of the other.
+    Such a child is a literal: inner nodes among the codes are of one operation, and their inner children of the other.
     """
     n_inner = 0
     while n_inner < n_codes and codes[n_inner] < 0:

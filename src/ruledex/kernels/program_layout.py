@@ -10,9 +10,12 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from ruledex.kernels.growing import read_only
 from ruledex.kernels.jit import jit
 from ruledex.kernels.node_table import ALWAYS_CODE, NEVER_CODE, START, TAG, NodeTable
-from ruledex.kernels.normalise import ALWAYS, FALSE_BY, LEAF, NEVER, NormalRules, ScoreTable
+from ruledex.kernels.normalise import NormalRules
+from ruledex.kernels.rule_entries import ALWAYS, LEAF, NEVER
+from ruledex.kernels.score_table import FALSE_BY, ScoreTable
 
 _UNUSED = -1
 
@@ -36,8 +39,7 @@ def lay_out(table: NodeTable, scores: ScoreTable, rules: NormalRules, literal_no
     `literal_node[literal]` is the node id of each literal of the build, a permutation of all ids of literals.
     """
     n_literals, n_inner = len(literal_node), table.n_nodes
-    literal_node = literal_node.view()
-    literal_node.flags.writeable = False
+    literal_node = read_only(literal_node)
     level = np.empty(n_inner, np.int32)
     n_levels = _find_levels(table, level)
     used = np.empty(n_inner, np.int32)
@@ -91,9 +93,7 @@ def _find_levels(table: NodeTable, level: NDArray[np.int32]) -> int:
 
 
 @jit
-def _find_used(
-    table: NodeTable, roots: NDArray[np.int32], is_used: NDArray[np.uint8], used: NDArray[np.int32]
-) -> int:
+def _find_used(table: NodeTable, roots: NDArray[np.int32], is_used: NDArray[np.uint8], used: NDArray[np.int32]) -> int:
     """Write the inner nodes that roots lead to, a rule's behind those of the rules before it; return how many."""
     n_used, n_followed = 0, 0
     for root in roots:
@@ -171,6 +171,6 @@ def _write_scores(
         for pair in range(score_offsets[rule], score_offsets[rule + 1]):
             operation, argument = scores.code[2 * given], scores.code[2 * given + 1]
             code[2 * pair] = operation
-            code[2 * pair + 1] = literal_node[argument] if operation == LEAF or operation == FALSE_BY else argument
+            code[2 * pair + 1] = literal_node[argument] if operation in (LEAF, FALSE_BY) else argument
             weight[pair] = scores.weight[given]
             given += 1

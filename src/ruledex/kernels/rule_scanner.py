@@ -6,8 +6,8 @@ them, one buffer and offsets; for each comes out postfix code, in which
     a number n >= 0        is the predicate whose bytes are `text[slice_start[n]:slice_end[n]]`
     a negative number      is an operator of the topmost operands, see `operator_code`
 
-A slice has no blanks or comments around it. It may be no predicate at all: whoever parses the slices finds out, and if all
-of them can be parsed, then so can the rule, and to the tree that the code describes. Rules that this scan is not
+A slice has no blanks or comments around it. It may be no predicate at all: whoever parses the slices finds out, and if
+all of them can be parsed, then so can the rule, and to the tree that the code describes. Rules that this scan is not
 sure of have the status `FALLBACK` and no code; the Python parser reads them, or says what is wrong with them.
 
     (a + 1) * 2 > 3        a parenthesis opens a group of conditions until what follows its end says that it did not;
@@ -21,6 +21,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from ruledex.kernels.growing import lengthened, read_only
 from ruledex.kernels.jit import jit
 from ruledex.kernels.rule_tokens import (
     AND,
@@ -52,6 +53,7 @@ _OPERAND, _PREDICATE, _GROUP_CLOSED = 0, 1, 2
 _KIND, _TIGHTNESS, _N_OPERANDS, _CODE, _SLICES, _START, _NESTING = range(7)
 _TIGHTNESS_OF = (3, 1, 2, 2, 4)  # AND, OR, XOR, XNOR, NOT
 
+_PLUS, _MINUS = 43, 45
 _FAILED = -1
 _LEVELS_A_GROUP = 4  # OR, XOR, AND and NOT can stand between two parentheses
 _LEVELS_A_PREDICATE = 3  # NOT, a comparison and an attribute, before any function or sign
@@ -87,15 +89,12 @@ def operator_of(code: int) -> tuple[int, int]:
     return (-1 - code) & 7, (-1 - code) >> 3
 
 
-def scan_rules(
-    text: NDArray[np.uint8], offsets: NDArray[np.integer], max_depth: int, max_length: int = 2**24
-) -> Scan:
+def scan_rules(text: NDArray[np.uint8], offsets: NDArray[np.integer], max_depth: int, max_length: int = 2**24) -> Scan:
     """The structure of the rules `text[offsets[i]:offsets[i + 1]]`, which are UTF-8.
 
     A tree that could be deeper than `max_depth`, and a rule of more than `max_length` bytes, fall back.
     """
-    text = text.view()
-    text.flags.writeable = False  # Arrow's buffers are, and a kernel is compiled for one type only
+    text = read_only(text)
     bounds = np.ascontiguousarray(offsets, np.int64)
     n_rules = len(bounds) - 1
     n_bytes = int(bounds[-1] - bounds[0])
@@ -105,7 +104,8 @@ def scan_rules(
     code, starts, ends = np.empty(n_room, np.int32), np.empty(n_room, np.int64), np.empty(n_room, np.int64)
     stack = np.zeros((max_depth, 7), np.int64)
     longest = min(int(np.diff(bounds).max(initial=0)), max_length)
-    tokens = _Tokens(*(np.empty(longest + 1, kind) for kind in (np.int8, np.int64, np.int64)))
+    n_tokens = longest + 1
+    tokens = _Tokens(np.empty(n_tokens, np.int8), np.empty(n_tokens, np.int64), np.empty(n_tokens, np.int64))
     n_done, n_slices = 0, 0
     while True:
         n_done, n_slices = _scan_from(
@@ -114,15 +114,8 @@ def scan_rules(
         if n_done == n_rules:
             break
         n_room = 2 * n_room + int(bounds[n_done + 1] - bounds[n_done])
-        code = _lengthened(code, int(code_offsets[n_done]), n_room)
-        starts, ends = _lengthened(starts, n_slices, n_room), _lengthened(ends, n_slices, n_room)
+        code, starts, ends = lengthened(code, n_room), lengthened(starts, n_room), lengthened(ends, n_room)
     return Scan(status, code_offsets, code[: code_offsets[-1]], starts[:n_slices], ends[:n_slices])
-
-
-def _lengthened(array: NDArray[np.generic], n_used: int, n_room: int) -> NDArray[np.generic]:
-    made = np.empty(n_room, array.dtype)
-    made[:n_used] = array[:n_used]
-    return made
 
 
 @jit
@@ -140,7 +133,7 @@ def _scan_from(
     slice_start: NDArray[np.int64],
     slice_end: NDArray[np.int64],
 ) -> tuple[int, int]:
-    """Scan rules as long as there is room for whatever the next one may hold; return which comes next, and `n_slices`."""
+    """Scan rules as long as there is room for whatever the next one may hold; return the next one, and `n_slices`."""
     rule = first_rule
     while rule < offsets.size - 1:
         begin, end = offsets[rule], offsets[rule + 1]
@@ -190,14 +183,14 @@ def _scan_rule(
         token += 1
         kind, start = kinds[token], starts[token]
         if state == _OPERAND:
-            if kind == NOT or kind == BANG or kind == OPEN:  # a tuple would be searched in a loop
+            if kind in (NOT, BANG, OPEN):
                 if height == max_depth:
                     return failed
                 _push(stack, height, NOT if kind != OPEN else OPEN, 1)
                 if kind == OPEN:
                     _remember(stack, height, n_code, n_slices, start, n_nesting)
                 height += 1
-            elif kind == NAME or kind == CONSTANT or (kind == OPERATOR_SIGN and _may_lead(text, start)):
+            elif kind in (NAME, CONSTANT) or (kind == OPERATOR_SIGN and _may_lead(text, start)):
                 state, predicate, predicate_nesting = _PREDICATE, start, n_nesting
                 n_open, between_waits, previous = 0, False, kind
                 n_nesting += 1 if kind == OPERATOR_SIGN else 0
@@ -205,7 +198,7 @@ def _scan_rule(
                 return failed
             continue
 
-        ends = kind <= XNOR or kind == CLOSE or kind == END
+        ends = kind <= XNOR or kind in (CLOSE, END)
         if state == _GROUP_CLOSED and not ends:
             # It was no group: a predicate began with its parenthesis.
             n_code, n_slices = group_code, group_slices
@@ -224,7 +217,7 @@ def _scan_rule(
                     n_open -= 1
                 elif kind == BETWEEN and n_open == 0 and previous != DOT:
                     between_waits = True
-                n_nesting += 1 if kind <= NOT or kind == OPEN or kind == OPERATOR_SIGN or kind == BANG else 0
+                n_nesting += 1 if kind <= NOT or kind in (OPEN, OPERATOR_SIGN, BANG) else 0
                 previous = kind
                 continue
             if n_open > 0:
@@ -267,7 +260,7 @@ def _scan_rule(
 @jit
 def _may_lead(text: NDArray[np.uint8], start: int) -> bool:
     """Whether a sign can stand before its only operand: + and - can."""
-    return text[start] == 43 or text[start] == 45
+    return bool(text[start] in (_PLUS, _MINUS))
 
 
 @jit
@@ -278,9 +271,7 @@ def _push(stack: NDArray[np.int64], height: int, kind: int, n_operands: int) -> 
 
 
 @jit
-def _remember(
-    stack: NDArray[np.int64], height: int, n_code: int, n_slices: int, start: int, n_nesting: int
-) -> None:
+def _remember(stack: NDArray[np.int64], height: int, n_code: int, n_slices: int, start: int, n_nesting: int) -> None:
     """Keep with an open group what is to be taken back if it turns out to be none."""
     stack[height, _CODE] = n_code
     stack[height, _SLICES] = n_slices
@@ -289,7 +280,9 @@ def _remember(
 
 
 @jit
-def _reduce(stack: NDArray[np.int64], height: int, tightness: int, code: NDArray[np.int32], n_code: int) -> tuple[int, int]:
+def _reduce(
+    stack: NDArray[np.int64], height: int, tightness: int, code: NDArray[np.int32], n_code: int
+) -> tuple[int, int]:
     """Write the operators on the stack that hold at least as tightly; return its new height, and `n_code`."""
     while height > 0 and stack[height - 1, _TIGHTNESS] >= tightness:
         height -= 1

@@ -1,10 +1,11 @@
 """The words of a rule, read from its bytes: the compiled twin of language/scanner.py.
 
-Where a token begins and ends is exactly as there, or the token is `UNREADABLE`. What a token means is told apart only as
-far as the structure of a rule needs it: a name, an attribute in backticks and a keyword such as IN or LIKE are all `NAME`.
+Where a token begins and ends is exactly as there, or the token is `UNREADABLE`. What a token means is told apart only
+as far as the structure of a rule needs it: names, attributes in backticks and keywords such as IN are all `NAME`.
 
-Numba counts the references to an array that a function is given, by atomic instructions, unless it can see that this is in
-vain. At a call a token that took most of the time, so a rule's tokens are read in one loop, with calls for rare ones only.
+Numba counts the references to an array that a function is given, by atomic instructions, unless it can see that this is
+in vain. At a call a token that took most of the time, so a rule's tokens are read in one loop, with calls for rare ones
+only.
 """
 
 from __future__ import annotations
@@ -20,9 +21,11 @@ from ruledex.kernels.jit import jit
 AND, OR, XOR, XNOR, NOT, BETWEEN, NAME, CONSTANT, OPEN, CLOSE, DOT, SIGN, OPERATOR_SIGN, BANG, END = range(15)
 _COMMENT, UNREADABLE = -1, -2
 
-# Kinds of bytes, by what a token that begins with one can be; `_HIGH` is not of ASCII. The order counts: a plain name may
-# go on in another way with what comes from `_QUOTE` on, a plain integer with what comes from `_LETTER` on.
-_BAD, _BLANK, _BANG, _COMPARING, _OPEN, _CLOSE, _SIGN, _ARITHMETIC, _BACKTICK, _LETTER, _DIGIT, _DOT, _QUOTE, _HIGH = range(14)
+# Kinds of bytes, by what a token that begins with one can be; `_HIGH` is not of ASCII. The order counts: a plain name
+# may go on in another way with what comes from `_QUOTE` on, a plain integer with what comes from `_LETTER` on.
+_BAD, _BLANK, _BANG, _COMPARING, _OPEN, _CLOSE, _SIGN, _ARITHMETIC, _BACKTICK, _LETTER, _DIGIT, _DOT, _QUOTE, _HIGH = (
+    range(14)
+)
 
 _NEWLINE, _STAR, _PLUS, _MINUS, _SLASH, _POINT = 10, 42, 43, 45, 47, 46
 _LESS, _EQUAL, _GREATER, _BACKSLASH, _TICK, _LARGE_R, _SMALL_R = 60, 61, 62, 92, 96, 82, 114
@@ -154,7 +157,7 @@ def _odd_token(text: NDArray[np.uint8], start: int, end: int, plain_stop: int, p
         kind, stop = plain_kind, plain_stop
         if plain_stop == start + 1 and (text[start] == _SMALL_R or text[start] == _LARGE_R):
             kind, stop = CONSTANT, _raw_string_end(text, plain_stop, end)
-    elif byte_kind == _LETTER or byte_kind == _HIGH:
+    elif byte_kind in (_LETTER, _HIGH):
         kind, stop = NAME, _word_end(text, start, end)
     elif byte_kind == _DIGIT or (byte_kind == _DOT and BYTE_KIND[following] == _DIGIT):
         kind, stop = CONSTANT, _number_end(text, start, end)
@@ -209,7 +212,7 @@ def _word_end(text: NDArray[np.uint8], start: int, end: int) -> int:
         if byte_kind == _HIGH:
             length, character = _wide_character(text, position, end)
             word_character = int(WORD_CHARACTER[character])
-        elif byte_kind == _LETTER or byte_kind == _DIGIT:
+        elif byte_kind in (_LETTER, _DIGIT):
             word_character = 1 if byte_kind == _LETTER else 2
         in_word = word_character == 1 or (word_character == 2 and position > start)
         position += length if in_word else 0
@@ -251,7 +254,7 @@ def _number_end(text: NDArray[np.uint8], start: int, end: int) -> int:
     elif first | 32 == 108 or first | 32 == 100:  # L, D
         position += 1
     following = BYTE_KIND[text[position]] if position < end else _BLANK
-    return -1 if following == _LETTER or following == _DIGIT or following == _HIGH else position
+    return -1 if following in (_LETTER, _DIGIT, _HIGH) else position
 
 
 @jit
@@ -268,7 +271,9 @@ def _string_end(text: NDArray[np.uint8], start: int, end: int) -> int:
     position = start + 1
     is_open = True
     while is_open and position < end:
-        if text[position] == _BACKSLASH or (text[position] == quote and position + 1 < end and text[position + 1] == quote):
+        if text[position] == _BACKSLASH or (
+            text[position] == quote and position + 1 < end and text[position + 1] == quote
+        ):
             position += 2
         else:
             is_open = text[position] != quote

@@ -19,16 +19,17 @@ level comes.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ruledex.kernels.bits import ONE, ZERO, lowest_bit, n_bits, prefetch
+from ruledex.kernels.bits import LOW_SIX, ONE, SIX, ZERO, lowest_bit, n_bits, prefetch
 from ruledex.kernels.jit import jit
 from ruledex.kernels.literals import first_at_least
 
 AHEAD = 12  # how far before its use a line of memory is asked for
+TWO = np.uint64(2)
 
 
 class SparseIndex(NamedTuple):
@@ -57,6 +58,9 @@ class SparseIndex(NamedTuple):
     places: NDArray[np.int64]  # first union, first negative, end of negatives, first sink, number of rules
 
 
+SparseArrays = tuple[NDArray[Any], ...]  # the fields of an index or of scratch
+
+
 class SparseScratch(NamedTuple):
     """What one thread needs while it matches. Both bitmaps are all zero between events."""
 
@@ -68,14 +72,16 @@ class SparseScratch(NamedTuple):
 
 @jit
 def _is_set(bits: NDArray[np.uint64], slot: int) -> bool:
-    return (bits[slot >> 6] >> np.uint64(slot & 63)) & ONE != ZERO
+    place = np.uint64(slot)
+    return (bits[place >> SIX] >> (place & LOW_SIX)) & ONE != ZERO
 
 
 @jit
 def _set(bits: NDArray[np.uint64], touched: NDArray[np.uint64], slot: int) -> None:
-    word = slot >> 6
-    bits[word] |= ONE << np.uint64(slot & 63)
-    touched[word >> 6] |= ONE << np.uint64(word & 63)
+    place = np.uint64(slot)
+    word = place >> SIX
+    bits[word] |= ONE << (place & LOW_SIX)
+    touched[word >> SIX] |= ONE << (word & LOW_SIX)
 
 
 @jit
@@ -119,18 +125,21 @@ def _collect(bits: NDArray[np.uint64], touched: NDArray[np.uint64], first: int, 
 def _true_atoms(index: SparseIndex, scratch: SparseScratch, cells: NDArray[np.int32], begin: int, end: int) -> tuple[int, int]:
     """Set the bits of the atoms that the event hits; return the numbers of runs and of single ones."""
     bits, touched, ranges, singles = scratch.bits, scratch.touched, scratch.ranges, scratch.singles
+    domain_offsets, tree_levels, tree_offsets = index.domain_offsets, index.tree_levels, index.tree_offsets
+    atom_low, atom_high, tree_by_high = index.atom_low, index.atom_high, index.tree_by_high
+    at_most_offsets, at_least_offsets = index.at_most_offsets, index.at_least_offsets
     n_ranges, n_singles, place = 0, 0, begin
-    n_domains = index.domain_offsets.size - 1
+    n_domains = domain_offsets.size - 1
     domain = 0
     while place < end:
-        domain = first_at_least(index.domain_offsets, domain, n_domains + 1, cells[place] + 1) - 1
-        domain_begin, domain_end = index.domain_offsets[domain], index.domain_offsets[domain + 1]
+        domain = first_at_least(domain_offsets, domain, n_domains + 1, cells[place] + 1) - 1
+        domain_begin, domain_end = domain_offsets[domain], domain_offsets[domain + 1]
         smallest = cells[place]
-        levels = index.tree_levels[domain]
+        levels = tree_levels[domain]
         while place < end and cells[place] < domain_end:
             cell = cells[place]
             place += 1
-            first, last = index.tree_offsets[cell], index.tree_offsets[cell + 1]
+            first, last = tree_offsets[cell], tree_offsets[cell + 1]
             if first < last:
                 ranges[2 * n_ranges], ranges[2 * n_ranges + 1] = first, last
                 n_ranges += 1
@@ -143,17 +152,17 @@ def _true_atoms(index: SparseIndex, scratch: SparseScratch, cells: NDArray[np.in
                 node = domain_begin + center - 1
                 if node == cell or node >= domain_end:
                     continue
-                first, last = index.tree_offsets[node], index.tree_offsets[node + 1]
+                first, last = tree_offsets[node], tree_offsets[node + 1]
                 if cell < node:
-                    last = first_at_least(index.atom_low, first, last, cell + 1)
+                    last = first_at_least(atom_low, first, last, cell + 1)
                     if first < last:
                         ranges[2 * n_ranges], ranges[2 * n_ranges + 1] = first, last
                         n_ranges += 1
                     continue
-                tree_begin = index.tree_offsets[0]
+                tree_begin = tree_offsets[0]
                 while first < last:
-                    atom = index.tree_by_high[first - tree_begin]
-                    if index.atom_high[atom] < cell:
+                    atom = tree_by_high[first - tree_begin]
+                    if atom_high[atom] < cell:
                         break
                     if not _is_set(bits, atom):
                         _set(bits, touched, atom)
@@ -161,13 +170,13 @@ def _true_atoms(index: SparseIndex, scratch: SparseScratch, cells: NDArray[np.in
                         n_singles += 1
                     first += 1
         largest = cells[place - 1]
-        last = index.at_most_offsets[domain + 1]
-        first = first_at_least(index.atom_high, index.at_most_offsets[domain], last, smallest)
+        last = at_most_offsets[domain + 1]
+        first = first_at_least(atom_high, at_most_offsets[domain], last, smallest)
         if first < last:
             ranges[2 * n_ranges], ranges[2 * n_ranges + 1] = first, last
             n_ranges += 1
-        first = index.at_least_offsets[domain]
-        last = first_at_least(index.atom_low, first, index.at_least_offsets[domain + 1], largest + 1)
+        first = at_least_offsets[domain]
+        last = first_at_least(atom_low, first, at_least_offsets[domain + 1], largest + 1)
         if first < last:
             ranges[2 * n_ranges], ranges[2 * n_ranges + 1] = first, last
             n_ranges += 1
@@ -178,122 +187,108 @@ def _true_atoms(index: SparseIndex, scratch: SparseScratch, cells: NDArray[np.in
 
 @jit
 def _true_unions(index: SparseIndex, scratch: SparseScratch, n_ranges: int, n_singles: int) -> None:
-    if index.union_offsets.size == 0:
-        return
-    for run in range(n_ranges):
-        first, last = index.union_offsets[scratch.ranges[2 * run]], index.union_offsets[scratch.ranges[2 * run + 1]]
-        for edge in range(first, last):
-            _set(scratch.bits, scratch.touched, index.union_slots[edge])
-    for single in range(n_singles):
-        atom = scratch.singles[single]
-        for edge in range(index.union_offsets[atom], index.union_offsets[atom + 1]):
-            _set(scratch.bits, scratch.touched, index.union_slots[edge])
+    bits, touched, ranges, singles = scratch.bits, scratch.touched, scratch.ranges, scratch.singles
+    offsets, slots = index.union_offsets, index.union_slots
+    if offsets.size != 0:
+        for run in range(n_ranges):
+            for edge in range(offsets[ranges[2 * run]], offsets[ranges[2 * run + 1]]):
+                _set(bits, touched, slots[edge])
+        for single in range(n_singles):
+            for edge in range(offsets[singles[single]], offsets[singles[single] + 1]):
+                _set(bits, touched, slots[edge])
 
 
 @jit
 def _true_negatives(index: SparseIndex, scratch: SparseScratch, cells: NDArray[np.int32], begin: int, end: int) -> None:
-    n_presences = index.presence_cells.size
-    first_negative = index.places[1]
+    bits, touched = scratch.bits, scratch.touched
+    presence_cells, offsets, positive = index.presence_cells, index.presence_offsets, index.negative_slots
+    n_presences, first_negative = presence_cells.size, index.places[1]
     presence = 0
     for place in range(begin, end):
-        presence = first_at_least(index.presence_cells, presence, n_presences, cells[place])
+        presence = first_at_least(presence_cells, presence, n_presences, cells[place])
         if presence == n_presences:
-            return
-        if index.presence_cells[presence] != cells[place]:
-            continue
-        for negative in range(index.presence_offsets[presence], index.presence_offsets[presence + 1]):
-            if not _is_set(scratch.bits, index.negative_slots[negative]):
-                _set(scratch.bits, scratch.touched, first_negative + negative)
+            break
+        if presence_cells[presence] == cells[place]:
+            for negative in range(offsets[presence], offsets[presence + 1]):
+                if not _is_set(bits, positive[negative]):
+                    _set(bits, touched, first_negative + negative)
 
 
 @jit
-def _fire(index: SparseIndex, scratch: SparseScratch, or_first: int, or_last: int, and_first: int, and_last: int) -> None:
-    """Follow the edges of true slots upwards."""
-    bits, touched = scratch.bits, scratch.touched
-    for edge in range(or_first, or_last):
-        _set(bits, touched, index.or_edges[edge])
-    for edge in range(and_first, and_last):
-        if not _is_set(bits, index.and_edges[3 * edge + 1]):
-            continue
-        other = index.and_edges[3 * edge + 2]
-        last = other + index.others[other]
-        while other < last and _is_set(bits, index.others[other + 1]):
-            other += 1
-        if other == last:
-            _set(bits, touched, index.and_edges[3 * edge])
+def _fire(index: SparseIndex, scratch: SparseScratch, runs: NDArray[np.int32], n_runs: int, width: int) -> None:
+    """Follow the edges of true slots upwards: of runs of slots if `width` is 2, of single ones if it is 1.
 
-
-@jit
-def _fire_singles(index: SparseIndex, scratch: SparseScratch, n_singles: int) -> None:
-    """Follow the edges of slots one by one: their lines of memory are asked for ahead, since they lie apart."""
-    singles, offsets = scratch.singles, index.edge_offsets
-    for single in range(n_singles):
-        if single + 2 * AHEAD < n_singles:
-            prefetch(offsets, 2 * singles[single + 2 * AHEAD])
-        if single + AHEAD < n_singles:
-            coming = 2 * singles[single + AHEAD]
-            prefetch(index.or_edges, offsets[coming])
-            prefetch(index.and_edges, 3 * offsets[coming + 1])
-        slot = 2 * singles[single]
-        _fire(index, scratch, offsets[slot], offsets[slot + 2], offsets[slot + 1], offsets[slot + 3])
+    Slots lie apart, so their lines of memory are asked for ahead.
+    """
+    bits, touched, offsets = scratch.bits, scratch.touched, index.edge_offsets
+    or_edges, and_edges, others = index.or_edges, index.and_edges, index.others
+    for run in range(n_runs):
+        if run + 2 * AHEAD < n_runs:
+            prefetch(offsets, 2 * np.int64(runs[width * (run + 2 * AHEAD)]))
+        if run + AHEAD < n_runs:
+            coming = 2 * np.int64(runs[width * (run + AHEAD)])
+            prefetch(or_edges, np.int64(offsets[coming]))
+            prefetch(and_edges, 3 * np.int64(offsets[coming + 1]))
+        first = np.uint64(2 * runs[width * run])
+        last = first + TWO if width == 1 else np.uint64(2 * runs[width * run + 1])
+        for edge in range(offsets[first], offsets[last]):
+            _set(bits, touched, or_edges[edge])
+        for edge in range(offsets[first + ONE], offsets[last + ONE]):
+            if _is_set(bits, and_edges[3 * edge + 1]):
+                other = and_edges[3 * edge + 2]
+                end = other + others[other]
+                while other < end and _is_set(bits, others[other + 1]):
+                    other += 1
+                if other == end:
+                    _set(bits, touched, and_edges[3 * edge])
 
 
 @jit
 def _verify(index: SparseIndex, scratch: SparseScratch, first: int, last: int, first_number: int) -> None:
     """Clear the bits of those nodes of a level that not all children are true of."""
-    bits = scratch.bits
-    n_waiting = _collect(bits, scratch.touched, first, last, scratch.singles)
-    for waiting in range(n_waiting):
-        slot = scratch.singles[waiting]
+    bits, waiting = scratch.bits, scratch.singles
+    offsets, slots = index.verify_offsets, index.verify_slots
+    for place in range(_collect(bits, scratch.touched, first, last, waiting)):
+        slot = waiting[place]
         number = first_number + slot - first
-        for edge in range(index.verify_offsets[number], index.verify_offsets[number + 1]):
-            if not _is_set(bits, index.verify_slots[edge]):
-                bits[slot >> 6] &= ~(ONE << np.uint64(slot & 63))
-                break
+        edge, end = offsets[number], offsets[number + 1]
+        while edge < end and _is_set(bits, slots[edge]):
+            edge += 1
+        if edge < end:
+            bits[slot >> 6] &= ~(ONE << np.uint64(slot & 63))
 
 
 @jit
 def _propagate(index: SparseIndex, scratch: SparseScratch, cells: NDArray[np.int32], begin: int, end: int) -> None:
     """Set the bits of all sinks whose rules are true of the event."""
-    bits, touched, ranges, singles, offsets = (
-        scratch.bits,
-        scratch.touched,
-        scratch.ranges,
-        scratch.singles,
-        index.edge_offsets,
-    )
+    bits, touched, singles = scratch.bits, scratch.touched, scratch.singles
     n_ranges, n_singles = _true_atoms(index, scratch, cells, begin, end)
     _true_unions(index, scratch, n_ranges, n_singles)
     _true_negatives(index, scratch, cells, begin, end)
-    for run in range(n_ranges):
-        first, last = 2 * ranges[2 * run], 2 * ranges[2 * run + 1]
-        _fire(index, scratch, offsets[first], offsets[last], offsets[first + 1], offsets[last + 1])
-    _fire_singles(index, scratch, n_singles)
-    _fire_singles(index, scratch, _collect(bits, touched, index.places[0], index.places[2], singles))
+    _fire(index, scratch, scratch.ranges, n_ranges, 2)
+    _fire(index, scratch, singles, n_singles, 1)
+    _fire(index, scratch, singles, _collect(bits, touched, index.places[0], index.places[2], singles), 1)
     for level in range(index.level_slots.shape[0]):
-        first_to_verify, first_other, last = (
-            index.level_slots[level, 0],
-            index.level_slots[level, 1],
-            index.level_slots[level, 2],
-        )
+        first_to_verify, first_other = index.level_slots[level, 0], index.level_slots[level, 1]
         _verify(index, scratch, first_to_verify, first_other, index.level_slots[level, 3])
-        _fire_singles(index, scratch, _collect(bits, touched, first_to_verify, last, singles))
+        n_true = _collect(bits, touched, first_to_verify, index.level_slots[level, 2], singles)
+        _fire(index, scratch, singles, n_true, 1)
 
 
 @jit
-def _clear(scratch: SparseScratch) -> None:
-    for group in range(scratch.touched.size):
-        words = scratch.touched[group]
+def _clear(bits: NDArray[np.uint64], touched: NDArray[np.uint64]) -> None:
+    for group in range(touched.size):
+        words = touched[group]
         while words != ZERO:
-            scratch.bits[(group << 6) + lowest_bit(words)] = ZERO
+            bits[(group << 6) + lowest_bit(words)] = ZERO
             words &= words - ONE
-        scratch.touched[group] = ZERO
+        touched[group] = ZERO
 
 
 @jit
 def sparse_match(
-    index: SparseIndex,
-    scratch: SparseScratch,
+    index_arrays: SparseArrays,
+    scratch_arrays: SparseArrays,
     alive: NDArray[np.uint8],
     event_offsets: NDArray[np.int64],
     cells: NDArray[np.int32],
@@ -306,6 +301,7 @@ def sparse_match(
     Write each event's number of rules to `counts` and the positions to `out`, ascending within an event; return the event
     that comes next, and how much of `out` was written.
     """
+    index, scratch = SparseIndex(*index_arrays), SparseScratch(*scratch_arrays)
     first_sink, n_rules = index.places[3], index.places[4]
     event, n_written = first_event, 0
     while event < event_offsets.size - 1 and n_written + n_rules <= out.size:
@@ -319,20 +315,21 @@ def sparse_match(
         counts[event] = n_kept
         n_written += n_kept
         event += 1
-        _clear(scratch)
+        _clear(scratch.bits, scratch.touched)
     return event, n_written
 
 
 @jit
 def sparse_count(
-    index: SparseIndex,
-    scratch: SparseScratch,
+    index_arrays: SparseArrays,
+    scratch_arrays: SparseArrays,
     alive: NDArray[np.uint8],
     event_offsets: NDArray[np.int64],
     cells: NDArray[np.int32],
     counts: NDArray[np.int64],
 ) -> None:
     """Write each event's number of rules; no rule is written."""
+    index, scratch = SparseIndex(*index_arrays), SparseScratch(*scratch_arrays)
     first_sink, n_rules = index.places[3], index.places[4]
     for event in range(event_offsets.size - 1):
         _propagate(index, scratch, cells, event_offsets[event], event_offsets[event + 1])
@@ -346,4 +343,4 @@ def sparse_count(
                 n_found += 1 if alive[(word << 6) + lowest_bit(left) - first_sink] != 0 else 0
                 left &= left - ONE
         counts[event] = n_found
-        _clear(scratch)
+        _clear(scratch.bits, scratch.touched)

@@ -18,7 +18,7 @@ from ruledex.language import build
 from ruledex.language.build import MAX_WEIGHT, NULL, Constant
 from ruledex.language.depth import MAX_DEPTH, depth_of
 from ruledex.language.scanner import read_name, read_number, read_string, scan, token_of
-from ruledex.language.simple import CLOSED_GROUP, NAME_GROUP, SIMPLE, shared_attribute, simple_predicate
+from ruledex.language.simple import CLOSED_GROUP, NAME_GROUP, match_simple, shared_attribute, simple_predicate
 from ruledex.language.spelling import did_you_mean
 from ruledex.language.text import RESERVED
 from ruledex.language.tree import (
@@ -136,43 +136,35 @@ class _Parser:
 
     def _simple_predicates(self) -> bool:
         """Take simple predicates while they last. True if the rule ends behind them."""
-        operators, items, starts = self.operators, self.items, self.starts
+        operators, items, starts, text = self.operators, self.items, self.starts, self.text
         if operators and operators[-1].precedence > _NOT:
             return False  # the name belongs to what stands before it: `5 < age`, `2 * price = 3`
-        while (match := SIMPLE.match(self.text, self.position)) is not None:
-            start = match.start(NAME_GROUP)
+        while (match := match_simple(text, self.position)) is not None:
             groups = match.groups()
+            start = match.start(NAME_GROUP)
             predicate = simple_predicate(groups, start)
             if predicate is None:
                 return False
-            opened, closed, word = groups[0], groups[-2], groups[-1]
-            if opened == "(":
-                self._nest(_Operator(_OPEN, opened, match.start(1)))
-            elif opened:
-                self._open(opened, match.start(1))
+            if groups[0]:
+                for at in range(match.start(1), match.end(1)):
+                    self._nest(_Operator(_OPEN, "(", at))
             items.append(predicate)
             starts.append(start)
-            if closed:
-                for place, sign in enumerate(closed):
-                    if sign == ")":
-                        self._close_parenthesis(match.start(CLOSED_GROUP) + place)
+            if groups[-2]:
+                for at in range(match.start(CLOSED_GROUP), match.end(CLOSED_GROUP)):
+                    self._close_parenthesis(at)
             self.position = match.end()
+            word = groups[-1]
             if not word:
                 return True
             word = word.upper()
-            if operators and operators[-1].kind == word:
+            if not operators or operators[-1].precedence == _OPEN:
+                self._nest(_Operator(_BRANCH[word], word, match.start(CLOSED_GROUP + 1)))
+            elif operators[-1].kind == word:
                 operators[-1].n_items += 1
             else:
                 self._branch(word, match.start(CLOSED_GROUP + 1))
         return False
-
-    def _open(self, opened: str, start: int) -> None:
-        """Parentheses and NOTs before a simple predicate."""
-        for at, sign in enumerate(opened, start):
-            if sign == "(":
-                self._nest(_Operator(_OPEN, "(", at))
-            elif sign in "nN":
-                self._nest(_Operator(_NOT, "NOT", at, 1))
 
     # An operand is expected.
 
@@ -336,6 +328,7 @@ class _Parser:
         operators = self.operators
         if operators and operators[-1].precedence > precedence:
             self._reduce(precedence + 1)
+        self._last_is_condition()
         if operators and operators[-1].precedence == precedence:
             if operators[-1].kind == word:
                 operators[-1].n_items += 1
@@ -357,10 +350,14 @@ class _Parser:
 
     def _close_parenthesis(self, start: int) -> int:
         """Finish what the parenthesis that closes here holds; where it was opened."""
-        self._reduce(_OPEN + 1)
-        if not self.operators:
+        operators = self.operators
+        while operators:
+            opened = operators.pop()
+            if opened.precedence == _OPEN:
+                break
+            self._apply(opened)
+        else:
             raise RuleSyntaxError("this parenthesis was never opened", self.text, start)
-        opened = self.operators.pop()
         if opened.kind != "(":
             arguments = self._pop(opened.n_items)
             self._push(build.call(opened.kind, arguments, self.text, opened.position), opened.position)
@@ -376,13 +373,10 @@ class _Parser:
         """Make one item of an operator and the items that it stands before or between."""
         kind, n_items = operator.kind, operator.n_items
         if operator.precedence <= _AND:
-            items, starts = self.items, self.starts
-            children = [
-                item if isinstance(item, _CONDITIONS) else self._condition(item, starts[place])
-                for place, item in enumerate(items[-n_items:], -n_items)
-            ]
-            items[-n_items:] = [_BRANCH_NODE[kind](tuple(children))]
-            del starts[1 - n_items :]
+            self._last_is_condition()  # and those before it are: `_branch` saw to them
+            children = tuple(self.items[-n_items:])
+            self.items[-n_items:] = [_BRANCH_NODE[kind](children)]  # type: ignore[arg-type]
+            del self.starts[1 - n_items :]
             return
         first = self.starts[-n_items]
         items = self._pop(n_items)
@@ -402,6 +396,12 @@ class _Parser:
     def _push(self, item: Item, start: int) -> None:
         self.items.append(item)
         self.starts.append(start)
+
+    def _last_is_condition(self) -> None:
+        """The last item is a child of a branch: if it is a bare attribute, it is a boolean one."""
+        item = self.items[-1]
+        if not isinstance(item, _CONDITIONS):
+            self.items[-1] = self._condition(item, self.starts[-1])
 
     def _condition(self, item: Item, start: int) -> Expression:
         return build.condition(item, self.text, start)

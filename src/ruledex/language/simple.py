@@ -1,8 +1,8 @@
 """Simple predicates, each read whole by one match: what most rules are made of.
 
 `name = 'x'`, `age > 18`, `age BETWEEN 18 AND 35`, `country IN ('IN', 'US')`, `user_id % 4 = 1`, with the parentheses
-and the NOT before it, and the parentheses and the AND or OR behind it. Whatever else a rule holds (comments, escapes,
-weights, functions) does not match, and the parser reads it token by token; both ways give the same tree.
+before it, and the parentheses and the AND or OR behind it. Whatever else a rule holds (comments, escapes, weights,
+functions) does not match, and the parser reads it token by token; both ways give the same tree.
 """
 
 from __future__ import annotations
@@ -18,26 +18,26 @@ _INTEGER: Final = r"-?+[0-9]{1,18}+(?![\w.])"
 _NUMBER: Final = r"-?+[0-9]{1,18}+(?:\.[0-9]{1,18}+)?+(?![\w.])"
 _TEXT: Final = r"'[^'\\]*+'"
 
-# At most eight parentheses at once: a thousand that lead to nothing simple are not to be read a thousand times.
+# At most eight parentheses at once: thousands that lead to nothing simple are not to be read thousands of times.
 # The sign of arithmetic takes no second sign behind it, since two minus signs start a comment.
-SIMPLE: Final = re.compile(
-    rf"""\s*+((?:\(\s*+|NOT\b\s*+){{0,8}}+)
+_SIMPLE: Final = re.compile(
+    rf"""\s*+(\({{0,8}}+)
     ({NAME}(?:\.{NAME})*+)\s*+
     (?: (?:([%*+/-])\s*+([0-9]{{1,18}}+)(?![\w.])\s*+)?+
-        (=|<=?|>=?|!=)\s*+ (?:({_NUMBER})|({_TEXT}))
-      | (NOT\s++)?+ (?: IN\s*+\(\s*+
-            (?: ({_INTEGER}(?:\s*+,\s*+{_INTEGER})*+) | ({_TEXT}(?:\s*+,\s*+{_TEXT})*+) ) \s*+\)
-          | BETWEEN\s*+ (?: ({_NUMBER})\s*+AND\s*+({_NUMBER}) | ({_TEXT})\s*+AND\s*+({_TEXT}) )
-          | (LIKE|ILIKE)\s*+({_TEXT})
+        (=|<=?|>=?|!=)\s*+({_NUMBER}|{_TEXT})
+      | (NOT\s++)?+
+        (?: IN\s*+\(\s*+({_INTEGER}(?:\s*+,\s*+{_INTEGER})*+|{_TEXT}(?:\s*+,\s*+{_TEXT})*+)\s*+\)
+          | BETWEEN\b\s*+(?:({_NUMBER})\s*+AND\b\s*+({_NUMBER})|({_TEXT})\s*+AND\s*+({_TEXT}))
+          | (I?LIKE)\s*+({_TEXT})
         )
       | IS\s++(NOT\s++)?+NULL\b
     )
-    \s*+ ((?:\)\s*+)*+) (?: (AND|OR)\b | \Z )""",
+    \s*+(\)*+)\s*+(?:(AND|OR)\b|\Z)""",
     re.VERBOSE | re.IGNORECASE,
 )
+match_simple: Final = _SIMPLE.match
 NAME_GROUP: Final = 2
-CLOSED_GROUP: Final = SIMPLE.groups - 1
-_STRINGS: Final = re.compile(r"'([^']*)'")
+CLOSED_GROUP: Final = _SIMPLE.groups - 1
 
 # Attributes that stood in a rule before. They are immutable and shared, and a name in here is no keyword.
 _ATTRIBUTES: dict[str, Attribute] = {}
@@ -53,32 +53,30 @@ def shared_attribute(path: tuple[str, ...]) -> Attribute:
 
 
 def simple_predicate(groups: tuple[str | Any, ...], start: int) -> Expression | None:
-    """The predicate of what `SIMPLE` found, or None if its name did not stand in a rule before.
+    """The predicate of what `match_simple` found, or None if its name did not stand in a rule before.
 
     `start` is where its name starts. The first and the last two groups are for the parser.
     """
-    # fmt: off
-    (_, name, sign, second, op, number, text, negated, numbers, texts, low, high, first, last, like, pattern,
-     is_not, _, _) = groups
-    # fmt: on
+    _, name, sign, second, op, constant, negated, listed, low, high, first, last, like, pattern, is_not, _, _ = groups
     attribute = _ATTRIBUTES.get(name)
     if attribute is None:
         return None
     if op:
+        is_text = constant[0] == "'"
         operand: Operand = attribute
         if sign:
-            if text:
+            if is_text:
                 return None  # arithmetic gives numbers; the parser says where a text beside it stands
             operand = Call(sign, (attribute, int(second)))
-        value = text[1:-1] if text else _number(number)
+        value = constant[1:-1] if is_text else int(constant) if constant.isdigit() else _number(constant)
         if op == "!=":
             return Not(Compare(operand, "=", value, 1.0, start))
         return Compare(operand, op, value, 1.0, start)
     predicate: Expression
-    if texts:
-        predicate = In(attribute, tuple(_STRINGS.findall(texts)), (), False, start)
-    elif numbers:
-        predicate = In(attribute, tuple(map(int, numbers.split(","))), (), False, start)
+    if listed:
+        # Between quotes there are none here, so that every other part of a cut at quotes is a value.
+        values = listed.split("'")[1::2] if listed[0] == "'" else map(int, listed.split(","))
+        predicate = In(attribute, tuple(values), (), False, start)
     elif low:
         predicate = Between(attribute, _number(low), _number(high), 1.0, start)
     elif first:

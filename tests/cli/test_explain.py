@@ -1,0 +1,46 @@
+"""`ruledex explain`."""
+
+from __future__ import annotations
+
+import json
+
+from tests.cli.samples import run
+
+
+def test_clauses_and_the_smallest_change_are_shown(indexed):
+    result = run("explain", indexed / "index", 7, '{"country": "IN", "age": 17}')
+    assert result.exit_code == 1
+    assert "rule 7 is false of this event" in result.stdout
+    assert "✓ country IN ('IN', 'US')   country is 'IN'" in result.stdout
+    assert "✗ age BETWEEN 18 AND 35   age is 17" in result.stdout
+    assert "age is 17, needs between 18 and 35" in result.stdout
+
+
+def test_a_rule_that_is_true_says_what_would_end_it(indexed):
+    result = run("explain", indexed / "index", 7, indexed / "events.jsonl", "--line", 1)
+    assert result.exit_code == 0
+    assert "rule 7 is true" in result.stdout
+    assert "it would no longer be true if" in result.stdout
+
+
+def test_missing_values_are_unknown(indexed):
+    result = run("explain", indexed / "index", 7, "-", text="{}\n")
+    assert "? country IN ('IN', 'US')   country is missing" in result.stdout
+    assert "these 2 clauses" in result.stdout
+
+
+def test_as_json(indexed):
+    told = json.loads(run("explain", indexed / "index", 3, '{"age": 61}', "--json").stdout)
+    assert (told["rule"], told["truth"], told["clause"]["kind"]) == ("3", True, "or")
+
+
+def test_what_cannot_be_used_is_one_line(indexed, tmp_path):
+    for arguments in (
+        (99, "{}"),
+        (7, "{"),
+        (7, tmp_path / "nothing.json"),
+        (7, indexed / "events.jsonl", "--line", 99),
+    ):
+        result = run("explain", indexed / "index", *arguments)
+        assert result.exit_code == 2
+        assert result.stderr.startswith("error: ")

@@ -1,0 +1,116 @@
+"""`ruledex match`."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from ruledex.index import Index
+from tests.cli.samples import json_lines, run
+from tests.index.samples import EVENTS, PLAIN, expected
+
+WANTED = [{"event": i, "rules": [str(rule) for rule in expected(PLAIN, event)]} for i, event in enumerate(EVENTS, 1)]
+
+
+def test_each_event_is_a_line_with_its_rules(indexed):
+    result = run("match", indexed / "index", indexed / "events.jsonl")
+    assert (result.exit_code, json_lines(result.stdout)) == (0, WANTED)
+    assert "5 events" in result.stderr
+
+
+def test_events_come_from_standard_input(indexed):
+    result = run("match", indexed / "index", "-", "--quiet", text=(indexed / "events.jsonl").read_text())
+    assert (json_lines(result.stdout), result.stderr) == (WANTED, "")
+
+
+def test_counts_alone(indexed):
+    result = run("match", indexed / "index", indexed / "events.jsonl", "--count")
+    counts = [{"event": row["event"], "count": len(row["rules"])} for row in WANTED]
+    assert json_lines(result.stdout) == counts
+
+
+@pytest.mark.parametrize("engine", ["scan", "sparse"])
+def test_the_best_k(indexed, engine):
+    arguments = ("--top", 2, "--rank", "sum", "--engine", engine)
+    result = run("match", indexed / "index", indexed / "events.jsonl", *arguments)
+    index = Index.open(indexed / "index")
+    for row, event in zip(json_lines(result.stdout), EVENTS, strict=True):
+        assert list(zip(row["rules"], row["scores"], strict=True)) == index.top(event, 2)
+
+
+def test_results_go_to_files(indexed, tmp_path):
+    for name in ("out.jsonl", "out.parquet"):
+        result = run("match", indexed / "index", indexed / "events.jsonl", "-o", tmp_path / name)
+        assert (result.exit_code, result.stdout) == (0, "")
+    assert json_lines((tmp_path / "out.jsonl").read_text()) == WANTED
+    assert pq.read_table(tmp_path / "out.parquet").to_pylist() == WANTED
+
+
+def test_a_file_without_events_gives_a_table_without_rows(indexed, tmp_path):
+    (tmp_path / "none.jsonl").write_text("")
+    run("match", indexed / "index", tmp_path / "none.jsonl", "--top", 3, "-o", tmp_path / "out.parquet")
+    table = pq.read_table(tmp_path / "out.parquet")
+    assert (table.num_rows, table.column_names) == (0, ["event", "rules", "scores"])
+
+
+def test_parquet_and_csv_answer_as_json_does(indexed, tmp_path):
+    rows = [{"country": "IN", "age": 20, "device": {"os": "ios"}, "app": "4.9"}, {"country": "FR", "age": 70}]
+    (tmp_path / "e.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    pq.write_table(pa.Table.from_pylist(rows), tmp_path / "e.parquet")
+    (tmp_path / "e.csv").write_text("country,age,device.os,app,unused\nIN,20,ios,4.9,7\nFR,70\n")
+    wanted = [row["rules"] for row in json_lines(run("match", indexed / "index", tmp_path / "e.jsonl").stdout)]
+    for name in ("e.parquet", "e.csv"):
+        result = run("match", indexed / "index", tmp_path / name)
+        assert [row["rules"] for row in json_lines(result.stdout)] == wanted
+
+
+def test_many_events_in_growing_batches_keep_their_order(indexed, tmp_path):
+    lines = (indexed / "events.jsonl").read_text()
+    (tmp_path / "many.jsonl").write_text(lines * 300)
+    rows = json_lines(run("match", indexed / "index", tmp_path / "many.jsonl").stdout)
+    assert [row["event"] for row in rows] == list(range(1, 1501))
+    assert [row["rules"] for row in rows] == [row["rules"] for row in WANTED] * 300
+
+
+def test_lines_that_are_no_events_are_told_and_the_others_answered(indexed):
+    result = run("match", indexed / "index", "-", text='{"age": 70}\nnope\n[1]\n\n{"age": 71}\n')
+    assert result.exit_code == 1
+    assert [row["event"] for row in json_lines(result.stdout)] == [1, 5]
+    assert "line 2: this is not JSON" in result.stderr
+    assert "line 3: this is not a JSON object" in result.stderr
+
+
+def test_an_answer_does_not_wait_for_the_next_event(indexed):
+    command = [sys.executable, "-c", "from ruledex.cli.main import main; main()", "match", str(indexed / "index"), "-"]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        for number in (1, 2, 3):
+            process.stdin.write(b'{"country": "IN", "age": 20}\n')
+            process.stdin.flush()
+            assert json.loads(process.stdout.readline())["event"] == number
+        process.stdin.close()
+        assert process.stdout.read() == b""
+    assert process.returncode == 0
+
+
+def test_what_cannot_be_used_is_one_line(indexed, tmp_path):
+    for arguments in (
+        (tmp_path / "nothing", indexed / "events.jsonl"),
+        (indexed / "index", tmp_path / "nothing.jsonl"),
+        (indexed / "index", tmp_path / "nothing.parquet"),
+        (indexed / "index", indexed / "events.doc"),
+        (indexed / "index", indexed / "events.jsonl", "-o", tmp_path / "out.doc"),
+        (indexed / "index", indexed / "events.jsonl", "-o", tmp_path / "no" / "out.jsonl"),
+        (indexed / "index", indexed / "events.jsonl", "--engine", "steam"),
+        (indexed / "index", indexed / "events.jsonl", "--top", 1, "--count"),
+    ):
+        result = run("match", *arguments)
+        assert result.exit_code == 2
+        assert "Traceback" not in result.stderr
+        assert result.stderr.strip()

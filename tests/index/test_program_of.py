@@ -1,0 +1,34 @@
+"""Texts to a Program."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from ruledex import Schema
+from ruledex.index.program_of import build_program
+
+TEXTS = ["a = 1", "b =", "c > 2", None, "d = 1"]
+
+
+@pytest.mark.parametrize("form", [list, pa.array, lambda texts: pa.chunked_array([texts[:2], texts[2:]])])
+def test_rules_that_cannot_be_used_are_left_out_in_order(form):
+    built = build_program(form(TEXTS), np.arange(5.0), Schema())
+    assert [place for place, _ in built.faults] == [1, 3]
+    assert built.program.static_score.tolist() == [0.0, 2.0, 4.0]
+
+
+def test_bytes_that_are_no_text_are_a_fault_of_their_rule():
+    texts = pa.array([b"a = 1", b"a = '\xff'", b"b = 1"], pa.binary()).view(pa.string())
+    built = build_program(texts, np.zeros(3), Schema())
+    assert [(place, error.message) for place, error in built.faults] == [(1, "the text is not UTF-8")]
+    assert built.program.n_rules == 2
+
+
+def test_progress_is_told_from_the_first_rule_to_the_last():
+    told = []
+    build_program(["a = 1"] * 10_000, np.zeros(10_000), Schema(), lambda done, total: told.append((done, total)))
+    assert told[0] == (0, 10_000)
+    assert told[-1] == (10_000, 10_000)
+    assert sorted(told) == told

@@ -1,0 +1,76 @@
+"""What is in an artifact, and artifacts that are not an index."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+import pytest
+
+from ruledex.artifact import ArtifactWriter, open_version
+from ruledex.errors import ArtifactError
+from ruledex.index import Index
+from ruledex.index.storage import KIND, LAYOUT, state_of
+from tests.index.samples import PLAIN
+
+
+@pytest.fixture
+def artifact(tmp_path):
+    Index.build(PLAIN, "sparse").save(tmp_path)
+    return open_version(tmp_path)
+
+
+def rewritten(artifact, root, metadata=None, without=(), document=None):
+    """The same artifact with something changed."""
+    with ArtifactWriter(root) as writer:
+        for name in artifact.array_names:
+            if name not in without:
+                writer.array(name, artifact.array(name))
+        writer.document("dictionary", artifact.document("dictionary") if document is None else document)
+        writer.table("rules", artifact.table("rules"))
+        writer.publish(artifact.metadata | (metadata or {}))
+    return open_version(root)
+
+
+def test_rules_lie_in_a_table_that_others_can_read(artifact):
+    table = artifact.table("rules")
+    rows = sorted((rule[0], rule[1], rule[2] if len(rule) > 2 else 0.0) for rule in PLAIN)
+    assert list(zip(*table.to_pydict().values(), strict=True)) == rows
+    assert table.schema.types == [pa.int64(), pa.large_string(), pa.float64()]
+
+
+def test_metadata_say_what_it_is(artifact):
+    told = artifact.metadata
+    assert (told["kind"], told["layout"], told["engine"]) == (KIND, LAYOUT, "sparse")
+    assert told["counts"]["rules"] == len(PLAIN)
+
+
+@pytest.mark.parametrize(
+    ("metadata", "message"),
+    [
+        ({"kind": "photographs"}, "'photographs', not an index"),
+        ({"layout": 99}, "layout 99"),
+        ({"counts": {}}, "metadata"),
+        ({"schema": {"colour": 1}}, "metadata"),
+        ({"schema": 5}, "metadata"),
+        ({"counts": {"rules": 5}}, "6 rules, and its metadata say 5"),
+        ({"n_cells": 2}, "the stored program"),
+        ({"n_cells": "many"}, "metadata"),
+        ({"engine": "steam"}, "steam"),
+        ({"engine": "batch"}, "stored engine"),
+        ({"engine": 7}, "metadata"),
+    ],
+)
+def test_metadata_that_do_not_fit_are_refused(artifact, tmp_path, metadata, message):
+    with pytest.raises(ArtifactError, match=message):
+        state_of(rewritten(artifact, tmp_path / "other", metadata), None)
+
+
+@pytest.mark.parametrize("name", ["program/root", "dictionary/integers", "engine/sparse/places", "rules/id"])
+def test_a_missing_array_is_refused(artifact, tmp_path, name):
+    with pytest.raises(ArtifactError):
+        state_of(rewritten(artifact, tmp_path / "other", without=[name]), None)
+
+
+def test_an_artifact_is_opened_without_its_dictionary_being_read(artifact, tmp_path):
+    state = state_of(rewritten(artifact, tmp_path / "other", document={"operands": 1}), None)
+    with pytest.raises(ArtifactError, match="dictionary"):
+        state.encoder.encode([{"country": "IN"}])
