@@ -1,7 +1,7 @@
 """The engines' kernels on rules drawn straight into arrays, beside a plain bit-parallel loop over the same arrays.
 
-The rules are shaped like a-tree2021's default: 1000 attributes of 100 values, two levels of 4 children, half AND and half OR,
-children picked by a Zipf law of 0.6, events of 20 attributes. Nothing is parsed, rewritten or encoded.
+The rules are shaped like a-tree2021's default: 1000 attributes of 100 values, two levels of 4 children, half AND and
+half OR, children picked by a Zipf law of 0.6, events of 20 attributes. Nothing is parsed, rewritten or encoded.
 
     python benchmarks/engine_kernels.py 100000 1000000
 """

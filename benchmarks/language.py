@@ -70,7 +70,7 @@ def rule(draw: random.Random, n_predicates: int) -> str:
 
 
 def seconds(parse: Callable[[str], object], texts: Sequence[str]) -> float:
-    """The time for all texts, with the garbage collector at rest."""
+    """The processor time for all texts, with the garbage collector at rest."""
     gc.collect()
     gc.disable()
     try:
@@ -126,7 +126,7 @@ def write(results: list[dict[str, Any]]) -> None:
     lines = [
         "# Parsing",
         "",
-        f"Rules parsed a second on one core, Python {about['python']} ({about['machine']}), beside sqlglot "
+        f"Rules parsed a second of processor time, Python {about['python']} ({about['machine']}), beside sqlglot "
         f"{about['sqlglot']} on the same texts in the same run. The median of {N_ROUNDS} rounds, and the slowest to "
         "the fastest round. Written by `python benchmarks/language.py`.",
         "",

@@ -17,5 +17,6 @@ def indexed(tmp_path_factory):
     rules = [{"id": rule[0], "expr": rule[1], "score": rule[2] if len(rule) > 2 else 0} for rule in PLAIN]
     (folder / "rules.jsonl").write_text("".join(json.dumps(rule) + "\n" for rule in rules))
     (folder / "events.jsonl").write_text("".join(json.dumps(event) + "\n" for event in EVENTS))
-    assert run("build", folder / "rules.jsonl", "-o", folder / "index").exit_code == 0
+    # Of the engines that answer batches and single events alike, this one has the fewest kernels to compile.
+    assert run("build", folder / "rules.jsonl", "-o", folder / "index", "--engine", "sparse").exit_code == 0
     return folder

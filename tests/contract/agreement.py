@@ -24,7 +24,13 @@ def assert_top_agrees(engine, batch, k, rank="sum", alive=None, static_score=Non
     found = engine.top(batch, k, rank, alive, static_score)
     assert found.scores.dtype == np.float64
     answers = [
-        list(zip(found.of(event).tolist(), found.scores[found.offsets[event] : found.offsets[event + 1]].tolist(), strict=True))
+        list(
+            zip(
+                found.of(event).tolist(),
+                found.scores[found.offsets[event] : found.offsets[event + 1]].tolist(),
+                strict=True,
+            )
+        )
         for event in range(found.n_events)
     ]
     assert answers == expected

@@ -65,7 +65,7 @@ def make_program(domain_sizes, rules):
 
 
 def make_batch(program, events, weights=None):
-    """`events` are sets of cells, EVERY added; `weights` are dicts from cell to weight. `single` is read off the events."""
+    """`events` are sets of cells, EVERY added; `weights` are dicts by cell. `single` is read off the events."""
     rows = [sorted({EVERY, *event}) for event in events]
     domains = [np.searchsorted(program.domain_offsets, row, side="right").tolist() for row in rows]
     flat = [] if weights is None else [weights[i].get(cell, 1.0) for i, row in enumerate(rows) for cell in row]

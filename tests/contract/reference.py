@@ -60,7 +60,9 @@ class Reference:
             return bool(self.hit(node, event))
         if node < program.n_literals:
             negative = node - program.n_positive
-            return bool(program.negative_presence[negative] in event and not self.hit(program.negative_of[negative], event))
+            return bool(
+                program.negative_presence[negative] in event and not self.hit(program.negative_of[negative], event)
+            )
         inner = node - program.n_literals
         children = program.children[program.child_offsets[inner] : program.child_offsets[inner + 1]].tolist()
         quantifier = all if program.node_op[inner] == AND else any
@@ -70,7 +72,9 @@ class Reference:
         """The match score of a rule, 0 where its score tree is not true."""
         begin, end = self.program.score_offsets[rule : rule + 2].tolist()
         code = self.program.score_code.reshape(-1, 2)[begin:end].tolist()
-        pairs = [(*pair, weight) for pair, weight in zip(code, self.program.score_weight[begin:end].tolist(), strict=True)]
+        pairs = [
+            (*pair, weight) for pair, weight in zip(code, self.program.score_weight[begin:end].tolist(), strict=True)
+        ]
         if not pairs:
             return 0.0
         truth, points = self.score_tree(pairs, event)

@@ -1,7 +1,7 @@
 """How large a test may be: compiled it is the size that is named, as plain Python a small part of it."""
 
-from numba.core import config
 from hypothesis import HealthCheck, settings
+from numba.core import config
 
 COMPILED = not config.DISABLE_JIT
 

@@ -20,7 +20,9 @@ def programs(draw, max_rules=8):
     def intervals(draw):
         domain = draw(st.integers(0, len(sizes) - 1))
         cuts = draw(st.lists(st.integers(0, sizes[domain]), min_size=2, max_size=6, unique=True).map(sorted))
-        return tuple((starts[domain] + low, starts[domain] + high - 1) for low, high in zip(cuts[::2], cuts[1::2]))
+        return tuple(
+            (starts[domain] + low, starts[domain] + high - 1) for low, high in zip(cuts[::2], cuts[1::2], strict=False)
+        )
 
     positive = intervals().map(lambda found: ("in", *found))
     negative = st.tuples(st.sampled_from([0, *presences]), intervals()).map(lambda pair: ("not in", pair[0], *pair[1]))

@@ -42,7 +42,9 @@ def test_top_agrees_with_the_reference_to_the_last_bit(engine_type, rank, data):
 @given(st.data())
 def test_static_scores_may_be_replaced_after_the_build(engine_type, data):
     program = data.draw(programs())
-    static = np.array(data.draw(st.lists(STATIC_SCORES, min_size=program.n_rules, max_size=program.n_rules)), np.float64)
+    static = np.array(
+        data.draw(st.lists(STATIC_SCORES, min_size=program.n_rules, max_size=program.n_rules)), np.float64
+    )
     engine = engine_type.build(program)
     assert_top_agrees(engine, data.draw(batches(program)), 2, "sum", None, static)
 

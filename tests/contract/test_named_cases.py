@@ -49,7 +49,11 @@ def test_always_and_never(engine_type):
 def test_a_rule_of_negations_alone(engine_type):
     program = rules(("and", ("not in", HAS_A, (A, A)), ("not in", HAS_B, (B, B + 1))), ("not in", HAS_A, (A, A)))
     present = {HAS_A, HAS_B}
-    assert matched(engine_type, program, {A + 1, B + 2} | present, {A, B + 2} | present, {A + 1, HAS_A}) == [[0, 1], [], [1]]
+    assert matched(engine_type, program, {A + 1, B + 2} | present, {A, B + 2} | present, {A + 1, HAS_A}) == [
+        [0, 1],
+        [],
+        [1],
+    ]
 
 
 def test_a_rule_that_stands_twice_is_found_twice(engine_type):
@@ -99,7 +103,9 @@ def test_a_conjunction_of_children_on_different_levels(engine_type):
     low = ("or", ("in", (A, A)), ("in", (A + 1, A + 1)))
     middle = ("and", low, ("in", (B, B + 3)))
     high = ("or", middle, ("in", (HAS_A, HAS_A)))
-    program = rules(("and", high, low, ("in", (B, B)), ("not in", HAS_B, (B + 1, B + 1))), ("and", middle, ("in", (A, A))))
+    program = rules(
+        ("and", high, low, ("in", (B, B)), ("not in", HAS_B, (B + 1, B + 1))), ("and", middle, ("in", (A, A)))
+    )
     assert matched(engine_type, program, {A, B, HAS_B}, {A + 1, B}, {A, B + 1, HAS_B}) == [[0, 1], [], [1]]
 
 

@@ -23,6 +23,10 @@ from ruledex.language.text import operand_text
 from ruledex.language.tree import Attribute, CompareOperands, SetTest
 
 
+_NO_WEIGHTS = np.empty(0, WEIGHT)
+_NO_WEIGHTS.flags.writeable = False
+
+
 class EventEncoder:
     """Encodes events for one dictionary. Safe to use from several threads."""
 
@@ -51,6 +55,13 @@ class EventEncoder:
             np.frombuffer(cell_weights, WEIGHT) if cell_weights else np.empty(0, WEIGHT),
             single,
         )
+
+    def encode_one(self, event: Mapping[str, Any]) -> EventBatch:
+        """A batch of one event without weights."""
+        found = self._cells(event)
+        ordered = array("i", sorted(set(found.cells)))
+        offsets = array("q", (0, len(ordered)))
+        return EventBatch(np.frombuffer(offsets, OFFSET), np.frombuffer(ordered, CELL), _NO_WEIGHTS, found.single)
 
     def _cells(self, event: Mapping[str, Any]) -> _Found:
         if not isinstance(event, Mapping):
@@ -100,13 +111,20 @@ class _Found:
                 self.single = False
 
     def walk(self, event: Mapping[str, Any], names: Names) -> None:
-        below = names.below
+        below, cells = names.below, self.cells
         for name, value in event.items():
             found = below.get(name)
             if found is None:
                 continue
-            if found.slot is not None:
-                self.take(found.slot, value)
+            slot = found.slot
+            if slot is not None:
+                # A value that was seen before costs no call: most of an event's time is spent in this loop.
+                known = slot.remembered.get(type(value))
+                seen = None if known is None else known.get(value)
+                if seen is None:
+                    self.take(slot, value)
+                else:
+                    cells += seen
             if found.below:
                 if isinstance(value, Mapping):
                     self.walk(value, found)

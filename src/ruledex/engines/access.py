@@ -6,6 +6,8 @@ fewer nodes are looked at in vain. Answers do not depend on them.
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -15,6 +17,7 @@ from ruledex.engines.protocol import Statistics
 from ruledex.errors import RuledexError
 from ruledex.kernels.order import order_children
 
+MANY_CHILDREN = 64  # of one node; from here on all are sorted by NumPy, which takes longer for few
 PRESENCE = 0.5  # how often an attribute is there, where nothing is known
 
 
@@ -50,8 +53,8 @@ def node_probabilities(program: Program, statistics: Statistics | None) -> NDArr
     probability[program.n_positive : program.n_literals] = np.clip(
         frequency[program.negative_presence] - positive[program.negative_of], 0.0, 1.0
     )
-    for level_begin, level_end in zip(program.level_offsets[:-1], program.level_offsets[1:], strict=True):
-        begin, end = int(level_begin) - program.n_literals, int(level_end) - program.n_literals
+    for level_begin, level_end in pairwise(program.level_offsets.tolist()):
+        begin, end = level_begin - program.n_literals, level_end - program.n_literals
         if begin == end:
             continue
         offsets = program.child_offsets[begin : end + 1]
@@ -65,11 +68,15 @@ def node_probabilities(program: Program, statistics: Statistics | None) -> NDArr
 
 def children_by_probability(program: Program, probability: NDArray[np.float64]) -> NDArray[np.int32]:
     """`program.children`, each node's sorted so that the least often true comes first."""
-    out = np.zeros(len(program.children), np.int32)
-    order_children(
-        frozen(program.child_offsets, np.int64),
-        frozen(program.children, np.int32),
-        frozen(probability, np.float64),
-        out,
-    )
-    return out
+    n_children = np.diff(program.child_offsets)
+    if np.max(n_children, initial=0) <= MANY_CHILDREN:
+        out = np.zeros(len(program.children), np.int32)
+        order_children(
+            frozen(program.child_offsets, np.int64),
+            frozen(program.children, np.int32),
+            frozen(probability, np.float64),
+            out,
+        )
+        return out
+    node = np.repeat(np.arange(len(n_children)), n_children)
+    return program.children[np.lexsort((probability[program.children], node))]

@@ -51,7 +51,8 @@ class BatchEngine:
     def from_arrays(cls, program: Program, arrays: Arrays) -> Self:
         """The engine over stored arrays, which are used as they lie."""
         wide, narrow = ("tile_rows", "tile_rules"), ("row_operation", "rule_operation")
-        types = {**dict.fromkeys(BatchIndex._fields, np.int32), **dict.fromkeys(wide, np.int64)}
+        types: dict[str, type[np.generic]] = dict.fromkeys(BatchIndex._fields, np.int32)
+        types.update(dict.fromkeys(wide, np.int64))
         types.update(dict.fromkeys(narrow, np.uint8))
         return cls(program, BatchIndex(**{name: array_of(arrays, name, types[name]) for name in BatchIndex._fields}))
 
@@ -64,7 +65,9 @@ class BatchEngine:
         results = self._for_blocks(batch, alive, BlockWork.match)
         counts = np.concatenate([np.zeros(1, np.int64), *(counts for counts, _ in results)])
         rules = [rules for _, rules in results]
-        return Matches(np.cumsum(counts), rules[0] if len(rules) == 1 else np.concatenate([np.zeros(0, np.int32), *rules]))
+        return Matches(
+            np.cumsum(counts), rules[0] if len(rules) == 1 else np.concatenate([np.zeros(0, np.int32), *rules])
+        )
 
     def count(self, batch: EventBatch, alive: Alive | None = None) -> NDArray[np.int64]:
         """For each event, how many rules are true."""
@@ -108,7 +111,11 @@ class BatchEngine:
         alive_bytes = frozen_alive(alive, self.program.n_rules)
         firsts = range(0, batch.n_events, N_EVENTS)
         n_over_rules = self.threads if len(firsts) < self.threads else 1
-        n_pairs = int(np.max(batch.offsets[[min(i + N_EVENTS, batch.n_events) for i in firsts]] - batch.offsets[firsts], initial=0))
+        n_pairs = int(
+            np.max(
+                batch.offsets[[min(i + N_EVENTS, batch.n_events) for i in firsts]] - batch.offsets[firsts], initial=0
+            )
+        )
 
         def run(first: int) -> Result:
             scratch = self._scratch(n_pairs, batch.single)

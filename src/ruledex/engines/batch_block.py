@@ -32,7 +32,7 @@ class Found(NamedTuple):
 
 
 class Scratch(NamedTuple):
-    """What a block is worked on with, and kept for the next: memory that is new costs more than what is written to it."""
+    """What a block is worked on with, kept for the next: new memory costs more than what is written to it."""
 
     block: Block
     chunks: list[Found]  # to be overwritten
@@ -151,7 +151,7 @@ class BlockWork:
         """Each tile's rules in as many parts as there are threads; what is found is kept where it is needed again."""
 
         def find(first: int, last: int) -> Part:
-            found = []
+            found: list[Found] = []
             counts = np.zeros(N_EVENTS, np.int64)
             digits = np.zeros(N_DIGITS, np.uint64)
             for chunk in self._found(first, last):

@@ -77,12 +77,18 @@ def _plan(program: Program, statistics: Statistics | None) -> Plan:
 
     intervals = np.stack([program.interval_low, program.interval_high.astype(np.int64) + 1], axis=1)
     presence = program.negative_presence.astype(np.int64)
-    negatives = np.stack([np.stack([presence, presence + 1], axis=1), reference[program.negative_of]], axis=1).reshape(-1, 2)
+    negatives = np.stack([np.stack([presence, presence + 1], axis=1), reference[program.negative_of]], axis=1).reshape(
+        -1, 2
+    )
     inner_children = children_by_probability(program, probability)
     lengths = [np.diff(program.interval_offsets), np.full(len(presence), 2), np.diff(program.child_offsets)]
     nodes = Lists(
         operation=np.concatenate(
-            [np.full(n_positive, OR), np.full(len(presence), AND_NOT), np.where(program.node_op == PROGRAM_AND, AND, OR)]
+            [
+                np.full(n_positive, OR),
+                np.full(len(presence), AND_NOT),
+                np.where(program.node_op == PROGRAM_AND, AND, OR),
+            ]
         ).astype(np.uint8),
         offsets=np.concatenate([[0], np.cumsum(np.concatenate(lengths))]),
         children=np.concatenate([intervals, negatives, reference[inner_children]]),
@@ -145,8 +151,8 @@ def _reached(plan: Plan, needed: NDArray[np.bool_]) -> NDArray[np.int64]:
     by_row = lists.children[:, 1] == IS_ROW
     parents, children = node_of_child[by_row], lists.children[by_row, 0]
     n_before = -1
-    while n_before != np.sum(needed):
-        n_before = np.sum(needed)
+    while n_before != int(np.sum(needed)):
+        n_before = int(np.sum(needed))
         needed[children[needed[parents]]] = True
     return plan.order[needed[plan.order]]
 

@@ -1,7 +1,7 @@
 """Between a caller's arrays and the kernels: one type for each argument, so that each kernel is compiled once.
 
-Numba takes a writable array and a read-only one for two types. Arrays of an index and of events are read-only here, scratch
-and results are not.
+Numba takes a writable array and a read-only one for two types. Arrays of an index and of events are read-only here,
+scratch and results are not.
 """
 
 from __future__ import annotations
@@ -89,7 +89,7 @@ def score_programs_of(program: Program) -> ScorePrograms:
     )
 
 
-def array_of(arrays: Arrays, name: str, dtype: type[Item]) -> NDArray[Item]:
+def array_of(arrays: Arrays, name: str, dtype: type[np.generic]) -> NDArray[Any]:
     """One of an engine's stored arrays, which a stored index may lack only if it is damaged."""
     if name not in arrays:
         raise ArtifactError(f"the stored engine has no array {name!r}")

@@ -1,7 +1,7 @@
 """What every engine takes and gives.
 
-A rule's position is its place in the Program, and positions are in the order of the rules' ids, so that ties by position are
-ties by id.
+A rule's position is its place in the Program, and positions are in the order of the rules' ids, so that ties by
+position are ties by id.
 """
 
 from __future__ import annotations
@@ -71,12 +71,15 @@ class Engine(Protocol):
     name: str
 
     @classmethod
-    def build(cls, program: Program, statistics: Statistics | None = None, **options: Any) -> Self:
-        """Compute what matching needs. An option that the engine does not know is a TypeError."""
+    def build(cls, program: Program, *statistics: Any, **options: Any) -> Self:
+        """Compute what matching needs, from a Program, from Statistics or none, and by the engine's own options.
+
+        An option that the engine does not know is a TypeError.
+        """
 
     @classmethod
     def from_arrays(cls, program: Program, arrays: Arrays) -> Self:
-        """The engine that a build of the same Program gave `arrays` of; they may be maps of a file, and are not copied."""
+        """The engine whose build gave `arrays`, over the same Program; maps of a file will do, and are not copied."""
 
     def arrays(self) -> Arrays:
         """What the build computed, to be stored beside the Program."""

@@ -31,12 +31,12 @@ class ScanEngine:
         self._root = frozen(program.root, np.int32)
 
     @classmethod
-    def build(cls, program: Program, statistics: Statistics | None = None) -> Self:
+    def build(cls, program: Program, statistics: Statistics | None = None) -> Self:  # noqa: ARG003 - see the docstring
         """Nothing is computed; statistics would change nothing."""
         return cls(program)
 
     @classmethod
-    def from_arrays(cls, program: Program, arrays: Arrays) -> Self:
+    def from_arrays(cls, program: Program, arrays: Arrays) -> Self:  # noqa: ARG003 - there are none
         """The engine over `program`; it has no arrays of its own."""
         return cls(program)
 

@@ -29,8 +29,8 @@ class SparseEngine:
     def __init__(self, program: Program, index: SparseIndex) -> None:
         self.program = program
         self.index = index
-        # Numba tells the type of a plain tuple faster than that of a named one, which shows where a match takes microseconds.
-        self._index = tuple(index)
+        # Numba tells the type of a plain tuple faster than that of a named one; a match may take but microseconds.
+        self._index: SparseArrays = tuple(index)
         self._ranker = Ranker(program)
         self._pool: list[Scratch] = []
 

@@ -1,11 +1,11 @@
-"""The atoms of the `sparse` engine: the distinct intervals of all literals, in an order that makes true ones contiguous.
+"""The atoms of the `sparse` engine: the distinct intervals of all literals, ordered so that true ones lie together.
 
-Where a domain's values are compared with `<=` alone, those literals that hold of a value are the ones whose bound is not below it:
-sorted by their bounds, a run to the end. Likewise `>=`. All other intervals hang on the nodes of an interval tree over the domain's
-cells: on the cell of the interval that has the most trailing zeros, counted from 1. A value visits one node for each number of
-trailing zeros that is used at all (none where there are only points); at a node to its right it finds a run of the intervals
-sorted by their low ends, at one to its left a prefix of those sorted by their high ends. Each atom is held twice at the most,
-however wide it is.
+Where a domain's values are compared with `<=` alone, those literals that hold of a value are the ones whose bound is
+not below it: sorted by their bounds, a run to the end. Likewise `>=`. All other intervals hang on the nodes of an
+interval tree over the domain's cells: on the cell of the interval that has the most trailing zeros, counted from 1. A
+value visits one node for each number of trailing zeros that is used at all (none where there are only points); at a
+node to its right it finds a run of the intervals sorted by their low ends, at one to its left a prefix of those
+sorted by their high ends. Each atom is held twice at the most, however wide it is.
 """
 
 from __future__ import annotations
@@ -41,7 +41,9 @@ def make_atoms(program: Program) -> Atoms:
     """Collect the intervals of a Program and put them in order."""
     needs_every = bool(np.any(program.root == ALWAYS))
     keys = program.interval_low.astype(np.int64) << 32 | program.interval_high
-    distinct, atom_of_key = np.unique(np.append(keys, [EVERY] if needs_every else []).astype(np.int64), return_inverse=True)
+    distinct, atom_of_key = np.unique(
+        np.append(keys, [EVERY] if needs_every else []).astype(np.int64), return_inverse=True
+    )
     low, high = distinct >> 32, distinct & 0xFFFFFFFF
 
     boundaries = domain_boundaries(program)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -120,13 +121,13 @@ def _assign_slots(
     level_slots = []
     next_slot, n_late = _aligned(end_of_negatives), 0
     bounds = np.searchsorted(inner_level[inner_order], np.arange(1, len(program.level_offsets) + 1))
-    for begin, end in zip(bounds[:-1], bounds[1:], strict=True):
+    for begin, end in pairwise(bounds.tolist()):
         n_late_here = int(np.sum(is_late[inner_order[begin:end]]))
         first_other = _aligned(next_slot + n_late_here)
         nodes = n_literals + inner_order[begin:end]
         of_node[nodes[:n_late_here]] = next_slot + np.arange(n_late_here)
         of_node[nodes[n_late_here:]] = first_other + np.arange(end - begin - n_late_here)
-        last = first_other + int(end - begin) - n_late_here
+        last = first_other + end - begin - n_late_here
         if begin < end:
             level_slots.append((next_slot, first_other, last, n_late))
         next_slot, n_late = _aligned(last), n_late + n_late_here
@@ -189,7 +190,9 @@ def _and_edges(
     others = np.zeros(int(ends[-1]) if len(ends) else 1, np.int64)
     some = n_others > 0
     others[starts[some]] = n_others[some]
-    place = np.arange(int(np.sum(n_others[some]))) - np.repeat(np.cumsum(n_others[some]) - n_others[some], n_others[some])
+    place = np.arange(int(np.sum(n_others[some]))) - np.repeat(
+        np.cumsum(n_others[some]) - n_others[some], n_others[some]
+    )
     others[np.repeat(starts[some] + 1, n_others[some]) + place] = slots.of_node[
         children[np.repeat(first[some] + 2, n_others[some]) + place]
     ]

@@ -132,7 +132,7 @@ class Index:
     def match(self, event: Event) -> list[RuleId]:
         """The ids of all rules that are true of an event, ascending. An event is a mapping, or JSON as text."""
         state = self._state
-        batch = state.encoder.encode((as_mapping(event),))
+        batch = state.encoder.encode_one(event if type(event) is dict else as_mapping(event))
         return state.identities.of(state.engine.match(batch).rule)
 
     def match_batch(self, events: Events) -> IndexMatches:

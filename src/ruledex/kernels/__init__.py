@@ -1,0 +1,1 @@
+"""Compiled loops over arrays. Only numpy and numba are imported here."""

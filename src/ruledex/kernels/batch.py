@@ -1,13 +1,14 @@
 """A block of up to 512 events at once, through all rules: a row of eight words for each node, a bit for each event.
 
-The block's pairs of cell and event are sorted by cell. `start[c]` is how many pairs lie before cell `c`, and row `i` of `prefix`
-is the exclusive or of the bits of the first `i` pairs. So the events with a cell between two are two rows that differ in just their
-bits, as long as no event has two cells there: a literal of one interval costs two rows that the cache holds, whatever the number
-of rules, and is never stored itself. Where an event has several cells in one domain, `repeated` counts the pairs that follow
-another of the same event and domain, and an interval with such a pair in it is put together bit by bit.
+The block's pairs of cell and event are sorted by cell. `start[c]` is how many pairs lie before cell `c`, and row `i`
+of `prefix` is the exclusive or of the bits of the first `i` pairs. So the events with a cell between two are two rows
+that differ in just their bits, as long as no event has two cells there: a literal of one interval costs two rows that
+the cache holds, whatever the number of rules, and is never stored itself. Where an event has several cells in one
+domain, `repeated` counts the pairs that follow another of the same event and domain, and an interval with such a pair
+in it is put together bit by bit.
 
-What is stored is a row for each node that several rules or nodes use, unless it is all zero: then only its mark says so, and
-nobody reads it. The root of one rule alone is evaluated where the rule is, and not stored either.
+What is stored is a row for each node that several rules or nodes use, unless it is all zero: then only its mark says
+so, and nobody reads it. The root of one rule alone is evaluated where the rule is, and not stored either.
 """
 
 from __future__ import annotations
@@ -42,8 +43,8 @@ AHEAD = 8  # how many entries before its use a row is asked for
 class BatchIndex(NamedTuple):
     """Rows and rules, each an operation on a list of children.
 
-    A child is two numbers: the first cell of an interval and the cell after its last, or a row and IS_ROW. Rows are counted from
-    the first of their tile; a tile's rules use no rows of another.
+    A child is two numbers: the first cell of an interval and the cell after its last, or a row and IS_ROW. Rows are
+    counted from the first of their tile; a tile's rules use no rows of another.
     """
 
     domain_offsets: NDArray[np.int32]
@@ -103,12 +104,12 @@ def load_block(
     for pair in range(1, repeated.size):
         repeated[pair] += repeated[pair - 1]
     prefix[:N_WORDS] = ZERO
-    place = U0
+    row = U0
     for pair in range(end - begin):
-        copy_row(prefix, place + ROW, prefix, place)
-        place += ROW
+        copy_row(prefix, row + ROW, prefix, row)
+        row += ROW
         bit = np.uint64(event[pair])
-        prefix[place + (bit >> np.uint64(6))] ^= ONE << (bit & np.uint64(63))
+        prefix[row + (bit >> np.uint64(6))] ^= ONE << (bit & np.uint64(63))
 
 
 @jit
@@ -145,12 +146,13 @@ def evaluate(
 ) -> tuple[int, int]:
     """Evaluate entries from `first_entry` up to `last_entry`; return the one that comes next and how many were found.
 
-    Where `found` is empty, entries are the rows of a tile: each row is written to its place in `target`, which is the block's own
-    rows, and marked. Else they are rules: those that live and are true of some event are written to `found`, and their rows to
-    `target`, one after the other, until `found` is full; `target` has room for one row more.
+    Where `found` is empty, entries are the rows of a tile: each row is written to its place in `target`, which is the
+    block's own rows, and marked. Else they are rules: those that live and are true of some event are written to
+    `found`, and their rows to `target`, one after the other, until `found` is full; `target` has room for one row
+    more.
 
-    All of it is one function, and arrays are taken out of the block once: each array that is handed to a function with several
-    ends, or taken out of a tuple, counts references, and that costs more than a row does.
+    All of it is one function, and arrays are taken out of the block once: each array that is handed to a function
+    with several ends, or taken out of a tuple, counts references, and that costs more than a row does.
     """
     event, start, prefix, repeated = block.event, block.start, block.prefix, block.repeated
     rows, has_bits = block.rows, block.has_bits

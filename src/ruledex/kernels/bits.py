@@ -5,12 +5,15 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from llvmlite import ir
 from numba import types
-from numba.core import cgutils, config
+from numba.core import cgutils
 from numba.core.typing.templates import Signature
 from numba.extending import intrinsic
 from numpy.typing import NDArray
+
+from ruledex.kernels.jit import config
+
+ir: Any = vars(cgutils)["ir"]  # the llvmlite that Numba itself uses
 
 ONE = np.uint64(1)
 ZERO = np.uint64(0)
@@ -26,7 +29,7 @@ def _n_bits(word: np.uint64) -> int:
     return int(word).bit_count()
 
 
-def _prefetch(array: NDArray[Any], index: int) -> None:
+def _prefetch(array: NDArray[Any], index: int | np.integer[Any]) -> None:
     """Nothing to do: a hint changes no result."""
 
 
@@ -61,7 +64,7 @@ else:
             place = builder.gep(view.data, [arguments[1]])
             byte = ir.IntType(8).as_pointer()
             flag = ir.IntType(32)
-            function = cgutils.get_or_insert_function(
+            function = cgutils.get_or_insert_function(  # type: ignore[no-untyped-call]
                 builder.module,
                 ir.FunctionType(ir.VoidType(), [byte, flag, flag, flag]),
                 "llvm.prefetch.p0i8",

@@ -27,8 +27,8 @@ def _add(a: np.uint64, b: np.uint64, c: np.uint64) -> tuple[np.uint64, np.uint64
 def count_rows(words: Words, n_rows: int, digits: Words, counts: NDArray[np.int64]) -> None:
     """Add to each event's count the number of rows that have its bit.
 
-    Columns are added up as binary numbers whose digits are words, eight rows at a time (Harley and Seal's counting), so that
-    no bit is looked at on its own. `digits` is scratch of N_DIGITS words.
+    Columns are added up as binary numbers whose digits are words, eight rows at a time (Harley and Seal's counting),
+    so that no bit is looked at on its own. `digits` is scratch of N_DIGITS words.
     """
     for word in range(N_WORDS):
         digits[:] = ZERO

@@ -1,13 +1,13 @@
 """`jit`, the one decorator that compiles a kernel: Numba's, with a cache that can be written and one compiler a host.
 
-Numba keeps compiled code beside the source or in the user's cache folder, and fails while a module is imported (or, from
-a zip, when the first kernel has been compiled) where it may write to neither. Clusters are full of such places. Here
-the first folder that can be written is taken, and where there is none a kernel is compiled anew in each process; this
-is counted in `cache_report()` and said once in the log.
+Numba keeps compiled code beside the source or in the user's cache folder, and fails while a module is imported (or,
+from a zip, when the first kernel has been compiled) where it may write to neither. Clusters are full of such places.
+Here the first folder that can be written is taken, and where there is none a kernel is compiled anew in each process;
+this is counted in `cache_report()` and said once in the log.
 
-A kernel is compiled when it is first called. Processes that share a cache folder compile one after the other, under a lock
-on a file of that folder, so that on a host with fifty workers the first one compiles and the others load what it wrote.
-Where files cannot be locked, or a lock is held for longer than `LOCK_SECONDS`, a process goes on without.
+A kernel is compiled when it is first called. Processes that share a cache folder compile one after the other, under a
+lock on a file of that folder, so that on a host with fifty workers the first one compiles and the others load what it
+wrote. Where files cannot be locked, or a lock is held for longer than `LOCK_SECONDS`, a process goes on without.
 
 With `NUMBA_DISABLE_JIT=1` a kernel stays the plain Python function that it is.
 """
@@ -17,6 +17,7 @@ from __future__ import annotations
 import hashlib
 import logging
 import os
+import re
 import tempfile
 import threading
 import time
@@ -24,24 +25,28 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cache
-from importlib import resources
+from importlib.util import find_spec
 from inspect import getfile
 from pathlib import Path
 from typing import Any, ParamSpec, TypeVar
 
 import numba
-from numba.core import caching, config
+from numba.core import caching
+from numba.core import config as numba_config
 
 try:
     import fcntl
 except ImportError:  # Windows: every process compiles for itself, and the cache still serves the next start.
     fcntl = None  # type: ignore[assignment]
 
+config: Any = numba_config  # whose settings Numba makes at import, out of sight of a type checker
+
 P = ParamSpec("P")
 R = TypeVar("R")
 
 LOCK_SECONDS = 120.0
 LOCK_FILE = "compiling.lock"
+KERNEL_MODULE = re.compile(rb"\bruledex\.kernels\.\w+")
 LOG = logging.getLogger("ruledex")
 
 
@@ -70,12 +75,19 @@ def jit(function: Callable[P, R]) -> Callable[P, R]:
     dispatcher = _cached(function) if report.folder else None
     _count(n_kernels=1, n_uncached=0 if dispatcher else 1)
     if dispatcher is None:
-        return numba.njit(nogil=True)(function)  # type: ignore[no-any-return]
+        return _compiled(function, nogil=True)
     compile_signature = dispatcher.compile
 
     def compile_alone(signature: Any) -> Any:
         with _one_process_a_host(report.folder):
-            return compile_signature(signature)
+            try:
+                return compile_signature(signature)
+            except OSError as error:
+                # The kernel is compiled by now; to keep it failed, on a disk that is full or was made read-only.
+                LOG.warning("the kernel %s cannot be kept: %s", function.__qualname__, error)
+                _count(n_uncached=1)
+                dispatcher._cache.disable()
+                return compile_signature(signature)
 
     dispatcher.compile = compile_alone
     return dispatcher  # type: ignore[no-any-return]
@@ -84,10 +96,16 @@ def jit(function: Callable[P, R]) -> Callable[P, R]:
 def inlined(function: Callable[P, R]) -> Callable[P, R]:
     """Compile `function` into each kernel that calls it, as often as it is called.
 
-    For what is called once a node, or more: an array is seven arguments of a machine's call, and a kernel that hands on ten
-    of them spends more time on that than on its work.
+    For what is called once a node, or more: an array is seven arguments of a machine's call, and a kernel that hands
+    on ten of them spends more time on that than on its work.
     """
-    return function if config.DISABLE_JIT else numba.njit(nogil=True, forceinline=True)(function)  # type: ignore[no-any-return]
+    return function if config.DISABLE_JIT else _compiled(function, nogil=True, forceinline=True)
+
+
+def _compiled(function: Callable[P, R], **options: bool) -> Callable[P, R]:
+    njit: Any = numba.njit
+    dispatcher: Callable[P, R] = njit(**options)(function)
+    return dispatcher
 
 
 def cache_report() -> CacheReport:
@@ -120,7 +138,8 @@ def _find_folder() -> CacheReport:
         try:
             folder = candidate()
             folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-            _refuse_foreign(folder)
+            if folder.parent == Path(tempfile.gettempdir()):
+                _refuse_foreign(folder)
             tempfile.TemporaryFile(dir=folder).close()
         except (OSError, RuntimeError) as error:
             tried.append(f"{why}: {error}")
@@ -142,19 +161,17 @@ def _candidates() -> Iterator[tuple[str, Callable[[], Path]]]:
 
 
 def _refuse_foreign(folder: Path) -> None:
-    """Cached code is run: a folder that another user could have written to is not used."""
-    if not hasattr(os, "geteuid"):
-        return
-    status = folder.lstat() if folder.parent == Path(tempfile.gettempdir()) else folder.stat()
-    if status.st_uid not in (os.geteuid(), 0) or (status.st_mode & 0o002):
+    """Cached code is run: in a place where anybody may make folders, one that another user made is not used."""
+    status = folder.lstat()
+    if hasattr(os, "geteuid") and (status.st_uid != os.geteuid() or status.st_mode & 0o022):
         raise PermissionError(f"{folder} may be written by others")
 
 
 class _Locator(caching._CacheLocator):
     """Numba's question where a function's code lies and whether it is fresh, answered for all of ruledex at once.
 
-    Numba itself looks only at the file of the function, and would go on using code into which an older version of another
-    file's kernel was inlined. Here the stamp is over the sources of all kernels.
+    Numba itself looks only at the file of the function, and would go on using code into which an older version of
+    another file's kernel was inlined. Here the stamp is over the sources of all kernels that this one may call.
     """
 
     def __init__(self, function: Callable[..., Any], folder: Path) -> None:
@@ -168,7 +185,7 @@ class _Locator(caching._CacheLocator):
         return str(self.folder / self.get_source_stamp()[:16])
 
     def get_source_stamp(self) -> str:
-        return _stamp(getfile(self.function))
+        return _stamp(self.function.__module__, getfile(self.function))
 
     def get_disambiguator(self) -> str:
         # The name of the file is part of an entry's name. Its folder is not, and may differ from process to process:
@@ -182,15 +199,28 @@ class _Locator(caching._CacheLocator):
 
 
 @cache
-def _stamp(file: str) -> str:
+def _stamp(module: str, file: str) -> str:
+    """A hash over the source of a module and of all kernels that it imports, however far down."""
     digest = hashlib.sha256()
-    sources = [entry for entry in resources.files(__package__).iterdir() if entry.name.endswith(".py")]
-    for entry in sorted(sources, key=lambda entry: entry.name):
-        digest.update(entry.name.encode())
-        digest.update(entry.read_bytes())
-    if Path(file).exists():
-        digest.update(Path(file).read_bytes())
+    pending, seen = [module], {module}
+    while pending:
+        name = pending.pop(0)
+        source = _source(name, file if name == module else None)
+        digest.update(name.encode() + b"\0" + source)
+        found = {match.decode() for match in KERNEL_MODULE.findall(source)} - seen
+        pending.extend(sorted(found))
+        seen |= found
     return digest.hexdigest()
+
+
+def _source(module: str, file: str | None) -> bytes:
+    """What the module's loader read: a file, or a member of an archive."""
+    spec = find_spec(module) if module != "__main__" else None
+    loader: Any = spec.loader if spec is not None else None
+    if spec is not None and spec.origin is not None and hasattr(loader, "get_data"):
+        source: bytes = loader.get_data(spec.origin)
+        return source
+    return Path(file).read_bytes() if file is not None and Path(file).exists() else b""
 
 
 def _cached(function: Callable[..., Any]) -> Any | None:

@@ -15,8 +15,8 @@ from ruledex.kernels.literals import NO_WEIGHT, Literals, literal_holds, positiv
 
 AND, OR, XOR, LEAF, PUSH_TRUE, FALSE_BY = 0, 1, 2, 4, 5, 6  # as in a Program; what is left is XNOR
 UNKNOWN, TRUE, FALSE = 0, 1, 2
-LARGEST = np.finfo(np.float64).max
-EPSILON = np.finfo(np.float64).eps
+LARGEST = float(np.finfo(np.float64).max)
+EPSILON = float(np.finfo(np.float64).eps)
 
 
 class ScorePrograms(NamedTuple):
@@ -76,7 +76,7 @@ def match_score(
             _combine(operation, truth, score, height, height + argument)
             height += 1
     # Sums of finite weights may overflow; an infinite score times a static score of 0 would be no number.
-    return min(score[0], LARGEST)
+    return min(float(score[0]), LARGEST)
 
 
 @jit

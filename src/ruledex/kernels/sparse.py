@@ -11,10 +11,10 @@ Truth is a bit a *slot*, in one bitmap over all of
 Sharing one bitmap makes every test of a child the same. A second bitmap has a bit for each word of the first, so that
 what an event touched is found in order, and cleared, without looking at the rest.
 
-A true slot sets the bits of its OR parents; of AND parents only those have an edge from it that it is the access child of,
-and with the edge goes a second child, whose bit decides most cases at once. Where a child of an AND node lies above the level
-of the access child, its truth is not yet known then: such a node's bit says that it is to be verified, which is done when its
-level comes.
+A true slot sets the bits of its OR parents; of AND parents only those have an edge from it that it is the access
+child of, and with the edge goes a second child, whose bit decides most cases at once. Where a child of an AND node
+lies above the level of the access child, its truth is not yet known then: such a node's bit says that it is to be
+verified, which is done when its level comes.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ class SparseScratch(NamedTuple):
 @jit
 def _is_set(bits: NDArray[np.uint64], slot: int) -> bool:
     place = np.uint64(slot)
-    return (bits[place >> SIX] >> (place & LOW_SIX)) & ONE != ZERO
+    return bool((bits[place >> SIX] >> (place & LOW_SIX)) & ONE)
 
 
 @jit
@@ -100,7 +100,9 @@ def _set_range(bits: NDArray[np.uint64], touched: NDArray[np.uint64], first: int
 
 
 @jit
-def _collect(bits: NDArray[np.uint64], touched: NDArray[np.uint64], first: int, last: int, out: NDArray[np.int32]) -> int:
+def _collect(
+    bits: NDArray[np.uint64], touched: NDArray[np.uint64], first: int, last: int, out: NDArray[np.int32]
+) -> int:
     """Write the set slots of a region that begins at a word, ascending; return their number."""
     n_found = 0
     if first >= last:
@@ -122,7 +124,9 @@ def _collect(bits: NDArray[np.uint64], touched: NDArray[np.uint64], first: int, 
 
 
 @jit
-def _true_atoms(index: SparseIndex, scratch: SparseScratch, cells: NDArray[np.int32], begin: int, end: int) -> tuple[int, int]:
+def _true_atoms(
+    index: SparseIndex, scratch: SparseScratch, cells: NDArray[np.int32], begin: int, end: int
+) -> tuple[int, int]:
     """Set the bits of the atoms that the event hits; return the numbers of runs and of single ones."""
     bits, touched, ranges, singles = scratch.bits, scratch.touched, scratch.ranges, scratch.singles
     domain_offsets, tree_levels, tree_offsets = index.domain_offsets, index.tree_levels, index.tree_offsets
@@ -298,8 +302,8 @@ def sparse_match(
 ) -> tuple[int, int]:
     """Match events from `first_event` on, as long as `out` has room for all rules once more.
 
-    Write each event's number of rules to `counts` and the positions to `out`, ascending within an event; return the event
-    that comes next, and how much of `out` was written.
+    Write each event's number of rules to `counts` and the positions to `out`, ascending within an event; return the
+    event that comes next, and how much of `out` was written.
     """
     index, scratch = SparseIndex(*index_arrays), SparseScratch(*scratch_arrays)
     first_sink, n_rules = index.places[3], index.places[4]

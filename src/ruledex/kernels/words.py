@@ -1,7 +1,8 @@
 """Rows of eight words, a bit an event: what bit-parallel evaluation does with them.
 
-Every function reads all eight words before it writes any, since the compiler cannot know that two arrays do not overlap, and
-only so may it put several words into one register. Places are unsigned, which spares Numba's test for negative indexes.
+Every function reads all eight words before it writes any, since the compiler cannot know that two arrays do not
+overlap, and only so may it put several words into one register. Places are unsigned, which spares Numba's test for
+negative indexes.
 """
 
 from __future__ import annotations
@@ -9,7 +10,6 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from ruledex.kernels.bits import ZERO
 from ruledex.kernels.jit import inlined
 
 N_WORDS = 8
@@ -51,7 +51,7 @@ def and_row(target: Words, t: np.uint64, source: Words, s: np.uint64) -> bool:
     g, h = target[t + U6] & source[s + U6], target[t + U7] & source[s + U7]
     target[t], target[t + U1], target[t + U2], target[t + U3] = a, b, c, d
     target[t + U4], target[t + U5], target[t + U6], target[t + U7] = e, f, g, h
-    return ((a | b) | (c | d)) | ((e | f) | (g | h)) != ZERO
+    return bool(((a | b) | (c | d)) | ((e | f) | (g | h)))
 
 
 @inlined
@@ -63,7 +63,7 @@ def without_row(target: Words, t: np.uint64, source: Words, s: np.uint64) -> boo
     g, h = target[t + U6] & ~source[s + U6], target[t + U7] & ~source[s + U7]
     target[t], target[t + U1], target[t + U2], target[t + U3] = a, b, c, d
     target[t + U4], target[t + U5], target[t + U6], target[t + U7] = e, f, g, h
-    return ((a | b) | (c | d)) | ((e | f) | (g | h)) != ZERO
+    return bool(((a | b) | (c | d)) | ((e | f) | (g | h)))
 
 
 @inlined
@@ -97,4 +97,4 @@ def and_difference(target: Words, t: np.uint64, source: Words, s: np.uint64, u: 
     g, h = target[t + U6] & (source[s + U6] ^ source[u + U6]), target[t + U7] & (source[s + U7] ^ source[u + U7])
     target[t], target[t + U1], target[t + U2], target[t + U3] = a, b, c, d
     target[t + U4], target[t + U5], target[t + U6], target[t + U7] = e, f, g, h
-    return ((a | b) | (c | d)) | ((e | f) | (g | h)) != ZERO
+    return bool(((a | b) | (c | d)) | ((e | f) | (g | h)))
