@@ -18,6 +18,7 @@ STAGES = (
     "language",
     "rewrite",
     "lint",
+    "explain",
     "sources",
     "encode",
     "engines",
@@ -49,7 +50,7 @@ def imported_stages(path: Path) -> set[str]:
         for name in names:
             parts = name.split(".")
             if parts[0] == "ruledex":
-                found.add(parts[1] if len(parts) > 1 else "")
+                found.add(parts[1] if len(parts) > 1 else "__version__")  # what `import ruledex` alone is good for
     return found
 
 

@@ -20,7 +20,7 @@ pytestmark = pytest.mark.skipif(bool(config.DISABLE_JIT), reason="nothing is com
 
 PACKAGE = Path(ruledex.__file__).parent
 NOBODY = 65534
-# Nobody may write nowhere, but read everything: root's own interpreter often lies where only root may look.
+# This user may write to nothing but may read everything: root's own interpreter often lies where only root may look.
 MAY_READ = "-all,+dac_read_search"
 AS_NOBODY = ["setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups", f"--inh-caps={MAY_READ}"]
 AS_NOBODY += [f"--ambient-caps={MAY_READ}", f"--bounding-set={MAY_READ}"]

@@ -38,7 +38,7 @@ RULES = [
     "seen < TIMESTAMP '2024-01-01 01:02:03.5+05:30' OR seen = TIMESTAMP '2024-01-01' OR d >= DATE '2024-02-29'",
     "cidr(ip) IN ('10.0.0.0/8', '::1') AND version(app) BETWEEN '1' AND '2.0-rc.1'",
     "`odd name`.`with ``tick`.x > abs(-y) + 2 * z AND date_diff(due, '2024-01-01') > 1.50",
-    "x BETWEEN NULL AND 3 OR x = version('1.2') OR substring(s, 2) = 'é\\u2028' OR round(p, 2) = 1e300",
+    "x BETWEEN NULL AND 3 OR version(x) = '1.2' OR substring(s, 2) = 'é\\u2028' OR round(p, 2) = 1e300",
 ]
 
 

@@ -7,13 +7,12 @@ from typing import Annotated, Any, NamedTuple
 import orjson
 import typer
 
-from ruledex import RuleError
-from ruledex import evaluate as truth_of
-from ruledex import score as score_of
 from ruledex.cli.arguments import ExprOption, IdOption, SchemaOption, load_schema
 from ruledex.cli.status import CLEAN, FINDINGS
-from ruledex.errors import EventError
+from ruledex.errors import EventError, RuleError
 from ruledex.language.parser import parse
+from ruledex.language.reference import evaluate as truth_of
+from ruledex.language.reference import score as score_of
 from ruledex.language.schema import Schema
 from ruledex.language.structured import from_structured
 from ruledex.language.tree import Expression

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from ruledex import RuledexError, __version__
+from ruledex import __version__
 from ruledex.cli.build import build
 from ruledex.cli.check import check
 from ruledex.cli.describe import describe
@@ -17,6 +17,7 @@ from ruledex.cli.gc import gc
 from ruledex.cli.match import match
 from ruledex.cli.status import UNUSABLE
 from ruledex.cli.verify import verify
+from ruledex.errors import RuledexError
 
 
 class _Group(TyperGroup):

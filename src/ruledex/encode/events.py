@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
@@ -22,8 +22,9 @@ from ruledex.language.resolve import leaves_of, values_of
 from ruledex.language.text import operand_text
 from ruledex.language.tree import Attribute, CompareOperands, SetTest
 
-
-_NO_WEIGHTS = np.empty(0, WEIGHT)
+_MOST_REMEMBERED: Final = 1 << 18  # of each type
+_LONGEST_REMEMBERED: Final = 200  # characters
+_NO_WEIGHTS: Final = np.empty(0, WEIGHT)
 _NO_WEIGHTS.flags.writeable = False
 
 
@@ -32,6 +33,9 @@ class EventEncoder:
 
     def __init__(self, dictionary: Dictionary) -> None:
         self.dictionary = dictionary
+        # The cells of plain values by name and value, one table a type since 1 equals TRUE. Going from a name to its
+        # slot and from there to a value touches memory in ten places; this touches it in three.
+        self._remembered: dict[type, dict[tuple[str, Any], tuple[int, ...]]] = {t: {} for t in (int, float, str, bool)}
 
     def encode(
         self, events: Iterable[Mapping[str, Any]], weights: Iterable[Weights | None] | None = None
@@ -67,10 +71,38 @@ class EventEncoder:
         if not isinstance(event, Mapping):
             raise EventError(f"an event is a mapping of names to values, not {type(event).__name__}")
         found = _Found(event)
-        found.walk(event, self.dictionary.names)
+        cells, remembered = found.cells, self._remembered
+        rest: dict[str, Any] = {}
+        for name, value in event.items():
+            known = remembered.get(type(value))
+            seen = None if known is None else known.get((name, value))
+            if seen is None:
+                rest[name] = value
+            else:
+                cells += seen
+        if rest:
+            self._first_seen(found, rest)
         for slot in self.dictionary.derived:
             found.take(slot, _derived(slot, event))
         return found
+
+    def _first_seen(self, found: _Found, values: Mapping[str, Any]) -> None:
+        """Take values that are not remembered, and remember those that are plain."""
+        names, others = self.dictionary.names, {}
+        for name, value in values.items():
+            at, known = names.below.get(name), self._remembered.get(type(value))
+            if at is None:
+                continue
+            is_long = type(value) is str and len(value) > _LONGEST_REMEMBERED
+            if known is None or at.slot is None or at.below or is_long:
+                others[name] = value
+                continue
+            if len(known) >= _MOST_REMEMBERED:
+                known.clear()
+            cells = known[name, value] = tuple(at.slot.cells(value))
+            found.cells += cells
+        if others:
+            found.walk(others, names)
 
     def _weights(self, event: Mapping[str, Any], weights: Weights) -> dict[int, float]:
         """The largest weight of the values in each cell, for the attributes that the event weighs."""
@@ -111,20 +143,13 @@ class _Found:
                 self.single = False
 
     def walk(self, event: Mapping[str, Any], names: Names) -> None:
-        below, cells = names.below, self.cells
+        below = names.below
         for name, value in event.items():
             found = below.get(name)
             if found is None:
                 continue
-            slot = found.slot
-            if slot is not None:
-                # A value that was seen before costs no call: most of an event's time is spent in this loop.
-                known = slot.remembered.get(type(value))
-                seen = None if known is None else known.get(value)
-                if seen is None:
-                    self.take(slot, value)
-                else:
-                    cells += seen
+            if found.slot is not None:
+                self.take(found.slot, value)
             if found.below:
                 if isinstance(value, Mapping):
                     self.walk(value, found)

@@ -167,7 +167,8 @@ class LiteralTable:
             constants += (bound.low_closed, low, bound.high_closed, high)
         # 1, 1.0 and TRUE are equal and hash alike, so their types are part of the name.
         name = (slot, outside, len(within.values), *constants, *map(type, constants))
-        return self._add(name, _Positive(slot, within, outside=outside))
+        known = self._ids.get(name)
+        return self._add(name, _Positive(slot, within, outside=outside)) if known is None else known
 
     def _key(self, predicate: Between | Like | Rlike | Within) -> int:
         return self._add(to_text(predicate), _Positive(self._slot(predicate.operand), key=predicate))
@@ -246,8 +247,10 @@ class LiteralTable:
             for value in positive.within.values:
                 asked.cut(value)
             for bound in positive.within.bounds:
-                for value in ends(bound):
-                    asked.cut(value)
+                if bound.low is not None:
+                    asked.cut(bound.low)
+                if bound.high is not None:
+                    asked.cut(bound.high)
 
     def _slot(self, operand: Operand) -> int:
         return self._slot_of(operand.path if isinstance(operand, Attribute) else operand_text(operand), operand)
@@ -351,11 +354,33 @@ def _intervals(positive: _Positive, slot: Slot, keys: dict[str, int]) -> list[Sp
         cell = keys[to_text(positive.key)]
         return [(cell, cell)]
     assert positive.within is not None
+    plain = None if positive.outside or positive.misfit is not None else _plain_spans(positive.within, slot)
+    if plain is not None:
+        return plain
     spans = _domain_spans(positive.within, slot)
     if positive.outside:
         return [span for domain, inside in spans.items() for span in domain.outside(inside)]
     misfit = [] if positive.misfit is None else [(slot.misfit[positive.misfit],) * 2]
     return [*misfit, *(span for inside in spans.values() for span in inside)]
+
+
+def _plain_spans(within: Within, slot: Slot) -> list[Span] | None:
+    """The cells of integers or of strings that lie in one domain, as most do; None for all other sets."""
+    values, bounds = within.values, within.bounds
+    if len(bounds) + bool(values) != 1 or Kind.ROUNDED in slot.domains:
+        return None
+    if values:
+        kinds = set(map(type, values))
+        if kinds not in ({int}, {str}):
+            return None
+        cell_of = slot.domains[kind_of(values[0])].cell
+        return [(cell, cell) for cell in sorted(map(cell_of, values))]
+    (bound,) = bounds
+    kinds = {type(bound.low), type(bound.high)}
+    if not kinds <= {int, type(None)}:
+        return None
+    span = slot.domains[Kind.EXACT].span(bound.low, bound.low_closed, bound.high, bound.high_closed)
+    return [] if span is None else [span]
 
 
 def _domain_spans(within: Within, slot: Slot) -> dict[Domain, list[Span]]:

@@ -55,7 +55,7 @@ class Slot:
         self.misfit: dict[Family, int] = {}
         self.settled: dict[Family, int] = {}
         self.keys: list[Key] = []
-        self.remembered: dict[type, dict[Any, tuple[int, ...]]] = {}  # cells of scalars, by type since 1 equals TRUE
+        self._remembered: dict[type, dict[Any, tuple[int, ...]]] = {}
         self._families: tuple[Family, ...] = ()
         self._misfits: frozenset[int] = frozenset()
 
@@ -70,7 +70,7 @@ class Slot:
 
     def cells(self, value: Any) -> tuple[int, ...] | list[int]:
         """The cells of an operand's value in an event: a scalar, an array, or nothing."""
-        known = self.remembered.get(type(value))
+        known = self._remembered.get(type(value))
         if known is not None:
             cells = known.get(value)
             if cells is not None:
@@ -84,7 +84,7 @@ class Slot:
             return ()
         cells = self._cells_of_scalar(value)
         if type(value) in _HASHABLE:
-            known = self.remembered.setdefault(type(value), {})
+            known = self._remembered.setdefault(type(value), {})
             if len(known) >= _MAX_REMEMBERED:
                 known.clear()
             known[value] = cells

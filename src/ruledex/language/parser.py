@@ -17,6 +17,7 @@ from ruledex.errors import RuleLimitError, RuleSyntaxError
 from ruledex.language import build
 from ruledex.language.build import MAX_WEIGHT, NULL, Constant
 from ruledex.language.depth import MAX_DEPTH, depth_of
+from ruledex.language.rule_text import checked_text
 from ruledex.language.scanner import read_name, read_number, read_string, scan, token_of
 from ruledex.language.simple import CLOSED_GROUP, NAME_GROUP, match_simple, shared_attribute, simple_predicate
 from ruledex.language.spelling import did_you_mean
@@ -41,8 +42,6 @@ from ruledex.language.tree import (
 )
 from ruledex.language.value import INT64_MAX
 
-MAX_LENGTH: Final = 16 * 1024 * 1024
-
 _OPERATOR_WORDS: Final = ("AND", "OR", "XOR", "XNOR", "NOT", "IN", "BETWEEN", "LIKE", "ILIKE", "RLIKE", "REGEXP", "IS")
 
 # How tightly operators hold. The gaps keep `>` and `>=` tests simple.
@@ -58,38 +57,16 @@ Item: TypeAlias = "Operand | Constant | Expression"
 
 def parse(rule: str | bytes) -> Expression:
     """The tree of a rule's text (bytes are UTF-8). Raises `RuleError` for whatever is not a rule."""
-    return _Parser(_checked(rule)).parse()
+    return _Parser(checked_text(rule)).parse()
 
 
 def parse_operand(text: str) -> Operand:
     """An attribute or a function of one, by itself."""
-    parser = _Parser(_checked(text))
+    parser = _Parser(checked_text(text))
     item = parser.parse_item()
     if not isinstance(item, Attribute | Call):
         raise RuleSyntaxError("expected an attribute", text)
     return item
-
-
-def _checked(rule: str | bytes) -> str:
-    if isinstance(rule, bytes):
-        rule = _decoded(rule)
-    elif not rule.isascii():
-        try:
-            rule.encode("utf-8")
-        except UnicodeEncodeError as error:
-            shown = rule.encode("utf-8", "replace").decode()
-            raise RuleSyntaxError("the text is not Unicode: half of a surrogate pair", shown, error.start) from None
-    if len(rule) > MAX_LENGTH:
-        raise RuleLimitError(f"the rule has {len(rule):,} characters, over the limit of {MAX_LENGTH:,}", rule[:200])
-    return rule
-
-
-def _decoded(rule: bytes) -> str:
-    try:
-        return rule.decode("utf-8")
-    except UnicodeDecodeError as error:
-        position = len(rule[: error.start].decode("utf-8"))
-        raise RuleSyntaxError("the text is not UTF-8", rule.decode("utf-8", "replace"), position) from None
 
 
 class _Operator:

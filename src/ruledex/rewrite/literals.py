@@ -64,14 +64,15 @@ def literals(tree: Expression, schema: Schema) -> Expression:
 def canonical(predicate: Predicate, negated: bool, schema: Schema, order: Order) -> Expression:
     """One predicate, or its negation, in canonical form."""
     literal: Expression
+    if isinstance(predicate, Compare) and predicate.op != "=":  # the most frequent first: `match` tries one by one
+        literal = Within(predicate.operand, (), (_half_line(predicate.op, _plain(predicate.value)),))
+        return Not(literal) if negated else literal
     match predicate:
         case Compare(operand, "=", value) | NullSafe(operand, value):
             if isinstance(predicate, NullSafe) and negated:
                 literal = NullSafe(operand, _plain(value))
             else:
                 literal = _within(operand, ((value,), ()), order)
-        case Compare(operand, op, value):
-            literal = Within(operand, (), (_half_line(op, _plain(value)),))
         case In(operand, values, _, has_null):
             if negated and has_null:
                 return FALSE
