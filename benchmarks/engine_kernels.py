@@ -18,6 +18,8 @@ from numba import njit
 
 from ruledex.encode.event_batch import EventBatch
 from ruledex.encode.program import AND, OR, Program
+from ruledex.engines.batch_block import BlockWork
+from ruledex.engines.inputs import ALL_ALIVE, frozen_batch
 from ruledex.engines.registry import engine_class
 
 N_ATTRIBUTES, N_VALUES, N_CHILDREN, ALPHA, EVENT_SIZE = 1000, 100, 4, 0.6, 20
@@ -159,7 +161,92 @@ class Plain:
         return bits.sum(axis=0, dtype=np.int64)
 
 
-def seconds(function):
-    start = time.perf_counter()
+def cpu_seconds(function):
+    """Of this thread alone: what other processes take from the machine does not count, but for its caches."""
+    start = time.thread_time()
     function()
-    return time.perf_counter() - start
+    return time.thread_time() - start
+
+
+def first_events(batch, n_events):
+    return EventBatch(
+        batch.offsets[: n_events + 1], batch.cells[: batch.offsets[n_events]], batch.weights, batch.single
+    )
+
+
+def single_events(batch):
+    ends = batch.offsets
+    return [
+        EventBatch(np.array([0, end - begin]), batch.cells[begin:end], batch.weights, batch.single)
+        for begin, end in zip(ends[:-1], ends[1:], strict=True)
+    ]
+
+
+def measure(n_rules, n_rounds):
+    rng = np.random.default_rng(0)
+    drawn, events = draw_rules(n_rules, rng), draw_events(rng)
+    program, batch, plain = to_program(drawn), to_batch(events), Plain(drawn)
+    engines = {name: engine_class(name).build(program) for name in ("scan", "sparse", "batch")}
+    few = first_events(batch, max(1, min(8, 2_000_000 // n_rules)))
+    singles = single_events(batch)[:100]
+    plain.run(events)
+    found = engines["batch"].match(batch)
+    for name in ("sparse", "batch"):
+        assert np.array_equal(engines[name].count(batch), plain.counts())
+        assert np.array_equal(engines[name].match(batch).rule, found.rule)
+    assert np.array_equal(engines["scan"].match(few).rule, found.rule[: found.offsets[few.n_events]])
+    scratch = engines["batch"]._scratch(len(batch.cells), batch.single)
+    rounds = []
+    for _ in range(n_rounds):
+        work = []
+        times = {
+            "plain": cpu_seconds(lambda: plain.run(events)) / N_EVENTS,
+            "batch, matching": cpu_seconds(lambda: work.append(matched(engines["batch"], scratch, batch))) / N_EVENTS,
+            "batch, whole": cpu_seconds(lambda: engines["batch"].match(batch)) / N_EVENTS,
+            "sparse, one event": median(cpu_seconds(lambda: engines["sparse"].match(one)) for one in singles),
+            "sparse, batch": cpu_seconds(lambda: engines["sparse"].match(batch)) / N_EVENTS,
+            "scan": cpu_seconds(lambda: engines["scan"].match(few)) / few.n_events,
+        }
+        scratch.chunks.extend(work[0])
+        rounds.append(times)
+    medians = {name: median(times[name] for times in rounds) for name in rounds[0]}
+    report(n_rules, len(found.rule) / N_EVENTS, medians)
+    return engines, batch
+
+
+def matched(engine, scratch, batch):
+    """Rows and rules evaluated, and what was found left as rows of bits: the part that the plain loop does as well."""
+    work = BlockWork(engine.index, scratch, frozen_batch(batch), 0, ALL_ALIVE)
+    return [found for first, last in work._tiles() for found in work._found(first, last)]
+
+
+def report(n_rules, n_matches, medians):
+    plain = medians["plain"]
+    print(f"{n_rules:,} rules, {n_matches:,.0f} matches an event")
+    for name, elapsed in medians.items():
+        print(f"    {name:18} {1e6 * elapsed:10.1f} us an event, {elapsed / plain:6.2f} of plain")
+    emission = medians["batch, whole"] - medians["batch, matching"]
+    print(f"    emission           {1e9 * emission / n_matches:10.2f} ns a match")
+    print(f"    scan / batch       {medians['scan'] / medians['batch, whole']:10.0f}")
+
+
+def crossover(engines, batch, n_rounds):
+    """From how many events on a block is cheaper than one event at a time."""
+    for n_events in (16, 32, 64, 128, 192, 256, 320, 512):
+        some = first_events(batch, n_events)
+        times = {
+            name: median(cpu_seconds(lambda: engines[name].match(some)) for _ in range(n_rounds))
+            for name in ("sparse", "batch")
+        }
+        each = ", ".join(f"{name} {1e6 * elapsed / n_events:.1f}" for name, elapsed in times.items())
+        print(f"    {n_events:4} events at once: {each} us an event")
+
+
+def main(sizes):
+    for n_rules in sizes:
+        engines, batch = measure(n_rules, n_rounds=7)
+        crossover(engines, batch, n_rounds=5)
+
+
+if __name__ == "__main__":
+    main([int(size) for size in sys.argv[1:]] or [1000, 10_000, 100_000, 1_000_000])

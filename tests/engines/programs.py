@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from ..contract.builder import make_batch, make_program
+from tests.contract.builder import make_batch, make_program
 
 
 def drawn_program(n_rules, seed=0, n_domains=8, n_cells=12):

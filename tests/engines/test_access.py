@@ -3,8 +3,7 @@ import pytest
 
 from ruledex.engines.access import MANY_CHILDREN, children_by_probability, domain_boundaries, node_probabilities
 from ruledex.engines.protocol import Statistics
-
-from ..contract.builder import make_program
+from tests.contract.builder import make_program
 
 A, B, HAS_A = ("in", (1, 2)), ("in", (5, 5)), 9
 SIZES = [4, 4, 1]

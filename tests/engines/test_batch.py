@@ -3,9 +3,9 @@ import pytest
 
 from ruledex.engines.batch import BatchEngine
 from ruledex.engines.scan import ScanEngine
+from tests.contract.agreement import assert_agrees
+from tests.contract.sizes import scaled
 
-from ..contract.agreement import assert_agrees
-from ..contract.sizes import scaled
 from .programs import drawn_batch, drawn_program
 
 N_RULES = scaled(2000, 60)

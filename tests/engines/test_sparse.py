@@ -7,10 +7,10 @@ from ruledex.engines.protocol import Statistics
 from ruledex.engines.scan import ScanEngine
 from ruledex.engines.sparse import CHUNK, SparseEngine
 from ruledex.errors import ArtifactError, RuledexError
+from tests.contract.agreement import assert_agrees
+from tests.contract.builder import make_batch, make_program
+from tests.contract.sizes import scaled
 
-from ..contract.agreement import assert_agrees
-from ..contract.builder import make_batch, make_program
-from ..contract.sizes import scaled
 from .programs import drawn_batch, drawn_program
 
 

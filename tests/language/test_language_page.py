@@ -10,7 +10,8 @@ import pytest
 
 from ruledex.errors import RuleSyntaxError
 from ruledex.language.depth import MAX_DEPTH
-from ruledex.language.parser import MAX_LENGTH, parse
+from ruledex.language.parser import parse
+from ruledex.language.rule_text import MAX_LENGTH
 from ruledex.language.scanner import MAX_DIGITS
 from ruledex.language.schema import TYPES, Schema
 from ruledex.language.text import to_text

@@ -9,7 +9,8 @@ import pytest
 
 from ruledex.errors import PatternError, RuleError, RuleLimitError, RuleSyntaxError, RuleTypeError
 from ruledex.language.depth import MAX_DEPTH
-from ruledex.language.parser import MAX_LENGTH, parse, parse_operand
+from ruledex.language.parser import parse, parse_operand
+from ruledex.language.rule_text import MAX_LENGTH
 from ruledex.language.tree import (
     And,
     Attribute,

@@ -1,8 +1,9 @@
 """`auto`: the default. Small batches go event by event, large ones 512 at a time.
 
-A block of `batch` costs nearly the same for one event as for 512, so there is a number of events from which on it is the
-cheaper way. It grows with the number of rules, because `sparse` visits what an event makes true and `batch` visits all.
-`benchmarks/engine_kernels.py` measures it; on rules like a-tree2021's, of which 2.2% match an event, both ways cost the same at
+A block of `batch` costs nearly the same for one event as for 512, so there is a number of events from which on it is
+the cheaper way. It grows with the number of rules, because `sparse` visits what an event makes true and `batch` visits
+all. `benchmarks/engine_kernels.py` measures it; on rules like a-tree2021's, of which 2.2% match an event, both ways
+cost the same at
 
     some 130 events    1,000 and 10,000 rules
     some 180 events    100,000 rules

@@ -17,6 +17,7 @@ from ruledex.errors import RuleLimitError, RuleSyntaxError
 from ruledex.language import build
 from ruledex.language.build import MAX_WEIGHT, NULL, Constant
 from ruledex.language.depth import MAX_DEPTH, depth_of
+from ruledex.language.precedence import AND, BINARY, BRANCH, BRANCH_NODE, COMPARE, NEGATIVE, NOT, OPEN, Operator
 from ruledex.language.rule_text import checked_text
 from ruledex.language.scanner import read_name, read_number, read_string, scan, token_of
 from ruledex.language.simple import CLOSED_GROUP, NAME_GROUP, match_simple, shared_attribute, simple_predicate
@@ -26,7 +27,6 @@ from ruledex.language.tree import (
     And,
     Attribute,
     Between,
-    Branch,
     Call,
     Compare,
     Expression,
@@ -37,20 +37,10 @@ from ruledex.language.tree import (
     Operand,
     Or,
     Value,
-    Xnor,
-    Xor,
 )
 from ruledex.language.value import INT64_MAX
 
 _OPERATOR_WORDS: Final = ("AND", "OR", "XOR", "XNOR", "NOT", "IN", "BETWEEN", "LIKE", "ILIKE", "RLIKE", "REGEXP", "IS")
-
-# How tightly operators hold. The gaps keep `>` and `>=` tests simple.
-_OPEN, _OR, _XOR, _AND, _NOT, _COMPARE, _SUM, _PRODUCT, _NEGATIVE = range(9)
-_BRANCH: Final = {"AND": _AND, "OR": _OR, "XOR": _XOR, "XNOR": _XOR}
-_BRANCH_NODE: Final[dict[str, type[Branch]]] = {"AND": And, "OR": Or, "XOR": Xor, "XNOR": Xnor}
-_BINARY: Final = {"+": _SUM, "-": _SUM, "*": _PRODUCT, "/": _PRODUCT, "%": _PRODUCT} | dict.fromkeys(
-    ("=", "==", "!=", "<>", "<", "<=", ">", ">=", "<=>"), _COMPARE
-)
 
 Item: TypeAlias = "Operand | Constant | Expression"
 
@@ -69,18 +59,6 @@ def parse_operand(text: str) -> Operand:
     return item
 
 
-class _Operator:
-    """An operator, or an open parenthesis, that waits on the stack for what stands to its right."""
-
-    __slots__ = ("kind", "n_items", "position", "precedence")
-
-    def __init__(self, precedence: int, kind: str, position: int, n_items: int = 2) -> None:
-        self.precedence = precedence
-        self.kind = kind
-        self.position = position
-        self.n_items = n_items
-
-
 class _Parser:
     __slots__ = ("ended", "items", "n_nested", "operators", "position", "starts", "text")
 
@@ -89,7 +67,7 @@ class _Parser:
         self.position = 0
         self.items: list[Item] = []
         self.starts: list[int] = []  # where each item begins
-        self.operators: list[_Operator] = []
+        self.operators: list[Operator] = []
         self.ended = False
         self.n_nested = 0  # what could have nested; a bound of the depth that costs nothing
 
@@ -114,7 +92,7 @@ class _Parser:
     def _simple_predicates(self) -> bool:
         """Take simple predicates while they last. True if the rule ends behind them."""
         operators, items, starts, text = self.operators, self.items, self.starts, self.text
-        if operators and operators[-1].precedence > _NOT:
+        if operators and operators[-1].precedence > NOT:
             return False  # the name belongs to what stands before it: `5 < age`, `2 * price = 3`
         while (match := match_simple(text, self.position)) is not None:
             groups = match.groups()
@@ -124,7 +102,7 @@ class _Parser:
                 return False
             if groups[0]:
                 for at in range(match.start(1), match.end(1)):
-                    self._nest(_Operator(_OPEN, "(", at))
+                    self._nest(Operator(OPEN, "(", at))
             items.append(predicate)
             starts.append(start)
             if groups[-2]:
@@ -135,8 +113,8 @@ class _Parser:
             if not word:
                 return True
             word = word.upper()
-            if not operators or operators[-1].precedence == _OPEN:
-                self._nest(_Operator(_BRANCH[word], word, match.start(CLOSED_GROUP + 1)))
+            if not operators or operators[-1].precedence == OPEN:
+                self._nest(Operator(BRANCH[word], word, match.start(CLOSED_GROUP + 1)))
             elif operators[-1].kind == word:
                 operators[-1].n_items += 1
             else:
@@ -164,7 +142,7 @@ class _Parser:
             elif kind == "quoted":
                 return self._attribute(read_name(token), start)
             elif token == "(":
-                self._nest(_Operator(_OPEN, "(", start))
+                self._nest(Operator(OPEN, "(", start))
                 return False
             elif token == "-":
                 following = scan(self.text, self.position)
@@ -172,9 +150,9 @@ class _Parser:
                     self.position = following.end()
                     negative = -read_number(following["number"], self.text, start)
                     return self._push_constant(negative, start)
-                self._nest(_Operator(_NEGATIVE, "negative", start, 1))
+                self._nest(Operator(NEGATIVE, "negative", start, 1))
             elif token == "!":
-                self._nest(_Operator(_NOT, "NOT", start, 1))
+                self._nest(Operator(NOT, "NOT", start, 1))
                 return False
             elif token != "+":
                 self._unexpected(token, start, "an attribute, a constant or a condition")
@@ -183,7 +161,7 @@ class _Parser:
         """An operand that starts with a word; False for NOT, behind which the operand is still to come."""
         upper = word.upper()
         if upper == "NOT":
-            self._nest(_Operator(_NOT, "NOT", start, 1))
+            self._nest(Operator(NOT, "NOT", start, 1))
             return False
         following = scan(self.text, self.position)
         if following.lastgroup in ("string", "raw") and upper in ("DATE", "TIMESTAMP"):
@@ -193,7 +171,7 @@ class _Parser:
             self._push_constant(build.time_literal(upper, content, self.text, start), start)
         elif following["sign"] == "(" and upper not in RESERVED:
             self.position = following.end()
-            self._nest(_Operator(_OPEN, word, start, 1))
+            self._nest(Operator(OPEN, word, start, 1))
             if scan(self.text, self.position)["sign"] == ")":
                 raise RuleSyntaxError(f"{word}() needs at least one argument", self.text, start)
             return False
@@ -265,23 +243,23 @@ class _Parser:
             return self._end()
         if kind == "word":
             word = token.upper()
-            if word in _BRANCH:
+            if word in BRANCH:
                 self.position = match.end()
                 self._branch(word, start)
                 return True
             return self._predicate_word(word, token, start, match.end())
         self.position = match.end()
-        precedence = _BINARY.get(token)
+        precedence = BINARY.get(token)
         if precedence is not None and kind == "sign":
             self._reduce(precedence)
             self.n_nested += 1
-            self.operators.append(_Operator(precedence, token, start))
+            self.operators.append(Operator(precedence, token, start))
             return True
         if token == ")":
             self._close(start)
             return False
         if token == ",":
-            self._reduce(_OPEN + 1)
+            self._reduce(OPEN + 1)
             if not self.operators or self.operators[-1].kind == "(":
                 self._unexpected(token, start, "an operator or the end of the rule")
             self.operators[-1].n_items += 1
@@ -293,7 +271,7 @@ class _Parser:
         return self._unexpected(token, start, "an operator such as AND, = or IN")
 
     def _end(self) -> bool:
-        self._reduce(_OPEN + 1)
+        self._reduce(OPEN + 1)
         if self.operators:
             opened = self.operators[-1].position
             raise RuleSyntaxError("this parenthesis is never closed", self.text, self.text.index("(", opened))
@@ -301,7 +279,7 @@ class _Parser:
         return False
 
     def _branch(self, word: str, start: int) -> None:
-        precedence = _BRANCH[word]
+        precedence = BRANCH[word]
         operators = self.operators
         if operators and operators[-1].precedence > precedence:
             self._reduce(precedence + 1)
@@ -312,9 +290,9 @@ class _Parser:
                 return
             self._reduce(precedence)  # XOR and XNOR fold from the left together
         self.n_nested += 1
-        operators.append(_Operator(precedence, word, start))
+        operators.append(Operator(precedence, word, start))
 
-    def _nest(self, operator: _Operator) -> None:
+    def _nest(self, operator: Operator) -> None:
         self.n_nested += 1
         self.operators.append(operator)
 
@@ -330,7 +308,7 @@ class _Parser:
         operators = self.operators
         while operators:
             opened = operators.pop()
-            if opened.precedence == _OPEN:
+            if opened.precedence == OPEN:
                 break
             self._apply(opened)
         else:
@@ -346,20 +324,20 @@ class _Parser:
         while operators and operators[-1].precedence >= precedence:
             self._apply(operators.pop())
 
-    def _apply(self, operator: _Operator) -> None:
+    def _apply(self, operator: Operator) -> None:
         """Make one item of an operator and the items that it stands before or between."""
         kind, n_items = operator.kind, operator.n_items
-        if operator.precedence <= _AND:
+        if operator.precedence <= AND:
             self._last_is_condition()  # and those before it are: `_branch` saw to them
             children = tuple(self.items[-n_items:])
-            self.items[-n_items:] = [_BRANCH_NODE[kind](children)]  # type: ignore[arg-type]
+            self.items[-n_items:] = [BRANCH_NODE[kind](children)]  # type: ignore[arg-type]
             del self.starts[1 - n_items :]
             return
         first = self.starts[-n_items]
         items = self._pop(n_items)
         if kind == "NOT":
             self._push(Not(self._condition(items[0], first)), operator.position)
-        elif operator.precedence == _COMPARE:
+        elif operator.precedence == COMPARE:
             self._push(build.comparison(items[0], kind, items[1], self.text, first), first)
         else:
             self._push(build.call(kind, items, self.text, operator.position), min(first, operator.position))
@@ -387,7 +365,7 @@ class _Parser:
 
     def _predicate_word(self, word: str, token: str, start: int, end: int) -> bool:
         self.position = end
-        self._reduce(_COMPARE)
+        self._reduce(COMPARE)
         left = self.items[-1]
         first = self.starts[-1]
         negated = word == "NOT"

@@ -87,7 +87,8 @@ def _true_when_present(match: Expression, schema: Schema) -> str | None:
 
 
 def _covers_all(sets: list[Spans], schema: Schema) -> bool:
-    if len({type(v) for values, bounds in sets for v in (*values, *(b.high if b.low is None else b.low for b in bounds))}) > 1:
+    ends = [b.high if b.low is None else b.low for _, bounds in sets for b in bounds]
+    if len({type(value) for value in [*ends, *(v for values, _ in sets for v in values)]}) > 1:
         return False  # of several families, no one of which need be covered
     try:
         return any(b.low is None and b.high is None for b in Order(schema.zone).union(sets)[1])

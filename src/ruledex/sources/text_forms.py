@@ -9,7 +9,7 @@ from typing import Final
 import orjson
 
 from ruledex.errors import InputError
-from ruledex.language.parser import MAX_LENGTH
+from ruledex.language.rule_text import MAX_LENGTH
 from ruledex.sources.lines import as_text_file
 from ruledex.sources.row import MISSING, BadRow, Columns, Row, RuleRow, row_of
 
