@@ -14,6 +14,7 @@ from ruledex.cli.describe import describe
 from ruledex.cli.evaluate import evaluate
 from ruledex.cli.explain import explain
 from ruledex.cli.gc import gc
+from ruledex.cli.generate import generate
 from ruledex.cli.match import match
 from ruledex.cli.status import UNUSABLE
 from ruledex.cli.verify import verify
@@ -48,6 +49,7 @@ app.command()(explain)
 app.command()(describe)
 app.command()(verify)
 app.command()(gc)
+app.command()(generate)
 
 
 def _show_version(wanted: bool) -> None:
