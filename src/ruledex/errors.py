@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 MOST_SHOWN = 20  # faults in one message
 
+
 class RuledexError(Exception):
     """The base of all errors of ruledex."""
 

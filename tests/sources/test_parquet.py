@@ -22,7 +22,7 @@ def written(folder: Path, columns: dict[str, Any]) -> str:
 def test_rows_are_rules_with_integer_or_text_ids(tmp_path: Path) -> None:
     columns = {"id": [1, 2, None], "expr": ["a = 1", None, "b"], "score": pa.array([1.5, None, 2], pa.float64())}
     good, no_rule, no_id = RuleFile(written(tmp_path, columns)).rows()
-    assert good == RuleRow(1, "1", b"a = 1", None, 1.5)
+    assert good == RuleRow(1, 1, b"a = 1", None, 1.5)
     assert isinstance(no_rule, BadRow)
     assert (no_rule.line, no_rule.rule_id) == (2, "2")
     assert isinstance(no_id, BadRow)
@@ -42,7 +42,7 @@ def test_many_rows_come_in_order_and_are_counted(tmp_path: Path) -> None:
     n = 20_000
     source = RuleFile(written(tmp_path, {"rule_id": list(range(n)), "cond": ["a = 1"] * n}), Columns("rule_id", "cond"))
     found = list(source.rows())
-    assert [row.rule_id for row in found] == [str(i) for i in range(n)]
+    assert [row.rule_id for row in found] == list(range(n))
     assert (source.size, source.n_read) == (n, n)
 
 

@@ -34,7 +34,7 @@ JSONL = (
 def test_json_lines_give_text_or_structured_rules(tmp_path: Path, name: str) -> None:
     assert rows(written(tmp_path, name, JSONL)) == [
         RuleRow(1, "r1", "a = 1", None, 2.5),
-        RuleRow(3, "7", None, {"op": "not", "child": True}),
+        RuleRow(3, 7, None, {"op": "not", "child": True}),
         RuleRow(4, "r3", "x = 'é'"),
     ]
 
@@ -112,12 +112,12 @@ def test_columns_may_have_other_names(tmp_path: Path) -> None:
 
 def test_a_text_file_has_a_rule_a_line_and_its_number_for_an_id(tmp_path: Path) -> None:
     content = b"# rules\n\na = 1\n  # more\n  b = '\xff'  \n"
-    assert rows(written(tmp_path, "rules.txt", content)) == [RuleRow(3, "3", b"a = 1"), RuleRow(5, "5", b"b = '\xff'")]
+    assert rows(written(tmp_path, "rules.txt", content)) == [RuleRow(3, 3, b"a = 1"), RuleRow(5, 5, b"b = '\xff'")]
 
 
-@pytest.mark.parametrize(("content", "rule_id"), [(b'\n {"id": "r1", "expr": "a"}', "r1"), (b"\na = 1", "2")])
+@pytest.mark.parametrize(("content", "rule_id"), [(b'\n {"id": "r1", "expr": "a"}', "r1"), (b"\na = 1", 2)])
 def test_standard_input_is_told_by_its_first_character(
-    monkeypatch: pytest.MonkeyPatch, content: bytes, rule_id: str
+    monkeypatch: pytest.MonkeyPatch, content: bytes, rule_id: int | str
 ) -> None:
     monkeypatch.setattr("sys.stdin", SimpleNamespace(buffer=io.BytesIO(content)))
     (row,) = rows("-")

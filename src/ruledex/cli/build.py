@@ -12,6 +12,7 @@ from ruledex.cli.arguments import ExprOption, IdOption, SchemaOption, load_schem
 from ruledex.cli.bars import bar
 from ruledex.cli.progress import rows_with_progress
 from ruledex.cli.status import FINDINGS
+from ruledex.cli.warm_up import warm_up
 from ruledex.errors import RulesError
 from ruledex.sources import Columns, RuleFile
 
@@ -48,6 +49,8 @@ def build(
     """
     from ruledex.index import Index
 
+    if not quiet:
+        warm_up(engine)
     started = time.monotonic()
     columns = Columns(id=id_column, expr=expr_column)
     source = rules if rules.endswith(".parquet") else rows_with_progress(RuleFile(rules, columns), not quiet)

@@ -87,8 +87,8 @@ def _findings_of(row: RuleRow | BadRow, linter: Linter) -> list[Finding]:
     if isinstance(row, BadRow):
         return [Finding(row.rule_id, "input", Severity.ERROR, 0, row.message)]
     if row.text is not None:
-        return linter.check_text(row.rule_id, row.text)
-    return linter.check_structured(row.rule_id, row.document)
+        return linter.check_text(str(row.rule_id), row.text)
+    return linter.check_structured(str(row.rule_id), row.document)
 
 
 def _shown_text(row: RuleRow | BadRow) -> str:

@@ -85,10 +85,10 @@ def _rule_of(row: RuleRow | BadRow, schema: Schema) -> _Rule:
     if isinstance(row, BadRow):
         raise RuleError(row.message)
     if row.text is None:
-        return _Rule(row.rule_id, schema.bind(from_structured(row.document)), row.score)
+        return _Rule(str(row.rule_id), schema.bind(from_structured(row.document)), row.score)
     tree = parse(row.text)
     text = row.text if isinstance(row.text, str) else row.text.decode("utf-8")
-    return _Rule(row.rule_id, schema.bind(tree, text), row.score)
+    return _Rule(str(row.rule_id), schema.bind(tree, text), row.score)
 
 
 def _answer(rules: list[_Rule], event: dict[str, Any], schema: Schema, with_score: bool) -> dict[str, list[Any]]:

@@ -68,7 +68,8 @@ def match(
     if count and top is not None:
         raise typer.BadParameter("--count and --top exclude each other")
     opened = Index.open(index, version, engine)
-    warm_up(opened.engine, top)
+    if not quiet:
+        warm_up(opened.engine, top)
     stream = EventStream(events, opened.schema, _FIRST_BATCH)
     started = time.monotonic()
     n_events = n_matches = n_faults = 0

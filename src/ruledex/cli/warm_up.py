@@ -12,14 +12,15 @@ _MESSAGE: Final = "compiling for the first use on this host, which takes some se
 
 
 def warm_up(engine: str, k: int | None = None) -> None:
-    """Build and ask an index of two rules, so that what is compiled is compiled here; say so where it takes long."""
+    """On a terminal, build and ask an index of two rules, so that kernels are compiled here; say so if that is long."""
+    screen = Console(stderr=True)
+    if not screen.is_terminal:
+        return
     from ruledex.index import Index
 
-    screen = Console(stderr=True)
     notice = threading.Timer(PATIENCE_SECONDS, screen.print, (_MESSAGE,), {"style": "dim"})
     notice.daemon = True
-    if screen.is_terminal:
-        notice.start()
+    notice.start()
     try:
         index = Index.build([(0, "a = 1 AND b NOT IN ('x', 'y')"), (1, "a > 2 OR c LIKE 'z%'")], engine)
         events = [{"a": 1, "b": "z", "c": "zz"}]

@@ -74,11 +74,12 @@ class ScanEngine:
         batch = frozen_batch(batch)
         alive_bytes = frozen_alive(alive, self.program.n_rules)
         path = np.zeros((2, len(self.program.level_offsets) + 1), np.int64)
+        before = np.zeros(self.program.n_cells + 1, np.int32)
         out = np.zeros(self.program.n_rules, np.int32)
         found = []
         for event in range(batch.n_events):
             begin, end = batch.offsets[event], batch.offsets[event + 1]
             literals = self._ranker.literals
-            n_found = scan(literals, self._nodes, self._root, alive_bytes, batch.cells, begin, end, path, out)
+            n_found = scan(literals, self._nodes, self._root, alive_bytes, batch.cells, begin, end, path, before, out)
             found.append(out[:n_found].copy())
         return found

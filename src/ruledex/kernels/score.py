@@ -46,24 +46,29 @@ def match_score(
     stack: ScoreStack,
 ) -> float:
     """The score of a rule that is true of the event `cells[begin:end]`; 0 for an empty program."""
-    n_positive = literals.interval_offsets.size - 1
+    offsets, low, high = literals.interval_offsets, literals.interval_low, literals.interval_high
+    presence, positive = literals.negative_presence, literals.negative_of
+    score_code, score_weight = programs.score_code, programs.score_weight
+    n_positive = offsets.size - 1
     truth, score = stack.truth, stack.score
     truth[0], score[0] = UNKNOWN, 0.0
     height = 0
     for pair in range(programs.score_offsets[rule], programs.score_offsets[rule + 1]):
-        operation, argument = programs.score_code[2 * pair], programs.score_code[2 * pair + 1]
+        operation, argument = score_code[2 * pair], score_code[2 * pair + 1]
         if operation == LEAF:
             value, points = UNKNOWN, 0.0
             if argument < n_positive:
-                weight = positive_weight(literals, argument, cells, weights, begin, end)
+                weight = positive_weight(offsets, low, high, argument, cells, weights, begin, end)
                 if weight != NO_WEIGHT:
-                    value, points = TRUE, programs.score_weight[pair] * weight
-            elif literal_holds(literals, argument, cells, begin, end):
+                    value, points = TRUE, score_weight[pair] * weight
+            elif literal_holds(offsets, low, high, presence, positive, argument, cells, begin, end):
                 value = TRUE
             truth[height], score[height] = value, points
             height += 1
         elif operation == FALSE_BY:
-            if truth[height - 1] != TRUE and literal_holds(literals, argument, cells, begin, end):
+            if truth[height - 1] != TRUE and literal_holds(
+                offsets, low, high, presence, positive, argument, cells, begin, end
+            ):
                 truth[height - 1] = FALSE
         elif operation == PUSH_TRUE:
             value = UNKNOWN

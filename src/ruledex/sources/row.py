@@ -14,7 +14,7 @@ class RuleRow:
     """One rule as it was read: `text` (bytes where its encoding is not checked yet), or else `document`."""
 
     line: int  # of the file, or the row of a table, counted from 1
-    rule_id: str
+    rule_id: int | str  # as the file has it
     text: str | bytes | None
     document: Any = None
     score: float = 0.0
@@ -46,19 +46,19 @@ def row_of(line: int, given_id: object, text: object, document: object, score: o
     """A rule of what stands in its columns; `MISSING` for what does not."""
     if isinstance(given_id, bool) or not isinstance(given_id, str | int) or given_id == "":
         return BadRow(line, "", "a rule needs an id, a string or a whole number")
-    rule_id = str(given_id)
+    rule_id = str(given_id)  # of a row that is none
     static = _score(score)
     if static is None:
         return BadRow(line, rule_id, f"a score is a finite number, not {score!r}")
     if isinstance(text, str | bytes):
         if document is not MISSING:
             return BadRow(line, rule_id, "a rule is text or structured, not both")
-        return RuleRow(line, rule_id, text, None, static)
+        return RuleRow(line, given_id, text, None, static)
     if text is not MISSING and text is not None:
         return BadRow(line, rule_id, f"a rule's text is a string, not {type(text).__name__}")
     if document is MISSING:
         return BadRow(line, rule_id, "there is no rule in this line")
-    return RuleRow(line, rule_id, None, document, static)
+    return RuleRow(line, given_id, None, document, static)
 
 
 def _score(given: object) -> float | None:

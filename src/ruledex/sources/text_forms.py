@@ -72,12 +72,12 @@ def _next_record(reader: Iterator[list[str]]) -> list[str] | str | None:
 def _checked(row: Row) -> Row:
     """The row, unless its bytes were not UTF-8."""
     text = row.text if isinstance(row, RuleRow) and isinstance(row.text, str) else ""
-    if (text + row.rule_id).isascii():
+    if (text + str(row.rule_id)).isascii():
         return row
     try:
-        (text + row.rule_id).encode("utf-8")
+        (text + str(row.rule_id)).encode("utf-8")
     except UnicodeEncodeError:
-        rule_id = row.rule_id.encode("utf-8", "replace").decode()
+        rule_id = str(row.rule_id).encode("utf-8", "replace").decode()
         return BadRow(row.line, rule_id, "this row is not UTF-8")
     return row
 
@@ -87,4 +87,4 @@ def read_txt(lines: Iterator[bytes]) -> Iterator[Row]:
     for number, line in enumerate(lines, 1):
         rule = line.strip()
         if rule and not rule.startswith(_COMMENT):
-            yield RuleRow(number, str(number), rule)
+            yield RuleRow(number, number, rule)
