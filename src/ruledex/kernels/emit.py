@@ -9,7 +9,7 @@ from ruledex.kernels.bits import ONE, ZERO, lowest_bit
 from ruledex.kernels.jit import jit
 from ruledex.kernels.literals import Literals
 from ruledex.kernels.score import ScoreStack
-from ruledex.kernels.top import Ranking, enters, push, rank_bound, rank_in_event
+from ruledex.kernels.top import Ranking, enters, precedes, push, rank_bound, rank_in_event
 from ruledex.kernels.words import N_WORDS, ROW, U0, Words
 
 N_DIGITS = 32  # of a column's sum, which is at most the number of rules
@@ -112,15 +112,23 @@ def rank_rows(
 
     `largest` is each event's largest weight, `ranks` and `ranked` have a row an event.
     """
+    static_score, match_bound = ranking.static_score, ranking.match_bound
     for row in range(n_rows):
         rule = rules[row]
+        static, bound = static_score[rule], match_bound[rule]
         for word in range(N_WORDS):
             left = words[N_WORDS * row + word]
             while left != ZERO:
                 event = 64 * word + lowest_bit(left)
                 left &= left - ONE
                 held = n_held[event]
-                if not enters(ranks[event], ranked[event], held, rank_bound(ranking, kind, rule, largest[event]), rule):
+                # A heap that is full has its worst entry at place 0, which decides nearly always.
+                if held == ranks.shape[1] and (
+                    held == 0
+                    or precedes(
+                        ranks[event, 0], ranked[event, 0], rank_bound(kind, static, bound, largest[event]), rule
+                    )
+                ):
                     continue
                 begin, end = event_offsets[first_event + event], event_offsets[first_event + event + 1]
                 rank = rank_in_event(literals, ranking, kind, rule, cells, weights, begin, end, stack)
@@ -131,9 +139,10 @@ def rank_rows(
 @jit
 def tile_bounds(ranking: Ranking, kind: int, largest: float, tile_size: int, bounds: NDArray[np.float64]) -> None:
     """For each run of `tile_size` rules a rank that none of them exceeds on events of weights of at most `largest`."""
-    n_rules = ranking.static_score.size
+    static_score, match_bound = ranking.static_score, ranking.match_bound
+    n_rules = static_score.size
     for tile in range(bounds.size):
         best = -np.inf
         for rule in range(tile * tile_size, min((tile + 1) * tile_size, n_rules)):
-            best = max(best, rank_bound(ranking, kind, rule, largest))
+            best = max(best, rank_bound(kind, static_score[rule], match_bound[rule], largest))
         bounds[tile] = best

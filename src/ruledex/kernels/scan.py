@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ruledex.kernels.jit import inlined, jit
+from ruledex.kernels.jit import jit
 from ruledex.kernels.literals import Literals
 
 AND = 0  # as in a Program's node_op
@@ -20,31 +20,6 @@ class Nodes(NamedTuple):
     node_op: NDArray[np.uint8]
     child_offsets: NDArray[np.int64]
     children: NDArray[np.int32]
-
-
-@inlined
-def _literal_holds(
-    interval_offsets: NDArray[np.int64],
-    interval_low: NDArray[np.int32],
-    interval_high: NDArray[np.int32],
-    negative_presence: NDArray[np.int32],
-    negative_of: NDArray[np.int32],
-    node: int,
-    before: NDArray[np.int32],
-) -> bool:
-    """Whether a literal is true of the event whose cells `before` counts."""
-    n_positive = interval_offsets.size - 1
-    is_negative = node >= n_positive
-    literal = negative_of[node - n_positive] if is_negative else node
-    holds = False
-    for interval in range(interval_offsets[literal], interval_offsets[literal + 1]):
-        if before[interval_low[interval]] != before[interval_high[interval] + 1]:
-            holds = True
-            break
-    if is_negative:
-        presence = negative_presence[node - n_positive]
-        holds = not holds and before[presence] != before[presence + 1]
-    return holds
 
 
 @jit
@@ -74,33 +49,39 @@ def scan(
     offsets, low, high = literals.interval_offsets, literals.interval_low, literals.interval_high
     presence, positive = literals.negative_presence, literals.negative_of
     operations, child_offsets, children = nodes.node_op, nodes.child_offsets, nodes.children
-    n_literals = offsets.size - 1 + positive.size
+    n_positive, n_literals = offsets.size - 1, offsets.size - 1 + positive.size
     n_found = 0
     for rule in range(root.size):
         node = root[rule]
         holds = node == ALWAYS
+        is_open = node >= 0
         if alive.size != 0 and alive[rule] == 0:
-            holds = False
-        elif node >= 0 and node < n_literals:
-            holds = _literal_holds(offsets, low, high, presence, positive, node, before)
-        elif node >= n_literals:
-            depth = 0
-            path[0, 0], path[1, 0] = node - n_literals, child_offsets[node - n_literals]
-            while depth >= 0:
-                inner = path[0, depth]
-                child = children[path[1, depth]]
-                path[1, depth] += 1
-                if child >= n_literals:
-                    depth += 1
-                    path[0, depth], path[1, depth] = child - n_literals, child_offsets[child - n_literals]
-                    continue
-                holds = _literal_holds(offsets, low, high, presence, positive, child, before)
+            holds, is_open = False, False
+        depth = -1
+        while is_open:
+            if node >= n_literals:
+                depth += 1
+                path[0, depth], path[1, depth] = node - n_literals, child_offsets[node - n_literals]
+            else:
+                # Written out here, since a function of its own would count references to six arrays at each call.
+                literal = positive[node - n_positive] if node >= n_positive else node
+                interval, last = offsets[literal], offsets[literal + 1]
+                while interval < last and before[low[interval]] == before[high[interval] + 1]:
+                    interval += 1
+                holds = interval < last
+                if node >= n_positive:
+                    cell = presence[node - n_positive]
+                    holds = not holds and before[cell] != before[cell + 1]
                 # The value goes up as long as it decides a node or was the last one that the node waited for.
-                while depth >= 0 and (
-                    holds == (operations[inner] != AND) or path[1, depth] == child_offsets[inner + 1]
-                ):
+                while depth >= 0:
+                    inner = path[0, depth]
+                    if holds != (operations[inner] != AND) and path[1, depth] < child_offsets[inner + 1]:
+                        break
                     depth -= 1
-                    inner = path[0, max(depth, 0)]
+            is_open = depth >= 0
+            if is_open:
+                node = children[path[1, depth]]
+                path[1, depth] += 1
         if holds:
             out[n_found] = rule
             n_found += 1

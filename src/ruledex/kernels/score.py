@@ -11,10 +11,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ruledex.kernels.jit import jit
-from ruledex.kernels.literals import NO_WEIGHT, Literals, literal_holds, positive_weight
+from ruledex.kernels.literals import Literals, first_at_least
 
 AND, OR, XOR, LEAF, PUSH_TRUE, FALSE_BY = 0, 1, 2, 4, 5, 6  # as in a Program; what is left is XNOR
 UNKNOWN, TRUE, FALSE = 0, 1, 2
+NO_WEIGHT = -1.0  # weights are not negative
 LARGEST = float(np.finfo(np.float64).max)
 EPSILON = float(np.finfo(np.float64).eps)
 
@@ -55,26 +56,39 @@ def match_score(
     height = 0
     for pair in range(programs.score_offsets[rule], programs.score_offsets[rule + 1]):
         operation, argument = score_code[2 * pair], score_code[2 * pair + 1]
-        if operation == LEAF:
-            value, points = UNKNOWN, 0.0
-            if argument < n_positive:
-                weight = positive_weight(offsets, low, high, argument, cells, weights, begin, end)
-                if weight != NO_WEIGHT:
-                    value, points = TRUE, score_weight[pair] * weight
-            elif literal_holds(offsets, low, high, presence, positive, argument, cells, begin, end):
-                value = TRUE
-            truth[height], score[height] = value, points
-            height += 1
-        elif operation == FALSE_BY:
-            if truth[height - 1] != TRUE and literal_holds(
-                offsets, low, high, presence, positive, argument, cells, begin, end
-            ):
+        if operation in (LEAF, FALSE_BY):
+            is_negative = argument >= n_positive
+            literal = positive[argument - n_positive] if is_negative else argument
+            best = NO_WEIGHT
+            # The fewer of intervals and cells are gone through, and each is looked up among the others. It is written
+            # out here, since a function of its own would count references to all of its arrays at each call.
+            interval, last = offsets[literal], offsets[literal + 1]
+            if last - interval <= end - begin:
+                while interval < last:
+                    place = first_at_least(cells, begin, end, low[interval])
+                    while place < end and cells[place] <= high[interval]:
+                        best = max(best, weights[place] if weights.size != 0 else 1.0)
+                        place += 1
+                    interval += 1
+            else:
+                for place in range(begin, end):
+                    found = first_at_least(high, interval, last, cells[place])
+                    if found < last and low[found] <= cells[place]:
+                        best = max(best, weights[place] if weights.size != 0 else 1.0)
+            holds = best != NO_WEIGHT
+            if is_negative:
+                cell = presence[argument - n_positive]
+                place = first_at_least(cells, begin, end, cell)
+                holds = not holds and place < end and cells[place] == cell
+            if operation == LEAF:
+                truth[height] = TRUE if holds else UNKNOWN
+                score[height] = score_weight[pair] * best if holds and not is_negative else 0.0
+                height += 1
+            elif holds and truth[height - 1] != TRUE:
                 truth[height - 1] = FALSE
         elif operation == PUSH_TRUE:
-            value = UNKNOWN
-            if argument >= 0:
-                value = TRUE if argument == 1 else FALSE
-            truth[height], score[height] = value, 0.0
+            truth[height] = UNKNOWN if argument < 0 else TRUE if argument == 1 else FALSE
+            score[height] = 0.0
             height += 1
         else:
             height -= argument

@@ -36,12 +36,11 @@ def rank_of(kind: int, static: float, match: float) -> float:
 
 
 @jit
-def rank_bound(ranking: Ranking, kind: int, rule: int, largest_weight: float) -> float:
-    """A rank that the rule does not exceed on an event whose weights are at most `largest_weight`."""
-    static = ranking.static_score[rule]
+def rank_bound(kind: int, static: float, match_bound: float, largest_weight: float) -> float:
+    """A rank that a rule does not exceed on an event whose weights are at most `largest_weight`."""
     if kind == PRODUCT and static <= 0.0:
         return 0.0  # the match score may be 0
-    return rank_of(kind, static, largest_weight * ranking.match_bound[rule])
+    return rank_of(kind, static, largest_weight * match_bound)
 
 
 @jit
@@ -83,9 +82,8 @@ def precedes(rank: float, rule: int, other_rank: float, other_rule: int) -> bool
 @jit
 def enters(ranks: NDArray[np.float64], rules: NDArray[np.int32], n_held: int, rank: float, rule: int) -> bool:
     """Whether a rule of this rank belongs into the heap as it is now."""
-    if n_held < ranks.size:
-        return True
-    return ranks.size > 0 and precedes(rank, rule, ranks[0], rules[0])
+    is_full = n_held == ranks.size
+    return not is_full or (ranks.size > 0 and precedes(rank, rule, ranks[0], rules[0]))
 
 
 @jit
@@ -153,10 +151,11 @@ def top_of_event(
     `ranks` and `rules` are as long as the answer may be. The rules of the largest bounds are scored first: what they
     reach keeps most of the others from being scored at all.
     """
+    static_score, match_bound = ranking.static_score, ranking.match_bound
     largest = largest_weight(weights, begin, end)
     n_seeds = 0
     for rule in found:
-        bound = rank_bound(ranking, kind, rule, largest)
+        bound = rank_bound(kind, static_score[rule], match_bound[rule], largest)
         if enters(ranks, rules, n_seeds, bound, rule):
             n_seeds = push(ranks, rules, n_seeds, bound, rule)
     if n_seeds == 0 or kind == STATIC:
@@ -168,7 +167,7 @@ def top_of_event(
     for size in range(n_seeds):
         push(ranks[: size + 1], rules[: size + 1], size, ranks[size], rules[size])
     for rule in found:
-        bound = rank_bound(ranking, kind, rule, largest)
+        bound = rank_bound(kind, static_score[rule], match_bound[rule], largest)
         if precedes(last_bound, last_rule, bound, rule) and enters(ranks, rules, n_seeds, bound, rule):
             rank = rank_in_event(literals, ranking, kind, rule, cells, weights, begin, end, stack)
             if enters(ranks, rules, n_seeds, rank, rule):
