@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import sys
 import time
+from itertools import pairwise
 from statistics import median
 from typing import NamedTuple
 
@@ -21,6 +22,7 @@ from ruledex.encode.program import AND, OR, Program
 from ruledex.engines.batch_block import BlockWork
 from ruledex.engines.inputs import ALL_ALIVE, frozen_batch
 from ruledex.engines.registry import engine_class
+from ruledex.kernels.emit import N_DIGITS, count_rows, write_rows
 
 N_ATTRIBUTES, N_VALUES, N_CHILDREN, ALPHA, EVENT_SIZE = 1000, 100, 4, 0.6, 20
 LITERALS_A_RULE, NODES_A_RULE = N_CHILDREN**2 / 18.35, N_CHILDREN / 4.33
@@ -175,11 +177,50 @@ def first_events(batch, n_events):
 
 
 def single_events(batch):
-    ends = batch.offsets
     return [
         EventBatch(np.array([0, end - begin]), batch.cells[begin:end], batch.weights, batch.single)
-        for begin, end in zip(ends[:-1], ends[1:], strict=True)
+        for begin, end in pairwise(batch.offsets)
     ]
+
+
+def medians(functions, n_rounds):
+    """The median of each function's times; in each round all of them run, so that a busy moment meets all alike."""
+    rounds = [{name: cpu_seconds(function) for name, function in functions.items()} for _ in range(n_rounds)]
+    return {name: median(times[name] for times in rounds) for name in functions}
+
+
+class Stages:
+    """`batch` in two stages: rules found as rows of bits, which the plain loop does as well, and written as CSR."""
+
+    def __init__(self, engine, batch):
+        self.engine = engine
+        self.batch = frozen_batch(batch)
+        self.scratch = engine._scratch(len(batch.cells), batch.single)
+        self.found = []
+
+    def find(self):
+        self.scratch.chunks.extend(self.found)
+        work = BlockWork(self.engine.index, self.scratch, self.batch, 0, ALL_ALIVE)
+        self.found = [found for first, last in work._tiles() for found in work._found(first, last)]
+
+    def emit(self):
+        counts, digits = np.zeros(N_EVENTS, np.int64), np.zeros(N_DIGITS, np.uint64)
+        for rules, words, n_found in self.found:
+            count_rows(words, n_found, digits, counts)
+        ends = np.cumsum(counts)
+        cursor, out = (ends - counts).astype(np.uint64), np.empty(ends[-1], np.int32)
+        for rules, words, n_found in self.found:
+            write_rows(rules, words, n_found, cursor, out)
+
+
+def check(engines, few, batch, plain):
+    """All of them find the same, before any of them is timed."""
+    found = engines["batch"].match(batch)
+    for name in ("sparse", "batch"):
+        assert np.array_equal(engines[name].count(batch), plain.counts())
+        assert np.array_equal(engines[name].match(batch).rule, found.rule)
+    assert np.array_equal(engines["scan"].match(few).rule, found.rule[: found.offsets[few.n_events]])
+    return len(found.rule) / N_EVENTS
 
 
 def measure(n_rules, n_rounds):
@@ -187,58 +228,39 @@ def measure(n_rules, n_rounds):
     drawn, events = draw_rules(n_rules, rng), draw_events(rng)
     program, batch, plain = to_program(drawn), to_batch(events), Plain(drawn)
     engines = {name: engine_class(name).build(program) for name in ("scan", "sparse", "batch")}
-    few = first_events(batch, max(1, min(8, 2_000_000 // n_rules)))
-    singles = single_events(batch)[:100]
+    few, singles = first_events(batch, 2), single_events(batch)[:100]
     plain.run(events)
-    found = engines["batch"].match(batch)
-    for name in ("sparse", "batch"):
-        assert np.array_equal(engines[name].count(batch), plain.counts())
-        assert np.array_equal(engines[name].match(batch).rule, found.rule)
-    assert np.array_equal(engines["scan"].match(few).rule, found.rule[: found.offsets[few.n_events]])
-    scratch = engines["batch"]._scratch(len(batch.cells), batch.single)
-    rounds = []
-    for _ in range(n_rounds):
-        work = []
-        times = {
-            "plain": cpu_seconds(lambda: plain.run(events)) / N_EVENTS,
-            "batch, matching": cpu_seconds(lambda: work.append(matched(engines["batch"], scratch, batch))) / N_EVENTS,
-            "batch, whole": cpu_seconds(lambda: engines["batch"].match(batch)) / N_EVENTS,
-            "sparse, one event": median(cpu_seconds(lambda: engines["sparse"].match(one)) for one in singles),
-            "sparse, batch": cpu_seconds(lambda: engines["sparse"].match(batch)) / N_EVENTS,
-            "scan": cpu_seconds(lambda: engines["scan"].match(few)) / few.n_events,
-        }
-        scratch.chunks.extend(work[0])
-        rounds.append(times)
-    medians = {name: median(times[name] for times in rounds) for name in rounds[0]}
-    report(n_rules, len(found.rule) / N_EVENTS, medians)
-    return engines, batch
-
-
-def matched(engine, scratch, batch):
-    """Rows and rules evaluated, and what was found left as rows of bits: the part that the plain loop does as well."""
-    work = BlockWork(engine.index, scratch, frozen_batch(batch), 0, ALL_ALIVE)
-    return [found for first, last in work._tiles() for found in work._found(first, last)]
-
-
-def report(n_rules, n_matches, medians):
-    plain = medians["plain"]
+    n_matches = check(engines, few, batch, plain)
+    stages = Stages(engines["batch"], batch)
+    each = medians(
+        {
+            "plain": lambda: plain.run(events),
+            "batch, matching": stages.find,
+            "batch, emission": stages.emit,
+            "batch, whole": lambda: engines["batch"].match(batch),
+            "sparse, whole": lambda: engines["sparse"].match(batch),
+        },
+        n_rounds,
+    )
+    each = {name: elapsed / N_EVENTS for name, elapsed in each.items()}
+    each["scan"] = medians({"scan": lambda: engines["scan"].match(few)}, 3)["scan"] / few.n_events
+    one = medians({place: lambda event=event: engines["sparse"].match(event) for place, event in enumerate(singles)}, 3)
+    each["sparse, one event p50"] = float(np.quantile(list(one.values()), 0.5))
+    each["sparse, one event p99"] = float(np.quantile(list(one.values()), 0.99))
     print(f"{n_rules:,} rules, {n_matches:,.0f} matches an event")
-    for name, elapsed in medians.items():
-        print(f"    {name:18} {1e6 * elapsed:10.1f} us an event, {elapsed / plain:6.2f} of plain")
-    emission = medians["batch, whole"] - medians["batch, matching"]
-    print(f"    emission           {1e9 * emission / n_matches:10.2f} ns a match")
-    print(f"    scan / batch       {medians['scan'] / medians['batch, whole']:10.0f}")
+    for name, elapsed in each.items():
+        print(f"    {name:22} {1e6 * elapsed:10.1f} us an event, {elapsed / each['plain']:8.2f} of plain")
+    print(f"    emission               {1e9 * each['batch, emission'] / n_matches:10.2f} ns a match")
+    print(f"    scan / batch           {each['scan'] / each['batch, whole']:10.0f}")
+    return engines, batch
 
 
 def crossover(engines, batch, n_rounds):
     """From how many events on a block is cheaper than one event at a time."""
     for n_events in (16, 32, 64, 128, 192, 256, 320, 512):
         some = first_events(batch, n_events)
-        times = {
-            name: median(cpu_seconds(lambda: engines[name].match(some)) for _ in range(n_rounds))
-            for name in ("sparse", "batch")
-        }
-        each = ", ".join(f"{name} {1e6 * elapsed / n_events:.1f}" for name, elapsed in times.items())
+        pair = {name: lambda name=name, some=some: engines[name].match(some) for name in ("sparse", "batch")}
+        each = ", ".join(f"{name} {1e6 * time / n_events:.1f}" for name, time in medians(pair, n_rounds).items())
         print(f"    {n_events:4} events at once: {each} us an event")
 
 

@@ -1,10 +1,24 @@
 """ruledex: an index of Boolean expressions. Rules go in; for every event, the rules that are true of it come out."""
 
+from typing import TYPE_CHECKING, Any
+
 from ruledex.errors import RuledexError, RuleError
 from ruledex.language.parser import parse
 from ruledex.language.reference import evaluate, score
 from ruledex.language.schema import Schema
 from ruledex.language.text import to_text
 
-__all__ = ["RuleError", "RuledexError", "Schema", "evaluate", "parse", "score", "to_text"]
+if TYPE_CHECKING:
+    from ruledex.index import Index
+
+__all__ = ["Index", "RuleError", "RuledexError", "Schema", "evaluate", "parse", "score", "to_text"]
 __version__ = "0.1.0"
+
+
+def __getattr__(name: str) -> Any:
+    # NumPy, Numba and Arrow load with the first use of an index, so that `import ruledex` stays light.
+    if name == "Index":
+        from ruledex.index import Index
+
+        return Index
+    raise AttributeError(f"module 'ruledex' has no attribute {name!r}")

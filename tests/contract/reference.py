@@ -76,15 +76,29 @@ class Reference:
             (*pair, weight) for pair, weight in zip(code, self.program.score_weight[begin:end].tolist(), strict=True)
         ]
         if not pairs:
-            return 0.0
+            return self.root_score(self.program.root[rule], event) or 0.0
         truth, points = self.score_tree(pairs, event)
         return points if truth is True else 0.0
+
+    def root_score(self, node, event):
+        """What a node scores by itself, each positive literal weighing 1; None where it is not true."""
+        program = self.program
+        if not self.holds(node, event):
+            return None
+        if node < program.n_literals:
+            return max(event[cell] for cell in self.hit(node, event)) if 0 <= node < program.n_positive else 0.0
+        inner = node - program.n_literals
+        children = program.children[program.child_offsets[inner] : program.child_offsets[inner + 1]].tolist()
+        scores = [self.root_score(child, event) for child in children]
+        if program.node_op[inner] == AND:
+            return self.added([(True, points) for points in scores])
+        return max(points for points in scores if points is not None)
 
     def score_tree(self, pairs, event):
         """(True, False or None for unknown; score) of the tree that ends `pairs`, which are eaten from the end."""
         operation, argument, weight = pairs.pop()
         if operation == PUSH_TRUE:
-            return {1: True, 0: False, -1: None}[argument], 0.0
+            return {1: True, 0: False, -1: None}[argument], weight
         if operation == FALSE_BY:
             truth, points = self.score_tree(pairs, event)
             return (False if truth is None and self.holds(argument, event) else truth), points

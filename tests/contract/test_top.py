@@ -23,14 +23,14 @@ def answers(engine, batch, k, **options):
 def test_ties_are_broken_by_position(engine_type):
     program = make_program(SIZES, [(SPORTS, 2.0, None)] * 7 + [(SPORTS, 3.0, None)])
     engine = engine_type.build(program)
-    assert answers(engine, make_batch(program, [{A}]), 3) == [(7, 3.0), (0, 2.0), (1, 2.0)]
+    assert answers(engine, make_batch(program, [{A}]), 3) == [(7, 4.0), (0, 3.0), (1, 3.0)]
 
 
 def test_k_larger_than_what_matches_gives_all(engine_type):
     program = make_program(SIZES, [(SPORTS, 1.0, None), (NEWS, 2.0, None), ("always", 0.5, None)])
     engine = engine_type.build(program)
-    assert answers(engine, make_batch(program, [{A}]), 10) == [(0, 1.0), (2, 0.5)]
-    assert answers(engine, make_batch(program, [{A}]), 5000) == [(0, 1.0), (2, 0.5)]
+    assert answers(engine, make_batch(program, [{A}]), 10) == [(0, 2.0), (2, 0.5)]
+    assert answers(engine, make_batch(program, [{A}]), 5000) == [(0, 2.0), (2, 0.5)]
 
 
 def test_k_of_zero_gives_nothing(engine_type):

@@ -23,10 +23,13 @@ A rule's score program is postfix, over a stack of (true, false or unknown; scor
     FALSE_BY node          what lies on top was not true: it is false if the literal `node` is true
     AND n, OR n            of the n topmost; true and false as in SQL, the score as in DESIGN.md
     XOR n, XNOR n          of the n topmost, folded from the left; unknown where one side is
-    PUSH_TRUE 1 | 0 | -1   a constant: true, false, unknown; its score is 0
+    PUSH_TRUE 1 | 0 | -1   a constant: true, which scores its weight; false; unknown
 
 XOR and XNOR tell false from unknown, which a match tree need not: each leaf below one is followed by FALSE_BY and the
-literal's negation. Elsewhere FALSE_BY may be left out. An empty score program scores 0.
+literal's negation. Elsewhere FALSE_BY may be left out.
+
+Most rules need no program: where nothing has a weight and the match tree is the score tree, the program is empty, and
+the rule's root is scored itself, each positive literal weighing 1. A constant root scores 0.
 """
 
 from __future__ import annotations
@@ -71,7 +74,7 @@ class Program(NamedTuple):
     static_score: NDArray[np.float64]  # [n_rules]
     score_offsets: NDArray[np.int64]  # [n_rules + 1] counted in pairs
     score_code: NDArray[np.int32]  # pairs (operation, argument), one after the other
-    score_weight: NDArray[np.float64]  # one a pair: the weight of a LEAF that is a positive literal, else 0
+    score_weight: NDArray[np.float64]  # one a pair: of a LEAF that is a positive literal or of PUSH_TRUE 1, else 0
     # Cells: how many, and the attribute that each belongs to (the slot of an event's values).
     n_cells: int
     domain_offsets: NDArray[np.int32]  # ascending cell ids: cells of one domain of one attribute are contiguous

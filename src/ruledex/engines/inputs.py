@@ -86,6 +86,10 @@ def score_programs_of(program: Program) -> ScorePrograms:
         frozen(program.score_offsets, np.int64),
         frozen(program.score_code, np.int32),
         frozen(program.score_weight, np.float64),
+        frozen(program.root, np.int32),
+        frozen(program.node_op, np.uint8),
+        frozen(program.child_offsets, np.int64),
+        frozen(program.children, np.int32),
     )
 
 

@@ -12,7 +12,7 @@ from ruledex.encode.program import Program
 from ruledex.engines.inputs import frozen, frozen_batch, frozen_static_score, literals_of, rank_code, score_programs_of
 from ruledex.engines.protocol import Matches, Rank
 from ruledex.errors import RuledexError
-from ruledex.kernels.score import ScoreStack, score_bounds, stack_height
+from ruledex.kernels.score import ScoreStack, node_bounds, score_bounds, stack_height
 from ruledex.kernels.top import Ranking, top_of_batch
 
 
@@ -27,18 +27,23 @@ class Ranker:
     @cached_property
     def stack_height(self) -> int:
         """How high a score stack must be."""
-        return int(stack_height(self.programs)) + 1
+        return max(int(stack_height(self.programs)), len(self.program.level_offsets)) + 1
 
     @cached_property
     def match_bound(self) -> NDArray[np.float64]:
         """For each rule a match score that it does not exceed while an event's weights are at most 1."""
         bounds = np.zeros(self.program.n_rules)
-        score_bounds(self.programs, np.zeros(self.stack_height), bounds)
+        of_node = np.zeros(self.program.n_nodes)
+        node_bounds(self.program.n_positive, self.programs, of_node)
+        score_bounds(self.programs, of_node, np.zeros(self.stack_height), bounds)
         return frozen(bounds, np.float64)
 
     def new_stack(self) -> ScoreStack:
         """Scratch for one thread."""
-        return ScoreStack(np.zeros(self.stack_height, np.uint8), np.zeros(self.stack_height))
+        height = self.stack_height
+        return ScoreStack(
+            np.zeros(height, np.uint8), np.zeros(height), np.zeros(height, np.int32), np.zeros(height, np.int64)
+        )
 
     def ranking(self, static_score: NDArray[np.float64] | None) -> Ranking:
         """What the kernels need to rank."""

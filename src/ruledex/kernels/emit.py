@@ -9,7 +9,7 @@ from ruledex.kernels.bits import ONE, ZERO, lowest_bit
 from ruledex.kernels.jit import jit
 from ruledex.kernels.literals import Literals
 from ruledex.kernels.score import ScoreStack
-from ruledex.kernels.top import Ranking, enters, precedes, push, rank_bound, rank_in_event
+from ruledex.kernels.top import Ranking, precedes, push, rank_bound, rank_in_event
 from ruledex.kernels.words import N_WORDS, ROW, U0, Words
 
 N_DIGITS = 32  # of a column's sum, which is at most the number of rules
@@ -132,7 +132,7 @@ def rank_rows(
                     continue
                 begin, end = event_offsets[first_event + event], event_offsets[first_event + event + 1]
                 rank = rank_in_event(literals, ranking, kind, rule, cells, weights, begin, end, stack)
-                if enters(ranks[event], ranked[event], held, rank, rule):
+                if held < ranks.shape[1] or precedes(rank, rule, ranks[event, 0], ranked[event, 0]):
                     n_held[event] = push(ranks[event], ranked[event], held, rank, rule)
 
 

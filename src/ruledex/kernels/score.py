@@ -21,18 +21,24 @@ EPSILON = float(np.finfo(np.float64).eps)
 
 
 class ScorePrograms(NamedTuple):
-    """The score programs of a Program, under the names that they have there."""
+    """The score programs of a Program and the nodes that stand in for empty ones, by the names that they have there."""
 
     score_offsets: NDArray[np.int64]
     score_code: NDArray[np.int32]
     score_weight: NDArray[np.float64]
+    root: NDArray[np.int32]
+    node_op: NDArray[np.uint8]
+    child_offsets: NDArray[np.int64]
+    children: NDArray[np.int32]
 
 
 class ScoreStack(NamedTuple):
-    """Scratch of `match_score`, one entry more than the deepest stack of any rule."""
+    """Scratch of `match_score`, one entry more than the deepest stack of any program, or way from a root down."""
 
     truth: NDArray[np.uint8]
     score: NDArray[np.float64]
+    node: NDArray[np.int32]
+    next_child: NDArray[np.int64]
 
 
 @jit
@@ -46,55 +52,118 @@ def match_score(
     end: int,
     stack: ScoreStack,
 ) -> float:
-    """The score of a rule that is true of the event `cells[begin:end]`; 0 for an empty program."""
-    offsets, low, high = literals.interval_offsets, literals.interval_low, literals.interval_high
-    presence, positive = literals.negative_presence, literals.negative_of
+    """The score of a rule that is true of the event `cells[begin:end]`."""
+    if programs.score_offsets[rule] == programs.score_offsets[rule + 1]:
+        return _root_score(literals, programs, programs.root[rule], cells, weights, begin, end, stack)
+    n_positive = literals.interval_offsets.size - 1
     score_code, score_weight = programs.score_code, programs.score_weight
-    n_positive = offsets.size - 1
     truth, score = stack.truth, stack.score
     truth[0], score[0] = UNKNOWN, 0.0
     height = 0
     for pair in range(programs.score_offsets[rule], programs.score_offsets[rule + 1]):
         operation, argument = score_code[2 * pair], score_code[2 * pair + 1]
         if operation in (LEAF, FALSE_BY):
-            is_negative = argument >= n_positive
-            literal = positive[argument - n_positive] if is_negative else argument
-            best = NO_WEIGHT
-            # The fewer of intervals and cells are gone through, and each is looked up among the others. It is written
-            # out here, since a function of its own would count references to all of its arrays at each call.
-            interval, last = offsets[literal], offsets[literal + 1]
-            if last - interval <= end - begin:
-                while interval < last:
-                    place = first_at_least(cells, begin, end, low[interval])
-                    while place < end and cells[place] <= high[interval]:
-                        best = max(best, weights[place] if weights.size != 0 else 1.0)
-                        place += 1
-                    interval += 1
-            else:
-                for place in range(begin, end):
-                    found = first_at_least(high, interval, last, cells[place])
-                    if found < last and low[found] <= cells[place]:
-                        best = max(best, weights[place] if weights.size != 0 else 1.0)
-            holds = best != NO_WEIGHT
-            if is_negative:
-                cell = presence[argument - n_positive]
-                place = first_at_least(cells, begin, end, cell)
-                holds = not holds and place < end and cells[place] == cell
+            best = _literal_weight(literals, argument, cells, weights, begin, end)
             if operation == LEAF:
-                truth[height] = TRUE if holds else UNKNOWN
-                score[height] = score_weight[pair] * best if holds and not is_negative else 0.0
+                truth[height] = TRUE if best != NO_WEIGHT else UNKNOWN
+                score[height] = score_weight[pair] * best if best != NO_WEIGHT and argument < n_positive else 0.0
                 height += 1
-            elif holds and truth[height - 1] != TRUE:
+            elif best != NO_WEIGHT and truth[height - 1] != TRUE:
                 truth[height - 1] = FALSE
         elif operation == PUSH_TRUE:
             truth[height] = UNKNOWN if argument < 0 else TRUE if argument == 1 else FALSE
-            score[height] = 0.0
+            score[height] = score_weight[pair]
             height += 1
         else:
             height -= argument
             _combine(operation, truth, score, height, height + argument)
             height += 1
     # Sums of finite weights may overflow; an infinite score times a static score of 0 would be no number.
+    return min(float(score[0]), LARGEST)
+
+
+@jit
+def _literal_weight(
+    literals: Literals,
+    argument: int,
+    cells: NDArray[np.int32],
+    weights: NDArray[np.float64],
+    begin: int,
+    end: int,
+) -> float:
+    """The largest weight of the event's cells in a positive literal, 0 of a negative one, `NO_WEIGHT` if not true."""
+    offsets, low, high = literals.interval_offsets, literals.interval_low, literals.interval_high
+    n_positive = offsets.size - 1
+    is_negative = argument >= n_positive
+    literal = literals.negative_of[argument - n_positive] if is_negative else argument
+    best = NO_WEIGHT
+    # The fewer of intervals and cells are gone through, and each is looked up among the others.
+    interval, last = offsets[literal], offsets[literal + 1]
+    if last - interval <= end - begin:
+        while interval < last:
+            place = first_at_least(cells, begin, end, low[interval])
+            while place < end and cells[place] <= high[interval]:
+                best = max(best, weights[place] if weights.size != 0 else 1.0)
+                place += 1
+            interval += 1
+    else:
+        for place in range(begin, end):
+            found = first_at_least(high, interval, last, cells[place])
+            if found < last and low[found] <= cells[place]:
+                best = max(best, weights[place] if weights.size != 0 else 1.0)
+    if is_negative:
+        cell = literals.negative_presence[argument - n_positive]
+        place = first_at_least(cells, begin, end, cell)
+        is_there = place < end and cells[place] == cell
+        best = 0.0 if best == NO_WEIGHT and is_there else NO_WEIGHT
+    return best
+
+
+@jit
+def _root_score(
+    literals: Literals,
+    programs: ScorePrograms,
+    root: int,
+    cells: NDArray[np.int32],
+    weights: NDArray[np.float64],
+    begin: int,
+    end: int,
+    stack: ScoreStack,
+) -> float:
+    """The score of a match tree whose positive literals weigh 1, walked from its root down and left to right."""
+    n_positive = literals.interval_offsets.size - 1
+    n_literals = n_positive + literals.negative_of.size
+    truth, score = stack.truth, stack.score
+    if root < 0:
+        return 0.0
+    stack.node[0] = root
+    height, entered = 0, True
+    while height >= 0:
+        node = stack.node[height]
+        if node < n_literals:
+            weight = _literal_weight(literals, node, cells, weights, begin, end)
+            truth[height] = TRUE if weight != NO_WEIGHT else UNKNOWN
+            score[height] = max(weight, 0.0)
+            height, entered = height - 1, False
+            continue
+        inner = node - n_literals
+        is_and = programs.node_op[inner] == AND
+        if entered:
+            truth[height], score[height] = TRUE if is_and else UNKNOWN, 0.0
+            stack.next_child[height] = programs.child_offsets[inner]
+        elif truth[height + 1] == TRUE:
+            if is_and:
+                score[height] += score[height + 1]
+            else:
+                truth[height], score[height] = TRUE, max(score[height], score[height + 1])
+        elif is_and:
+            truth[height] = UNKNOWN
+        if stack.next_child[height] < programs.child_offsets[inner + 1] and (truth[height] == TRUE or not is_and):
+            stack.node[height + 1] = programs.children[stack.next_child[height]]
+            stack.next_child[height] += 1
+            height, entered = height + 1, True
+        else:
+            height, entered = height - 1, False
     return min(float(score[0]), LARGEST)
 
 
@@ -122,8 +191,24 @@ def _combine(operation: int, truth: NDArray[np.uint8], score: NDArray[np.float64
 
 
 @jit
-def score_bounds(programs: ScorePrograms, stack: NDArray[np.float64], bounds: NDArray[np.float64]) -> None:
-    """For each rule a match score that no event with weights of at most 1 exceeds.
+def node_bounds(n_positive: int, programs: ScorePrograms, bounds: NDArray[np.float64]) -> None:
+    """For each node a score that it does not exceed while positive literals and an event's weights are at most 1."""
+    n_literals = bounds.size - programs.node_op.size
+    for node in range(n_literals):
+        bounds[node] = 1.0 if node < n_positive else 0.0
+    for inner in range(programs.node_op.size):
+        points = 0.0
+        for place in range(programs.child_offsets[inner], programs.child_offsets[inner + 1]):
+            child = bounds[programs.children[place]]
+            points = points + child if programs.node_op[inner] == AND else max(points, child)
+        bounds[n_literals + inner] = points
+
+
+@jit
+def score_bounds(
+    programs: ScorePrograms, of_node: NDArray[np.float64], stack: NDArray[np.float64], bounds: NDArray[np.float64]
+) -> None:
+    """For each rule a match score that no event with weights of at most 1 exceeds; `of_node` are the nodes' bounds.
 
     Scores grow linearly with the event's weights, so an event's largest weight times this bounds its score too; the
     bound is a little larger than the sum of the weights, by what rounding may add on that way.
@@ -147,7 +232,12 @@ def score_bounds(programs: ScorePrograms, stack: NDArray[np.float64], bounds: ND
                         points += stack[place]
                 stack[height] = points
                 height += 1
-        bounds[rule] = min(stack[0] * (1.0 + 4.0 * EPSILON * (last - first)), LARGEST)
+        n_terms = float(last - first)
+        if first == last and programs.root[rule] >= 0:
+            # Each literal adds at most 1, so that there are at most as many terms as the bound says.
+            stack[0] = of_node[programs.root[rule]]
+            n_terms = stack[0] + 1.0
+        bounds[rule] = min(stack[0] * (1.0 + 4.0 * EPSILON * n_terms), LARGEST)
 
 
 @jit

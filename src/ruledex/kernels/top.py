@@ -10,11 +10,13 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from ruledex.kernels.bits import prefetch
 from ruledex.kernels.jit import jit
 from ruledex.kernels.literals import Literals
 from ruledex.kernels.score import ScorePrograms, ScoreStack, match_score
 
 SUM, PRODUCT, STATIC = 0, 1, 2
+AHEAD = 16  # how many rules before its use a score is asked for
 
 
 class Ranking(NamedTuple):
@@ -80,15 +82,8 @@ def precedes(rank: float, rule: int, other_rank: float, other_rule: int) -> bool
 
 
 @jit
-def enters(ranks: NDArray[np.float64], rules: NDArray[np.int32], n_held: int, rank: float, rule: int) -> bool:
-    """Whether a rule of this rank belongs into the heap as it is now."""
-    is_full = n_held == ranks.size
-    return not is_full or (ranks.size > 0 and precedes(rank, rule, ranks[0], rules[0]))
-
-
-@jit
 def push(ranks: NDArray[np.float64], rules: NDArray[np.int32], n_held: int, rank: float, rule: int) -> int:
-    """Put a rule that `enters` into the heap, in place of the worst where it is full; return the heap's new size."""
+    """Put a rule into the heap, in place of the worst where it is full; return the heap's new size."""
     if n_held < ranks.size:
         place = n_held
         n_held += 1
@@ -153,27 +148,33 @@ def top_of_event(
     """
     static_score, match_bound = ranking.static_score, ranking.match_bound
     largest = largest_weight(weights, begin, end)
-    n_seeds = 0
-    for rule in found:
-        bound = rank_bound(kind, static_score[rule], match_bound[rule], largest)
-        if enters(ranks, rules, n_seeds, bound, rule):
-            n_seeds = push(ranks, rules, n_seeds, bound, rule)
-    if n_seeds == 0 or kind == STATIC:
-        sort_heap(ranks, rules, n_seeds)
-        return n_seeds
-    last_bound, last_rule = ranks[0], rules[0]
-    for place in range(n_seeds):
-        ranks[place] = rank_in_event(literals, ranking, kind, rules[place], cells, weights, begin, end, stack)
-    for size in range(n_seeds):
-        push(ranks[: size + 1], rules[: size + 1], size, ranks[size], rules[size])
-    for rule in found:
-        bound = rank_bound(kind, static_score[rule], match_bound[rule], largest)
-        if precedes(last_bound, last_rule, bound, rule) and enters(ranks, rules, n_seeds, bound, rule):
-            rank = rank_in_event(literals, ranking, kind, rule, cells, weights, begin, end, stack)
-            if enters(ranks, rules, n_seeds, rank, rule):
-                n_seeds = push(ranks, rules, n_seeds, rank, rule)
-    sort_heap(ranks, rules, n_seeds)
-    return n_seeds
+    bounds = np.empty(found.size, np.float64)
+    k, n_held = ranks.size, 0
+    if k == 0:
+        return 0
+    for place in range(found.size):
+        if place + AHEAD < found.size:
+            prefetch(static_score, np.int64(found[place + AHEAD]))
+            prefetch(match_bound, np.int64(found[place + AHEAD]))
+        rule = found[place]
+        bounds[place] = rank_bound(kind, static_score[rule], match_bound[rule], largest)
+        if n_held < k or precedes(bounds[place], rule, ranks[0], rules[0]):
+            n_held = push(ranks, rules, n_held, bounds[place], rule)
+    if n_held > 0 and kind != STATIC:
+        last_bound, last_rule = ranks[0], rules[0]
+        for place in range(n_held):
+            ranks[place] = rank_in_event(literals, ranking, kind, rules[place], cells, weights, begin, end, stack)
+        for place in range(n_held):
+            push(ranks[: place + 1], rules[: place + 1], place, ranks[place], rules[place])
+        for place in range(found.size):
+            bound, rule = bounds[place], found[place]
+            # Not one of those that were scored first, and not kept out by them.
+            if precedes(last_bound, last_rule, bound, rule) and precedes(bound, rule, ranks[0], rules[0]):
+                rank = rank_in_event(literals, ranking, kind, rule, cells, weights, begin, end, stack)
+                if precedes(rank, rule, ranks[0], rules[0]):
+                    push(ranks, rules, n_held, rank, rule)
+    sort_heap(ranks, rules, n_held)
+    return n_held
 
 
 @jit
