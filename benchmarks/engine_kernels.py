@@ -205,7 +205,7 @@ class Stages:
 
     def emit(self):
         counts, digits = np.zeros(N_EVENTS, np.int64), np.zeros(N_DIGITS, np.uint64)
-        for rules, words, n_found in self.found:
+        for _, words, n_found in self.found:
             count_rows(words, n_found, digits, counts)
         ends = np.cumsum(counts)
         cursor, out = (ends - counts).astype(np.uint64), np.empty(ends[-1], np.int32)

@@ -56,17 +56,15 @@ class SparseEngine:
         alive_bytes = frozen_alive(alive, self.program.n_rules)
         scratch, out = self._scratch(batch)
         n_events = batch.n_events
-        counts = np.zeros(n_events, np.int64)
+        offsets = np.zeros(n_events + 1, np.int64)
         chunks = []
         event = 0
         while event < n_events:
             event, n_written = sparse_match(
-                self._index, scratch, alive_bytes, batch.offsets, batch.cells, event, counts, out
+                self._index, scratch, alive_bytes, batch.offsets, batch.cells, event, offsets, out
             )
             chunks.append(out[:n_written].copy())
         self._pool.append((scratch, out))
-        offsets = np.zeros(n_events + 1, np.int64)
-        np.cumsum(counts, out=offsets[1:])
         return Matches(offsets, chunks[0] if len(chunks) == 1 else np.concatenate([np.zeros(0, np.int32), *chunks]))
 
     def count(self, batch: EventBatch, alive: Alive | None = None) -> NDArray[np.int64]:

@@ -55,7 +55,10 @@ def match_score(
     """The score of a rule that is true of the event `cells[begin:end]`."""
     if programs.score_offsets[rule] == programs.score_offsets[rule + 1]:
         return _root_score(literals, programs, programs.root[rule], cells, weights, begin, end, stack)
-    n_positive = literals.interval_offsets.size - 1
+    # Taken out of the tuples once: each time counts a reference, which costs more than what is done with it.
+    offsets, low, high = literals.interval_offsets, literals.interval_low, literals.interval_high
+    presence, positive = literals.negative_presence, literals.negative_of
+    n_positive = offsets.size - 1
     score_code, score_weight = programs.score_code, programs.score_weight
     truth, score = stack.truth, stack.score
     truth[0], score[0] = UNKNOWN, 0.0
@@ -63,7 +66,7 @@ def match_score(
     for pair in range(programs.score_offsets[rule], programs.score_offsets[rule + 1]):
         operation, argument = score_code[2 * pair], score_code[2 * pair + 1]
         if operation in (LEAF, FALSE_BY):
-            best = _literal_weight(literals, argument, cells, weights, begin, end)
+            best = _literal_weight(offsets, low, high, presence, positive, argument, cells, weights, begin, end)
             if operation == LEAF:
                 truth[height] = TRUE if best != NO_WEIGHT else UNKNOWN
                 score[height] = score_weight[pair] * best if best != NO_WEIGHT and argument < n_positive else 0.0
@@ -84,7 +87,11 @@ def match_score(
 
 @jit
 def _literal_weight(
-    literals: Literals,
+    offsets: NDArray[np.int64],
+    low: NDArray[np.int32],
+    high: NDArray[np.int32],
+    presence: NDArray[np.int32],
+    positive: NDArray[np.int32],
     argument: int,
     cells: NDArray[np.int32],
     weights: NDArray[np.float64],
@@ -92,10 +99,9 @@ def _literal_weight(
     end: int,
 ) -> float:
     """The largest weight of the event's cells in a positive literal, 0 of a negative one, `NO_WEIGHT` if not true."""
-    offsets, low, high = literals.interval_offsets, literals.interval_low, literals.interval_high
     n_positive = offsets.size - 1
     is_negative = argument >= n_positive
-    literal = literals.negative_of[argument - n_positive] if is_negative else argument
+    literal = positive[argument - n_positive] if is_negative else argument
     best = NO_WEIGHT
     # The fewer of intervals and cells are gone through, and each is looked up among the others.
     interval, last = offsets[literal], offsets[literal + 1]
@@ -112,7 +118,7 @@ def _literal_weight(
             if found < last and low[found] <= cells[place]:
                 best = max(best, weights[place] if weights.size != 0 else 1.0)
     if is_negative:
-        cell = literals.negative_presence[argument - n_positive]
+        cell = presence[argument - n_positive]
         place = first_at_least(cells, begin, end, cell)
         is_there = place < end and cells[place] == cell
         best = 0.0 if best == NO_WEIGHT and is_there else NO_WEIGHT
@@ -131,36 +137,38 @@ def _root_score(
     stack: ScoreStack,
 ) -> float:
     """The score of a match tree whose positive literals weigh 1, walked from its root down and left to right."""
-    n_positive = literals.interval_offsets.size - 1
-    n_literals = n_positive + literals.negative_of.size
-    truth, score = stack.truth, stack.score
+    offsets, low, high = literals.interval_offsets, literals.interval_low, literals.interval_high
+    presence, positive = literals.negative_presence, literals.negative_of
+    operations, child_offsets, children = programs.node_op, programs.child_offsets, programs.children
+    truth, score, nodes, next_child = stack.truth, stack.score, stack.node, stack.next_child
+    n_literals = offsets.size - 1 + positive.size
     if root < 0:
         return 0.0
-    stack.node[0] = root
+    nodes[0] = root
     height, entered = 0, True
     while height >= 0:
-        node = stack.node[height]
+        node = nodes[height]
         if node < n_literals:
-            weight = _literal_weight(literals, node, cells, weights, begin, end)
+            weight = _literal_weight(offsets, low, high, presence, positive, node, cells, weights, begin, end)
             truth[height] = TRUE if weight != NO_WEIGHT else UNKNOWN
             score[height] = max(weight, 0.0)
             height, entered = height - 1, False
             continue
         inner = node - n_literals
-        is_and = programs.node_op[inner] == AND
+        is_and = operations[inner] == AND
         if entered:
             truth[height], score[height] = TRUE if is_and else UNKNOWN, 0.0
-            stack.next_child[height] = programs.child_offsets[inner]
+            next_child[height] = child_offsets[inner]
         elif truth[height + 1] == TRUE:
             if is_and:
-                score[height] += score[height + 1]
+                score[height] = float(score[height]) + float(score[height + 1])
             else:
                 truth[height], score[height] = TRUE, max(score[height], score[height + 1])
         elif is_and:
             truth[height] = UNKNOWN
-        if stack.next_child[height] < programs.child_offsets[inner + 1] and (truth[height] == TRUE or not is_and):
-            stack.node[height + 1] = programs.children[stack.next_child[height]]
-            stack.next_child[height] += 1
+        if next_child[height] < child_offsets[inner + 1] and (truth[height] == TRUE or not is_and):
+            nodes[height + 1] = children[next_child[height]]
+            next_child[height] += 1
             height, entered = height + 1, True
         else:
             height, entered = height - 1, False
@@ -170,11 +178,12 @@ def _root_score(
 @jit
 def _combine(operation: int, truth: NDArray[np.uint8], score: NDArray[np.float64], first: int, last: int) -> None:
     """Replace the entries from `first` up to `last` by one, at `first`. What is not true has a score of 0."""
-    value, points = truth[first], score[first]
+    value, points = truth[first], float(score[first])
     for place in range(first + 1, last):
         other = truth[place]
         # XOR has one true side, so that the sum is that side's score.
-        points = max(points, score[place]) if operation == OR else points + score[place]
+        more = float(score[place])
+        points = max(points, more) if operation == OR else points + more
         if operation in (AND, OR):
             decisive = FALSE if operation == AND else TRUE
             if value == decisive or other == decisive:
@@ -224,12 +233,12 @@ def score_bounds(
                 height += 1
             elif operation != FALSE_BY:
                 height -= argument
-                points = stack[height]
+                points = float(stack[height])  # a plain number overflows without a warning, uncompiled too
                 for place in range(height + 1, height + argument):
                     if operation in (OR, XOR):
-                        points = max(points, stack[place])
+                        points = max(points, float(stack[place]))
                     else:
-                        points += stack[place]
+                        points += float(stack[place])
                 stack[height] = points
                 height += 1
         n_terms = float(last - first)

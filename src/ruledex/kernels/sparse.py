@@ -297,13 +297,13 @@ def sparse_match(
     event_offsets: NDArray[np.int64],
     cells: NDArray[np.int32],
     first_event: int,
-    counts: NDArray[np.int64],
+    offsets: NDArray[np.int64],
     out: NDArray[np.int32],
 ) -> tuple[int, int]:
     """Match events from `first_event` on, as long as `out` has room for all rules once more.
 
-    Write each event's number of rules to `counts` and the positions to `out`, ascending within an event; return the
-    event that comes next, and how much of `out` was written.
+    Write where each event's rules end to `offsets`, counted from the first event of all, and the positions to `out`,
+    ascending within an event; return the event that comes next, and how much of `out` was written.
     """
     index, scratch = SparseIndex(*index_arrays), SparseScratch(*scratch_arrays)
     first_sink, n_rules = index.places[3], index.places[4]
@@ -316,7 +316,7 @@ def sparse_match(
             rule = out[place] - first_sink
             out[n_written + n_kept] = rule
             n_kept += 1 if alive.size == 0 or alive[rule] != 0 else 0
-        counts[event] = n_kept
+        offsets[event + 1] = offsets[event] + n_kept
         n_written += n_kept
         event += 1
         _clear(scratch.bits, scratch.touched)

@@ -66,12 +66,11 @@ def rank_in_event(
 
 @jit
 def largest_weight(weights: NDArray[np.float64], begin: int, end: int) -> float:
-    """The largest weight of an event; 1 where a batch has no weights."""
-    if weights.size == 0:
-        return 1.0
-    largest = 0.0
-    for place in range(begin, end):
-        largest = max(largest, weights[place])
+    """The largest weight of an event, and at least 1: constants count whole, whatever the event weighs."""
+    largest = 1.0
+    if weights.size != 0:
+        for place in range(begin, end):
+            largest = max(largest, weights[place])
     return largest
 
 
