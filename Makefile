@@ -4,6 +4,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/ready
+DEMO := build/demo
 
 .DEFAULT_GOAL := help
 .PHONY: help demo test lint types unit format docs benchmarks clean java
@@ -24,9 +25,15 @@ java:
 	  { echo "The tests compare with Spark, which needs Java 17: install a JRE 17 (Debian: apt-get install openjdk-17-jre-headless)"; \
 	    echo "and put it on PATH, or set JAVA_HOME."; exit 1; }
 
-demo: $(READY) ## check a file of rules and see which are true of a few events
+demo: $(READY) ## check rules, build an index of 100,000, match 10,000 events, explain a match
 	@$(BIN)/ruledex check examples/rules.jsonl --schema examples/schema.toml
-	@$(BIN)/ruledex evaluate examples/rules.jsonl examples/events.jsonl --schema examples/schema.toml
+	@$(BIN)/ruledex generate demo --rules 100000 -o $(DEMO)/rules.jsonl
+	@$(BIN)/ruledex generate demo --events 10000 -o $(DEMO)/events.jsonl
+	@$(BIN)/ruledex build $(DEMO)/rules.jsonl -o $(DEMO)/index
+	@$(BIN)/ruledex match $(DEMO)/index $(DEMO)/events.jsonl -o $(DEMO)/matches.jsonl
+	@$(BIN)/ruledex explain $(DEMO)/index \
+	  "$$(head -1 $(DEMO)/matches.jsonl | $(BIN)/python -c 'import json; print(json.loads(input())["rules"][0])')" \
+	  $(DEMO)/events.jsonl --line 1
 
 test: java lint types unit ## all that CI runs
 
@@ -49,6 +56,7 @@ docs: $(READY) ## write the pages that are generated
 
 benchmarks: $(READY) ## measure, and write docs/benchmarks/
 	@$(BIN)/python benchmarks/language.py
+	@$(BIN)/python benchmarks/core.py
 
 clean: ## remove the environment and all caches
 	rm -rf $(VENV) build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis src/*.egg-info
