@@ -32,7 +32,7 @@ def negated(literal):
 
 
 def make_program(domain_sizes, rules):
-    """`rules` are (tree, static score, score tree, or None where the tree scores itself); cell 0 is EVERY, domains follow."""
+    """`rules` are (tree, static score, score tree or None to score the tree itself); cell 0 is EVERY."""
     rules = [(normal(tree), static, score) for tree, static, score in rules]
     ids, level_offsets = _numbered(rules)
     positives = [tree for tree in ids if tree[0] == "in"]
