@@ -30,3 +30,4 @@ def warm_up(engine: str, k: int | None = None) -> None:
             index.top_batch(events, k)
     finally:
         notice.cancel()
+        notice.join()  # a notice that has begun is shown whole, before anything else is

@@ -1,0 +1,76 @@
+"""What building costs: the whole from a table of texts, and its parts; orjson on the same rules as JSON trees."""
+
+from __future__ import annotations
+
+import gc
+from typing import Any
+
+import numpy as np
+import orjson
+import pyarrow as pa
+from core_timing import CPU, seconds, spread
+
+from ruledex.encode.literal_table import LiteralTable
+from ruledex.encode.predicate_table import PredicateTable
+from ruledex.index import Index
+from ruledex.index.program_of import build_program
+from ruledex.kernels.rule_scanner import scan_rules
+from ruledex.language.depth import MAX_DEPTH
+from ruledex.language.parser import parse
+from ruledex.language.schema import Schema
+from ruledex.language.structured import to_structured
+
+RULES_A_CHUNK = 50_000
+
+
+def read_texts(texts: pa.Array) -> None:
+    """The parser's part of a build: the structure of all rules scanned, each distinct predicate parsed and made."""
+    schema = Schema()
+    predicates = PredicateTable(LiteralTable(schema), schema)
+    for start in range(0, len(texts), RULES_A_CHUNK):
+        chunk = texts[start : start + RULES_A_CHUNK]
+        _, offsets, data = chunk.buffers()
+        bounds = np.frombuffer(offsets, np.int64)[chunk.offset : chunk.offset + len(chunk) + 1]
+        text = np.frombuffer(data, np.uint8)
+        predicates.intern(text, scan_rules(text, bounds, MAX_DEPTH))
+
+
+def measure_build(rules: pa.Table, n_rounds: int) -> tuple[Index, dict[str, Any]]:
+    """An index of the rules with the default engine, and the seconds that it took and that its parts take."""
+    texts = rules["expr"].combine_chunks().cast(pa.large_string())
+    no_scores = np.zeros(len(texts))
+    whole, parser, program = [], [], []
+    for _ in range(n_rounds):
+        index = None
+        gc.collect()
+        start = CPU()
+        index = Index.build(rules)
+        whole.append(CPU() - start)
+        gc.collect()
+        parser.append(seconds(lambda: read_texts(texts)))
+        gc.collect()
+        program.append(seconds(lambda: build_program(texts, no_scores, Schema())))
+    assert index is not None
+    return index, {"whole": spread(whole), "parser": spread(parser), "program": spread(program)}
+
+
+def measure_rows(rules: pa.Table, n_rounds: int) -> dict[str, float]:
+    """The seconds of a build from (id, text), which a user may have in a list."""
+    rows = list(zip(rules["id"].to_pylist(), rules["expr"].to_pylist(), strict=True))
+    return spread([seconds(lambda: Index.build(rows)) for _ in range(n_rounds)])
+
+
+def measure_orjson(rules: pa.Table, n_rounds: int) -> dict[str, Any]:
+    """The seconds that orjson takes for the same rules as JSON trees, one by one, none of them kept."""
+    documents = [orjson.dumps(to_structured(parse(text))) for text in rules["expr"].to_pylist()]
+
+    def load_all() -> None:
+        for document in documents:
+            orjson.loads(document)
+
+    load_all()
+    gc.collect()
+    return {
+        "bytes": sum(map(len, documents)),
+        "seconds": spread([seconds(load_all) for _ in range(n_rounds)]),
+    }

@@ -1,0 +1,199 @@
+"""The goals of the core, each held against the measurements of one run."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
+
+Result = dict[str, Any]
+
+
+class Goal(NamedTuple):
+    """A goal, what was measured, whether it is met, and if not why."""
+
+    text: str
+    measured: str
+    met: bool
+    reason: str
+
+
+class Results:
+    """The results of a run by workload and size; a goal whose workload was not run is left out."""
+
+    def __init__(self, document: dict[str, Any]) -> None:
+        self._results = {(r["workload"], r["n_rules"]): r for r in document["results"]}
+
+    def at(self, workload: str, n_rules: int) -> Result | None:
+        return self._results.get((workload, n_rules))
+
+
+def whole_batch(result: Result, engine: str) -> float:
+    """Microseconds an event of the engine alone, on many events, matches written."""
+    return float(result["engines"][engine]["batch"]["us_an_event"]["engine"]["median"])
+
+
+def in_memory(result: Result) -> float:
+    return float(result["program_bytes_a_rule"] + result["engines"]["auto"]["bytes_a_rule"])
+
+
+def against_trial(result: Result, most: float) -> Goal:
+    matching, trial = (result["stages"][f"{name}_us_an_event"]["median"] for name in ("matching", "trial"))
+    return Goal(
+        f"`batch` finds at `abe` {result['n_rules']:,} in at most {most:g} of the plain trial's time",
+        f"{matching / trial:.2f} ({matching:.1f} against {trial:.1f} µs an event)",
+        matching <= most * trial,
+        "the trial's rules have no NOT, XOR or XNOR, which the real ones have in every fifth node: these expand to "
+        f"{result['counts']['inner_nodes'] / result['n_rules']:.1f} nodes a rule, against the trial's 1.9",
+    )
+
+
+def emission(result: Result) -> Goal:
+    ns = result["stages"]["emission_ns_a_match"]["median"]
+    return Goal(
+        f"`batch` writes matches at `abe` {result['n_rules']:,} in at most 5 ns each",
+        f"{ns:.2f} ns",
+        ns <= 5,
+        "matches are few in each rule's row of bits, so that each costs a store of its own to another event's list",
+    )
+
+
+def against_scan(result: Result) -> Goal:
+    ratio = whole_batch(result, "scan") / whole_batch(result, "batch")
+    return Goal(
+        f"`batch` at `abe` {result['n_rules']:,} at least 50 times `scan`, writing counted in both",
+        f"{ratio:.0f} times",
+        ratio >= 50,
+        "`scan` is compiled and ends a rule at its first false child; `batch` is at the trial's speed",
+    )
+
+
+def sparse_against_trial(result: Result, most: float) -> Goal:
+    p50, trial = result["engines"]["sparse"]["single"]["engine"]["p50"], result["stages"]["trial_us_an_event"]["median"]
+    return Goal(
+        f"`sparse` p50 of one event at `abe` {result['n_rules']:,} at most {most:g} times the trial's time an event",
+        f"{p50 / trial:.1f} times ({p50:.0f} against {trial:.1f} µs)",
+        p50 <= most * trial,
+        f"an event has {result['matches_an_event']:,.0f} matches, each reached by links that miss the cache and "
+        "written, where the trial shares every load among 512 events and writes nothing",
+    )
+
+
+def sparse_against_scan(result: Result) -> Goal:
+    scan, sparse = (result["engines"][name]["single"]["engine"]["p50"] for name in ("scan", "sparse"))
+    portion = result["matches_an_event"] / result["n_rules"]
+    return Goal(
+        f"`sparse` p50 at `advertising` {result['n_rules']:,} with 0.1% matching at most 1/100 of `scan`",
+        f"1/{scan / sparse:.0f} ({sparse:,.0f} against {scan:,.0f} µs, {portion:.2%} matching)",
+        sparse <= scan / 100,
+        "events have 91 attributes, and those that are in most events are in many rules, whose conjunctions are all "
+        "tried",
+    )
+
+
+def small_call(result: Result) -> Goal:
+    p50 = result["engines"]["auto"]["single"]["whole"]["p50"]
+    return Goal(
+        "`Index.match(dict)` on 1,000 rules under 50 µs p50",
+        f"{p50:.1f} µs",
+        p50 < 50,
+        "the calls from Python into compiled code, and the dictionary look-ups of 20 attributes, take most of it",
+    )
+
+
+def outside_kernels(result: Result) -> Goal:
+    call = result["large_call"]
+    whole = call["seconds"]["median"] * 1e6 / call["events"]
+    kernels = sum(result["stages"][f"{name}_us_an_event"]["median"] for name in ("matching", "emission"))
+    outside = 1 - kernels / whole
+    return Goal(
+        f"`match_batch` on an Arrow table of {call['events']:,} events at `abe` {result['n_rules']:,} spends at most a "
+        "quarter outside the matching kernels",
+        f"{outside:.0%} ({whole:.1f} µs an event, of which {kernels:.1f} in the kernels)",
+        outside <= 0.25,
+        "all matches are put together into one array of over a gigabyte, whose memory is new, and 1,000 columns are "
+        "mostly null",
+    )
+
+
+def opening(result: Result) -> Goal:
+    known = result["disk"]["open_with_receipt"]["median"]
+    fresh = result["disk"]["open_without_receipt"]["median"]
+    return Goal(
+        f"a new process opens `{result['workload']}` {result['n_rules']:,} under 0.5 s, plus its checksums",
+        f"{known:.3f} s, {fresh:.3f} s with checksums",
+        known < 0.5,
+        "opening checks the invariants of all arrays of the Program, which reads them once",
+    )
+
+
+def sharing(result: Result) -> Goal:
+    memory = result["disk"]["process_memory"]
+    private, shared = memory["opened_private"] / 1e6, memory["matched_shared"] / 1e6
+    after = memory["matched_private"] / 1e6
+    return Goal(
+        f"resident memory of `{result['workload']}` {result['n_rules']:,} is shared between processes",
+        f"{shared:,.0f} MB mapped and shared; {private:,.0f} MB private when opened, {after:,.0f} MB after 20 events",
+        private < shared / 4,
+        "the dictionary's look-up tables are Python objects, which each process makes for itself",
+    )
+
+
+def memory_size(result: Result) -> Goal:
+    n_bytes, parts = in_memory(result), result["engines"]
+    return Goal(
+        f"at most 150 bytes an expression of `abe` {result['n_rules']:,} in memory",
+        f"{n_bytes:.0f} (Program {result['program_bytes_a_rule']:.0f}, `sparse` {parts['sparse']['bytes_a_rule']:.0f}, "
+        f"`batch` {parts['batch']['bytes_a_rule']:.0f})",
+        n_bytes <= 150,
+        "`auto` holds both engines beside the Program, and each of the three holds the links between nodes",
+    )
+
+
+def disk_size(result: Result) -> Goal:
+    disk, n_rules = result["disk"], result["n_rules"]
+    return Goal(
+        f"at most 150 bytes an expression of `abe` {n_rules:,} on disk",
+        f"{disk['bytes'] / n_rules:.0f}, of which {disk['bytes_of_texts'] / n_rules:.0f} are the texts and ids",
+        disk["bytes"] <= 150 * n_rules,
+        "what is on disk is what is mapped, both engines and the Program, and the texts beside it",
+    )
+
+
+def against_orjson(result: Result) -> Goal:
+    build, orjson = result["build_seconds"]["whole"]["median"], result["orjson"]["seconds"]["median"]
+    parser, program = (result["build_seconds"][name]["median"] for name in ("parser", "program"))
+    return Goal(
+        f"building `abe` {result['n_rules']:,} from text in at most 8 times what orjson takes for the rules as JSON trees",
+        f"{build / orjson:.1f} times ({build:.2f} against {orjson:.2f} s; parser {parser:.2f}, Program {program:.2f})",
+        build <= 8 * orjson,
+        "each of the distinct predicates is parsed and made by Python",
+    )
+
+
+GOALS: tuple[tuple[str, int, Callable[[Result], Goal]], ...] = (
+    ("abe", 100_000, lambda r: against_trial(r, 1.0)),
+    ("abe", 1_000_000, lambda r: against_trial(r, 0.7)),
+    ("abe", 100_000, emission),
+    ("abe", 1_000_000, emission),
+    ("abe", 100_000, against_scan),
+    ("abe", 1_000_000, against_scan),
+    ("abe", 100_000, lambda r: sparse_against_trial(r, 4)),
+    ("abe", 1_000_000, lambda r: sparse_against_trial(r, 2)),
+    ("advertising", 1_000_000, sparse_against_scan),
+    ("abe", 1_000, small_call),
+    ("abe", 100_000, outside_kernels),
+    ("abe", 1_000_000, opening),
+    ("abe", 1_000_000, sharing),
+    ("abe", 1_000_000, memory_size),
+    ("abe", 1_000_000, disk_size),
+    ("abe", 100_000, against_orjson),
+)
+
+
+def goals(document: dict[str, Any]) -> Iterator[Goal]:
+    """All goals whose workload was run."""
+    results = Results(document)
+    for workload, n_rules, goal in GOALS:
+        result = results.at(workload, n_rules)
+        if result is not None:
+            yield goal(result)
