@@ -9,6 +9,7 @@ from tests.contract.sizes import scaled
 from .programs import drawn_batch, drawn_program
 
 N_RULES = scaled(2000, 60)
+MAX_ROWS = scaled(250, 12)
 
 
 def same(left, right):
@@ -19,10 +20,10 @@ def same(left, right):
 def test_tiles_of_rules_change_no_answer(several):
     program = drawn_program(N_RULES)
     batch = drawn_batch(program, scaled(600, 20), several=several)
-    whole, tiled = BatchEngine.build(program), BatchEngine.build(program, max_rows=N_RULES // 8)
+    whole, tiled = BatchEngine.build(program), BatchEngine.build(program, max_rows=MAX_ROWS)
     assert whole.describe()["n_tiles"] == 1
     assert tiled.describe()["n_tiles"] > 4
-    assert int(np.max(np.diff(tiled.index.tile_rows))) <= N_RULES // 8
+    assert int(np.max(np.diff(tiled.index.tile_rows))) <= MAX_ROWS
     assert same(whole.match(batch), tiled.match(batch))
     assert same(whole.match(batch), ScanEngine.build(program).match(batch))
     assert np.array_equal(whole.count(batch), tiled.count(batch))

@@ -390,3 +390,9 @@ def test_errors_survive_being_sent_to_another_process():
     with pytest.raises(RuleError) as caught:
         parse("a BETWEN 1")
     assert str(pickle.loads(pickle.dumps(caught.value))) == str(caught.value)
+
+
+def test_a_negative_decimal_keeps_all_its_digits():
+    tree = parse("a >= -2150227390631063106310639334336.5")
+    assert isinstance(tree, Compare)
+    assert tree.value == Decimal("-2150227390631063106310639334336.5")

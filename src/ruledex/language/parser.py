@@ -148,7 +148,9 @@ class _Parser:
                 following = scan(self.text, self.position)
                 if following.lastgroup == "number":
                     self.position = following.end()
-                    negative = -read_number(following["number"], self.text, start)
+                    number = read_number(following["number"], self.text, start)
+                    # A minus sign before a Decimal would round it to the digits of the current context.
+                    negative = number.copy_negate() if isinstance(number, Decimal) else -number
                     return self._push_constant(negative, start)
                 self._nest(Operator(NEGATIVE, "negative", start, 1))
             elif token == "!":

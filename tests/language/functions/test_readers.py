@@ -12,10 +12,11 @@ def test_a_version_is_read_or_unknown():
     assert version("") is None
 
 
-def test_an_address_or_network_is_read_or_unknown():
+def test_an_address_is_read_or_unknown():
     cidr = lookup("cidr").call
     assert cidr("10.1.2.3") == Network("10.1.2.3")
-    assert cidr("10.1.2.3/8") == Network("10.0.0.0/8")
+    assert cidr("10.1.2.3/32") == Network("10.1.2.3")
+    assert cidr("10.1.2.3/8") is None  # a block is no address
     assert cidr("2001:db8::1") == Network("2001:db8::1")
     assert cidr("10.1.2") is None
     assert cidr("") is None
