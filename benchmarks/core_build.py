@@ -8,12 +8,11 @@ from typing import Any
 import numpy as np
 import orjson
 import pyarrow as pa
-from core_timing import CPU, seconds, spread
 
+from core_timing import CPU, seconds, spread
 from ruledex.encode.literal_table import LiteralTable
 from ruledex.encode.predicate_table import PredicateTable
 from ruledex.index import Index
-from ruledex.index.program_of import build_program
 from ruledex.kernels.rule_scanner import scan_rules
 from ruledex.language.depth import MAX_DEPTH
 from ruledex.language.parser import parse
@@ -38,8 +37,7 @@ def read_texts(texts: pa.Array) -> None:
 def measure_build(rules: pa.Table, n_rounds: int) -> tuple[Index, dict[str, Any]]:
     """An index of the rules with the default engine, and the seconds that it took and that its parts take."""
     texts = rules["expr"].combine_chunks().cast(pa.large_string())
-    no_scores = np.zeros(len(texts))
-    whole, parser, program = [], [], []
+    whole, parser = [], []
     for _ in range(n_rounds):
         index = None
         gc.collect()
@@ -48,16 +46,8 @@ def measure_build(rules: pa.Table, n_rounds: int) -> tuple[Index, dict[str, Any]
         whole.append(CPU() - start)
         gc.collect()
         parser.append(seconds(lambda: read_texts(texts)))
-        gc.collect()
-        program.append(seconds(lambda: build_program(texts, no_scores, Schema())))
     assert index is not None
-    return index, {"whole": spread(whole), "parser": spread(parser), "program": spread(program)}
-
-
-def measure_rows(rules: pa.Table, n_rounds: int) -> dict[str, float]:
-    """The seconds of a build from (id, text), which a user may have in a list."""
-    rows = list(zip(rules["id"].to_pylist(), rules["expr"].to_pylist(), strict=True))
-    return spread([seconds(lambda: Index.build(rows)) for _ in range(n_rounds)])
+    return index, {"whole": spread(whole), "parser": spread(parser)}
 
 
 def measure_orjson(rules: pa.Table, n_rounds: int) -> dict[str, Any]:

@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any
 
 import orjson
-from core_timing import WALL, seconds, spread
 
+from core_timing import WALL, seconds, spread
 from ruledex.index import Index
 
 # A process of its own, since a worker that opens an index has nothing warm; its imports are not counted.
@@ -25,24 +25,20 @@ def resident():
     fields = {line.split()[0].rstrip(":"): int(line.split()[1]) * 1024 for line in lines}
     return {"all": fields["Rss"], "private": fields["Anonymous"]}
 
-def memory(root, events):
-    before = resident()
-    index = Index.open(root)
-    opened = resident()
-    for event in events:
-        index.match(event)
-    after = resident()
-    return {
-        "opened_private": opened["private"] - before["private"],
-        "matched_private": after["private"] - before["private"],
-        "matched_shared": (after["all"] - after["private"]) - (before["all"] - before["private"]),
-    }
-
+before = resident()
 start = time.perf_counter()
-Index.open(sys.argv[1])
+index = Index.open(sys.argv[1])
 elapsed = time.perf_counter() - start
-events = json.loads(sys.stdin.read())
-print(json.dumps({"seconds": elapsed, "memory": memory(sys.argv[1], events) if events else None}))
+opened = resident()
+for event in json.loads(sys.stdin.read()):
+    index.match(event)
+after = resident()
+memory = {
+    "opened_private": opened["private"] - before["private"],
+    "matched_private": after["private"] - before["private"],
+    "matched_shared": (after["all"] - after["private"]) - (before["all"] - before["private"]),
+}
+print(json.dumps({"seconds": elapsed, "memory": memory}))
 """
 
 
@@ -50,7 +46,7 @@ def open_elsewhere(root: Path, cache: Path, events: list[Any]) -> dict[str, Any]
     """Open an index in a new process, with receipts in `cache`, and match `events` there."""
     environment = os.environ | {"RULEDEX_CACHE": str(cache)}
     command = [sys.executable, "-c", OPENING, str(root)]
-    done = subprocess.run(command, env=environment, input=orjson.dumps(events), capture_output=True, check=True)
+    done = subprocess.run(command, env=environment, input=orjson.dumps(events), stdout=subprocess.PIPE, check=True)
     return dict(json.loads(done.stdout))
 
 

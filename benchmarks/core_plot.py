@@ -9,7 +9,7 @@ import matplotlib as mpl
 
 mpl.use("Agg")
 
-import matplotlib.pyplot as plt  # noqa: E402 - the backend is chosen first: there may be no screen
+import matplotlib.pyplot as plt  # the backend is chosen first: there may be no screen
 
 
 def draw_growth(document: dict[str, Any], path: Path) -> None:
