@@ -129,7 +129,7 @@ class BlockWork:
     def _tiles(self) -> Iterator[tuple[int, int]]:
         """The rules of each tile, once the tile's rows are evaluated."""
         index, no_rules = self.index, np.zeros(0, np.int32)
-        lists = index.row_operation, index.row_offsets, index.row_children
+        lists = index.row_operation, index.row_offsets, index.row_children, index.intervals
         for tile in range(len(index.tile_rules) - 1):
             first_row, last_row = index.tile_rows[tile], index.tile_rows[tile + 1]
             evaluate(*lists, first_row, last_row, ALL_ALIVE, self.block, no_rules, self.block.rows)
@@ -137,7 +137,8 @@ class BlockWork:
 
     def _found(self, first: int, last: int) -> Iterator[Found]:
         """What is found among the rules from `first` up to `last`, a chunk at a time."""
-        lists = self.index.rule_operation, self.index.rule_offsets, self.index.rule_children
+        index = self.index
+        lists = index.rule_operation, index.rule_offsets, index.rule_children, index.intervals
         size = min(CHUNK, int(self.index.tile_rules[-1]))
         while first < last:
             try:

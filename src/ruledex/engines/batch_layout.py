@@ -13,7 +13,7 @@ from ruledex.engines.access import children_by_probability, domain_boundaries, n
 from ruledex.engines.inputs import frozen
 from ruledex.engines.protocol import Statistics
 from ruledex.errors import RuledexError
-from ruledex.kernels.batch import AND, AND_NOT, IS_ROW, OR, BatchIndex
+from ruledex.kernels.batch import AND, AND_NOT, OR, BatchIndex
 
 LARGEST = np.iinfo(np.int32).max
 
@@ -23,7 +23,7 @@ class Lists(NamedTuple):
 
     operation: NDArray[np.uint8]
     offsets: NDArray[np.int64]
-    children: NDArray[np.int64]  # [n_children, 2], as in a BatchIndex, but with node ids in place of rows
+    children: NDArray[np.int64]  # as in a BatchIndex, but with node ids in place of rows
 
     def of(self, chosen: NDArray[np.int64]) -> Lists:
         """Some of the lists, in the order given."""
@@ -36,6 +36,7 @@ class Lists(NamedTuple):
 class Plan(NamedTuple):
     """What all tiles are cut from."""
 
+    intervals: NDArray[np.int64]  # [n_intervals, 2]
     nodes: Lists
     rules: Lists
     is_stored: NDArray[np.bool_]  # [n_nodes] nodes that have a row where a rule of the tile needs them
@@ -49,16 +50,17 @@ def build_layout(program: Program, statistics: Statistics | None, max_rows: int)
     rows = _joined([tile_rows for _, tile_rows, _ in tiles])
     rules = _joined([tile_rules for _, _, tile_rules in tiles])
     size = max(len(rows.children), len(rules.children))
-    if 2 * size > LARGEST:
-        raise RuledexError(f"the rules have {size:,} children, more than {LARGEST // 2:,}; build several indexes")
+    if size > LARGEST:
+        raise RuledexError(f"the rules have {size:,} children, more than {LARGEST:,}; build several indexes")
     return BatchIndex(
         domain_offsets=frozen(domain_boundaries(program), np.int32),
+        intervals=frozen(plan.intervals.reshape(-1), np.int32),
         row_operation=frozen(rows.operation, np.uint8),
         row_offsets=frozen(rows.offsets, np.int32),
-        row_children=frozen(rows.children.reshape(-1), np.int32),
+        row_children=frozen(rows.children, np.int32),
         rule_operation=frozen(rules.operation, np.uint8),
         rule_offsets=frozen(rules.offsets, np.int32),
-        rule_children=frozen(rules.children.reshape(-1), np.int32),
+        rule_children=frozen(rules.children, np.int32),
         tile_rows=frozen(np.cumsum([0, *(len(tile_rows.operation) for _, tile_rows, _ in tiles)]), np.int64),
         tile_rules=frozen(np.array([*(first for first, _, _ in tiles), program.n_rules]), np.int64),
     )
@@ -68,30 +70,30 @@ def _plan(program: Program, statistics: Statistics | None) -> Plan:
     n_positive, n_literals, n_nodes = program.n_positive, program.n_literals, program.n_nodes
     probability = node_probabilities(program, statistics)
     is_union = np.diff(program.interval_offsets) != 1
+    presences, presence_of = np.unique(program.negative_presence, return_inverse=True)
+    cells = [presences, [EVERY]]
+    keys = np.concatenate([program.interval_low, *cells]).astype(np.int64) << 32
+    keys |= np.concatenate([program.interval_high, *cells]).astype(np.int64) + 1
+    distinct, of_key = np.unique(keys, return_inverse=True)
+    stands_for = -1 - of_key
+    of_interval, of_presence, every = np.split(stands_for, [len(program.interval_low), len(of_key) - 1])
     # How a node stands in a list: a literal of one interval as that interval, anything else by its row.
-    reference = np.stack([np.arange(n_nodes), np.full(n_nodes, IS_ROW)], axis=1)
     plain = np.flatnonzero(~is_union)
-    interval = program.interval_offsets[plain]
-    reference[plain, 0] = program.interval_low[interval]
-    reference[plain, 1] = program.interval_high[interval].astype(np.int64) + 1
-
-    intervals = np.stack([program.interval_low, program.interval_high.astype(np.int64) + 1], axis=1)
-    presence = program.negative_presence.astype(np.int64)
-    negatives = np.stack([np.stack([presence, presence + 1], axis=1), reference[program.negative_of]], axis=1).reshape(
-        -1, 2
-    )
+    reference = np.arange(n_nodes)
+    reference[plain] = of_interval[program.interval_offsets[plain]]
+    negatives = np.stack([of_presence[presence_of], reference[program.negative_of]], axis=1).reshape(-1)
     inner_children = children_by_probability(program, probability)
-    lengths = [np.diff(program.interval_offsets), np.full(len(presence), 2), np.diff(program.child_offsets)]
+    lengths = [np.diff(program.interval_offsets), np.full(len(presence_of), 2), np.diff(program.child_offsets)]
     nodes = Lists(
         operation=np.concatenate(
             [
                 np.full(n_positive, OR),
-                np.full(len(presence), AND_NOT),
+                np.full(len(presence_of), AND_NOT),
                 np.where(program.node_op == PROGRAM_AND, AND, OR),
             ]
         ).astype(np.uint8),
         offsets=np.concatenate([[0], np.cumsum(np.concatenate(lengths))]),
-        children=np.concatenate([intervals, negatives, reference[inner_children]]),
+        children=np.concatenate([of_interval, negatives, reference[inner_children]]),
     )
 
     n_parents = np.bincount(program.children, minlength=n_nodes)
@@ -103,12 +105,16 @@ def _plan(program: Program, statistics: Statistics | None) -> Plan:
     level[n_positive:n_literals] = 1
     level[n_literals:] = 2 + np.repeat(np.arange(len(program.level_offsets) - 1), np.diff(program.level_offsets))
     order = np.lexsort((-(n_parents + n_rules_of), nodes.operation == AND, level))
-    rules = _rule_lists(program, nodes, reference, is_stored)
-    return Plan(nodes, rules, is_stored, order[is_stored[order]])
+    rules = _rule_lists(program, nodes, reference, int(every[0]), is_stored)
+    return Plan(
+        np.stack([distinct >> 32, distinct & 0xFFFFFFFF], axis=1), nodes, rules, is_stored, order[is_stored[order]]
+    )
 
 
-def _rule_lists(program: Program, nodes: Lists, reference: NDArray[np.int64], is_stored: NDArray[np.bool_]) -> Lists:
-    """A rule is its root's own list where the root has no row, else a list of one."""
+def _rule_lists(
+    program: Program, nodes: Lists, reference: NDArray[np.int64], every: int, is_stored: NDArray[np.bool_]
+) -> Lists:
+    """A rule is its root's own list where the root has no row, else a list of one; `every` is what each event has."""
     root = program.root.astype(np.int64)
     own = np.zeros(len(root), np.bool_)
     inner = root >= program.n_literals
@@ -119,8 +125,8 @@ def _rule_lists(program: Program, nodes: Lists, reference: NDArray[np.int64], is
     own_lists = nodes.of(root[own])
     lengths[own] = np.diff(own_lists.offsets)
     offsets = np.concatenate([[0], np.cumsum(lengths)])
-    children = np.zeros((offsets[-1], 2), np.int64)
-    children[offsets[:-1][always]] = (EVERY, EVERY + 1)
+    children = np.zeros(offsets[-1], np.int64)
+    children[offsets[:-1][always]] = every
     children[offsets[:-1][named]] = reference[root[named]]
     children[np.repeat(own, lengths)] = own_lists.children
     operation = np.full(len(root), OR, np.uint8)
@@ -132,7 +138,7 @@ def _tiles(plan: Plan, first: int, last: int, max_rows: int) -> list[tuple[int, 
     """Rows and rules of each tile of the rules from `first` up to `last`, halved until the rows are few enough."""
     rules = plan.rules.of(np.arange(first, last))
     needed = np.zeros(len(plan.is_stored), np.bool_)
-    needed[rules.children[rules.children[:, 1] == IS_ROW, 0]] = True
+    needed[rules.children[rules.children >= 0]] = True
     order = plan.order
     if first > 0 or last < len(plan.rules.operation):
         order = _reached(plan, needed)
@@ -148,8 +154,8 @@ def _reached(plan: Plan, needed: NDArray[np.bool_]) -> NDArray[np.int64]:
     """The stored nodes that the needed ones are made of, in their order."""
     lists = plan.nodes.of(plan.order)
     node_of_child = np.repeat(plan.order, np.diff(lists.offsets))
-    by_row = lists.children[:, 1] == IS_ROW
-    parents, children = node_of_child[by_row], lists.children[by_row, 0]
+    by_row = lists.children >= 0
+    parents, children = node_of_child[by_row], lists.children[by_row]
     n_before = -1
     while n_before != int(np.sum(needed)):
         n_before = int(np.sum(needed))
@@ -159,8 +165,8 @@ def _reached(plan: Plan, needed: NDArray[np.bool_]) -> NDArray[np.int64]:
 
 def _by_row(lists: Lists, row_of: NDArray[np.int64]) -> Lists:
     children = lists.children.copy()
-    by_row = children[:, 1] == IS_ROW
-    children[by_row, 0] = row_of[children[by_row, 0]]
+    by_row = children >= 0
+    children[by_row] = row_of[children[by_row]]
     return lists._replace(children=children)
 
 

@@ -36,20 +36,20 @@ from ruledex.kernels.words import (
 )
 
 AND, OR, AND_NOT = 0, 1, 2
-IS_ROW = -1  # in place of an interval's end
 AHEAD = 8  # how many entries before its use a row is asked for
 
 
 class BatchIndex(NamedTuple):
     """Rows and rules, each an operation on a list of children.
 
-    A child is two numbers: the first cell of an interval and the cell after its last, or a row and IS_ROW. Rows are
-    counted from the first of their tile; a tile's rules use no rows of another.
+    A child is a row, counted from the first of its tile, or -1 - i for the interval i. A tile's rules use no rows of
+    another tile.
     """
 
     domain_offsets: NDArray[np.int32]
+    intervals: NDArray[np.int32]  # pairs: the first cell of an interval, and the cell after its last
     row_operation: NDArray[np.uint8]
-    row_offsets: NDArray[np.int32]  # [n_rows + 1] into row_children, in children
+    row_offsets: NDArray[np.int32]  # [n_rows + 1] into row_children
     row_children: NDArray[np.int32]
     rule_operation: NDArray[np.uint8]
     rule_offsets: NDArray[np.int32]
@@ -137,6 +137,7 @@ def evaluate(
     operations: NDArray[np.uint8],
     offsets: NDArray[np.int32],
     children: NDArray[np.int32],
+    intervals: NDArray[np.int32],
     first_entry: int,
     last_entry: int,
     alive: NDArray[np.uint8],
@@ -161,10 +162,13 @@ def evaluate(
     n_found, entry = 0, first_entry
     while entry < last_entry and (are_rows or n_found < found.size):
         ahead = entry + AHEAD
-        if AHEAD and ahead < last_entry and operations[ahead] == OR:
+        if ahead < last_entry:
             for child in range(offsets[ahead], min(offsets[ahead + 1], offsets[ahead] + 4)):
-                if children[2 * child + 1] == IS_ROW:
-                    prefetch(rows, N_WORDS * np.int64(children[2 * child]))
+                row = np.int64(children[child])
+                if row < 0:
+                    prefetch(intervals, -2 - 2 * row)
+                elif operations[ahead] == OR:
+                    prefetch(rows, N_WORDS * row)
         operation = operations[entry]
         first, last = offsets[entry], offsets[entry + 1]
         place = np.uint64(n_found) * ROW
@@ -177,27 +181,36 @@ def evaluate(
             has_some = True
             # Whether a child is all zero is known without its row; most nodes end here.
             for child in range(first, last):
-                low, end = np.uint64(children[2 * child]), children[2 * child + 1]
-                is_zero = has_bits[low] == 0 if end == IS_ROW else start[low] == start[np.uint64(end)]
-                if is_zero:
-                    has_some = False
+                row = children[child]
+                if row >= 0:
+                    has_some = has_bits[np.uint64(row)] != 0
+                else:
+                    interval = np.uint64(-2 - 2 * row)
+                    has_some = start[np.uint64(intervals[interval])] != start[np.uint64(intervals[interval + ONE])]
+                if not has_some:
                     break
             if has_some:
                 for child in range(first, last):
-                    low, end = np.uint64(children[2 * child]), children[2 * child + 1]
-                    if end == IS_ROW:
+                    row = children[child]
+                    if row >= 0:
                         if child == first:
-                            copy_row(target, place, rows, low * ROW)
+                            copy_row(target, place, rows, np.uint64(row) * ROW)
                         else:
-                            has_some = and_row(target, place, rows, low * ROW)
-                    elif repeated.size == 0:
-                        before, after = np.uint64(start[low]) * ROW, np.uint64(start[np.uint64(end)]) * ROW
+                            has_some = and_row(target, place, rows, np.uint64(row) * ROW)
+                        if not has_some:
+                            break
+                        continue
+                    interval = np.uint64(-2 - 2 * row)
+                    first_pair = start[np.uint64(intervals[interval])]
+                    last_pair = start[np.uint64(intervals[interval + ONE])]
+                    if repeated.size == 0:
+                        before, after = np.uint64(first_pair) * ROW, np.uint64(last_pair) * ROW
                         if child == first:
                             difference_row(target, place, prefix, before, after)
                         else:
                             has_some = and_difference(target, place, prefix, before, after)
                     else:
-                        _interval_row(event, prefix, repeated, start[low], start[np.uint64(end)], spare)
+                        _interval_row(event, prefix, repeated, first_pair, last_pair, spare)
                         if child == first:
                             copy_row(target, place, spare, U0)
                         else:
@@ -208,17 +221,19 @@ def evaluate(
             if operation == AND_NOT:
                 last = first + 1
             for child in range(first, last):
-                low, end = np.uint64(children[2 * child]), children[2 * child + 1]
-                if end == IS_ROW:
-                    if has_bits[low] == 0:
+                row = children[child]
+                if row >= 0:
+                    if has_bits[np.uint64(row)] == 0:
                         continue
                     if has_some:
-                        or_row(target, place, rows, low * ROW)
+                        or_row(target, place, rows, np.uint64(row) * ROW)
                     else:
-                        copy_row(target, place, rows, low * ROW)
+                        copy_row(target, place, rows, np.uint64(row) * ROW)
                     has_some = True
                     continue
-                first_pair, last_pair = start[low], start[np.uint64(end)]
+                interval = np.uint64(-2 - 2 * row)
+                first_pair = start[np.uint64(intervals[interval])]
+                last_pair = start[np.uint64(intervals[interval + ONE])]
                 if first_pair == last_pair:
                     continue
                 if repeated.size == 0:
@@ -235,12 +250,15 @@ def evaluate(
                         copy_row(target, place, spare, U0)
                 has_some = True
             if operation == AND_NOT and has_some:
-                low, end = np.uint64(children[2 * last]), children[2 * last + 1]
-                if end != IS_ROW:
-                    _interval_row(event, prefix, repeated, start[low], start[np.uint64(end)], spare)
+                row = children[last]
+                if row < 0:
+                    interval = np.uint64(-2 - 2 * row)
+                    first_pair = start[np.uint64(intervals[interval])]
+                    last_pair = start[np.uint64(intervals[interval + ONE])]
+                    _interval_row(event, prefix, repeated, first_pair, last_pair, spare)
                     has_some = without_row(target, place, spare, U0)
-                elif has_bits[low] != 0:
-                    has_some = without_row(target, place, rows, low * ROW)
+                elif has_bits[np.uint64(row)] != 0:
+                    has_some = without_row(target, place, rows, np.uint64(row) * ROW)
         if are_rows:
             has_bits[entry - first_entry] = 1 if has_some else 0
         elif has_some:
