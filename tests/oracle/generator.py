@@ -324,7 +324,9 @@ class Generator:
             "".join(self.random.choices(PATTERN_PIECES, k=self.random.randint(0, 4)))
             for _ in range(self.pick([1, 1, 2, 3]))
         )
-        return Like(operand, patterns, len(patterns) > 1 and self.pick([True, False]), self.pick([True, False]))
+        # Spark's optimizer joins the lower case of ILIKE with an upper case below it (docs/differences.md).
+        ignore_case = self.pick([True, False]) and not (isinstance(operand, Call) and operand.function == "upper")
+        return Like(operand, patterns, len(patterns) > 1 and self.pick([True, False]), ignore_case)
 
     # Rules.
 

@@ -145,7 +145,7 @@ def test_rounding_never_gives_a_negative_zero():
         (2.5, 2, 3),
         (-2.5, -3, -2),
         (7, 7, 7),
-        (Decimal("-0.5"), -1, 0),
+        (Decimal("-0.5"), Decimal("-1"), Decimal("0")),
         (Decimal("1e20"), Decimal("1e20"), Decimal("1e20")),
         (Decimal("9" * 38), Decimal("9" * 38), Decimal("9" * 38)),
         (1e300, None, None),

@@ -140,10 +140,8 @@ def _to_whole(rounding: str, double: Callable[[float], int]) -> Callable[[Number
         if isinstance(value, int):
             return _integer(value)
         exact = _decimal(value)
-        if exact is None:
-            return None
-        whole = _at_digit(exact, 0, rounding)
-        return int(whole) if INT64_MIN <= whole <= INT64_MAX else _decimal(whole)
+        # It stays a decimal, as in Spark: what is computed from it has 38 digits to overflow, not 64 bits.
+        return None if exact is None else _decimal(_at_digit(exact, 0, rounding))
 
     return call
 
