@@ -85,18 +85,18 @@ def to_program(drawn):
     first = 1 + drawn.attribute.astype(np.int64) * N_VALUES
     n_nodes = n_inner + n_rules
     return Program(
-        interval_offsets=np.arange(n_literals + 1),
+        interval_offsets=np.arange(n_literals + 1, dtype=np.int32),
         interval_low=(first + drawn.low).astype(np.int32),
         interval_high=(first + drawn.high).astype(np.int32),
         negative_presence=np.zeros(0, np.int32),
         negative_of=np.zeros(0, np.int32),
         node_op=np.where(np.concatenate([drawn.inner_and, drawn.root_and]), AND, OR).astype(np.uint8),
-        child_offsets=np.arange(n_nodes + 1) * N_CHILDREN,
+        child_offsets=np.arange(n_nodes + 1, dtype=np.int32) * N_CHILDREN,
         children=np.concatenate([drawn.inner, drawn.root + n_literals]).astype(np.int32).reshape(-1),
         level_offsets=np.array([n_literals, n_literals + n_inner, n_literals + n_nodes], np.int32),
         root=np.arange(n_literals + n_inner, n_literals + n_nodes, dtype=np.int32),
-        static_score=np.zeros(n_rules),
-        score_offsets=np.zeros(n_rules + 1, np.int64),
+        static_score=np.zeros(0),
+        score_offsets=np.zeros(n_rules + 1, np.int32),
         score_code=np.zeros(0, np.int32),
         score_weight=np.zeros(0),
         n_cells=1 + N_ATTRIBUTES * N_VALUES,

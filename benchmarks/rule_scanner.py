@@ -153,8 +153,8 @@ def report(name: str, n_rules: int) -> None:
     n_bytes = sum(int(offsets[-1] - offsets[0]) for _, offsets in chunks)
     sys.stdout.write(
         f"\n{name}, {n_rules:,} rules of {n_bytes / n_rules:.0f} bytes, {n_predicates:,} distinct predicates, "
-        f"{table.n_nodes:,} nodes, {int((rules.n_score_pairs > 0).sum()):,} score programs of "
-        f"{int(scores.n_pairs[0]):,} pairs, {int(rules.status.sum()):,} rules fell back\n"
+        f"{table.n_nodes:,} nodes, {int((rules.n_score_steps > 0).sum()):,} score programs of "
+        f"{int(scores.n_steps[0]):,} steps, {int(rules.status.sum()):,} rules fell back\n"
     )
     for label, us in lines:
         middle = statistics.median(us)

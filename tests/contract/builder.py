@@ -7,15 +7,33 @@ A tree is one of
     ("and", tree, …) and ("or", tree, …)
     "always" and "never", as a rule's whole tree
 
-and a score tree one of ("leaf", literal, weight), ("and" | "or" | "xor" | "xnor", tree, …), ("constant", 1 | 0 | -1).
+and a score tree one of ("leaf", literal, weight), ("and" | "or" | "xor" | "xnor", tree, …), ("constant", truth).
 """
 
 import numpy as np
 
 from ruledex.encode.event_batch import EventBatch
-from ruledex.encode.program import ALWAYS, AND, EVERY, FALSE_BY, LEAF, NEVER, OR, PUSH_TRUE, XNOR, XOR, Program
+from ruledex.encode.program import (
+    ALWAYS,
+    AND,
+    CONSTANT,
+    EVERY,
+    FALSE_BY,
+    IS_FALSE,
+    IS_TRUE,
+    IS_UNKNOWN,
+    LEAF,
+    NEVER,
+    OR,
+    STEP_BITS,
+    WEIGH,
+    XNOR,
+    XOR,
+    Program,
+)
 
 OPERATIONS = {"and": AND, "or": OR, "xor": XOR, "xnor": XNOR}
+CONSTANTS = {True: IS_TRUE, False: IS_FALSE, None: IS_UNKNOWN}
 
 
 def normal(tree):
@@ -40,8 +58,8 @@ def make_program(domain_sizes, rules):
     inner = [tree for tree in ids if tree[0] in ("and", "or")]
     intervals = [interval for tree in positives for interval in tree[1:]]
     children = [sorted(ids[child] for child in tree[1:]) for tree in inner]
-    scores = [_postfix(score, ids, False) if score else [] for _, _, score in rules]
-    flat_scores = [entry for score in scores for entry in score]
+    weights = sorted({weight for _, _, score in rules if score for weight in _weights(score)})
+    scores = [_postfix(score, ids, weights, False) if score else [] for _, _, score in rules]
     domain_offsets = np.cumsum([0, 1, *domain_sizes])
     roots = {"always": ALWAYS, "never": NEVER, **ids}
     return Program(
@@ -57,8 +75,8 @@ def make_program(domain_sizes, rules):
         root=_frozen([roots[tree] for tree, _, _ in rules], np.int32),
         static_score=_frozen([static for _, static, _ in rules], np.float64),
         score_offsets=_offsets([len(score) for score in scores]),
-        score_code=_frozen([part for entry in flat_scores for part in entry[:2]], np.int32),
-        score_weight=_frozen([entry[2] for entry in flat_scores], np.float64),
+        score_code=_frozen([argument << STEP_BITS | step for score in scores for step, argument in score], np.int32),
+        score_weight=_frozen(weights, np.float64),
         n_cells=int(domain_offsets[-1]),
         domain_offsets=_frozen(domain_offsets, np.int32),
     )
@@ -70,7 +88,7 @@ def make_batch(program, events, weights=None):
     domains = [np.searchsorted(program.domain_offsets, row, side="right").tolist() for row in rows]
     flat = [] if weights is None else [weights[i].get(cell, 1.0) for i, row in enumerate(rows) for cell in row]
     return EventBatch(
-        _offsets([len(row) for row in rows]),
+        _offsets([len(row) for row in rows], np.int64),
         _frozen([cell for row in rows for cell in row], np.int32),
         _frozen(flat, np.float64),
         all(len(set(row)) == len(row) for row in domains),
@@ -113,20 +131,27 @@ def _numbered(rules):
     return {tree: number for number, tree in enumerate(ordered)}, level_offsets
 
 
-def _postfix(score, ids, below_xor):
-    if score[0] == "constant":
-        return [(PUSH_TRUE, score[1], 0.0)]
+def _weights(score):
     if score[0] == "leaf":
-        positive = score[1][0] == "in"
-        leaf = [(LEAF, ids[score[1]], score[2] if positive else 0.0)]
-        return [*leaf, (FALSE_BY, ids[negated(score[1])], 0.0)] if below_xor else leaf
+        return [score[2]]
+    return [] if score[0] == "constant" else [weight for child in score[1:] for weight in _weights(child)]
+
+
+def _postfix(score, ids, weights, below_xor):
+    if score[0] == "constant":
+        return [(CONSTANT, CONSTANTS[score[1]])]
+    if score[0] == "leaf":
+        leaf = [(LEAF, ids[score[1]])]
+        if score[2] != 1.0:
+            leaf.append((WEIGH, weights.index(score[2])))
+        return [*leaf, (FALSE_BY, ids[negated(score[1])])] if below_xor else leaf
     below = below_xor or score[0] in ("xor", "xnor")
-    code = [entry for child in score[1:] for entry in _postfix(child, ids, below)]
-    return [*code, (OPERATIONS[score[0]], len(score) - 1, 0.0)]
+    code = [entry for child in score[1:] for entry in _postfix(child, ids, weights, below)]
+    return [*code, (OPERATIONS[score[0]], len(score) - 1)]
 
 
-def _offsets(lengths):
-    return _frozen(np.cumsum([0, *lengths]), np.int64)
+def _offsets(lengths, dtype=np.int32):
+    return _frozen(np.cumsum([0, *lengths]), dtype)
 
 
 def _frozen(values, dtype):

@@ -1,6 +1,23 @@
 """What a Program means, in sets and recursion: slow, and shares no code with an engine."""
 
-from ruledex.encode.program import ALWAYS, AND, FALSE_BY, LEAF, NEVER, OR, PUSH_TRUE, XOR
+from ruledex.encode.program import (
+    ALWAYS,
+    AND,
+    CONSTANT,
+    FALSE_BY,
+    IS_FALSE,
+    IS_TRUE,
+    IS_UNKNOWN,
+    LEAF,
+    NEVER,
+    OR,
+    SCORES_ONE,
+    STEP_BITS,
+    WEIGH,
+    XOR,
+)
+
+CONSTANTS = {IS_FALSE: (False, 0.0), IS_TRUE: (True, 0.0), IS_UNKNOWN: (None, 0.0), SCORES_ONE: (True, 1.0)}
 
 
 class Reference:
@@ -28,7 +45,7 @@ class Reference:
 
     def top(self, batch, k, rank, alive=None, static_score=None):
         """For each event its best (position, rank)."""
-        static = self.program.static_score if static_score is None else static_score
+        static = self.program.static_scores() if static_score is None else static_score
         ranks = {
             "sum": lambda rule, event: float(static[rule]) + self.score(rule, event),
             "product": lambda rule, event: float(static[rule]) * self.score(rule, event),
@@ -71,13 +88,10 @@ class Reference:
     def score(self, rule, event):
         """The match score of a rule, 0 where its score tree is not true."""
         begin, end = self.program.score_offsets[rule : rule + 2].tolist()
-        code = self.program.score_code.reshape(-1, 2)[begin:end].tolist()
-        pairs = [
-            (*pair, weight) for pair, weight in zip(code, self.program.score_weight[begin:end].tolist(), strict=True)
-        ]
-        if not pairs:
+        if begin == end:
             return self.root_score(self.program.root[rule], event) or 0.0
-        truth, points = self.score_tree(pairs, event)
+        steps = [(step % 2**STEP_BITS, step >> STEP_BITS) for step in self.program.score_code[begin:end].tolist()]
+        truth, points = self.score_tree(steps, event)
         return points if truth is True else 0.0
 
     def root_score(self, node, event):
@@ -94,20 +108,23 @@ class Reference:
             return self.added([(True, points) for points in scores])
         return max(points for points in scores if points is not None)
 
-    def score_tree(self, pairs, event):
-        """(True, False or None for unknown; score) of the tree that ends `pairs`, which are eaten from the end."""
-        operation, argument, weight = pairs.pop()
-        if operation == PUSH_TRUE:
-            return {1: True, 0: False, -1: None}[argument], weight
+    def score_tree(self, steps, event):
+        """(True, False or None for unknown; score) of the tree that ends `steps`, which are eaten from the end."""
+        operation, argument = steps.pop()
+        if operation == CONSTANT:
+            return CONSTANTS[argument]
+        if operation == WEIGH:
+            truth, points = self.score_tree(steps, event)
+            return truth, float(self.program.score_weight[argument]) * points
         if operation == FALSE_BY:
-            truth, points = self.score_tree(pairs, event)
+            truth, points = self.score_tree(steps, event)
             return (False if truth is None and self.holds(argument, event) else truth), points
         if operation == LEAF:
             truth = True if self.holds(argument, event) else None
             if truth and argument < self.program.n_positive:
-                return truth, weight * max(event[cell] for cell in self.hit(argument, event))
+                return truth, max(event[cell] for cell in self.hit(argument, event))
             return truth, 0.0
-        children = [self.score_tree(pairs, event) for _ in range(argument)][::-1]
+        children = [self.score_tree(steps, event) for _ in range(argument)][::-1]
         truths = [truth for truth, _ in children]
         if operation == AND:
             truth = False if False in truths else None if None in truths else True

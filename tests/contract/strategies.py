@@ -36,7 +36,7 @@ def programs(draw, max_rules=8):
         max_leaves=10,
     )
     leaves = st.tuples(st.just("leaf"), literals, WEIGHTS)
-    constants = st.tuples(st.just("constant"), st.sampled_from([1, 0, -1]))
+    constants = st.tuples(st.just("constant"), st.sampled_from([True, False, None]))
     scores = st.recursive(
         st.one_of(leaves, leaves, leaves, constants),
         lambda children: st.tuples(

@@ -1,9 +1,12 @@
 import json
+from concurrent.futures import ThreadPoolExecutor
 
+import numpy as np
 import pytest
 
 from ruledex.engines.auto import AutoEngine
 from ruledex.engines.batch import BatchEngine
+from ruledex.engines.protocol import Statistics
 from ruledex.engines.sparse import SparseEngine
 
 from .programs import drawn_program
@@ -15,7 +18,31 @@ def test_the_size_of_the_batch_chooses(n_events, chosen):
 
 
 def test_the_choice_is_described_for_people_and_for_json():
-    described = json.loads(json.dumps(AutoEngine.build(drawn_program(20), threads=2).describe()))
+    engine = AutoEngine.build(drawn_program(20), threads=2)
+    assert engine.choose(128) is engine.batch
+    described = json.loads(json.dumps(engine.describe()))
     assert described["batch_from_events"] == 128
     assert "128 events or more" in described["why"]
     assert described["batch"]["threads"] == 2
+
+
+def test_batch_is_made_when_it_is_needed_and_once():
+    engine = AutoEngine.build(drawn_program(20))
+    engine.choose(1)
+    assert engine.describe()["batch"] is None
+    with ThreadPoolExecutor(8) as pool:
+        made = set(pool.map(lambda _: id(engine.choose(1000)), range(64)))
+    assert made == {id(engine.batch)}
+    assert engine.describe()["bytes"] == engine.sparse.describe()["bytes"] + engine.batch.describe()["bytes"]
+
+
+def test_statistics_are_kept_for_the_engine_that_is_made_later():
+    program = drawn_program(20)
+    frequency = np.random.default_rng(1).random(program.n_cells)
+    engine = AutoEngine.build(program, Statistics(frequency))
+    reopened = AutoEngine.from_arrays(program, engine.arrays())
+    expected = BatchEngine.build(program, Statistics(frequency)).arrays()
+    for made in (engine.batch.arrays(), reopened.batch.arrays()):
+        assert all(np.array_equal(made[name], expected[name]) for name in expected)
+    plain = BatchEngine.build(program).arrays()
+    assert any(not np.array_equal(plain[name], expected[name]) for name in expected)

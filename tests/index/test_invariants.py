@@ -5,13 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from ruledex.encode.program import AND, FALSE_BY, LEAF, OR
+from ruledex.encode.program import AND, FALSE_BY, LEAF, OR, STEP_BITS, WEIGH
 from ruledex.errors import ArtifactError
 from ruledex.index.invariants import program_of
 from tests.encode.test_builder import RULES
 from tests.index.samples import program
 
-TEXTS = [*RULES, "(a = 1 OR b = 2) AND (c = 3 OR d != 4) AND (e = 1 XOR f = 2)"]
+TEXTS = [*RULES, "(a = 1 OR b = 2) AND (c = 3 OR d != 4) AND (e = 1^2 XOR f = 2)"]
 
 
 def arrays_of():
@@ -36,11 +36,11 @@ def cut(name):
 
 
 def operation(kind, argument):
-    """Change the argument of the first pair of that kind."""
+    """Change the argument of the first step of that kind."""
 
     def change(arrays):
-        code = arrays["score_code"].reshape(-1, 2)
-        code[np.flatnonzero(code[:, 0] == kind)[0], 1] = argument
+        code = arrays["score_code"]
+        code[np.flatnonzero(code % 2**STEP_BITS == kind)[0]] = argument << STEP_BITS | kind
 
     return change
 
@@ -78,14 +78,15 @@ DAMAGES = {
     "levels end elsewhere": put("level_offsets", -1, LARGE),
     "a root is no node": put("root", 0, LARGE),
     "a root is below NEVER": put("root", 0, -3),
-    "scores are short": cut("static_score"),
-    "a score is not finite": put("static_score", 0, np.inf),
+    "scores are short": lambda arrays: arrays.update(static_score=np.zeros(len(TEXTS) - 1)),
+    "a score is not finite": lambda arrays: arrays.update(static_score=np.full(len(TEXTS), np.inf)),
     "score programs are not counted": put("score_offsets", -1, LARGE),
     "score code is short": cut("score_code"),
     "a leaf is no literal": operation(LEAF, LARGE),
     "a falsifier is no literal": operation(FALSE_BY, -1),
     "an AND takes more than there is": operation(AND, 50),
     "an OR takes nothing": operation(OR, 0),
+    "a weight is none": operation(WEIGH, 50),
     "an operation leaves too much": operation(AND, 1),
     "a weight is negative": put("score_weight", 0, -1.0),
     "a weight is NaN": put("score_weight", 0, np.nan),

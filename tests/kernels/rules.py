@@ -14,7 +14,8 @@ from ruledex.kernels.normalise import NormalRules, normalise_rules
 from ruledex.kernels.program_layout import ProgramNodes, lay_out
 from ruledex.kernels.rule_entries import ALWAYS, COMPLEX, LEAF, NEVER, LiteralTable, Predicates
 from ruledex.kernels.rule_scanner import Scan, operator_of, scan_rules
-from ruledex.kernels.score_table import FALSE_BY, PUSH_TRUE, ScoreTable, empty_score_table
+from ruledex.kernels.score import CONSTANT, FALSE, FALSE_BY, OPERATION, STEP_BITS, TRUE, UNKNOWN, WEIGH
+from ruledex.kernels.score_table import ScoreTable, empty_score_table
 from ruledex.kernels.text_interning import TextTable, empty_text_table, intern_slices
 from ruledex.language.depth import MAX_DEPTH
 from ruledex.language.resolve import Event
@@ -78,22 +79,22 @@ class Built(NamedTuple):
     def score_code(self, rule: int) -> list[tuple[int, int]]:
         """The score program of a rule as (operation, argument)."""
         begin, end = self.nodes.score_offsets[rule : rule + 2]
-        return [
-            (operation, argument) for operation, argument in self.nodes.score_code.reshape(-1, 2)[begin:end].tolist()
-        ]
+        return [(step & OPERATION, step >> STEP_BITS) for step in self.nodes.score_code[begin:end].tolist()]
 
     def score(self, rule: int, true: set[int]) -> float:
         """What a rule that is true scores: by its program, or as its root does where that is empty."""
-        begin, end = self.nodes.score_offsets[rule : rule + 2].tolist()
-        if begin == end:
+        code = self.score_code(rule)
+        if not code:
             return self._node(int(self.nodes.root[rule]), true)[1]
         stack: list[tuple[bool | None, float]] = []
-        for pair in range(begin, end):
-            operation, argument = self.nodes.score_code[2 * pair : 2 * pair + 2].tolist()
+        for operation, argument in code:
             if operation == LEAF:
-                stack.append((True, float(self.nodes.score_weight[pair])) if argument in true else (None, 0.0))
-            elif operation == PUSH_TRUE:
-                stack.append(({1: True, 0: False, -1: None}[argument], 0.0))
+                points = 0.0 if self.literals[argument][1] else 1.0
+                stack.append((True, points) if argument in true else (None, 0.0))
+            elif operation == CONSTANT:
+                stack.append(({TRUE: True, FALSE: False, UNKNOWN: None}[argument], 0.0))
+            elif operation == WEIGH:
+                stack[-1] = (stack[-1][0], stack[-1][1] * float(self.nodes.score_weight[argument]))
             elif operation == FALSE_BY:
                 if stack[-1][0] is None and argument in true:
                     stack[-1] = (False, 0.0)

@@ -5,10 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from ruledex.encode.program import AND, FALSE_BY, LEAF, OR, PUSH_TRUE, XNOR
+from ruledex.encode.program import AND, CONSTANT, FALSE_BY, IS_UNKNOWN, LEAF, OR, SCORES_ONE, STEP_BITS, WEIGH, XNOR
 from ruledex.engines.inputs import frozen
 from ruledex.kernels.check import SOUND, first_faulty_node, first_faulty_score
 
+N_WEIGHTS = 2
 LEVELS = [5, 7, 8]  # five literals, two nodes above them, one above those
 
 
@@ -16,7 +17,7 @@ def faulty_node(*children):
     offsets = np.cumsum([0, *map(len, children)])
     flat = [child for each in children for child in each]
     return first_faulty_node(
-        frozen(offsets, np.int64), frozen(np.array(flat), np.int32), frozen(np.array(LEVELS), np.int32)
+        frozen(offsets, np.int32), frozen(np.array(flat), np.int32), frozen(np.array(LEVELS), np.int32)
     )
 
 
@@ -40,16 +41,13 @@ def test_the_first_faulty_node_is_named(children, node):
 
 def faulty_score(*programs):
     offsets = np.cumsum([0, *map(len, programs)])
-    pairs = [pair for program in programs for pair in program]
-    code = [part for pair in pairs for part in pair[:2]]
-    weights = [pair[2] if len(pair) > 2 else 0.0 for pair in pairs]
-    return first_faulty_score(
-        frozen(offsets, np.int64), frozen(np.array(code), np.int32), frozen(np.array(weights), np.float64), 5
-    )
+    code = [argument << STEP_BITS | operation for program in programs for operation, argument in program]
+    return first_faulty_score(frozen(offsets, np.int32), frozen(np.array(code), np.int32), N_WEIGHTS, 5)
 
 
 def test_programs_that_leave_one_value_are_sound():
-    assert faulty_score([], [(LEAF, 4, 2.0)], [(LEAF, 0), (FALSE_BY, 1), (PUSH_TRUE, -1), (XNOR, 2)]) == SOUND
+    constant = [(LEAF, 0), (FALSE_BY, 1), (CONSTANT, IS_UNKNOWN), (XNOR, 2)]
+    assert faulty_score([], [(LEAF, 4), (WEIGH, 1)], constant, [(CONSTANT, SCORES_ONE)]) == SOUND
 
 
 @pytest.mark.parametrize(
@@ -57,17 +55,17 @@ def test_programs_that_leave_one_value_are_sound():
     [
         [(LEAF, 5)],
         [(LEAF, -1)],
-        [(LEAF, 0, -1.0)],
-        [(LEAF, 0, np.nan)],
-        [(LEAF, 0, np.inf)],
+        [(WEIGH, 0)],
+        [(LEAF, 0), (WEIGH, 2)],
+        [(LEAF, 0), (WEIGH, -1)],
         [(FALSE_BY, 0)],
         [(LEAF, 0), (FALSE_BY, 5)],
-        [(PUSH_TRUE, 2)],
+        [(CONSTANT, 4)],
+        [(CONSTANT, -1)],
         [(LEAF, 0), (LEAF, 1)],
         [(LEAF, 0), (AND, 2)],
         [(LEAF, 0), (OR, 0)],
-        [(LEAF, 0), (9, 1)],
-        [(LEAF, 0), (-1, 1)],
+        [(LEAF, 0), (AND, -1)],
     ],
 )
 def test_a_program_that_cannot_be_run_is_named(program):

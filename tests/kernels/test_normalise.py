@@ -53,7 +53,7 @@ def test_rules_of_a_workload_match_and_score_as_the_reference_says() -> None:
     rules = [rule for _, rule in generator.rules(300)]
     made = built(rules, n_chunks=3)
     assert not made.rules.status.any()
-    assert 0 < (made.rules.n_score_pairs == 0).sum() < len(rules)
+    assert 0 < (made.rules.n_score_steps == 0).sum() < len(rules)
     parsed = [parse(rule) for rule in rules]
     n_true = 0
     for event in generator.events(20):

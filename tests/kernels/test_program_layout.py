@@ -8,7 +8,8 @@ from ruledex.kernels.node_table import ALWAYS_CODE, AND, NEVER_CODE, NO_COMPLEME
 from ruledex.kernels.normalise import NormalRules
 from ruledex.kernels.program_layout import ProgramNodes, lay_out
 from ruledex.kernels.rule_entries import ALWAYS, LEAF, NEVER
-from ruledex.kernels.score_table import add_score, empty_score_table
+from ruledex.kernels.score import WEIGH
+from ruledex.kernels.score_table import add_score, empty_score_table, step
 from ruledex.workloads import workload
 from tests.kernels.rules import built
 
@@ -39,7 +40,7 @@ def check(nodes: ProgramNodes, n_literals: int) -> None:
     starts = n_literals + np.flatnonzero(np.diff(level[n_literals:], prepend=0))
     assert nodes.level_offsets.tolist() == [*starts.tolist(), n_nodes]
     assert nodes.root.max(initial=-1) < n_nodes
-    assert nodes.score_offsets[-1] == len(nodes.score_weight) == len(nodes.score_code) // 2
+    assert nodes.score_offsets[-1] == len(nodes.score_code)
 
 
 def test_nodes_stand_by_level_and_then_by_first_use() -> None:
@@ -66,16 +67,17 @@ def test_literals_and_constants_can_be_roots() -> None:
 
 def test_children_and_scores_follow_the_numbers_of_the_literals() -> None:
     table, wide = add_node(empty_node_table(), OR, np.arange(8), FREE)
-    scores, _ = add_score(empty_score_table(), np.array([LEAF, 5]), np.array([2.0]))
-    scores, start = add_score(scores, np.array([LEAF, 1, LEAF, 2, AND, 2]), np.array([3.0, 4.0, 0.0]))
-    rules = rules_of(wide, wide)._replace(score_start=np.array([start, 0]), n_score_pairs=np.array([3, 1], np.int32))
+    scores, _ = add_score(empty_score_table(), [(LEAF, 5), (WEIGH, 0)], [2.0])
+    scores, start = add_score(scores, [(LEAF, 1), (LEAF, 2), (WEIGH, 0), (AND, 2)], [1.5])
+    rules = rules_of(wide, wide)._replace(score_start=np.array([start, 0]), n_score_steps=np.array([4, 2], np.int32))
     order = np.array([7, 6, 5, 4, 3, 2, 1, 0], np.int32)
     nodes = lay_out(table, scores, rules, order)
     check(nodes, 8)
     assert nodes.children.tolist() == list(range(8))
-    assert nodes.score_offsets.tolist() == [0, 3, 4]
-    assert nodes.score_code.tolist() == [LEAF, 6, LEAF, 5, AND, 2, LEAF, 2]
-    assert nodes.score_weight.tolist() == [3.0, 4.0, 0.0, 2.0]
+    assert nodes.score_offsets.tolist() == [0, 4, 6]
+    steps = [(LEAF, 6), (LEAF, 5), (WEIGH, 0), (AND, 2), (LEAF, 2), (WEIGH, 1)]
+    assert nodes.score_code.tolist() == [step(*each) for each in steps]
+    assert nodes.score_weight.tolist() == [1.5, 2.0]
 
 
 def test_the_layout_of_many_rules_holds_to_what_a_program_promises() -> None:

@@ -55,13 +55,13 @@ class ProgramBuilder:
 
     def add(self, tree: Expression, static_score: float = 0.0) -> None:
         """Add a rule: its tree as parsed, bound to the schema."""
-        root, start, n_pairs = self._take(tree)
+        root, start, n_steps = self._take(tree)
         self._parts.append(
             NormalRules(
                 np.array([OK], np.uint8),
                 np.array([root], np.int32),
                 np.array([start], np.int64),
-                np.array([n_pairs], np.int32),
+                np.array([n_steps], np.int32),
             )
         )
         self._static.append(np.array([static_score], WEIGHT))
@@ -89,7 +89,7 @@ class ProgramBuilder:
                 faults.append((i, error))
                 is_rule[i] = False
             else:
-                rules.root[i], rules.score_start[i], rules.n_score_pairs[i] = self._take(tree)
+                rules.root[i], rules.score_start[i], rules.n_score_steps[i] = self._take(tree)
         if faults:
             rules = _only(rules, is_rule)
             static_scores = static_scores[is_rule]
@@ -102,10 +102,8 @@ class ProgramBuilder:
         root = self._root(match_tree(tree, self._schema))
         score = ScoreCode(self._literals, self._schema)
         score.write(score_tree(tree, self._schema))
-        operations, arguments, weights = zip(*score.code, strict=True)
-        code = np.array([operations, arguments], np.int32).T.ravel()
-        self._scores, start = add_score(self._scores, code, np.array(weights, WEIGHT))
-        return root, start, len(weights)
+        self._scores, start = add_score(self._scores, score.steps, score.weights)
+        return root, start, len(score.steps)
 
     def _root(self, tree: Expression) -> int:
         codes: dict[int, int] = {}
@@ -133,11 +131,12 @@ class ProgramBuilder:
     def finish(self) -> Built:
         """The Program of all rules added. Nothing may be added afterwards."""
         literals, dictionary = self._literals.finish()
+        static = np.concatenate([np.empty(0, WEIGHT), *self._static])
         nodes = lay_out(self._nodes, self._scores, _joined(self._parts), literals.final_id)
         program = Program(
             *literals[:5],
             *nodes[:5],
-            np.concatenate([np.empty(0, WEIGHT), *self._static]),
+            static if np.any(static) else np.empty(0, WEIGHT),
             *nodes[5:],
             dictionary.n_cells,
             dictionary.domain_offsets,
@@ -149,7 +148,7 @@ class ProgramBuilder:
 
 
 def _only(rules: NormalRules, kept: NDArray[np.bool_]) -> NormalRules:
-    return NormalRules(rules.status[kept], rules.root[kept], rules.score_start[kept], rules.n_score_pairs[kept])
+    return NormalRules(rules.status[kept], rules.root[kept], rules.score_start[kept], rules.n_score_steps[kept])
 
 
 def _joined(parts: list[NormalRules]) -> NormalRules:
@@ -157,5 +156,5 @@ def _joined(parts: list[NormalRules]) -> NormalRules:
         np.concatenate([np.empty(0, np.uint8), *(part.status for part in parts)]),
         np.concatenate([np.empty(0, np.int32), *(part.root for part in parts)]),
         np.concatenate([np.empty(0, np.int64), *(part.score_start for part in parts)]),
-        np.concatenate([np.empty(0, np.int32), *(part.n_score_pairs for part in parts)]),
+        np.concatenate([np.empty(0, np.int32), *(part.n_score_steps for part in parts)]),
     )

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from ruledex.encode.dictionary import Dictionary
 from ruledex.encode.domain import Cut, Domain, Kind, Span, cut_of, ends, kind_of, merged_spans
-from ruledex.encode.program import AND, CELL, EVERY, NODE, OFFSET, OR
+from ruledex.encode.program import AND, CELL, EVERY, NODE, OR, PLACE
 from ruledex.encode.slot import Key, Slot
 from ruledex.language.address import Network
 from ruledex.language.families import constant_family
@@ -86,7 +86,7 @@ class _Asked:
 class LiteralArrays(NamedTuple):
     """The literals as Program has them, and where each id given while building went."""
 
-    interval_offsets: NDArray[np.int64]
+    interval_offsets: NDArray[np.int32]
     interval_low: NDArray[np.int32]
     interval_high: NDArray[np.int32]
     negative_presence: NDArray[np.int32]
@@ -283,7 +283,7 @@ class LiteralTable:
         final[~is_negative] = of[~is_negative]
         final[is_negative] = n_positive + np.arange(int(is_negative.sum()), dtype=NODE)
         arrays = LiteralArrays(
-            np.array(offsets, OFFSET),
+            np.array(offsets, PLACE),
             np.array(lows, CELL),
             np.array(highs, CELL),
             presence_cells[presence[is_negative]],

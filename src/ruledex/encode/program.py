@@ -19,14 +19,15 @@ ids in order meets children before parents. A positive literal may exist only be
 
 A rule's score program is postfix, over a stack of (true, false or unknown; score):
 
-    LEAF node              a literal; true with its score, or unknown (see FALSE_BY)
+    LEAF node              a literal; true, a positive one scoring 1 times the event's weight, or unknown (see FALSE_BY)
     FALSE_BY node          what lies on top was not true: it is false if the literal `node` is true
+    WEIGH i                the score on top is multiplied by `score_weight[i]`
     AND n, OR n            of the n topmost; true and false as in SQL, the score as in DESIGN.md
     XOR n, XNOR n          of the n topmost, folded from the left; unknown where one side is
-    PUSH_TRUE 1 | 0 | -1   a constant: true, which scores its weight; false; unknown
+    CONSTANT c             IS_FALSE, IS_TRUE or IS_UNKNOWN, which score 0, or SCORES_ONE, true
 
 XOR and XNOR tell false from unknown, which a match tree need not: each leaf below one is followed by FALSE_BY and the
-literal's negation. Elsewhere FALSE_BY may be left out.
+literal's negation. Elsewhere FALSE_BY may be left out. A step is one integer, `argument << STEP_BITS | operation`.
 
 Most rules need no program: where nothing has a weight and the match tree is the score tree, the program is empty, and
 the rule's root is scored itself, each positive literal weighing 1. A constant root scores 0.
@@ -42,12 +43,15 @@ from numpy.typing import NDArray
 NODE = np.int32
 CELL = np.int32
 RULE = np.int32
-OFFSET = np.int64
+OFFSET = np.int64  # into what belongs to events, or to texts
+PLACE = np.int32  # into the Program's own arrays
 WEIGHT = np.float64
 OP = np.uint8
 
 EVERY = 0  # the cell that each event has
-AND, OR, XOR, XNOR, LEAF, PUSH_TRUE, FALSE_BY = 0, 1, 2, 3, 4, 5, 6
+AND, OR, XOR, XNOR, LEAF, CONSTANT, FALSE_BY, WEIGH = range(8)
+IS_FALSE, IS_TRUE, IS_UNKNOWN, SCORES_ONE = range(4)
+STEP_BITS = 3
 ALWAYS = -1  # the root of a rule that is true of every event
 NEVER = -2  # the root of a rule that no event makes true
 
@@ -57,7 +61,7 @@ class Program(NamedTuple):
 
     # Positive literals: intervals of cells, both ends inside, ascending and disjoint within a literal. An interval lies
     # within one domain; the intervals of a literal may lie in several.
-    interval_offsets: NDArray[np.int64]  # [n_positive + 1]
+    interval_offsets: NDArray[np.int32]  # [n_positive + 1]
     interval_low: NDArray[np.int32]
     interval_high: NDArray[np.int32]
     # Negative literals.
@@ -65,16 +69,16 @@ class Program(NamedTuple):
     negative_of: NDArray[np.int32]  # [n_negative] positive literal
     # Inner nodes, bottom up; `level_offsets` are node ids, the first is n_positive + n_negative.
     node_op: NDArray[np.uint8]  # [n_inner] AND or OR
-    child_offsets: NDArray[np.int64]  # [n_inner + 1]
+    child_offsets: NDArray[np.int32]  # [n_inner + 1]
     children: NDArray[np.int32]  # node ids, ascending within a node, no duplicates, at least two
     level_offsets: NDArray[np.int32]  # [n_levels + 1]
     # Rules, in the order of their positions: several may share one root.
     root: NDArray[np.int32]  # [n_rules] node id, ALWAYS or NEVER
     # What is ranked: static score, and the score tree as a postfix program a rule (see kernels/score.py).
-    static_score: NDArray[np.float64]  # [n_rules]
-    score_offsets: NDArray[np.int64]  # [n_rules + 1] counted in pairs
-    score_code: NDArray[np.int32]  # pairs (operation, argument), one after the other
-    score_weight: NDArray[np.float64]  # one a pair: of a LEAF that is a positive literal or of PUSH_TRUE 1, else 0
+    static_score: NDArray[np.float64]  # [n_rules], or empty where all are 0
+    score_offsets: NDArray[np.int32]  # [n_rules + 1]
+    score_code: NDArray[np.int32]  # steps, one rule's behind the other's
+    score_weight: NDArray[np.float64]  # the distinct weights, ascending
     # Cells: how many, and the attribute that each belongs to (the slot of an event's values).
     n_cells: int
     domain_offsets: NDArray[np.int32]  # ascending cell ids: cells of one domain of one attribute are contiguous
@@ -98,3 +102,7 @@ class Program(NamedTuple):
     def n_rules(self) -> int:
         """Rules, those that share a root counted each."""
         return len(self.root)
+
+    def static_scores(self) -> NDArray[np.float64]:
+        """One a rule, also where all are 0."""
+        return self.static_score if len(self.static_score) else np.zeros(self.n_rules, WEIGHT)

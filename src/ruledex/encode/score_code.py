@@ -3,7 +3,20 @@
 from __future__ import annotations
 
 from ruledex.encode.literal_table import Form, LiteralTable
-from ruledex.encode.program import AND, FALSE_BY, LEAF, OR, PUSH_TRUE, XNOR, XOR
+from ruledex.encode.program import (
+    AND,
+    CONSTANT,
+    FALSE_BY,
+    IS_FALSE,
+    IS_TRUE,
+    IS_UNKNOWN,
+    LEAF,
+    OR,
+    SCORES_ONE,
+    WEIGH,
+    XNOR,
+    XOR,
+)
 from ruledex.language.schema import Schema
 from ruledex.language.tree import And, Expression, In, IsNull, Not, Or, SetTest, Truth, Weak, Xnor, Xor
 from ruledex.rewrite.literals import literals
@@ -18,7 +31,8 @@ class ScoreCode:
     def __init__(self, table: LiteralTable, schema: Schema) -> None:
         self._table = table
         self._schema = schema
-        self.code: list[tuple[int, int, float]] = []  # operation, argument, weight
+        self.steps: list[tuple[int, int]] = []  # operation, argument; that of a WEIGH is a place in `weights`
+        self.weights: list[float] = []
 
     def write(self, tree: Expression, below_xor: bool = False) -> None:
         """Append the program of a score tree."""
@@ -26,9 +40,9 @@ class ScoreCode:
             exclusive = below_xor or isinstance(tree, Xor | Xnor)
             for child in tree.children:
                 self.write(child, exclusive)
-            self.code.append((_OPERATION[type(tree)], len(tree.children), 0.0))
+            self.steps.append((_OPERATION[type(tree)], len(tree.children)))
         elif isinstance(tree, Truth):
-            self.code.append((PUSH_TRUE, -1 if tree.value is None else int(tree.value), 0.0))
+            self.steps.append((CONSTANT, IS_UNKNOWN if tree.value is None else IS_TRUE if tree.value else IS_FALSE))
         elif isinstance(tree, In) and len(set(tree.weights)) > 1:
             self._weighted_list(tree, below_xor)
         else:
@@ -40,7 +54,7 @@ class ScoreCode:
         for weight in parts:
             values = tuple(v for v, w in zip(tree.values, tree.weights, strict=True) if w == weight)
             self._leaf(In(tree.operand, values, (), tree.has_null), weight, below_xor)
-        self.code.append((OR, len(parts), 0.0))
+        self.steps.append((OR, len(parts)))
 
     def _leaf(self, leaf: Expression, weight: float, below_xor: bool) -> None:
         form = self._form(leaf)
@@ -49,7 +63,9 @@ class ScoreCode:
             # A leaf of several literals scores once, whatever their number; a set test scores, though its literal is a
             # negative one. The literals score 0, and a constant beside them the weight.
             self._parts(form, opposite, 0.0)
-            self.code += [(PUSH_TRUE, 1, weight), (AND, 2, 0.0)]
+            self.steps.append((CONSTANT, SCORES_ONE))
+            self._weigh(weight)
+            self.steps.append((AND, 2))
         else:
             self._parts(form, opposite, weight)
 
@@ -57,7 +73,11 @@ class ScoreCode:
         if isinstance(form, bool):
             # FALSE here also says unknown, as of NOT IN with a NULL; only its opposite can tell them apart.
             known_false = opposite is True
-            self.code.append((PUSH_TRUE, 1 if form else 0 if known_false else -1, weight if form else 0.0))
+            if form and weight:
+                self.steps.append((CONSTANT, SCORES_ONE))
+                self._weigh(weight)
+            else:
+                self.steps.append((CONSTANT, IS_TRUE if form else IS_FALSE if known_false else IS_UNKNOWN))
             if not form and opposite is not None and not isinstance(opposite, bool):
                 self._false_by(opposite)
         elif isinstance(form, tuple):
@@ -65,15 +85,22 @@ class ScoreCode:
             others = opposite[1] if isinstance(opposite, tuple) else [opposite] * len(parts)
             for part, other in zip(parts, others, strict=True):
                 self._parts(part, other, weight)
-            self.code.append((operation, len(parts), 0.0))
+            self.steps.append((operation, len(parts)))
         else:
-            self.code.append((LEAF, form, weight))
+            self.steps.append((LEAF, form))
+            if not self._table.is_negative[form]:
+                self._weigh(weight)
             if opposite is not None:
                 self._false_by(opposite)
 
     def _false_by(self, opposite: Form) -> None:
         if isinstance(opposite, int) and not isinstance(opposite, bool):
-            self.code.append((FALSE_BY, opposite, 0.0))
+            self.steps.append((FALSE_BY, opposite))
+
+    def _weigh(self, weight: float) -> None:
+        if weight != 1.0:
+            self.steps.append((WEIGH, len(self.weights)))
+            self.weights.append(weight)
 
     def _form(self, leaf: Expression) -> Form:
         tree = literals(leaf, self._schema)

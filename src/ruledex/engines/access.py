@@ -72,7 +72,7 @@ def children_by_probability(program: Program, probability: NDArray[np.float64]) 
     if np.max(n_children, initial=0) <= MANY_CHILDREN:
         out = np.zeros(len(program.children), np.int32)
         order_children(
-            frozen(program.child_offsets, np.int64),
+            frozen(program.child_offsets, np.int32),
             frozen(program.children, np.int32),
             frozen(probability, np.float64),
             out,

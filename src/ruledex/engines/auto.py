@@ -8,10 +8,14 @@ cost the same at
     some 130 events    1,000 and 10,000 rules
     some 180 events    100,000 rules
     some 300 events    1,000,000 rules
+
+`batch` is made when the first large batch comes, some two seconds for a million rules, and is not stored: a process
+that answers one event at a time has neither its memory nor its bytes on disk.
 """
 
 from __future__ import annotations
 
+from threading import Lock
 from typing import Any, Self
 
 import numpy as np
@@ -20,50 +24,56 @@ from numpy.typing import NDArray
 from ruledex.encode.event_batch import EventBatch
 from ruledex.encode.program import Program
 from ruledex.engines.batch import BatchEngine
+from ruledex.engines.inputs import frozen
 from ruledex.engines.protocol import Alive, Arrays, Matches, Rank, Statistics
 from ruledex.engines.sparse import SparseEngine
+from ruledex.kernels.words import N_EVENTS
 
+FREQUENCY = "cell_frequency"
 CROSSOVERS = ((30_000, 128), (300_000, 192), (None, 320))  # up to that many rules, from that many events on
 
 
 class AutoEngine:
-    """`sparse` and `batch` over the same Program."""
+    """`sparse` and, once there is a use for it, `batch` over the same Program."""
 
     name = "auto"
 
-    def __init__(self, program: Program, sparse: SparseEngine, batch: BatchEngine) -> None:
+    def __init__(
+        self, program: Program, sparse: SparseEngine, statistics: Statistics | None = None, threads: int = 1
+    ) -> None:
         self.program = program
         self.sparse = sparse
-        self.batch = batch
+        self.threads = threads
+        self._statistics = statistics
+        self._batch: BatchEngine | None = None
+        self._building = Lock()
         self.batch_from = next(events for rules, events in CROSSOVERS if rules is None or program.n_rules <= rules)
 
     @classmethod
     def build(cls, program: Program, statistics: Statistics | None = None, threads: int = 1) -> Self:
-        """Build both."""
-        return cls(
-            program, SparseEngine.build(program, statistics), BatchEngine.build(program, statistics, threads=threads)
-        )
+        """Build `sparse`; the statistics are kept for `batch`."""
+        return cls(program, SparseEngine.build(program, statistics), statistics, threads)
 
     @classmethod
     def from_arrays(cls, program: Program, arrays: Arrays) -> Self:
-        """Both engines over stored arrays, which are used as they lie."""
-        parts: dict[str, Arrays] = {SparseEngine.name: {}, BatchEngine.name: {}}
-        for name, array in arrays.items():
-            engine, _, field = name.partition(".")
-            parts.setdefault(engine, {})[field] = array
-        return cls(
-            program,
-            SparseEngine.from_arrays(program, parts[SparseEngine.name]),
-            BatchEngine.from_arrays(program, parts[BatchEngine.name]),
-        )
+        """`sparse` over stored arrays, which are used as they lie."""
+        arrays = dict(arrays)
+        frequency = arrays.pop(FREQUENCY, None)
+        statistics = None if frequency is None else Statistics(frozen(frequency, np.float64))
+        return cls(program, SparseEngine.from_arrays(program, arrays), statistics)
 
     def arrays(self) -> Arrays:
-        """The arrays of both, each name after its engine's."""
-        return {
-            f"{engine.name}.{field}": array
-            for engine in (self.sparse, self.batch)
-            for field, array in engine.arrays().items()
-        }
+        """Those of `sparse`, and the statistics where there are some."""
+        known = {} if self._statistics is None else {FREQUENCY: self._statistics.cell_frequency}
+        return {**self.sparse.arrays(), **known}
+
+    @property
+    def batch(self) -> BatchEngine:
+        """The engine for large batches, made by whoever asks first."""
+        with self._building:
+            if self._batch is None:
+                self._batch = BatchEngine.build(self.program, self._statistics, threads=self.threads)
+            return self._batch
 
     def choose(self, n_events: int) -> SparseEngine | BatchEngine:
         """The engine for a batch of that many events."""
@@ -89,15 +99,15 @@ class AutoEngine:
         return self.choose(batch.n_events).top(batch, k, rank, alive, static_score)
 
     def describe(self) -> dict[str, Any]:
-        """What was built, and which of it answers what."""
-        sparse, batch = self.sparse.describe(), self.batch.describe()
+        """What was built, and which of it answers what; `batch` is none before it is needed."""
+        sparse, batch = self.sparse.describe(), self._batch.describe() if self._batch else None
         return {
             "engine": self.name,
             "n_rules": self.program.n_rules,
             "batch_from_events": self.batch_from,
             "why": f"with {self.program.n_rules:,} rules, {self.batch_from} events or more cost less in blocks of "
-            f"{batch['events_a_block']} than one by one; fewer go to sparse",
-            "bytes": sparse["bytes"] + batch["bytes"],
+            f"{N_EVENTS} than one by one; fewer go to sparse",
+            "bytes": sparse["bytes"] + (batch["bytes"] if batch else 0),
             "sparse": sparse,
             "batch": batch,
         }

@@ -14,6 +14,7 @@ from ruledex.engines.inputs import frozen
 from ruledex.engines.protocol import Statistics
 from ruledex.errors import RuledexError
 from ruledex.kernels.batch import AND, AND_NOT, OR, BatchIndex
+from ruledex.kernels.lists import gather_lists
 
 LARGEST = np.iinfo(np.int32).max
 
@@ -23,14 +24,16 @@ class Lists(NamedTuple):
 
     operation: NDArray[np.uint8]
     offsets: NDArray[np.int64]
-    children: NDArray[np.int64]  # as in a BatchIndex, but with node ids in place of rows
+    children: NDArray[np.int32]  # as in a BatchIndex, but with node ids in place of rows
 
     def of(self, chosen: NDArray[np.int64]) -> Lists:
         """Some of the lists, in the order given."""
-        lengths = self.offsets[chosen + 1] - self.offsets[chosen]
-        offsets = np.concatenate([[0], np.cumsum(lengths)])
-        place = np.arange(offsets[-1]) - np.repeat(offsets[:-1], lengths)
-        return Lists(self.operation[chosen], offsets, self.children[np.repeat(self.offsets[chosen], lengths) + place])
+        offsets = np.concatenate([[0], np.cumsum(self.offsets[chosen + 1] - self.offsets[chosen])])
+        children = np.empty(offsets[-1], np.int32)
+        gather_lists(
+            frozen(self.offsets, np.int64), frozen(self.children, np.int32), frozen(chosen, np.int64), offsets, children
+        )
+        return Lists(self.operation[chosen], offsets, children)
 
 
 class Plan(NamedTuple):
@@ -75,11 +78,11 @@ def _plan(program: Program, statistics: Statistics | None) -> Plan:
     keys = np.concatenate([program.interval_low, *cells]).astype(np.int64) << 32
     keys |= np.concatenate([program.interval_high, *cells]).astype(np.int64) + 1
     distinct, of_key = np.unique(keys, return_inverse=True)
-    stands_for = -1 - of_key
+    stands_for = (-1 - of_key).astype(np.int32)
     of_interval, of_presence, every = np.split(stands_for, [len(program.interval_low), len(of_key) - 1])
     # How a node stands in a list: a literal of one interval as that interval, anything else by its row.
     plain = np.flatnonzero(~is_union)
-    reference = np.arange(n_nodes)
+    reference = np.arange(n_nodes, dtype=np.int32)
     reference[plain] = of_interval[program.interval_offsets[plain]]
     negatives = np.stack([of_presence[presence_of], reference[program.negative_of]], axis=1).reshape(-1)
     inner_children = children_by_probability(program, probability)
@@ -112,7 +115,7 @@ def _plan(program: Program, statistics: Statistics | None) -> Plan:
 
 
 def _rule_lists(
-    program: Program, nodes: Lists, reference: NDArray[np.int64], every: int, is_stored: NDArray[np.bool_]
+    program: Program, nodes: Lists, reference: NDArray[np.int32], every: int, is_stored: NDArray[np.bool_]
 ) -> Lists:
     """A rule is its root's own list where the root has no row, else a list of one; `every` is what each event has."""
     root = program.root.astype(np.int64)
@@ -125,7 +128,7 @@ def _rule_lists(
     own_lists = nodes.of(root[own])
     lengths[own] = np.diff(own_lists.offsets)
     offsets = np.concatenate([[0], np.cumsum(lengths)])
-    children = np.zeros(offsets[-1], np.int64)
+    children = np.zeros(offsets[-1], np.int32)
     children[offsets[:-1][always]] = every
     children[offsets[:-1][named]] = reference[root[named]]
     children[np.repeat(own, lengths)] = own_lists.children
@@ -145,8 +148,8 @@ def _tiles(plan: Plan, first: int, last: int, max_rows: int) -> list[tuple[int, 
     if len(order) > max_rows and last - first > 1:
         middle = (first + last) // 2
         return _tiles(plan, first, middle, max_rows) + _tiles(plan, middle, last, max_rows)
-    row_of = np.full(len(plan.is_stored), -1, np.int64)
-    row_of[order] = np.arange(len(order))
+    row_of = np.full(len(plan.is_stored), -1, np.int32)
+    row_of[order] = np.arange(len(order), dtype=np.int32)
     return [(first, _by_row(plan.nodes.of(order), row_of), _by_row(rules, row_of))]
 
 
@@ -163,7 +166,7 @@ def _reached(plan: Plan, needed: NDArray[np.bool_]) -> NDArray[np.int64]:
     return plan.order[needed[plan.order]]
 
 
-def _by_row(lists: Lists, row_of: NDArray[np.int64]) -> Lists:
+def _by_row(lists: Lists, row_of: NDArray[np.int32]) -> Lists:
     children = lists.children.copy()
     by_row = children >= 0
     children[by_row] = row_of[children[by_row]]

@@ -55,7 +55,7 @@ def frozen_alive(alive: Alive | None, n_rules: int) -> NDArray[np.uint8]:
 def frozen_static_score(static_score: NDArray[np.float64] | None, program: Program) -> NDArray[np.float64]:
     """The given static scores, or else the Program's."""
     if static_score is None:
-        return frozen(program.static_score, np.float64)
+        return frozen(program.static_scores(), np.float64)
     if static_score.shape != (program.n_rules,):
         expected = f"one score for each of {program.n_rules:,} rules was expected"
         raise RuledexError(f"static_score has the shape {static_score.shape}, {expected}")
@@ -72,7 +72,7 @@ def rank_code(rank: Rank) -> int:
 def literals_of(program: Program) -> Literals:
     """A Program's literals for the kernels."""
     return Literals(
-        frozen(program.interval_offsets, np.int64),
+        frozen(program.interval_offsets, np.int32),
         frozen(program.interval_low, np.int32),
         frozen(program.interval_high, np.int32),
         frozen(program.negative_presence, np.int32),
@@ -83,12 +83,12 @@ def literals_of(program: Program) -> Literals:
 def score_programs_of(program: Program) -> ScorePrograms:
     """A Program's score programs for the kernels."""
     return ScorePrograms(
-        frozen(program.score_offsets, np.int64),
+        frozen(program.score_offsets, np.int32),
         frozen(program.score_code, np.int32),
         frozen(program.score_weight, np.float64),
         frozen(program.root, np.int32),
         frozen(program.node_op, np.uint8),
-        frozen(program.child_offsets, np.int64),
+        frozen(program.child_offsets, np.int32),
         frozen(program.children, np.int32),
     )
 

@@ -35,7 +35,7 @@ class Ranker:
         bounds = np.zeros(self.program.n_rules)
         of_node = np.zeros(self.program.n_nodes)
         node_bounds(self.program.n_positive, self.programs, of_node)
-        score_bounds(self.programs, of_node, np.zeros(self.stack_height), bounds)
+        score_bounds(self.program.n_positive, self.programs, of_node, np.zeros(self.stack_height), bounds)
         return frozen(bounds, np.float64)
 
     def new_stack(self) -> ScoreStack:

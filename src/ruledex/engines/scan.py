@@ -25,7 +25,7 @@ class ScanEngine:
         self._ranker = Ranker(program)
         self._nodes = Nodes(
             frozen(program.node_op, np.uint8),
-            frozen(program.child_offsets, np.int64),
+            frozen(program.child_offsets, np.int32),
             frozen(program.children, np.int32),
         )
         self._root = frozen(program.root, np.int32)

@@ -188,7 +188,8 @@ class Index:
         """A rule by its id."""
         state = self._state
         position = state.position(rule_id)
-        return Rule(rule_id, state.texts.text(position), float(state.program.static_score[position]))
+        scores = state.program.static_score
+        return Rule(rule_id, state.texts.text(position), float(scores[position]) if len(scores) else 0.0)
 
     @property
     def schema(self) -> Schema:

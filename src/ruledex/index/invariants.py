@@ -16,9 +16,9 @@ from ruledex.encode.program import (
     EVERY,
     NEVER,
     NODE,
-    OFFSET,
     OP,
     OR,
+    PLACE,
     WEIGHT,
     Program,
 )
@@ -27,18 +27,18 @@ from ruledex.errors import ArtifactError
 from ruledex.kernels.check import SOUND, first_faulty_node, first_faulty_score
 
 _DTYPES: Final[dict[str, type]] = {
-    "interval_offsets": OFFSET,
+    "interval_offsets": PLACE,
     "interval_low": CELL,
     "interval_high": CELL,
     "negative_presence": CELL,
     "negative_of": NODE,
     "node_op": OP,
-    "child_offsets": OFFSET,
+    "child_offsets": PLACE,
     "children": NODE,
     "level_offsets": NODE,
     "root": NODE,
     "static_score": WEIGHT,
-    "score_offsets": OFFSET,
+    "score_offsets": PLACE,
     "score_code": np.int32,
     "score_weight": WEIGHT,
     "domain_offsets": CELL,
@@ -99,18 +99,18 @@ def _check_nodes(program: Program) -> None:
 def _check_rules(program: Program) -> None:
     root = program.root
     _within(root, NEVER, program.n_nodes - 1, "root")
-    _require(len(program.static_score) == len(root), "static_score has the wrong length")
+    _require(len(program.static_score) in (0, len(root)), "static_score has the wrong length")
     _require(bool(np.all(np.isfinite(program.static_score))), "a static score is not finite")
 
 
 def _check_scores(program: Program) -> None:
     """Every score program leaves exactly one value, and never takes what is not there."""
     offsets = program.score_offsets
-    n_pairs = len(program.score_weight)
+    weight = program.score_weight
     _require(len(offsets) == program.n_rules + 1, "score_offsets has the wrong length")
-    _check_offsets(offsets, n_pairs, "score_offsets")
-    _require(len(program.score_code) == 2 * n_pairs, "score_code has the wrong length")
-    rule = first_faulty_score(offsets, program.score_code, program.score_weight, program.n_literals)
+    _check_offsets(offsets, len(program.score_code), "score_offsets")
+    _require(bool(np.all((weight >= 0.0) & (weight < np.inf))), "a weight is negative or not finite")
+    rule = first_faulty_score(offsets, program.score_code, len(weight), program.n_literals)
     _require(rule == SOUND, f"the score program of rule {rule:,} cannot be run")
 
 
@@ -119,7 +119,7 @@ def _within(values: NDArray[Any], low: int, high: int, name: str) -> None:
         _require(low <= int(values.min()) and int(values.max()) <= high, f"{name} leads out of its bounds")
 
 
-def _check_offsets(offsets: NDArray[np.int64], end: int, name: str) -> None:
+def _check_offsets(offsets: NDArray[np.int32], end: int, name: str) -> None:
     ascending = len(offsets) > 0 and offsets[0] == 0 and offsets[-1] == end and bool(np.all(np.diff(offsets) >= 0))
     _require(ascending, f"{name} does not ascend from 0 to {end:,}")
 

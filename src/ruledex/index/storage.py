@@ -28,7 +28,7 @@ from ruledex.index.texts import TABLE, StoredRuleTexts
 from ruledex.language.schema import Schema
 
 KIND: Final = "ruledex.index"
-LAYOUT: Final = 1  # of what this module writes; the folder's own format is the artifact's
+LAYOUT: Final = 2  # of what this module writes; the folder's own format is the artifact's
 
 
 def save_state(state: State, root: RootLike) -> str:
@@ -41,9 +41,9 @@ def save_state(state: State, root: RootLike) -> str:
         arrays, document = store(state.dictionary)
         writer.arrays("dictionary/", arrays)
         writer.document("dictionary", document)
-        writer.arrays(f"engine/{engine.name}/", {_file(name): array for name, array in engine.arrays().items()})
+        writer.arrays(f"engine/{engine.name}/", engine.arrays())
         writer.arrays("rules/", state.identities.arrays())
-        table = {"id": state.identities.to_arrow(), "expr": state.texts.to_arrow(), "score": program.static_score}
+        table = {"id": state.identities.to_arrow(), "expr": state.texts.to_arrow(), "score": program.static_scores()}
         writer.table(TABLE, pa.table(table))
         return writer.publish(
             {
@@ -73,7 +73,8 @@ def state_of(artifact: Artifact, engine: str | None) -> State:
     if metadata.get("kind") != KIND:
         raise ArtifactError(f"this artifact is {metadata.get('kind')!r}, not an index of rules")
     if metadata.get("layout") != LAYOUT:
-        raise ArtifactError(f"this index has the layout {metadata.get('layout')!r}; this ruledex reads {LAYOUT}")
+        again = "build it again from its rules, which lie in the version's folder as tables/rules.parquet"
+        raise ArtifactError(f"this index has the layout {metadata.get('layout')!r}, not {LAYOUT}: {again}")
     try:
         schema = Schema.of_mapping(metadata["schema"])
         n_rules, n_cells, stored_engine = metadata["counts"]["rules"], metadata["n_cells"], metadata["engine"]
@@ -107,8 +108,7 @@ def _engine(artifact: Artifact, program: Program, stored: str, wanted: str | Non
     if wanted is not None and wanted != stored:
         return build_engine(wanted, program, None)
     try:
-        arrays = artifact.arrays(f"engine/{stored}/")
-        return engine_class(stored).from_arrays(program, {_field(name): array for name, array in arrays.items()})
+        return engine_class(stored).from_arrays(program, artifact.arrays(f"engine/{stored}/"))
     except (RuledexError, KeyError, ValueError, TypeError) as error:
         raise ArtifactError(f"the stored engine {stored!r} cannot be used: {error}") from error
 
@@ -116,14 +116,3 @@ def _engine(artifact: Artifact, program: Program, stored: str, wanted: str | Non
 def build_engine(name: str, program: Program, statistics: Statistics | None) -> Engine:
     """Build an engine over a Program."""
     return engine_class(name).build(program, statistics)
-
-
-# Engines made of engines name an array after both, with a dot, which an artifact's names do not have.
-
-
-def _file(field: str) -> str:
-    return field.replace(".", "/")
-
-
-def _field(file: str) -> str:
-    return file.replace("/", ".")

@@ -9,14 +9,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ruledex.kernels.jit import jit
-from ruledex.kernels.score import FALSE_BY, LEAF, PUSH_TRUE
+from ruledex.kernels.score import CONSTANT, FALSE_BY, LEAF, OPERATION, SCORES_ONE, STEP_BITS, WEIGH
 
 SOUND = -1
 
 
 @jit
 def first_faulty_node(
-    child_offsets: NDArray[np.int64],
+    child_offsets: NDArray[np.int32],
     children: NDArray[np.int32],
     level_offsets: NDArray[np.int32],
 ) -> int:
@@ -38,18 +38,16 @@ def first_faulty_node(
 
 @jit
 def first_faulty_score(
-    offsets: NDArray[np.int64],
+    offsets: NDArray[np.int32],
     code: NDArray[np.int32],
-    weight: NDArray[np.float64],
+    n_weights: int,
     n_literals: int,
 ) -> int:
     """The first rule whose score program does not leave exactly one value; `SOUND` where there is none."""
     for rule in range(offsets.size - 1):
         height = 0
-        for pair in range(offsets[rule], offsets[rule + 1]):
-            operation, argument = code[2 * pair], code[2 * pair + 1]
-            if not 0.0 <= weight[pair] < np.inf:
-                return rule
+        for place in range(offsets[rule], offsets[rule + 1]):
+            operation, argument = code[place] & OPERATION, code[place] >> STEP_BITS
             if operation == LEAF:
                 height += 1
                 if not 0 <= argument < n_literals:
@@ -57,12 +55,15 @@ def first_faulty_score(
             elif operation == FALSE_BY:
                 if height < 1 or not 0 <= argument < n_literals:
                     return rule
-            elif operation == PUSH_TRUE:
+            elif operation == WEIGH:
+                if height < 1 or not 0 <= argument < n_weights:
+                    return rule
+            elif operation == CONSTANT:
                 height += 1
-                if not -1 <= argument <= 1:
+                if not 0 <= argument <= SCORES_ONE:
                     return rule
             else:
-                if not (0 <= operation < LEAF and 1 <= argument <= height):
+                if not 1 <= argument <= height:
                     return rule
                 height += 1 - argument
         if height != (offsets[rule] < offsets[rule + 1]):

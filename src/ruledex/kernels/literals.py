@@ -13,7 +13,7 @@ from ruledex.kernels.jit import jit
 class Literals(NamedTuple):
     """The literals of a Program, under the names that they have there."""
 
-    interval_offsets: NDArray[np.int64]
+    interval_offsets: NDArray[np.int32]
     interval_low: NDArray[np.int32]
     interval_high: NDArray[np.int32]
     negative_presence: NDArray[np.int32]

@@ -33,7 +33,7 @@ from ruledex.kernels.rule_entries import (
     turn_round,
 )
 from ruledex.kernels.rule_scanner import FALLBACK, OK, XOR, Scan
-from ruledex.kernels.score_table import ScoreTable, with_score_room, write_score
+from ruledex.kernels.score_table import STEPS_AN_ENTRY, ScoreTable, with_score_room, write_score
 
 
 class NormalRules(NamedTuple):
@@ -41,8 +41,8 @@ class NormalRules(NamedTuple):
 
     status: NDArray[np.uint8]  # [n_rules] OK or FALLBACK
     root: NDArray[np.int32]  # [n_rules] a code of the node table
-    score_start: NDArray[np.int64]  # [n_rules] the first pair in the score table
-    n_score_pairs: NDArray[np.int32]  # [n_rules]
+    score_start: NDArray[np.int64]  # [n_rules] the first step in the score table
+    n_score_steps: NDArray[np.int32]  # [n_rules]
 
 
 class _Scratch(NamedTuple):
@@ -103,11 +103,11 @@ def normalise_rules(
         )
         if n_done == n_rules:
             return table, scores, rules
-        # A rule has up to twice as many entries as code, and a leaf below an XOR takes two pairs.
-        if scores.n_pairs[0] + 4 * longest > len(scores.weight):
-            scores = with_score_room(scores, 4 * longest)
-        else:
+        # A rule has up to twice as many entries as code.
+        roomier = with_score_room(scores, 2 * STEPS_AN_ENTRY * longest, 2 * longest)
+        if roomier.code is scores.code and roomier.weight is scores.weight:
             table, codes = with_room(table, codes)
+        scores = roomier
 
 
 @jit
@@ -150,13 +150,17 @@ def _normalise_from(
                 rules.status[rule] = FALLBACK
             else:
                 root = _match_root(table, literals.complement, scratch, n_entries, codes)
-                n_pairs = scores.n_pairs[0]
-                has_room = root != NO_ROOM and n_pairs + 2 * n_entries <= scores.weight.size
+                n_steps = scores.n_steps[0]
+                has_room = (
+                    root != NO_ROOM
+                    and n_steps + STEPS_AN_ENTRY * n_entries <= scores.code.size
+                    and scores.n_weights[0] + n_entries <= scores.weight.size
+                )
                 if has_room:
                     rules.root[rule] = root
-                    rules.score_start[rule] = n_pairs
+                    rules.score_start[rule] = n_steps
                     if is_weighted or table.counts[N_SIMPLIFIED] > n_simplified:
-                        rules.n_score_pairs[rule] = write_score(
+                        rules.n_score_steps[rule] = write_score(
                             scores, predicates, literals.negated, scratch.entries, n_entries
                         )
         rule += 1 if has_room else 0

@@ -10,7 +10,7 @@ from ruledex.kernels.jit import jit
 
 @jit
 def order_children(
-    child_offsets: NDArray[np.int64],
+    child_offsets: NDArray[np.int32],
     children: NDArray[np.int32],
     probability: NDArray[np.float64],
     out: NDArray[np.int32],

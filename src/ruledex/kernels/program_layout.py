@@ -15,20 +15,22 @@ from ruledex.kernels.jit import jit
 from ruledex.kernels.node_table import ALWAYS_CODE, NEVER_CODE, START, TAG, NodeTable
 from ruledex.kernels.normalise import NormalRules
 from ruledex.kernels.rule_entries import ALWAYS, LEAF, NEVER
-from ruledex.kernels.score_table import FALSE_BY, ScoreTable
+from ruledex.kernels.score import FALSE_BY, OPERATION, STEP_BITS, WEIGH
+from ruledex.kernels.score_table import ScoreTable, step
 
 _UNUSED = -1
+_LARGEST = np.iinfo(np.int32).max
 
 
 class ProgramNodes(NamedTuple):
     """The parts of a Program that come from nodes and rules, under the names that they have there."""
 
     node_op: NDArray[np.uint8]
-    child_offsets: NDArray[np.int64]
+    child_offsets: NDArray[np.int32]
     children: NDArray[np.int32]
     level_offsets: NDArray[np.int32]
     root: NDArray[np.int32]
-    score_offsets: NDArray[np.int64]
+    score_offsets: NDArray[np.int32]
     score_code: NDArray[np.int32]
     score_weight: NDArray[np.float64]
 
@@ -47,13 +49,12 @@ def lay_out(table: NodeTable, scores: ScoreTable, rules: NormalRules, literal_no
     used = used[:n_used]
     used = used[np.argsort(level[used], kind="stable")]
     n_nodes = n_literals + n_used
-    if n_nodes > np.iinfo(np.int32).max:
-        raise OverflowError(f"an index has at most {np.iinfo(np.int32).max:,} nodes, not {n_nodes:,}")
+    _check_size("nodes", n_nodes, _LARGEST)
+    _check_size("literals", n_literals, _LARGEST >> STEP_BITS)
     node_of = np.full(n_inner, _UNUSED, np.int32)
     node_of[used] = np.arange(n_literals, n_nodes, dtype=np.int32)
 
-    child_offsets = np.zeros(n_used + 1, np.int64)
-    np.cumsum(np.diff(table.nodes[: n_inner + 1, START])[used], out=child_offsets[1:])
+    child_offsets = _offsets("links between nodes", np.diff(table.nodes[: n_inner + 1, START])[used])
     children = np.empty(child_offsets[-1], np.int32)
     _write_children(table, used, literal_node, node_of, child_offsets, children)
     n_in_level = np.bincount(level[used], minlength=n_levels + 1)[1:]
@@ -61,10 +62,10 @@ def lay_out(table: NodeTable, scores: ScoreTable, rules: NormalRules, literal_no
 
     root = np.empty(len(rules.root), np.int32)
     _write_roots(rules.root, literal_node, node_of, root)
-    score_offsets = np.zeros(len(root) + 1, np.int64)
-    np.cumsum(rules.n_score_pairs, out=score_offsets[1:])
-    score_code, score_weight = np.empty(2 * score_offsets[-1], np.int32), np.empty(score_offsets[-1], np.float64)
-    _write_scores(scores, rules.score_start, literal_node, score_offsets, score_code, score_weight)
+    score_offsets = _offsets("steps of score programs", rules.n_score_steps)
+    score_code = np.empty(score_offsets[-1], np.int32)
+    score_weight, weight_number = np.unique(scores.weight[: scores.n_weights[0]], return_inverse=True)
+    _write_scores(scores, rules.score_start, literal_node, weight_number, score_offsets, score_code)
     return ProgramNodes(
         (table.nodes[used, TAG] & 1).astype(np.uint8),
         child_offsets,
@@ -75,6 +76,18 @@ def lay_out(table: NodeTable, scores: ScoreTable, rules: NormalRules, literal_no
         score_code,
         score_weight,
     )
+
+
+def _offsets(what: str, counts: NDArray[np.integer]) -> NDArray[np.int32]:
+    """CSR offsets, which the last of them must fit."""
+    ends = np.cumsum(counts, dtype=np.int64)
+    _check_size(what, int(ends[-1]) if len(ends) else 0, _LARGEST)
+    return np.concatenate([[0], ends]).astype(np.int32)
+
+
+def _check_size(what: str, size: int, largest: int) -> None:
+    if size > largest:
+        raise OverflowError(f"an index has at most {largest:,} {what}, not {size:,}")
 
 
 @jit
@@ -119,7 +132,7 @@ def _write_children(
     used: NDArray[np.int32],
     literal_node: NDArray[np.int32],
     node_of: NDArray[np.int32],
-    child_offsets: NDArray[np.int64],
+    child_offsets: NDArray[np.int32],
     children: NDArray[np.int32],
 ) -> None:
     """Write each used node's children by their ids, ascending."""
@@ -161,16 +174,18 @@ def _write_scores(
     scores: ScoreTable,
     starts: NDArray[np.int64],
     literal_node: NDArray[np.int32],
-    score_offsets: NDArray[np.int64],
+    weight_number: NDArray[np.int64],
+    score_offsets: NDArray[np.int32],
     code: NDArray[np.int32],
-    weight: NDArray[np.float64],
 ) -> None:
-    """Write the rules' score programs in the order of the rules, with the literals' node ids."""
+    """Write the rules' score programs in the order of the rules, with the numbers of the Program."""
     for rule in range(starts.size):
         given = starts[rule]
-        for pair in range(score_offsets[rule], score_offsets[rule + 1]):
-            operation, argument = scores.code[2 * given], scores.code[2 * given + 1]
-            code[2 * pair] = operation
-            code[2 * pair + 1] = literal_node[argument] if operation in (LEAF, FALSE_BY) else argument
-            weight[pair] = scores.weight[given]
+        for place in range(score_offsets[rule], score_offsets[rule + 1]):
+            operation, argument = scores.code[given] & OPERATION, int(scores.code[given] >> STEP_BITS)
+            if operation in (LEAF, FALSE_BY):
+                argument = int(literal_node[argument])
+            elif operation == WEIGH:
+                argument = int(weight_number[argument])
+            code[place] = step(operation, argument)
             given += 1

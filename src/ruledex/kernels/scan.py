@@ -18,7 +18,7 @@ class Nodes(NamedTuple):
     """The inner nodes of a Program, under the names that they have there."""
 
     node_op: NDArray[np.uint8]
-    child_offsets: NDArray[np.int64]
+    child_offsets: NDArray[np.int32]
     children: NDArray[np.int32]
 
 

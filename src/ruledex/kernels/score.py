@@ -13,8 +13,9 @@ from numpy.typing import NDArray
 from ruledex.kernels.jit import jit
 from ruledex.kernels.literals import Literals, first_at_least
 
-AND, OR, XOR, LEAF, PUSH_TRUE, FALSE_BY = 0, 1, 2, 4, 5, 6  # as in a Program; what is left is XNOR
-UNKNOWN, TRUE, FALSE = 0, 1, 2
+AND, OR, XOR, XNOR, LEAF, CONSTANT, FALSE_BY, WEIGH = range(8)  # as in a Program, like what follows
+FALSE, TRUE, UNKNOWN, SCORES_ONE = range(4)
+STEP_BITS, OPERATION = 3, 7
 NO_WEIGHT = -1.0  # weights are not negative
 LARGEST = float(np.finfo(np.float64).max)
 EPSILON = float(np.finfo(np.float64).eps)
@@ -23,12 +24,12 @@ EPSILON = float(np.finfo(np.float64).eps)
 class ScorePrograms(NamedTuple):
     """The score programs of a Program and the nodes that stand in for empty ones, by the names that they have there."""
 
-    score_offsets: NDArray[np.int64]
+    score_offsets: NDArray[np.int32]
     score_code: NDArray[np.int32]
     score_weight: NDArray[np.float64]
     root: NDArray[np.int32]
     node_op: NDArray[np.uint8]
-    child_offsets: NDArray[np.int64]
+    child_offsets: NDArray[np.int32]
     children: NDArray[np.int32]
 
 
@@ -63,19 +64,21 @@ def match_score(
     truth, score = stack.truth, stack.score
     truth[0], score[0] = UNKNOWN, 0.0
     height = 0
-    for pair in range(programs.score_offsets[rule], programs.score_offsets[rule + 1]):
-        operation, argument = score_code[2 * pair], score_code[2 * pair + 1]
+    for place in range(programs.score_offsets[rule], programs.score_offsets[rule + 1]):
+        operation, argument = score_code[place] & OPERATION, score_code[place] >> STEP_BITS
         if operation in (LEAF, FALSE_BY):
             best = _literal_weight(offsets, low, high, presence, positive, argument, cells, weights, begin, end)
             if operation == LEAF:
                 truth[height] = TRUE if best != NO_WEIGHT else UNKNOWN
-                score[height] = score_weight[pair] * best if best != NO_WEIGHT and argument < n_positive else 0.0
+                score[height] = best if best != NO_WEIGHT and argument < n_positive else 0.0
                 height += 1
             elif best != NO_WEIGHT and truth[height - 1] != TRUE:
                 truth[height - 1] = FALSE
-        elif operation == PUSH_TRUE:
-            truth[height] = UNKNOWN if argument < 0 else TRUE if argument == 1 else FALSE
-            score[height] = score_weight[pair]
+        elif operation == WEIGH:
+            score[height - 1] *= score_weight[argument]
+        elif operation == CONSTANT:
+            truth[height] = TRUE if argument == SCORES_ONE else argument
+            score[height] = 1.0 if argument == SCORES_ONE else 0.0
             height += 1
         else:
             height -= argument
@@ -87,7 +90,7 @@ def match_score(
 
 @jit
 def _literal_weight(
-    offsets: NDArray[np.int64],
+    offsets: NDArray[np.int32],
     low: NDArray[np.int32],
     high: NDArray[np.int32],
     presence: NDArray[np.int32],
@@ -215,7 +218,11 @@ def node_bounds(n_positive: int, programs: ScorePrograms, bounds: NDArray[np.flo
 
 @jit
 def score_bounds(
-    programs: ScorePrograms, of_node: NDArray[np.float64], stack: NDArray[np.float64], bounds: NDArray[np.float64]
+    n_positive: int,
+    programs: ScorePrograms,
+    of_node: NDArray[np.float64],
+    stack: NDArray[np.float64],
+    bounds: NDArray[np.float64],
 ) -> None:
     """For each rule a match score that no event with weights of at most 1 exceeds; `of_node` are the nodes' bounds.
 
@@ -226,19 +233,24 @@ def score_bounds(
         height = 0
         stack[0] = 0.0
         first, last = programs.score_offsets[rule], programs.score_offsets[rule + 1]
-        for pair in range(first, last):
-            operation, argument = programs.score_code[2 * pair], programs.score_code[2 * pair + 1]
-            if operation in (LEAF, PUSH_TRUE):
-                stack[height] = programs.score_weight[pair]
+        for place in range(first, last):
+            operation, argument = programs.score_code[place] & OPERATION, programs.score_code[place] >> STEP_BITS
+            if operation == LEAF:
+                stack[height] = 1.0 if argument < n_positive else 0.0
                 height += 1
+            elif operation == CONSTANT:
+                stack[height] = 1.0 if argument == SCORES_ONE else 0.0
+                height += 1
+            elif operation == WEIGH:
+                stack[height - 1] *= programs.score_weight[argument]
             elif operation != FALSE_BY:
                 height -= argument
                 points = float(stack[height])  # a plain number overflows without a warning, uncompiled too
-                for place in range(height + 1, height + argument):
+                for other in range(height + 1, height + argument):
                     if operation in (OR, XOR):
-                        points = max(points, float(stack[place]))
+                        points = max(points, float(stack[other]))
                     else:
-                        points += float(stack[place])
+                        points += float(stack[other])
                 stack[height] = points
                 height += 1
         n_terms = float(last - first)
@@ -255,11 +267,11 @@ def stack_height(programs: ScorePrograms) -> int:
     deepest = 0
     for rule in range(programs.score_offsets.size - 1):
         height = 0
-        for pair in range(programs.score_offsets[rule], programs.score_offsets[rule + 1]):
-            operation = programs.score_code[2 * pair]
-            if operation in (LEAF, PUSH_TRUE):
+        for place in range(programs.score_offsets[rule], programs.score_offsets[rule + 1]):
+            operation, argument = programs.score_code[place] & OPERATION, programs.score_code[place] >> STEP_BITS
+            if operation in (LEAF, CONSTANT):
                 height += 1
-            elif operation != FALSE_BY:
-                height -= programs.score_code[2 * pair + 1] - 1
+            elif operation not in (FALSE_BY, WEIGH):
+                height -= argument - 1
             deepest = max(deepest, height)
     return deepest

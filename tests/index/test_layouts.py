@@ -1,4 +1,4 @@
-"""An index of format 1, as it was written when the format was new, opens and answers."""
+"""Indexes as they were written when their layout was new: the present one opens and answers, older ones say why not."""
 
 from __future__ import annotations
 
@@ -8,10 +8,13 @@ import pytest
 
 from ruledex import Schema, evaluate, parse, score
 from ruledex.artifact import FORMAT, verify
+from ruledex.errors import ArtifactError
 from ruledex.index import Index
+from ruledex.index.storage import LAYOUT
 from tests.index.samples import every_kind
 
-ROOT = Path(__file__).parents[1] / "data" / "index-format-1"
+DATA = Path(__file__).parents[1] / "data"
+ROOT = DATA / f"index-layout-{LAYOUT}"
 SCHEMA = Schema.of_mapping({"time_zone": "America/New_York", "attributes": {"p.q": "any"}})
 
 
@@ -21,9 +24,9 @@ def index():
 
 
 def test_it_is_still_read(index):
-    assert FORMAT == 1
+    assert (FORMAT, LAYOUT) == (1, 2)
     assert verify(ROOT).ok
-    assert (len(index), index.engine, index.schema.time_zone) == (61, "scan", "America/New_York")
+    assert (len(index), index.engine, index.schema.time_zone) == (61, "auto", "America/New_York")
     assert index.rule(6) == (6, "NOT x BETWEEN 1 AND 2.5D", 1.5)
 
 
@@ -42,3 +45,11 @@ def test_it_ranks_as_the_reference_does(index):
         if evaluate(parse(text), event, SCHEMA) is True
     }
     assert index.top(event, 5) == sorted(ranks.items(), key=lambda pair: (-pair[1], pair[0]))[:5]
+
+
+def test_an_older_layout_says_what_to_do_and_that_works():
+    with pytest.raises(ArtifactError, match=r"layout 1, not 2: build it again from its rules.*tables/rules\.parquet"):
+        Index.open(DATA / "index-layout-1")
+    (rules,) = DATA.glob("index-layout-1/versions/*/tables/rules.parquet")
+    again = Index.build(rules)
+    assert (len(again), again.rule(6)) == (61, (6, "NOT x BETWEEN 1 AND 2.5D", 1.5))
