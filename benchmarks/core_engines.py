@@ -50,7 +50,7 @@ def indexes_of(index: Index) -> tuple[dict[str, Index], dict[str, float]]:
         building[name] = seconds(lambda name=name, made=made: made.append(engine_class(name).build(state.program)))
         found[name] = Index(state._replace(engine=made[0]), [], None, None)
     found["auto"] = index
-    building["auto"] = building["sparse"] + building["batch"]  # it is made of these two
+    building["auto"] = building["sparse"]  # `batch` is made when it is first needed
     return found, building
 
 

@@ -165,10 +165,10 @@ def memory_size(result: Result) -> Goal:
     n_bytes, parts = in_memory(result), result["engines"]
     return Goal(
         f"at most 150 bytes an expression of `abe` {result['n_rules']:,} in memory",
-        f"{n_bytes:.0f} (Program {result['program_bytes_a_rule']:.0f}, `sparse` {parts['sparse']['bytes_a_rule']:.0f}, "
-        f"`batch` {parts['batch']['bytes_a_rule']:.0f})",
+        f"{n_bytes:.0f}: Program {result['program_bytes_a_rule']:.0f}, `sparse` {parts['sparse']['bytes_a_rule']:.0f}; "
+        f"where large batches are matched, `batch` adds {parts['batch']['bytes_a_rule']:.0f}",
         n_bytes <= 150,
-        "`auto` holds both engines beside the Program, and each of the three holds the links between nodes",
+        "the links between nodes are held twice, downwards in the Program and upwards in `sparse`",
     )
 
 
@@ -178,7 +178,7 @@ def disk_size(result: Result) -> Goal:
         f"at most 150 bytes an expression of `abe` {n_rules:,} on disk",
         f"{disk['bytes'] / n_rules:.0f}, of which {disk['bytes_of_texts'] / n_rules:.0f} are the texts and ids",
         disk["bytes"] <= 150 * n_rules,
-        "what is on disk is what is mapped, both engines and the Program, and the texts beside it",
+        "what is on disk is what is mapped, the Program and `sparse`, and the texts beside it",
     )
 
 

@@ -33,7 +33,7 @@ def draw_growth(document: dict[str, Any], path: Path) -> None:
         "Program": [r["program_bytes_a_rule"] for r in results],
         "engine sparse": [r["engines"]["sparse"]["bytes_a_rule"] for r in results],
         "engine batch": [r["engines"]["batch"]["bytes_a_rule"] for r in results],
-        "Program and both engines": [r["program_bytes_a_rule"] + r["engines"]["auto"]["bytes_a_rule"] for r in results],
+        "Program and sparse": [r["program_bytes_a_rule"] + r["engines"]["auto"]["bytes_a_rule"] for r in results],
         "on disk, with the texts": [r["disk"]["bytes"] / r["n_rules"] for r in results],
         "texts as given": [r["text_bytes_a_rule"] for r in results],
     }
