@@ -232,9 +232,10 @@ def page(document: dict[str, Any]) -> str:
     lines += [
         "## Bytes a rule, and opening",
         "",
-        "In memory: the arrays of the Program and of the engines; `auto` has `sparse`, and `batch` as well once a large "
-        "batch was matched. On disk: the default engine's artifact, texts included. Opened in a new process, whose "
-        "imports are not counted, with the files in the system's cache: when the host has a receipt, and the first time, with all checksums.",
+        "In memory: the arrays of the Program and of the engines; `auto` has `sparse`, and `batch` as well once a "
+        "large batch was matched. On disk: the default engine's artifact, texts included. Opened in a new process, "
+        "whose imports are not counted, with the files in the system's cache: when the host has a receipt, and the "
+        "first time, with all checksums.",
         "",
         *sizes(results),
         "## Growth",
