@@ -9,16 +9,17 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Hashable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ruledex.encode.dictionary import Dictionary
-from ruledex.encode.domain import Cut, Domain, Kind, Span, cut_of, ends, kind_of, merged_spans
+from ruledex.encode.domain import Domain, Kind, Span, cut_of, ends, kind_of, merged_spans
 from ruledex.encode.program import AND, CELL, EVERY, NODE, OR, PLACE
-from ruledex.encode.slot import Key, Slot
+from ruledex.encode.slot import Slot
+from ruledex.encode.slot_plan import SlotPlan, make_dictionary
 from ruledex.language.address import Network
 from ruledex.language.families import constant_family
 from ruledex.language.schema import Schema
@@ -42,10 +43,12 @@ from ruledex.language.tree import (
     Weak,
     Within,
 )
-from ruledex.language.value import Family, as_double
+from ruledex.language.value import Family
 
 # What a leaf of a match tree becomes: a literal's id, a constant, or (AND or OR, parts) of those.
 Form: TypeAlias = "int | bool | tuple[int, list[Form]]"
+
+_AS_THEY_ARE = (Kind.EXACT, Kind.STRING)  # constants that are cuts themselves; most are of these kinds
 
 Whole: TypeAlias = CompareOperands | SetTest  # predicates that are asked of an event, not of a value
 
@@ -60,27 +63,6 @@ class _Positive:
     not_null: bool = False  # or the presence of any value
     misfit: Family | None = None  # the weak form: values of other families count too
     outside: bool = False  # all cells of the family but these
-
-
-@dataclass(slots=True)
-class _Asked:
-    """What the literals ask of a slot."""
-
-    operand: Operand | Whole
-    cuts: dict[Kind, set[Value]] = field(default_factory=dict)
-    not_null: bool = False
-    present: set[Family] = field(default_factory=set)
-    misfit: set[Family] = field(default_factory=set)
-    settled: set[Family] = field(default_factory=set)
-    keys: dict[str, Predicate] = field(default_factory=dict)
-
-    def cut(self, value: Value) -> None:
-        """Note a constant."""
-        kind = kind_of(value)
-        known = self.cuts.get(kind)
-        if known is None:
-            known = self.cuts[kind] = set()
-        known.add(value)
 
 
 class LiteralArrays(NamedTuple):
@@ -100,7 +82,7 @@ class LiteralTable:
     def __init__(self, schema: Schema) -> None:
         self.schema = schema
         self._slots: dict[Hashable, int] = {}
-        self._asked: list[_Asked] = []
+        self._asked: list[SlotPlan] = []
         self._ids: dict[Hashable, int] = {}
         self._positives: list[_Positive] = []
         # One entry a literal: for a positive one its place in `_positives` and -1; for a negative one the id of
@@ -245,12 +227,23 @@ class LiteralTable:
             asked.keys[to_text(positive.key)] = positive.key
         if positive.within is not None:
             for value in positive.within.values:
-                asked.cut(value)
+                self._cut(asked, value)
             for bound in positive.within.bounds:
                 if bound.low is not None:
-                    asked.cut(bound.low)
+                    self._cut(asked, bound.low)
                 if bound.high is not None:
-                    asked.cut(bound.high)
+                    self._cut(asked, bound.high)
+
+    def _cut(self, asked: SlotPlan, value: Value) -> None:
+        kind = kind_of(value)
+        known = asked.cuts.get(kind)
+        if known is None:
+            known = asked.cuts[kind] = set()
+        if kind is Kind.ADDRESS:
+            assert isinstance(value, Network)
+            known.update((value.first, value.last))
+        else:
+            known.add(value if kind in _AS_THEY_ARE else cut_of(value, kind, self.schema.zone))
 
     def _slot(self, operand: Operand) -> int:
         return self._slot_of(operand.path if isinstance(operand, Attribute) else operand_text(operand), operand)
@@ -259,14 +252,14 @@ class LiteralTable:
         known = self._slots.get(name)
         if known is None:
             known = self._slots[name] = len(self._asked)
-            self._asked.append(_Asked(operand))
+            self._asked.append(SlotPlan(operand))
         return known
 
     # The end.
 
     def finish(self) -> tuple[LiteralArrays, Dictionary]:
         """Cut the domains, number the cells and give each literal its cells. Nothing may be added afterwards."""
-        dictionary = self._dictionary()
+        dictionary = make_dictionary(self.schema, self._asked)
         slots = dictionary.slots
         keys = [{to_text(key.predicate): key.cell for key in slot.keys} for slot in slots]
         offsets, lows, highs = array("q", [0]), array("i"), array("i")
@@ -291,53 +284,6 @@ class LiteralTable:
             final,
         )
         return arrays, dictionary
-
-    def _dictionary(self) -> Dictionary:
-        slots = []
-        domain_offsets = [EVERY]
-        next_cell = EVERY + 1
-
-        def take(n_cells: int) -> int:
-            nonlocal next_cell
-            domain_offsets.append(next_cell)
-            next_cell += n_cells
-            return domain_offsets[-1]
-
-        for asked in self._asked:
-            slot = Slot(asked.operand, self.schema)
-            slot.not_null = take(1) if asked.not_null else -1
-            for special, families in (
-                (slot.present, asked.present),
-                (slot.misfit, asked.misfit),
-                (slot.settled, asked.settled),
-            ):
-                special.update({family: take(1) for family in sorted(families)})
-            for predicate in asked.keys.values():
-                family = constant_family(predicate)
-                assert family is not None
-                slot.keys.append(Key(predicate, family, take(1)))
-            for kind, cuts in sorted(self._cuts(asked).items()):
-                slot.domains[kind] = Domain(kind, cuts, take(2 * len(cuts) + 1))
-            slot.finish()
-            slots.append(slot)
-        domain_offsets.append(next_cell)
-        return Dictionary(self.schema, slots, next_cell, domain_offsets)
-
-    def _cuts(self, asked: _Asked) -> dict[Kind, list[Cut]]:
-        cuts: dict[Kind, set[Cut]] = {}
-        for kind, values in asked.cuts.items():
-            mine = cuts.setdefault(kind, set())
-            for value in values:
-                mine.update(
-                    (value.first, value.last)
-                    if isinstance(value, Network)
-                    else (cut_of(value, kind, self.schema.zone),)
-                )
-        exact = cuts.get(Kind.EXACT, set())
-        rounded = {as_double(number) for number in exact}
-        if len(rounded) < len(exact):
-            cuts[Kind.ROUNDED] = rounded
-        return {kind: sorted(values) for kind, values in cuts.items()}
 
 
 def _presence_cell(slots: Sequence[Slot], presence: tuple[int, str, Family | None]) -> int:

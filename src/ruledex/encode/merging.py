@@ -1,0 +1,171 @@
+"""Several dictionaries to one, and Programs from their own cells to those of the one.
+
+Rules that are compiled apart, each part with the constants that it names, become shards of one index: events are then
+encoded once for all of them. A part's domain has some of the cuts of the merged one, so a gap between two of its
+constants becomes a run of cells, and a point stays a point:
+
+    part        …   10   …                20   …
+    merged      …   10   …   12   …   15  …  20   …
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Iterable, Sequence
+from itertools import pairwise
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ruledex.encode.dictionary import Dictionary
+from ruledex.encode.domain import Cut, Domain, Kind, Span, merged_spans
+from ruledex.encode.program import CELL, EVERY, PLACE, Program
+from ruledex.encode.slot import Slot
+from ruledex.encode.slot_plan import SlotPlan, make_dictionary
+from ruledex.errors import RuledexError
+from ruledex.language.text import operand_text, to_text
+from ruledex.language.tree import CompareOperands, SetTest
+from ruledex.language.value import as_double
+
+Name = tuple[bool, str]
+Cells = NDArray[np.int32]
+
+NOWHERE = -1
+
+
+class CellMap(NamedTuple):
+    """For each cell of a part the first and the last cell that it is in the merged dictionary.
+
+    Exact constants of one part need cells for doubles of their own where those of another part round to the same
+    doubles. Such cells have a second place, `rounded_first` to `rounded_last`, which is empty where the last lies
+    before the first; all others have `NOWHERE`.
+    """
+
+    first: Cells
+    last: Cells
+    rounded_first: Cells
+    rounded_last: Cells
+
+
+def merge_dictionaries(dictionaries: Sequence[Dictionary]) -> Dictionary:
+    """The dictionary that answers what each of the given ones does; neither their order nor their number changes it."""
+    if not dictionaries:
+        raise RuledexError("there is no dictionary to merge")
+    schema = dictionaries[0].schema
+    if any(dictionary.schema.to_mapping() != schema.to_mapping() for dictionary in dictionaries):
+        raise RuledexError("dictionaries of different schemas cannot be merged")
+    plans: dict[Name, SlotPlan] = {}
+    for dictionary in dictionaries:
+        for slot in dictionary.slots:
+            _add(plans.setdefault(_name(slot), SlotPlan(slot.operand)), slot)
+    for plan in plans.values():
+        plan.keys = dict(sorted(plan.keys.items()))
+    return make_dictionary(schema, (plans[name] for name in sorted(plans)))
+
+
+def _name(slot: Slot) -> Name:
+    """What tells slots apart: a predicate of a whole event may read like an operand."""
+    operand = slot.operand
+    if isinstance(operand, CompareOperands | SetTest):
+        return True, to_text(operand)
+    return False, operand_text(operand)
+
+
+def _add(plan: SlotPlan, slot: Slot) -> None:
+    plan.not_null |= slot.not_null >= 0
+    plan.present |= slot.present.keys()
+    plan.misfit |= slot.misfit.keys()
+    plan.settled |= slot.settled.keys()
+    plan.keys |= {to_text(key.predicate): key.predicate for key in slot.keys}
+    for kind, domain in slot.domains.items():
+        if kind is not Kind.ROUNDED:
+            plan.cuts.setdefault(kind, set()).update(domain.cuts)
+
+
+def cell_map(part: Dictionary, merged: Dictionary) -> CellMap:
+    """Where the cells of one of the dictionaries went that `merged` was made of."""
+    found = CellMap(*(np.full(part.n_cells, NOWHERE, CELL) for _ in CellMap._fields))
+    found.first[EVERY] = found.last[EVERY] = EVERY
+    places = {_name(slot): slot for slot in merged.slots}
+    for slot in part.slots:
+        try:
+            _map_slot(slot, places[_name(slot)], found)
+        except KeyError as error:
+            raise RuledexError(f"the merged dictionary lacks {error} of {_name(slot)[1]}") from error
+    return found
+
+
+def _map_slot(slot: Slot, merged: Slot, found: CellMap) -> None:
+    keys = {to_text(key.predicate): key.cell for key in merged.keys}
+    pairs = [(key.cell, keys[to_text(key.predicate)]) for key in slot.keys]
+    if slot.not_null >= 0:
+        pairs.append((slot.not_null, merged.not_null))
+    for special, there in (
+        (slot.present, merged.present),
+        (slot.misfit, merged.misfit),
+        (slot.settled, merged.settled),
+    ):
+        pairs += [(cell, there[family]) for family, cell in special.items()]
+    for cell, new in pairs:
+        found.first[cell] = found.last[cell] = new
+    for kind, domain in slot.domains.items():
+        _map_domain(domain, domain.cuts, merged.domains[kind], found.first, found.last)
+    if Kind.EXACT in slot.domains and Kind.ROUNDED in merged.domains and Kind.ROUNDED not in slot.domains:
+        exact = slot.domains[Kind.EXACT]
+        rounded = merged.domains[Kind.ROUNDED]
+        _map_domain(exact, map(as_double, exact.cuts), rounded, found.rounded_first, found.rounded_last)
+
+
+def _map_domain(domain: Domain, cuts: Iterable[Cut], merged: Domain, first: Cells, last: Cells) -> None:
+    """Points go to points, and gaps to what lies between them, which may be nothing."""
+    places, at = [], 0
+    theirs = list(merged.cuts)
+    for cut in cuts:
+        at = bisect_left(theirs, cut, at)
+        if at == len(theirs) or theirs[at] != cut:
+            raise KeyError(cut)
+        places.append(at)
+    points = merged.first_cell + 2 * np.array(places, CELL) + 1
+    end = merged.first_cell + merged.n_cells
+    cells = slice(domain.first_cell, domain.first_cell + domain.n_cells)
+    first[cells][0::2] = np.concatenate([[merged.first_cell], points + 1])
+    last[cells][0::2] = np.concatenate([points - 1, [end - 1]])
+    first[cells][1::2] = last[cells][1::2] = points
+
+
+def translated(program: Program, cells: CellMap, merged: Dictionary) -> Program:
+    """A part's Program over the cells of the merged dictionary; literals, nodes and rules keep their ids."""
+    low, high = cells.first[program.interval_low], cells.last[program.interval_high]
+    offsets = program.interval_offsets
+    if np.any(cells.rounded_first[program.interval_low] != NOWHERE):
+        offsets, low, high = _with_rounded(program, cells, low, high)
+    presence = cells.first[program.negative_presence]
+    for array in (offsets, low, high, presence):
+        array.flags.writeable = False
+    return program._replace(
+        interval_offsets=offsets,
+        interval_low=low,
+        interval_high=high,
+        negative_presence=presence,
+        n_cells=merged.n_cells,
+        domain_offsets=merged.domain_offsets,
+    )
+
+
+def _with_rounded(program: Program, cells: CellMap, low: Cells, high: Cells) -> tuple[Cells, Cells, Cells]:
+    """The intervals of all literals, with those behind which doubles have cells of their own joined by these."""
+    offsets = program.interval_offsets.tolist()
+    rounded_low = cells.rounded_first[program.interval_low]
+    rounded_high = cells.rounded_last[program.interval_high]
+    spans: list[Span] = []
+    new_offsets = [0]
+    for begin, end in pairwise(offsets):
+        mine = list(zip(low[begin:end].tolist(), high[begin:end].tolist(), strict=True))
+        extra = zip(rounded_low[begin:end].tolist(), rounded_high[begin:end].tolist(), strict=True)
+        # Spans of different domains may touch, and stay apart: an interval lies within one domain.
+        mine += merged_spans(span for span in extra if NOWHERE < span[0] <= span[1])
+        spans += sorted(mine)
+        new_offsets.append(len(spans))
+    both = np.array(spans, CELL).reshape(-1, 2)
+    return np.array(new_offsets, PLACE), both[:, 0].copy(), both[:, 1].copy()
