@@ -47,7 +47,7 @@ def indexes_of(index: Index) -> tuple[dict[str, Index], dict[str, float]]:
     found, building = {}, {}
     for name in ("scan", "sparse", "batch"):
         made: list[Engine] = []
-        building[name] = seconds(lambda name=name, made=made: made.append(engine_class(name).build(state.program)))
+        building[name] = seconds(lambda name=name, made=made: made.append(engine_class(name).build(state.shards[0].program)))
         found[name] = Index(state._replace(engine=made[0]), [], None, None)
     found["auto"] = index
     building["auto"] = building["sparse"]  # `batch` is made when it is first needed

@@ -18,14 +18,15 @@ def artifact(tmp_path):
     return open_version(tmp_path)
 
 
-def rewritten(artifact, root, metadata=None, without=(), document=None):
-    """The same artifact with something changed."""
+def rewritten(artifact, root, metadata=None, without=(), document=None, arrays=None):
+    """The same artifact with something changed; `arrays` replace those of their names."""
     with ArtifactWriter(root) as writer:
         for name in artifact.array_names:
             if name not in without:
-                writer.array(name, artifact.array(name))
+                writer.array(name, (arrays or {}).get(name, artifact.array(name)))
         writer.document("dictionary", artifact.document("dictionary") if document is None else document)
-        writer.table("rules", artifact.table("rules"))
+        for name in artifact.table_names:
+            writer.table(name, artifact.table(name))
         writer.publish(artifact.metadata | (metadata or {}))
     return open_version(root)
 
@@ -51,7 +52,10 @@ def test_metadata_say_what_it_is(artifact):
         ({"counts": {}}, "metadata"),
         ({"schema": {"colour": 1}}, "metadata"),
         ({"schema": 5}, "metadata"),
-        ({"counts": {"rules": 5}}, "6 rules, and its metadata say 5"),
+        ({"counts": {"rules": 5, "shards": 1}}, "6 rules, and its metadata say 5"),
+        ({"counts": {"rules": 6}}, "metadata"),
+        ({"counts": {"rules": 6, "shards": 0}}, "no shard"),
+        ({"counts": {"rules": 6, "shards": 2}}, "no array"),
         ({"n_cells": 2}, "the stored program"),
         ({"n_cells": "many"}, "metadata"),
         ({"engine": "steam"}, "steam"),
@@ -64,7 +68,9 @@ def test_metadata_that_do_not_fit_are_refused(artifact, tmp_path, metadata, mess
         state_of(rewritten(artifact, tmp_path / "other", metadata), None)
 
 
-@pytest.mark.parametrize("name", ["program/root", "dictionary/integers", "engine/sparse/places", "rules/id"])
+@pytest.mark.parametrize(
+    "name", ["shard/0/program/root", "dictionary/integers", "shard/0/engine/sparse/places", "rules/id"]
+)
 def test_a_missing_array_is_refused(artifact, tmp_path, name):
     with pytest.raises(ArtifactError):
         state_of(rewritten(artifact, tmp_path / "other", without=[name]), None)

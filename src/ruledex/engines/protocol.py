@@ -61,28 +61,14 @@ class Statistics(NamedTuple):
     cell_frequency: NDArray[np.float64]  # [n_cells], between 0 and 1
 
 
-class Engine(Protocol):
-    """An index structure over one Program. Safe to use from several threads at once.
+class Matcher(Protocol):
+    """What answers events. Safe to use from several threads at once.
 
     `alive` has an entry a rule, 0 for those that are deleted; none means that all live. `static_score` replaces the
     Program's, so that scores may change without a build.
     """
 
     name: str
-
-    @classmethod
-    def build(cls, program: Program, *statistics: Any, **options: Any) -> Self:
-        """Compute what matching needs, from a Program, from Statistics or none, and by the engine's own options.
-
-        An option that the engine does not know is a TypeError.
-        """
-
-    @classmethod
-    def from_arrays(cls, program: Program, arrays: Arrays) -> Self:
-        """The engine whose build gave `arrays`, over the same Program; maps of a file will do, and are not copied."""
-
-    def arrays(self) -> Arrays:
-        """What the build computed, to be stored beside the Program."""
 
     def match(self, batch: EventBatch, alive: Alive | None = None) -> Matches:
         """All rules that are true, ascending within an event."""
@@ -101,4 +87,22 @@ class Engine(Protocol):
         """The best k rules of each event with their ranks as scores, the best first, ties by position."""
 
     def describe(self) -> dict[str, Any]:
-        """What the engine is made of and why, in plain values for people and for JSON."""
+        """What it is made of and why, in plain values for people and for JSON."""
+
+
+class Engine(Matcher, Protocol):
+    """An index structure over one Program."""
+
+    @classmethod
+    def build(cls, program: Program, *statistics: Any, **options: Any) -> Self:
+        """Compute what matching needs, from a Program, from Statistics or none, and by the engine's own options.
+
+        An option that the engine does not know is a TypeError.
+        """
+
+    @classmethod
+    def from_arrays(cls, program: Program, arrays: Arrays) -> Self:
+        """The engine whose build gave `arrays`, over the same Program; maps of a file will do, and are not copied."""
+
+    def arrays(self) -> Arrays:
+        """What the build computed, to be stored beside the Program."""

@@ -18,7 +18,7 @@ from ruledex.index.identities import RuleId, identities_of
 from ruledex.index.matches import IndexMatches
 from ruledex.index.program_of import Progress, build_program
 from ruledex.index.rules_in import Rules, read_rules
-from ruledex.index.state import State
+from ruledex.index.state import Shard, State, matcher_of
 from ruledex.index.storage import build_engine, open_state, save_state
 from ruledex.index.summary import describe, full_schema
 from ruledex.index.texts import TextsInMemory
@@ -85,11 +85,12 @@ class Index:
             read = read.without([at for at, _ in bad])
         encoder = EventEncoder(dictionary)
         statistics = _statistics(encoder, stats)
+        shards = (Shard(program, build_engine(engine, program, statistics)),)
         state = State(
-            program,
+            shards,
             dictionary,
             encoder,
-            build_engine(engine, program, statistics),
+            matcher_of(shards),
             identities_of(read.ids),
             TextsInMemory(read.texts),
             None,
@@ -188,8 +189,7 @@ class Index:
         """A rule by its id."""
         state = self._state
         position = state.position(rule_id)
-        scores = state.program.static_score
-        return Rule(rule_id, state.texts.text(position), float(scores[position]) if len(scores) else 0.0)
+        return Rule(rule_id, state.texts.text(position), state.static_score(position))
 
     @property
     def schema(self) -> Schema:
@@ -207,7 +207,7 @@ class Index:
         return self._state.engine.name
 
     def __len__(self) -> int:
-        return self._state.program.n_rules
+        return len(self._state.identities)
 
     def __iter__(self) -> Iterator[tuple[RuleId, str]]:
         """All rules as (id, text), ascending by id."""

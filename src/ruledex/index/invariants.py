@@ -5,6 +5,7 @@ Hashes find damage; this finds what was written wrong, and an artifact whose has
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, Final
 
 import numpy as np
@@ -19,6 +20,7 @@ from ruledex.encode.program import (
     OP,
     OR,
     PLACE,
+    RULE,
     WEIGHT,
     Program,
 )
@@ -61,6 +63,27 @@ def program_of(arrays: dict[str, NDArray[Any]], n_cells: int) -> Program:
     _within(program.domain_offsets, 0, n_cells, "domain_offsets")
     _require(bool(np.all(np.diff(program.domain_offsets) > 0)), "domain_offsets do not ascend")
     return program
+
+
+def check_shards(shards: Sequence[tuple[Program, NDArray[Any] | None]], n_rules: int) -> None:
+    """The shards have all rules of the index, each one once, and the same cells."""
+    _require(len(shards) > 0, "it has no shard")
+    programs = [program for program, _ in shards]
+    n_found = sum(program.n_rules for program in programs)
+    _require(n_found == n_rules, f"its shards have {n_found:,} rules, and its metadata say {n_rules!r}")
+    if len(shards) == 1 and shards[0][1] is None:
+        return
+    is_there = np.zeros(n_rules, np.bool_)
+    for program, rules in shards:
+        _require(
+            rules is not None and rules.dtype == RULE and rules.shape == (program.n_rules,), "a shard's rules are none"
+        )
+        assert rules is not None
+        _within(rules, 0, n_rules - 1, "a shard's rules")
+        _require(bool(np.all(rules[1:] > rules[:-1])), "a shard's rules do not ascend")
+        is_there[rules] = True
+        _require(np.array_equal(program.domain_offsets, programs[0].domain_offsets), "its shards differ in their cells")
+    _require(bool(np.all(is_there)), "a rule is in two shards")
 
 
 def _check_literals(program: Program) -> None:

@@ -1,9 +1,11 @@
 """An index to an artifact and back.
 
-    program/…            the arrays of the Program
-    dictionary/…         the arrays of the dictionary, and the document `dictionary`
-    engine/<name>/…      what the engine's build computed
-    rules/…              the ids, as arrays; the table `rules` has id, expr and score
+    dictionary/…                the arrays of the dictionary, and the document `dictionary`
+    rules/…                     the ids of all rules, as arrays
+    shard/<n>/program/…         the arrays of a shard's Program
+    shard/<n>/engine/<name>/…   what its engine's build computed
+    shard/<n>/rules             the positions of its rules; an index of one shard has none
+    the table `rules`           id, expr and score; where there are several shards, `rules-<n>` of each
 
 The metadata say of what kind the artifact is, its engine, schema and counts.
 """
@@ -22,9 +24,9 @@ from ruledex.engines.protocol import Engine, Statistics
 from ruledex.engines.registry import engine_class
 from ruledex.errors import ArtifactError, RuledexError
 from ruledex.index.identities import stored_identities
-from ruledex.index.invariants import program_of
-from ruledex.index.state import State
-from ruledex.index.texts import TABLE, StoredRuleTexts
+from ruledex.index.invariants import check_shards, program_of
+from ruledex.index.state import Shard, State, matcher_of
+from ruledex.index.texts import StoredRuleTexts, table_name
 from ruledex.language.schema import Schema
 
 KIND: Final = "ruledex.index"
@@ -33,33 +35,44 @@ LAYOUT: Final = 2  # of what this module writes; the folder's own format is the 
 
 def save_state(state: State, root: RootLike) -> str:
     """Publish an index; the name of its version."""
-    program, engine = state.program, state.engine
+    programs = [shard.program for shard in state.shards]
     with ArtifactWriter(root) as writer:
-        for name, array in program._asdict().items():
-            if name != "n_cells":
-                writer.array(f"program/{name}", array)
         arrays, document = store(state.dictionary)
         writer.arrays("dictionary/", arrays)
         writer.document("dictionary", document)
-        writer.arrays(f"engine/{engine.name}/", engine.arrays())
         writer.arrays("rules/", state.identities.arrays())
-        table = {"id": state.identities.to_arrow(), "expr": state.texts.to_arrow(), "score": program.static_scores()}
-        writer.table(TABLE, pa.table(table))
+        texts = pa.table({"id": state.identities.to_arrow(), "expr": state.texts.to_arrow()})
+        for number, shard in enumerate(state.shards):
+            _write_shard(writer, f"shard/{number}/", shard)
+            mine = texts if shard.rules is None else texts.take(pa.array(shard.rules))
+            writer.table(table_name(number, shard.rules), mine.append_column("score", [shard.program.static_scores()]))
         return writer.publish(
             {
                 "kind": KIND,
                 "layout": LAYOUT,
-                "engine": engine.name,
+                "engine": state.engine.name,
                 "schema": state.dictionary.schema.to_mapping(),
-                "n_cells": program.n_cells,
+                "n_cells": state.dictionary.n_cells,
                 "counts": {
-                    "rules": program.n_rules,
-                    "literals": program.n_literals,
-                    "nodes": program.n_nodes,
+                    "rules": len(state.identities),
+                    "shards": len(programs),
+                    "literals": sum(program.n_literals for program in programs),
+                    "nodes": sum(program.n_nodes for program in programs),
                     "operands": len(state.dictionary.slots),
                 },
             }
         )
+
+
+def _write_shard(writer: ArtifactWriter, prefix: str, shard: Shard) -> None:
+    for name, array in shard.program._asdict().items():
+        if name != "n_cells":
+            writer.array(f"{prefix}program/{name}", array)
+    # Engines that are made of others name an array after both, with a dot, which an artifact's names do not have.
+    arrays = {name.replace(".", "/"): array for name, array in shard.engine.arrays().items()}
+    writer.arrays(f"{prefix}engine/{shard.engine.name}/", arrays)
+    if shard.rules is not None:
+        writer.array(f"{prefix}rules", shard.rules)
 
 
 def open_state(root: RootLike, version: str | None, engine: str | None) -> State:
@@ -77,38 +90,47 @@ def state_of(artifact: Artifact, engine: str | None) -> State:
         raise ArtifactError(f"this index has the layout {metadata.get('layout')!r}, not {LAYOUT}: {again}")
     try:
         schema = Schema.of_mapping(metadata["schema"])
-        n_rules, n_cells, stored_engine = metadata["counts"]["rules"], metadata["n_cells"], metadata["engine"]
-        if not (isinstance(n_rules, int) and isinstance(n_cells, int) and isinstance(stored_engine, str)):
+        n_rules, n_shards = metadata["counts"]["rules"], metadata["counts"]["shards"]
+        n_cells, stored_engine = metadata["n_cells"], metadata["engine"]
+        if not isinstance(stored_engine, str) or not all(type(n) is int for n in (n_rules, n_shards, n_cells)):
             raise TypeError("a count or a name is none")
     except (RuledexError, KeyError, TypeError, AttributeError) as error:
         raise ArtifactError(f"the metadata of this index are damaged: {error}") from error
-    program = program_of(artifact.arrays("program/"), n_cells)
-    if program.n_rules != n_rules:
-        raise ArtifactError(f"this index has {program.n_rules:,} rules, and its metadata say {n_rules!r}")
+    shards = tuple(
+        _read_shard(artifact, f"shard/{number}/", n_cells, stored_engine, engine) for number in range(n_shards)
+    )
+    check_shards([(shard.program, shard.rules) for shard in shards], n_rules)
     dictionary = restore(
         schema,
         artifact.arrays("dictionary/"),
         lambda: artifact.document("dictionary"),
         n_cells,
-        program.domain_offsets,
+        shards[0].program.domain_offsets,
     )
     return State(
-        program,
+        shards,
         dictionary,
         EventEncoder(dictionary),
-        _engine(artifact, program, stored_engine, engine),
+        matcher_of(shards),
         stored_identities(artifact.arrays("rules/"), n_rules),
-        StoredRuleTexts(artifact, n_rules),
+        StoredRuleTexts(artifact, [shard.rules for shard in shards], n_rules),
         artifact.version,
     )
 
 
-def _engine(artifact: Artifact, program: Program, stored: str, wanted: str | None) -> Engine:
+def _read_shard(artifact: Artifact, prefix: str, n_cells: int, stored: str, wanted: str | None) -> Shard:
+    program = program_of(artifact.arrays(f"{prefix}program/"), n_cells)
+    rules = artifact.array(f"{prefix}rules") if f"{prefix}rules" in artifact.array_names else None
+    return Shard(program, _engine(artifact, prefix, program, stored, wanted), rules)
+
+
+def _engine(artifact: Artifact, prefix: str, program: Program, stored: str, wanted: str | None) -> Engine:
     """The stored engine as it lies, or another one, built now."""
     if wanted is not None and wanted != stored:
         return build_engine(wanted, program, None)
     try:
-        return engine_class(stored).from_arrays(program, artifact.arrays(f"engine/{stored}/"))
+        arrays = artifact.arrays(f"{prefix}engine/{stored}/")
+        return engine_class(stored).from_arrays(program, {name.replace("/", "."): arrays[name] for name in arrays})
     except (RuledexError, KeyError, ValueError, TypeError) as error:
         raise ArtifactError(f"the stored engine {stored!r} cannot be used: {error}") from error
 

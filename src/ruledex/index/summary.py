@@ -26,27 +26,30 @@ _EXAMPLES: Final[dict[Family, Value]] = {
 
 def describe(state: State) -> dict[str, Any]:
     """Counts, sizes, the schema and what the engine says of itself."""
-    program, dictionary = state.program, state.dictionary
-    n_bytes = sum(array.nbytes for array in program if isinstance(array, np.ndarray))
-    n_rules = program.n_rules
-    engine = state.engine.describe()
+    programs, dictionary = [shard.program for shard in state.shards], state.dictionary
+    n_bytes = sum(array.nbytes for program in programs for array in program if isinstance(array, np.ndarray))
+    n_rules = len(state.identities)
     return {
         "rules": n_rules,
         "ids": state.identities.kind,
         "version": state.version,
-        "always_true": int(np.count_nonzero(program.root == ALWAYS)),
-        "never_true": int(np.count_nonzero(program.root == NEVER)),
-        "distinct_conditions": len(np.unique(program.root)),
-        "positive_literals": program.n_positive,
-        "negative_literals": program.n_literals - program.n_positive,
-        "inner_nodes": len(program.node_op),
-        "levels": len(program.level_offsets) - 1,
+        "shards": len(programs),
+        "always_true": sum(int(np.count_nonzero(program.root == ALWAYS)) for program in programs),
+        "never_true": sum(int(np.count_nonzero(program.root == NEVER)) for program in programs),
+        "distinct_conditions": sum(len(np.unique(program.root)) for program in programs),
+        "positive_literals": sum(program.n_positive for program in programs),
+        "negative_literals": sum(program.n_literals - program.n_positive for program in programs),
+        "inner_nodes": sum(len(program.node_op) for program in programs),
+        "levels": max(len(program.level_offsets) - 1 for program in programs),
         "operands": len(dictionary.slots),
         "derived_operands": len(dictionary.derived),
-        "cells": program.n_cells,
-        "bytes": {"program": n_bytes, "engine": sum(array.nbytes for array in state.engine.arrays().values())},
+        "cells": dictionary.n_cells,
+        "bytes": {
+            "program": n_bytes,
+            "engine": sum(array.nbytes for shard in state.shards for array in shard.engine.arrays().values()),
+        },
         "bytes_per_rule": round(n_bytes / n_rules, 1) if n_rules else 0.0,
-        "engine": engine,
+        "engine": state.engine.describe(),
         "schema": full_schema(dictionary).to_mapping(),
     }
 

@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from heapq import merge
 from typing import Protocol
 
+import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
 from ruledex.artifact import Artifact
 from ruledex.artifact.layout import ROW_GROUP
 
-TABLE = "rules"
+
+def table_name(shard: int, rules: NDArray[np.int32] | None) -> str:
+    """The table with a shard's texts; `rules` are its positions, None where the shard is the whole index."""
+    return "rules" if rules is None else f"rules-{shard}"
 
 
 class RuleTexts(Protocol):
@@ -47,22 +53,51 @@ class TextsInMemory:
 
 
 class StoredRuleTexts:
-    """Texts in an artifact's table, of which the part that is asked for is decoded."""
+    """Texts in an artifact's tables, one a shard, of which the part that is asked for is decoded.
 
-    def __init__(self, artifact: Artifact, n_rules: int) -> None:
+    `shards` has the positions of each shard's rules, ascending, or None where the one shard has all.
+    """
+
+    def __init__(self, artifact: Artifact, shards: Sequence[NDArray[np.int32] | None], n_rules: int) -> None:
         self._artifact = artifact
+        self._shards = shards
         self._n_rules = n_rules
 
     def text(self, position: int) -> str:
         """The text of one rule."""
-        return str(self._artifact.table_rows(TABLE, position, position + 1, ["expr"]).column("expr")[0].as_py())
+        for shard, rules in enumerate(self._shards):
+            at = position if rules is None else int(np.searchsorted(rules, position))
+            if rules is None or (at < len(rules) and rules[at] == position):
+                return str(self._rows(shard, at, at + 1)[0].as_py())
+        raise IndexError(position)
 
     def each(self) -> Iterator[str]:
         """All texts in the order of positions, some at a time."""
-        for start in range(0, self._n_rules, ROW_GROUP):
-            yield from self._artifact.table_rows(TABLE, start, start + ROW_GROUP, ["expr"]).column("expr").to_pylist()
+        for _, text in merge(*(self._each_of(shard) for shard in range(len(self._shards)))):
+            yield text
 
     def to_arrow(self) -> pa.Array:
         """All texts at once."""
-        found = self._artifact.table(TABLE, ["expr"]).column("expr").combine_chunks()
+        columns = [
+            self._artifact.table(table_name(shard, rules), ["expr"]).column("expr")
+            for shard, rules in enumerate(self._shards)
+        ]
+        texts = pa.chunked_array([chunk for column in columns for chunk in column.chunks], columns[0].type)
+        if self._shards[0] is not None:
+            positions = np.concatenate([rules for rules in self._shards if rules is not None])
+            texts = texts.take(pa.array(np.argsort(positions)))
+        found = texts.combine_chunks()
         return found.combine_chunks() if isinstance(found, pa.ChunkedArray) else found
+
+    def _each_of(self, shard: int) -> Iterator[tuple[int, str]]:
+        """A shard's texts with their positions."""
+        rules = self._shards[shard]
+        n_rules = self._n_rules if rules is None else len(rules)
+        for start in range(0, n_rules, ROW_GROUP):
+            texts = self._rows(shard, start, start + ROW_GROUP).to_pylist()
+            positions = range(start, n_rules) if rules is None else rules[start : start + ROW_GROUP].tolist()
+            yield from zip(positions, texts, strict=False)
+
+    def _rows(self, shard: int, start: int, stop: int) -> pa.ChunkedArray:
+        name = table_name(shard, self._shards[shard])
+        return self._artifact.table_rows(name, start, stop, ["expr"]).column("expr")

@@ -1,0 +1,116 @@
+"""Several engines as one: each has some of the rules, and all of them the same cells."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import reduce
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ruledex.encode.event_batch import EventBatch
+from ruledex.engines.inputs import frozen, frozen_batch
+from ruledex.engines.protocol import Alive, Matcher, Matches, Rank
+from ruledex.engines.ranking import checked_k
+from ruledex.kernels.merge import merge_matches, merge_top
+
+
+class Part(NamedTuple):
+    """An engine, and the positions in the whole of its rules, ascending."""
+
+    engine: Matcher
+    rules: NDArray[np.int32]
+
+
+class ShardedEngine:
+    """Answers as one engine over all rules would, ties included. Safe to use from several threads at once.
+
+    A batch goes through one part after the other, so that a part's arrays are in the cache for all events.
+    """
+
+    def __init__(self, parts: Sequence[Part]) -> None:
+        self.parts = parts
+        self.name = parts[0].engine.name
+
+    def match(self, batch: EventBatch, alive: Alive | None = None) -> Matches:
+        """All rules that are true, ascending within an event."""
+        batch = frozen_batch(batch)
+        return reduce(_merged, (_whole(part.engine.match(batch, _of(alive, part)), part) for part in self.parts))
+
+    def count(self, batch: EventBatch, alive: Alive | None = None) -> NDArray[np.int64]:
+        """For each event, how many rules are true."""
+        batch = frozen_batch(batch)
+        counts = np.zeros(batch.n_events, np.int64)
+        for part in self.parts:
+            counts += part.engine.count(batch, _of(alive, part))
+        return counts
+
+    def top(
+        self,
+        batch: EventBatch,
+        k: int,
+        rank: Rank = "sum",
+        alive: Alive | None = None,
+        static_score: NDArray[np.float64] | None = None,
+    ) -> Matches:
+        """The best k rules of each event with their ranks as scores, the best first, ties by position."""
+        batch, k = frozen_batch(batch), checked_k(k)
+        best = [
+            _whole(part.engine.top(batch, k, rank, _of(alive, part), _of(static_score, part)), part)
+            for part in self.parts
+        ]
+        return reduce(lambda left, right: _merged_top(left, right, k), best)
+
+    def describe(self) -> dict[str, Any]:
+        """What the parts say of themselves."""
+        told = [part.engine.describe() for part in self.parts]
+        return {
+            "engine": self.name,
+            "n_rules": sum(len(part.rules) for part in self.parts),
+            "bytes": sum(each["bytes"] for each in told) + sum(part.rules.nbytes for part in self.parts),
+            "shards": told,
+        }
+
+
+def _of(values: Any, part: Part) -> Any:
+    """A part's own of what there is one a rule."""
+    return None if values is None else values[part.rules]
+
+
+def _whole(found: Matches, part: Part) -> Matches:
+    """A part's matches by the positions of the whole."""
+    return found._replace(rule=part.rules[found.rule])
+
+
+def _merged(left: Matches, right: Matches) -> Matches:
+    offsets = left.offsets + right.offsets
+    rules = np.empty(offsets[-1], np.int32)
+    merge_matches(
+        frozen(left.offsets, np.int64),
+        frozen(left.rule, np.int32),
+        frozen(right.offsets, np.int64),
+        frozen(right.rule, np.int32),
+        rules,
+    )
+    return Matches(offsets, rules)
+
+
+def _merged_top(left: Matches, right: Matches, k: int) -> Matches:
+    assert left.scores is not None
+    assert right.scores is not None
+    offsets = np.zeros_like(left.offsets)
+    np.cumsum(np.minimum(np.diff(left.offsets) + np.diff(right.offsets), k), out=offsets[1:])
+    rules, ranks = np.empty(offsets[-1], np.int32), np.empty(offsets[-1])
+    merge_top(
+        frozen(left.offsets, np.int64),
+        frozen(left.rule, np.int32),
+        frozen(left.scores, np.float64),
+        frozen(right.offsets, np.int64),
+        frozen(right.rule, np.int32),
+        frozen(right.scores, np.float64),
+        frozen(offsets, np.int64),
+        rules,
+        ranks,
+    )
+    return Matches(offsets, rules, ranks)
