@@ -271,6 +271,31 @@ def test_a_table_of_several_blocks_is_encoded_as_one_of_one_block_is(small, monk
     assert same(encode_arrow(small, TABLE), expected)
 
 
+@pytest.mark.parametrize("rules", [["x = 1", "x < 5", "x >= 4.5"], ["x = 1", "x < 100000"]], ids=["dense", "sparse"])
+@pytest.mark.parametrize("kind", [pa.int8(), pa.uint16(), pa.int64(), pa.uint64(), pa.float32()], ids=str)
+def test_numbers_at_beside_and_far_from_the_constants_are_encoded_as_rows_are(rules, kind):
+    values = [0, 1, 2, 4, 5, 6, None, 100, 127]
+    if kind != pa.int8():
+        values += [9_999, 50_000]
+    if kind in (pa.int64(), pa.uint64()):
+        values += [100_000, 2**63 - 1]
+    if kind in (pa.int8(), pa.int64()):
+        values.append(-7)
+    column = pa.array([None, *values, 1], kind).slice(1, len(values))
+    dictionary = dictionary_of(rules, Schema())
+    same_as_rows(dictionary, pa.table({"x": column}))
+
+
+def test_a_column_whose_buffers_may_be_written_to_is_encoded_as_others_are(small):
+    bitmap = pa.py_buffer(bytearray([0b1011]))
+    values = pa.py_buffer(np.array([1, 2, 3, 4], np.int32))
+    assert bitmap.is_mutable
+    assert values.is_mutable
+    column = pa.Array.from_buffers(pa.int32(), 4, [bitmap, values])
+    found = encode_arrow(small, pa.table({"x": column}))
+    assert same(found, EventEncoder(small).encode([{"x": 1}, {"x": 2}, {}, {"x": 4}]))
+
+
 def test_an_encoder_may_be_used_again(small):
     encoder = ArrowEncoder(small)
     assert same(encoder.encode(TABLE), encoder.encode(TABLE))
@@ -287,13 +312,6 @@ def test_a_frame_of_pandas_is_encoded_as_its_rows_are(small):
     )
     rows = [{"x": 1.0, "y": "a", "p": {"q": 1}}, {}, {"x": 3.0, "y": "b", "p": {"q": 3}}]
     assert same(encode_arrow(small, frame), EventEncoder(small).encode(rows))
-
-
-def test_a_frame_of_polars_is_encoded_as_its_rows_are(small):
-    polars = pytest.importorskip("polars")
-    rows = {"x": [[1, None], [], None], "y": ["a", None, "b"], "p": [[{"q": 1, "r": "u"}], None, []]}
-    frame = polars.DataFrame(rows).with_columns(polars.col("y").cast(polars.Categorical))
-    assert same(encode_arrow(small, frame), EventEncoder(small).encode(frame.to_dicts()))
 
 
 def test_what_gives_no_arrow_is_refused(small):

@@ -1,7 +1,6 @@
 from bisect import bisect_left
 
 import numpy as np
-import pytest
 
 from ruledex.kernels.event_cells import (
     EVERY,
@@ -11,7 +10,6 @@ from ruledex.kernels.event_cells import (
     integer_cells,
     order_cells,
     place_cells,
-    set_bits,
     text_cells,
 )
 
@@ -21,32 +19,28 @@ def cell(cuts, value, first_cell):
     return first_cell + 2 * at + (at < len(cuts) and cuts[at] == value)
 
 
-@pytest.mark.parametrize("density", [0.0, 0.02, 0.5, 1.0])
-def test_set_bits_are_found_at_any_offset_and_length(density):
-    rng = np.random.default_rng(1)
-    for n_bytes in (1, 7, 8, 20, 33):
-        bitmap = np.packbits(rng.random(8 * n_bytes) < density, bitorder="little")
-        bits = np.unpackbits(bitmap, bitorder="little")
-        whole = n_bytes & ~7
-        for _ in range(20):
-            offset = int(rng.integers(0, 8 * n_bytes))
-            length = int(rng.integers(0, 8 * n_bytes - offset + 1))
-            out = np.empty(length, np.int64)
-            n_set = set_bits(bitmap[:whole].view(np.uint64), bitmap[whole:], offset, length, out)
-            assert out[:n_set].tolist() == np.flatnonzero(bits[offset : offset + length]).tolist()
+CUTS = [-3, 0, 2.5, 3, 3.25, 3.5, 9]
 
 
-def test_integers_and_doubles_lie_in_the_gaps_and_points_between_cuts():
-    cuts = [-3, 0, 2.5, 3, 3.25, 3.5, 9]
-    values = np.arange(-5, 12)
+def test_integers_lie_in_the_gaps_and_points_between_cuts_whether_searched_or_looked_up():
+    floors = np.floor(CUTS).astype(np.int64)
+    is_whole, nothing = floors == CUTS, np.empty(0, np.int32)
+    between = np.arange(floors[0], floors[-1] + 1)
+    near = np.empty(len(between), np.int32)
+    integer_cells(between, floors, is_whole, nothing, 0, near)
+    extremes = np.iinfo(np.int64)
+    values = np.concatenate([np.arange(-5, 12), [extremes.min, extremes.max]])
+    for ready in (nothing, near):
+        cells = np.empty(len(values), np.int32)
+        integer_cells(values, floors, is_whole, ready, 7, cells)
+        assert cells.tolist() == [cell(CUTS, value, 7) for value in values.tolist()]
+
+
+def test_doubles_lie_in_the_gaps_and_points_between_cuts():
+    values = np.concatenate([np.arange(-5, 12), CUTS, [3.3, np.inf, -np.inf]])
     cells = np.empty(len(values), np.int32)
-    floors = np.floor(cuts).astype(np.int64)
-    integer_cells(values, floors, floors == cuts, 7, cells)
-    assert cells.tolist() == [cell(cuts, value, 7) for value in values]
-    doubles = np.concatenate([values, np.array(cuts), [3.3, np.inf, -np.inf]])
-    cells = np.empty(len(doubles), np.int32)
-    double_cells(doubles, np.array(cuts, np.float64), 7, cells)
-    assert cells.tolist() == [cell(cuts, value, 7) for value in doubles]
+    double_cells(values, np.array(CUTS, np.float64), 7, cells)
+    assert cells.tolist() == [cell(CUTS, value, 7) for value in values]
 
 
 def test_texts_lie_in_the_gaps_and_points_between_cuts():
@@ -61,8 +55,8 @@ def test_texts_lie_in_the_gaps_and_points_between_cuts():
 
 def test_codes_are_replaced_by_all_of_their_cells():
     offsets, cells = np.array([0, 2, 2, 3]), np.array([5, 9, 7], np.int32)
-    events, codes = np.array([4, 5, 6, 8], np.int32), np.array([0, 1, 2, 0])
-    out_events, out_cells = np.empty(5, np.int32), np.empty(5, np.int32)
+    events, codes = np.array([4, 5, 6, 8]), np.array([0, 1, 2, 0])
+    out_events, out_cells = np.empty(5, np.int64), np.empty(5, np.int32)
     gather_pairs(events, codes, offsets, cells, out_events, out_cells)
     assert list(zip(out_events.tolist(), out_cells.tolist(), strict=True)) == [(4, 5), (4, 9), (6, 7), (8, 5), (8, 9)]
 

@@ -34,6 +34,23 @@ class Leaves(NamedTuple):
 
 _NONE: Final = np.empty(0, np.int64)
 
+# By the numbers of types: a table may have thousands of columns, and to ask for each type by name costs more than most
+# columns do.
+_PLAIN: Final = frozenset(
+    kind.id
+    for kind in (
+        *(pa.bool_(), pa.int8(), pa.int16(), pa.int32(), pa.int64(), pa.uint8(), pa.uint16(), pa.uint32(), pa.uint64()),
+        *(pa.float16(), pa.float32(), pa.float64(), pa.string(), pa.large_string(), pa.date32(), pa.timestamp("us")),
+    )
+)
+_LISTS: Final = frozenset(
+    kind.id
+    for kind in (
+        *(pa.list_(pa.null()), pa.large_list(pa.null()), pa.list_(pa.null(), 1)),
+        *(pa.list_view(pa.null()), pa.large_list_view(pa.null())),
+    )
+)
+
 
 class EventColumns:
     """The columns of one batch. What was found once is remembered."""
@@ -84,12 +101,16 @@ class EventColumns:
 
 
 def _whole(column: Array) -> Array:
-    return column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
+    if not isinstance(column, pa.ChunkedArray):
+        return column
+    return column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()  # which would copy a single one, too
 
 
 def _plain(array: Array) -> Array:
     """Without encodings that say nothing of the values, but for a dictionary of scalars."""
     kind = array.type
+    if kind.id in _PLAIN:
+        return array
     if pa.types.is_union(kind):
         raise EventError(f"a column of the Arrow type {kind} cannot be read: its values are of several types")
     if isinstance(kind, pa.Bool8Type):
@@ -104,13 +125,7 @@ def _plain(array: Array) -> Array:
 
 
 def _is_list(kind: Any) -> bool:
-    return bool(
-        pa.types.is_list(kind)
-        or pa.types.is_large_list(kind)
-        or pa.types.is_fixed_size_list(kind)
-        or pa.types.is_list_view(kind)
-        or pa.types.is_large_list_view(kind)
-    )
+    return kind.id in _LISTS
 
 
 def _is_null(array: Array) -> NDArray[np.bool_]:

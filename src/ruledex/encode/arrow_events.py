@@ -15,10 +15,11 @@ from numpy.typing import NDArray
 
 from ruledex.encode.arrow_columns import EventColumns, Path
 from ruledex.encode.arrow_derived import DerivedColumns, Inputs, inputs_at
-from ruledex.encode.arrow_slots import EVENT, Pairs, SlotColumns
+from ruledex.encode.arrow_slots import Pairs, SlotColumns
 from ruledex.encode.dictionary import Dictionary, Names
 from ruledex.encode.event_batch import EventBatch
 from ruledex.encode.program import CELL, OFFSET, WEIGHT
+from ruledex.encode.slot import Slot
 from ruledex.errors import EventError
 from ruledex.kernels.event_cells import count_pairs, order_cells, place_cells
 from ruledex.language.text import path_text
@@ -36,19 +37,18 @@ class ArrowEncoder:
 
     def __init__(self, dictionary: Dictionary) -> None:
         self.dictionary = dictionary
-        self._slots: dict[Path, SlotColumns] = {}
+        self._slots: dict[str, list[tuple[SlotColumns, Path]]] = {}  # at and below a name
         self._derived: list[DerivedColumns] | None = None
 
     def encode(self, events: ArrowEvents) -> EventBatch:
         """The cells of each row."""
         table = _table(events)
         n_events = table.num_rows
-        starts = range(0, max(1, n_events), EVENTS_A_BLOCK)
-        sizes = [min(EVENTS_A_BLOCK, n_events - start) for start in starts]
-        blocks = [
-            self._encode_block(EventColumns(table.slice(*part), part[1])) for part in zip(starts, sizes, strict=True)
-        ]
-        return blocks[0] if len(blocks) == 1 else _joined(blocks)
+        if n_events <= EVENTS_A_BLOCK:
+            return self._encode_block(EventColumns(table, n_events))
+        starts = range(0, n_events, EVENTS_A_BLOCK)
+        parts = [(start, min(EVENTS_A_BLOCK, n_events - start)) for start in starts]
+        return _joined([self._encode_block(EventColumns(table.slice(*part), part[1])) for part in parts])
 
     def _encode_block(self, columns: EventColumns) -> EventBatch:
         pairs = Pairs()
@@ -67,20 +67,17 @@ class ArrowEncoder:
 
     def _used(self, columns: EventColumns) -> list[tuple[SlotColumns, Path]]:
         """The slots that have values here, in the order of their cells, so that events' cells come nearly in order."""
-        below = self.dictionary.names.below
-        used = []
+        used: list[tuple[SlotColumns, Path]] = []
         for name in columns.names:
-            names = below.get(name)
-            if names is not None and not columns.is_null(name):
-                used += [(self._slot(path, found), path) for path, found in _slots((name,), names)]
+            slots = self._slots.get(name)
+            if slots is None:
+                names = self.dictionary.names.below.get(name)
+                if names is None:
+                    continue
+                slots = self._slots[name] = [(SlotColumns(slot), path) for slot, path in _slots((name,), names)]
+            if not columns.is_null(name):
+                used += slots
         return sorted(used, key=lambda slot_and_path: slot_and_path[0].first_cell)
-
-    def _slot(self, path: Path, names: Names) -> SlotColumns:
-        known = self._slots.get(path)
-        if known is None:
-            assert names.slot is not None
-            known = self._slots[path] = SlotColumns(names.slot)
-        return known
 
     def _derived_columns(self) -> list[DerivedColumns]:
         if self._derived is None:
@@ -107,17 +104,16 @@ def _table(events: ArrowEvents) -> Any:
         raise EventError(f"this {type(events).__name__} cannot be read as Arrow: {error}") from None
 
 
-def _slots(path: Path, names: Names) -> Iterator[tuple[Path, Names]]:
+def _slots(path: Path, names: Names) -> Iterator[tuple[Slot, Path]]:
     if names.slot is not None:
-        yield path, names
+        yield names.slot, path
     for name, below in names.below.items():
         yield from _slots((*path, name), below)
 
 
 def _batch(n_events: int, pairs: Pairs) -> EventBatch:
     """Pairs as the cells of each event, in order and each once."""
-    events = np.concatenate([np.empty(0, EVENT), *pairs.events])
-    cells = np.concatenate([np.empty(0, CELL), *pairs.cells])
+    events, cells = pairs.all()
     offsets = np.zeros(n_events + 1, OFFSET)
     count_pairs(events, offsets)
     placed: NDArray[np.int32] = np.empty(offsets[-1], CELL)

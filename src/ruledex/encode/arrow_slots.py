@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from bisect import bisect_left
 from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 from functools import cached_property
@@ -18,8 +19,9 @@ from ruledex.encode.arrow_values import (
     Distinct,
     distinct,
     is_nameless,
-    numbers,
+    is_number,
     present,
+    taken_numbers,
     timestamp_microseconds,
     to_python,
     utc_microseconds,
@@ -31,7 +33,8 @@ from ruledex.kernels.event_cells import double_cells, gather_pairs, integer_cell
 from ruledex.language.tree import Attribute
 from ruledex.language.value import INT64_MAX, INT64_MIN, Family, as_double
 
-EVENT: Final = np.int32
+_EVENT: Final = np.int32
+_INTEGERS_A_CUT: Final = 16  # up to which their cells are kept ready: a few times what the cuts themselves take
 _A_TIME: Final = datetime(2000, 1, 1, tzinfo=UTC)
 
 
@@ -39,28 +42,37 @@ class Pairs:
     """Pairs of an event and a cell as they are found, in no order."""
 
     def __init__(self) -> None:
-        self.events: list[NDArray[np.int32]] = []
-        self.cells: list[NDArray[np.int32]] = []
         self.single = True  # whether no event has two values of one attribute
+        self._parts: list[tuple[NDArray[np.int64], NDArray[np.int32] | int]] = []
 
-    def add(self, events: NDArray[Any], cells: NDArray[np.int32]) -> None:
-        """One cell for each event."""
-        if len(events):
-            self.events.append(events.astype(EVENT, copy=False))
-            self.cells.append(cells)
+    def add(self, events: NDArray[np.int64], cells: NDArray[np.int32] | int) -> None:
+        """One cell for each event, or one for all of them."""
+        self._parts.append((events, cells))
 
-    def add_each(self, events: NDArray[Any], cells: Iterable[int]) -> None:
+    def add_each(self, events: NDArray[np.int64], cells: Iterable[int]) -> None:
         """Each of the cells for each event."""
         for cell in cells:
-            self.add(events, np.full(len(events), cell, CELL))
+            self.add(events, cell)
 
-    def gather(self, events: NDArray[Any], codes: NDArray[np.int64], table: CellTable) -> None:
+    def gather(self, events: NDArray[np.int64], codes: NDArray[np.int64], table: CellTable) -> None:
         """For each event all cells of its code."""
         n_pairs = int(np.diff(table.offsets)[codes].sum())
         if n_pairs:
-            out_events, out_cells = np.empty(n_pairs, EVENT), np.empty(n_pairs, CELL)
-            gather_pairs(events.astype(EVENT, copy=False), codes, *table, out_events, out_cells)
+            out_events, out_cells = np.empty(n_pairs, np.int64), np.empty(n_pairs, CELL)
+            gather_pairs(events, codes, *table, out_events, out_cells)
             self.add(out_events, out_cells)
+
+    def all(self) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+        """The events and the cells of all pairs."""
+        n_pairs = sum(len(events) for events, _ in self._parts)
+        all_events, all_cells = np.empty(n_pairs, _EVENT), np.empty(n_pairs, CELL)
+        begin = 0
+        for events, cells in self._parts:
+            end = begin + len(events)
+            all_events[begin:end] = events
+            all_cells[begin:end] = cells
+            begin = end
+        return all_events, all_cells
 
 
 class CellTable(NamedTuple):
@@ -95,8 +107,13 @@ class SlotColumns:
         """Add the pairs of all values of a batch."""
         values = leaves.values
         kind = values.type
-        coded = distinct(values) if pa.types.is_dictionary(kind) else None
-        if coded is not None:
+        coded: Distinct | None = None
+        chosen: NDArray[Any] | None = None
+        places: NDArray[np.int64]
+        if is_number(kind) and Family.NUMBER not in self._keyed:
+            places, chosen = taken_numbers(values)
+        elif pa.types.is_dictionary(kind):
+            coded = distinct(values)
             is_there = np.zeros(len(coded.values) + 1, np.bool_)  # the last is that of the code -1
             is_there[present(coded.values)] = True
             places = np.flatnonzero(is_there[coded.codes])
@@ -107,12 +124,14 @@ class SlotColumns:
             events = leaves.events[places]
             kept = self._count_values(np.concatenate([leaves.events, leaves.nulls]), events, n_events, pairs)
             places, events = places[kept], events[kept]
+            chosen = None if chosen is None else chosen[kept]
         if not len(places):
             return
-        events = events.astype(EVENT)
-        if coded is None and is_nameless(kind):
+        if chosen is not None and not (pa.types.is_uint64(kind) and chosen.min() < 0):
+            self._encode_numbers(chosen, events, pairs)
+        elif coded is None and is_nameless(kind):
             pairs.add_each(events, self._slot.cells(OPAQUE))
-        elif coded is not None or not self._encode_numbers(values, places, events, pairs):
+        elif coded is not None or not self._encode_times(values, places, events, pairs):
             self._encode_distinct(coded or distinct(values), places, events, n_events, pairs)
 
     def _count_values(
@@ -130,47 +149,50 @@ class SlotColumns:
 
     # Numbers and times, whose cells are found without a look at distinct values.
 
-    def _encode_numbers(self, values: Array, places: NDArray[Any], events: NDArray[Any], pairs: Pairs) -> bool:
+    def _encode_numbers(self, values: NDArray[Any], events: NDArray[np.int64], pairs: Pairs) -> None:
+        if values.dtype.kind == "f":
+            pairs.add_each(events, self._double_marks)
+            self._add_doubles(events, values, Kind.ROUNDED if Kind.ROUNDED in self._slot.domains else Kind.EXACT, pairs)
+        else:
+            pairs.add_each(events, self._integer_marks)
+            self._add_integers(events, values, Kind.EXACT, pairs)
+        self._add_doubles(events, values, Kind.DOUBLE, pairs)
+
+    def _encode_times(self, values: Array, places: NDArray[np.int64], events: NDArray[np.int64], pairs: Pairs) -> bool:
         """Whether it could be done so."""
-        kind, domains = values.type, self._slot.domains
-        if pa.types.is_timestamp(kind):
-            if Family.TIME in self._keyed:
-                return False
-            self._add_specials(events, _A_TIME, pairs)
-            if Kind.TIME in domains:
-                moments = timestamp_microseconds(values, places)
-                if kind.tz is None:
-                    moments = utc_microseconds(moments, self._slot.schema.zone)
-                self._add_integers(events, moments, Kind.TIME, pairs)
-            return True
-        if Family.NUMBER in self._keyed or not (pa.types.is_integer(kind) or pa.types.is_floating(kind)):
+        kind = values.type
+        if not pa.types.is_timestamp(kind) or Family.TIME in self._keyed:
             return False
-        chosen = numbers(values)[places]
-        if pa.types.is_floating(kind):
-            self._add_specials(events, 0.0, pairs)
-            for domain in (Kind.ROUNDED if Kind.ROUNDED in domains else Kind.EXACT, Kind.DOUBLE):
-                self._add_doubles(events, chosen, domain, pairs)
-            return True
-        if pa.types.is_uint64(kind) and chosen.max() > INT64_MAX:
-            return False
-        self._add_specials(events, 0, pairs)
-        self._add_integers(events, chosen.astype(np.int64, copy=False), Kind.EXACT, pairs)
-        self._add_doubles(events, chosen, Kind.DOUBLE, pairs)
+        pairs.add_each(events, self._marks(_A_TIME))
+        if Kind.TIME in self._slot.domains:
+            moments = timestamp_microseconds(values, places)
+            if kind.tz is None:
+                moments = utc_microseconds(moments, self._slot.schema.zone)
+            self._add_integers(events, moments, Kind.TIME, pairs)
         return True
 
-    def _add_specials(self, events: NDArray[Any], example: Any, pairs: Pairs) -> None:
+    def _marks(self, example: Any) -> tuple[int, ...]:
         """The cells that say of which type a value is: those of one value are those of all."""
-        pairs.add_each(events, [cell for cell in self._slot.cells(example) if cell in self._specials])
+        return tuple(cell for cell in self._slot.cells(example) if cell in self._specials)
 
-    def _add_integers(self, events: NDArray[Any], values: NDArray[np.int64], kind: Kind, pairs: Pairs) -> None:
+    @cached_property
+    def _integer_marks(self) -> tuple[int, ...]:
+        return self._marks(0)
+
+    @cached_property
+    def _double_marks(self) -> tuple[int, ...]:
+        return self._marks(0.0)
+
+    def _add_integers(self, events: NDArray[np.int64], values: NDArray[np.int64], kind: Kind, pairs: Pairs) -> None:
         domain = self._slot.domains.get(kind)
         if domain is not None:
             cuts = self._times if kind is Kind.TIME else self._integers
             cells = np.empty(len(values), CELL)
-            integer_cells(values, cuts.floors, cuts.is_whole, domain.first_cell + 2 * cuts.n_below, cells)
+            first_cell = domain.first_cell + 2 * cuts.n_below
+            integer_cells(values, cuts.floors, cuts.is_whole, cuts.near, first_cell, cells)
             pairs.add(events, cells)
 
-    def _add_doubles(self, events: NDArray[Any], values: NDArray[Any], kind: Kind, pairs: Pairs) -> None:
+    def _add_doubles(self, events: NDArray[np.int64], values: NDArray[Any], kind: Kind, pairs: Pairs) -> None:
         domain = self._slot.domains.get(kind)
         if domain is not None:
             cells = np.empty(len(values), CELL)
@@ -194,11 +216,11 @@ class SlotColumns:
     # All else, by the distinct values.
 
     def _encode_distinct(
-        self, coded: Distinct, places: NDArray[Any], events: NDArray[Any], n_events: int, pairs: Pairs
+        self, coded: Distinct, places: NDArray[np.int64], events: NDArray[np.int64], n_events: int, pairs: Pairs
     ) -> None:
         codes = coded.codes[places]
         if is_text(coded.values.type) and not self._keyed & {Family.STRING} and not self._reads_times:
-            self._add_specials(events, "", pairs)
+            pairs.add_each(events, self._marks(""))
             if Kind.STRING in self._slot.domains:
                 pairs.add(events, self._text_cells(coded.values)[codes])
             return
@@ -242,15 +264,22 @@ class _IntegerCuts(NamedTuple):
 
     floors: NDArray[np.int64]
     is_whole: NDArray[np.bool_]
+    near: NDArray[np.int32]  # the cells of all integers among them, counted from the first, or nothing where it is long
     n_below: int  # cuts that are smaller than any such integer, and left out, as those larger than any are
 
 
 def _integer_cuts(cuts: Sequence[Any]) -> _IntegerCuts:
-    floors = [math.floor(cut) for cut in cuts]
-    first = sum(floor < INT64_MIN for floor in floors)
-    last = len(floors) - sum(floor > INT64_MAX for floor in floors)
-    is_whole = [floor == cut for floor, cut in zip(floors[first:last], cuts[first:last], strict=True)]
-    return _IntegerCuts(np.array(floors[first:last], np.int64), np.array(is_whole, np.bool_), first)
+    first, last = bisect_left(cuts, INT64_MIN), bisect_left(cuts, INT64_MAX + 1)
+    given = cuts[first:last]
+    floors = np.array([math.floor(cut) for cut in given], np.int64)
+    is_whole = np.array([floor == cut for floor, cut in zip(floors.tolist(), given, strict=True)], np.bool_)
+    near = np.empty(0, CELL)
+    if len(floors) and int(floors[-1]) - int(floors[0]) < _INTEGERS_A_CUT * len(floors):
+        between = np.arange(floors[0], int(floors[-1]) + 1)
+        cells = np.empty(len(between), CELL)
+        integer_cells(between, floors, is_whole, near, 0, cells)
+        near = cells
+    return _IntegerCuts(floors, is_whole, near, first)
 
 
 def _bytes_of(values: Array) -> tuple[NDArray[np.int64], NDArray[np.uint8]]:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from ruledex.encode.arrow_columns import Array, is_text
 from ruledex.encode.domain import microseconds
 from ruledex.errors import EventError
-from ruledex.kernels.event_cells import set_bits
+from ruledex.kernels.arrow_values import set_bits, take_doubles, take_integers
 
 OPAQUE: Final[dict[str, Any]] = {}  # a value that is there and of no type that a rule can name, as a struct is
 
@@ -22,6 +22,23 @@ _FIRST: Final = (datetime.min - _EPOCH) // _MICROSECOND
 _LAST: Final = (datetime.max - _EPOCH) // _MICROSECOND
 _HOUR: Final = 3_600_000_000
 _MILLISECONDS_A_DAY: Final = 86_400_000
+_BYTE: Final = np.dtype(np.uint8)
+_NUMBERS: Final = {
+    kind.id: np.dtype(kind.to_pandas_dtype())
+    for kind in (
+        *(pa.int8(), pa.int16(), pa.int32(), pa.int64(), pa.uint8(), pa.uint16(), pa.uint32(), pa.uint64()),
+        *(pa.float16(), pa.float32(), pa.float64()),
+    )
+}
+_TIMES: Final = {
+    pa.date32().id: np.dtype(np.int32),
+    pa.date64().id: np.dtype(np.int64),
+    pa.timestamp("us").id: np.dtype(np.int64),
+}
+_WIDTHS: Final = _NUMBERS | _TIMES
+_NO_BITMAP: Final = np.frombuffer(b"", np.uint8)
+_NO_SINGLES: Final = np.frombuffer(b"", np.float32)
+_NO_DOUBLES: Final = np.frombuffer(b"", np.float64)
 _A_SECOND: Final = {"s": 1, "ms": 1_000, "us": 1_000_000, "ns": 1_000_000_000}
 
 
@@ -39,29 +56,64 @@ def there(array: Array) -> NDArray[np.int64]:
         return np.arange(len(array))
     places = np.empty(n_there, np.int64)
     if n_there:
-        bitmap = np.frombuffer(array.buffers()[0], np.uint8)
-        whole = len(bitmap) & ~7
-        set_bits(bitmap[:whole].view(np.uint64), bitmap[whole:], array.offset, len(array), places)
+        set_bits(_bitmap(array), array.offset, len(array), places)
     return places
 
 
 def present(array: Array) -> NDArray[np.int64]:
     """The places of the values that are neither null nor NaN."""
-    places = there(array)
-    return places[~np.isnan(numbers(array)[places])] if pa.types.is_floating(array.type) else places
+    return taken_numbers(array)[0] if pa.types.is_floating(array.type) else there(array)
 
 
 def numbers(array: Array) -> NDArray[Any]:
     """The values of an array as they lie in its buffer; what stands in the place of a null means nothing."""
-    kind = array.type
-    if pa.types.is_timestamp(kind) or pa.types.is_date64(kind):
-        width: Any = np.int64
-    else:
-        width = np.int32 if pa.types.is_date32(kind) else kind.to_pandas_dtype()
-    buffer = array.buffers()[1]
+    return _values_in(array.buffers()[1], _WIDTHS[array.type.id], array.offset, len(array))
+
+
+def is_number(kind: Any) -> bool:
+    """Whether values of a type are integers or floating."""
+    return kind.id in _NUMBERS
+
+
+def taken_numbers(array: Array) -> tuple[NDArray[np.int64], NDArray[Any]]:
+    """The places of integers or floating numbers that are neither null nor NaN, and the numbers, of 64 bits.
+
+    Integers without sign that are too large for one of 64 bits are negative here.
+    """
+    length, offset = len(array), array.offset
+    n_there = length - array.null_count
+    places = np.empty(n_there, np.int64)
+    if n_there == 0:
+        return places, np.empty(0, np.int64)
+    bitmap = _NO_BITMAP if n_there == length else _bitmap(array)
+    width = _NUMBERS[array.type.id]
+    if width.kind != "f":
+        size = width.itemsize
+        data = _values_in(array.buffers()[1], _BYTE, offset * size, length * size)
+        integers = np.empty(n_there, np.int64)
+        take_integers(bitmap, offset, length, data, size, width.kind == "i", places, integers)
+        return places, integers
+    given = numbers(array)
+    if width.itemsize < 4:
+        given = given.astype(np.float32)
+        given.flags.writeable = False
+    singles, doubles = (_NO_SINGLES, given) if width.itemsize == 8 else (given, _NO_DOUBLES)
+    out = np.empty(n_there, np.float64)
+    n_taken = take_doubles(bitmap, offset, length, singles, doubles, places, out)
+    return places[:n_taken], out[:n_taken]
+
+
+def _bitmap(array: Array) -> NDArray[np.uint8]:
+    return _values_in(array.buffers()[0], _BYTE, 0, (array.offset + len(array) + 7) >> 3)
+
+
+def _values_in(buffer: Any, width: np.dtype[Any], offset: int, length: int) -> NDArray[Any]:
     if buffer is None:
         return np.empty(0, width)
-    return np.frombuffer(buffer, width, array.offset + len(array))[array.offset :]
+    values = np.frombuffer(buffer, width, length, offset * width.itemsize)
+    if buffer.is_mutable:
+        values.flags.writeable = False  # as all others are: a kernel takes it for another type otherwise
+    return values
 
 
 def distinct(array: Array) -> Distinct:

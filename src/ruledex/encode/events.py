@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Iterable, Mapping
-from typing import Any, Final
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
@@ -21,6 +22,9 @@ from ruledex.language.reference import Weights, evaluate
 from ruledex.language.resolve import leaves_of, values_of
 from ruledex.language.text import operand_text
 from ruledex.language.tree import Attribute, CompareOperands, SetTest
+
+if TYPE_CHECKING:
+    from ruledex.encode.arrow_events import ArrowEncoder
 
 _MOST_REMEMBERED: Final = 1 << 18  # of each type
 _LONGEST_REMEMBERED: Final = 200  # characters
@@ -36,6 +40,13 @@ class EventEncoder:
         # The cells of plain values by name and value, one table a type since 1 equals TRUE. Going from a name to its
         # slot and from there to a value touches memory in ten places; this touches it in three.
         self._remembered: dict[type, dict[tuple[str, Any], tuple[int, ...]]] = {t: {} for t in (int, float, str, bool)}
+
+    @cached_property
+    def arrow(self) -> ArrowEncoder:
+        """For tables. It keeps the constants as arrays, so it is made once, when the first table comes."""
+        from ruledex.encode.arrow_events import ArrowEncoder
+
+        return ArrowEncoder(self.dictionary)
 
     def encode(
         self, events: Iterable[Mapping[str, Any]], weights: Iterable[Weights | None] | None = None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Self, TypeVar
 
@@ -16,6 +16,7 @@ from ruledex.engines.batch_layout import build_layout
 from ruledex.engines.inputs import array_of, frozen_alive, frozen_batch, rank_code
 from ruledex.engines.protocol import Alive, Arrays, Matches, Rank, Statistics
 from ruledex.engines.ranking import Ranker, checked_k
+from ruledex.engines.rule_buffer import RuleBuffer
 from ruledex.kernels.batch import BatchIndex, Block
 from ruledex.kernels.words import N_EVENTS, N_WORDS
 
@@ -62,12 +63,15 @@ class BatchEngine:
 
     def match(self, batch: EventBatch, alive: Alive | None = None) -> Matches:
         """All rules that are true, ascending within an event."""
-        results = self._for_blocks(batch, alive, BlockWork.match)
-        counts = np.concatenate([np.zeros(1, np.int64), *(counts for counts, _ in results)])
-        rules = [rules for _, rules in results]
-        return Matches(
-            np.cumsum(counts), rules[0] if len(rules) == 1 else np.concatenate([np.zeros(0, np.int32), *rules])
-        )
+        buffer = RuleBuffer(batch.n_events)
+        counts = [np.zeros(1, np.int64)]
+        if self._is_by_events(batch):
+            for found, rules in self._for_blocks(batch, alive, lambda work: work.match(_room_alone)):
+                buffer.room(found)[:] = rules
+                counts.append(found)
+        else:
+            counts += [found for found, _ in self._for_blocks(batch, alive, lambda work: work.match(buffer.room))]
+        return Matches(np.cumsum(np.concatenate(counts)), buffer.rules())
 
     def count(self, batch: EventBatch, alive: Alive | None = None) -> NDArray[np.int64]:
         """For each event, how many rules are true."""
@@ -86,7 +90,7 @@ class BatchEngine:
         if k > MAX_HEAP:
             return self._ranker.top(batch, self.match(batch, alive), k, rank, static_score)
         ranking = self._ranker.ranking(static_score)
-        results = self._for_blocks(batch, alive, lambda work: work.top(self._ranker, ranking, kind, k))
+        results = list(self._for_blocks(batch, alive, lambda work: work.top(self._ranker, ranking, kind, k)))
         counts = np.concatenate([np.zeros(1, np.int64), *(held for held, _, _ in results)])
         rules = np.concatenate([np.zeros(0, np.int32), *(rules for _, rules, _ in results)])
         return Matches(np.cumsum(counts), rules, np.concatenate([np.zeros(0), *(ranks for _, _, ranks in results)]))
@@ -106,11 +110,13 @@ class BatchEngine:
 
     def _for_blocks(
         self, batch: EventBatch, alive: Alive | None, answer: Callable[[BlockWork], Result]
-    ) -> list[Result]:
+    ) -> Iterator[Result]:
+        """The answers of all blocks in order, each as soon as it is there."""
         batch = frozen_batch(batch)
         alive_bytes = frozen_alive(alive, self.program.n_rules)
         firsts = range(0, batch.n_events, N_EVENTS)
-        n_over_rules = self.threads if len(firsts) < self.threads else 1
+        is_by_events = self._is_by_events(batch)
+        n_over_rules = 1 if is_by_events else self.threads
         n_pairs = int(
             np.max(
                 batch.offsets[[min(i + N_EVENTS, batch.n_events) for i in firsts]] - batch.offsets[firsts], initial=0
@@ -123,10 +129,15 @@ class BatchEngine:
             self._pool.append(scratch)
             return result
 
-        if self.threads == 1 or n_over_rules > 1:
-            return [run(first) for first in firsts]
-        with ThreadPoolExecutor(self.threads) as pool:
-            return list(pool.map(run, firsts))
+        if is_by_events:
+            with ThreadPoolExecutor(self.threads) as pool:
+                yield from pool.map(run, firsts)
+        else:
+            yield from map(run, firsts)
+
+    def _is_by_events(self, batch: EventBatch) -> bool:
+        """Whether threads share the blocks, rather than the rules of each block."""
+        return 1 < self.threads <= -(-batch.n_events // N_EVENTS)
 
     def _scratch(self, n_pairs: int, single: bool) -> Scratch:
         """Scratch that no other block uses, taken from those that are left from earlier ones."""
@@ -147,3 +158,8 @@ class BatchEngine:
             prefix = np.zeros((n_pairs + 1) * N_WORDS, np.uint64)
             block = block._replace(event=np.zeros(n_pairs, np.uint16), prefix=prefix)
         return Scratch(block._replace(repeated=np.zeros(0 if single else n_pairs + 1, np.int32)), chunks)
+
+
+def _room_alone(counts: NDArray[np.int64]) -> NDArray[np.int32]:
+    """A place by itself, for a block of which nobody knows yet how much comes before it."""
+    return np.empty(counts.sum(), np.int32)

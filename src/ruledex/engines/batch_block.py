@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +18,7 @@ from ruledex.kernels.top import Ranking, largest_weights, sort_heaps
 from ruledex.kernels.words import N_EVENTS, N_WORDS
 
 Result = TypeVar("Result")
+Room: TypeAlias = Callable[[NDArray[np.int64]], NDArray[np.int32]]  # for events that have so many rules each
 
 CHUNK = 1 << 14  # rules found before they are counted, while their rows are in the cache
 RANK_TILE = 1 << 12  # rules that share a bound
@@ -66,12 +67,12 @@ class BlockWork:
         self.block, self._chunks = scratch
         load_block(index, self.block, batch.offsets, batch.cells, first, first + self.n_events)
 
-    def match(self) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
-        """How many rules each event has, and the rules, event after event."""
+    def match(self, room: Room) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
+        """How many rules each event has, and the rules, event after event, in the room that was given for them."""
         parts = list(self._parts(keep=True))
         counts = np.sum([part.counts for part in parts], axis=0)
         ends = np.cumsum(counts)
-        out = np.empty(int(ends[-1]), np.int32)
+        out = room(counts[: self.n_events])
         cursors = ends - counts + np.cumsum([np.zeros_like(counts), *(part.counts for part in parts[:-1])], axis=0)
 
         def write(part: Part, cursor: NDArray[np.int64]) -> None:

@@ -8,7 +8,6 @@ from typing import Any, TypeAlias
 import orjson
 import pyarrow as pa
 
-from ruledex.encode.arrow_events import encode_arrow
 from ruledex.encode.event_batch import EventBatch
 from ruledex.encode.events import EventEncoder
 from ruledex.errors import EventError
@@ -26,7 +25,7 @@ def encode_events(encoder: EventEncoder, events: Events, weights: Iterable[Weigh
         raise EventError("one event was given where several are expected: put it into a list")
     if isinstance(events, pa.RecordBatch) or hasattr(events, "__arrow_c_stream__"):
         if weights is None:
-            return encode_arrow(encoder.dictionary, events)
+            return encoder.arrow.encode(events)
         events = pa.table(events).to_pylist()  # weights are given by value, event by event
     return encoder.encode((as_mapping(event) for event in events), weights)
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from ruledex.kernels.bits import ONE, ZERO, lowest_bit
 from ruledex.kernels.jit import jit
 
 EVERY = 0  # as in a Program: the cell that each event has
@@ -13,57 +12,39 @@ _LARGEST_INSERTION_SORT = 48
 
 
 @jit
-def set_bits(
-    words: NDArray[np.uint64], rest: NDArray[np.uint8], offset: int, length: int, out: NDArray[np.int64]
-) -> int:
-    """Write the positions, counted from `offset`, of the bits that are set; return their number.
-
-    The bitmap is `words`, and then the bytes that fill no word.
-    """
-    n_set = 0
-    for number in range(offset >> 6, (offset + length + 63) >> 6):
-        word = ZERO
-        if number < words.size:
-            word = words[number]
-        else:
-            for place in range(rest.size):
-                word |= np.uint64(rest[place]) << np.uint64(8 * place)
-        first = number * 64 - offset
-        if first < 0:
-            word &= ~ZERO << np.uint64(-first)
-        if first + 64 > length:
-            word &= ~ZERO >> np.uint64(first + 64 - length)
-        while word != ZERO:
-            out[n_set] = first + lowest_bit(word)
-            n_set += 1
-            word &= word - ONE
-    return n_set
-
-
-@jit
 def integer_cells(
     values: NDArray[np.int64],
     floors: NDArray[np.int64],
     is_whole: NDArray[np.bool_],
+    near: NDArray[np.int32],
     first_cell: int,
     out: NDArray[np.int32],
 ) -> None:
     """Write the cell of each integer among cuts that need not be integers.
 
     `floors` are the cuts rounded down, ascending; a whole cut comes before others of the same floor. For an integer v,
-    a cut is below v exactly if its floor is.
+    a cut is below v exactly if its floor is. Where `near` is not empty, it has the cells of all integers from the first
+    floor to the last, counted from `first_cell`: a look-up costs a small part of a search.
     """
+    n_cuts = floors.size
     for place in range(values.size):
         value = values[place]
-        low, high = 0, floors.size
-        while low < high:
-            middle = (low + high) >> 1
-            if floors[middle] < value:
-                low = middle + 1
-            else:
-                high = middle
-        is_point = low < floors.size and floors[low] == value and is_whole[low]
-        out[place] = first_cell + 2 * low + (1 if is_point else 0)
+        cell = 0
+        if near.size != 0:
+            if value > floors[n_cuts - 1]:
+                cell = 2 * n_cuts
+            elif value >= floors[0]:
+                cell = near[value - floors[0]]
+        else:
+            low, high = 0, n_cuts
+            while low < high:
+                middle = (low + high) >> 1
+                if floors[middle] < value:
+                    low = middle + 1
+                else:
+                    high = middle
+            cell = 2 * low + (1 if low < n_cuts and floors[low] == value and is_whole[low] else 0)
+        out[place] = first_cell + cell
 
 
 @jit
@@ -124,11 +105,11 @@ def text_cells(
 
 @jit
 def gather_pairs(
-    events: NDArray[np.int32],
+    events: NDArray[np.int64],
     codes: NDArray[np.int64],
     offsets: NDArray[np.int64],
     cells: NDArray[np.int32],
-    out_events: NDArray[np.int32],
+    out_events: NDArray[np.int64],
     out_cells: NDArray[np.int32],
 ) -> None:
     """Write for each event the cells of its code, which lie in `cells` between two of the `offsets`."""
