@@ -15,11 +15,12 @@ from numpy.typing import NDArray
 from ruledex.encode.arrow_columns import EventColumns, Leaves, Path
 from ruledex.encode.arrow_slots import Pairs, cell_table
 from ruledex.encode.arrow_values import OPAQUE, distinct, is_nameless, there, to_python
+from ruledex.encode.dictionary import inputs_of
 from ruledex.encode.slot import Slot
 from ruledex.language.reference import evaluate
 from ruledex.language.resolve import values_of
 from ruledex.language.schema import Schema
-from ruledex.language.tree import Attribute, Call, CompareOperands, SetTest, attributes, operands, replace
+from ruledex.language.tree import Attribute, Call, CompareOperands, SetTest, replace
 
 
 class Inputs(NamedTuple):
@@ -41,12 +42,10 @@ class DerivedColumns:
 
     def __init__(self, slot: Slot) -> None:
         self._slot = slot
-        operand = slot.operand
-        sides = operands(operand) if isinstance(operand, CompareOperands | SetTest) else (operand,)
-        self.paths: list[Path] = list(dict.fromkeys(a.path for side in sides for a in attributes(side)))
+        self.paths = inputs_of(slot)
         # Under names of their own the inputs cannot lie in each other, as `p` and `p.q` would.
         names = {path: f"input{number}" for number, path in enumerate(self.paths)}
-        self._operand = _renamed(operand, names)
+        self._operand = _renamed(slot.operand, names)
         declared = {names[path]: slot.schema.of(Attribute(path)) for path in self.paths}
         self._schema = Schema(declared, slot.schema.time_zone)
 

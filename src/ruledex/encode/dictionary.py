@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from ruledex.encode.program import CELL
 from ruledex.encode.slot import Slot
 from ruledex.language.schema import Schema
-from ruledex.language.tree import Attribute
+from ruledex.language.tree import Attribute, CompareOperands, SetTest, attributes, operands
 
 Path = tuple[str, ...]
 
@@ -86,6 +86,21 @@ class Dictionary:
     def derived(self) -> list[Slot]:
         """The slots that must be computed."""
         return [self.slots[number] for number, path in enumerate(self._paths) if path is None]
+
+    @cached_property
+    def used_paths(self) -> list[Path]:
+        """All paths into an event that some rule looks at, sorted."""
+        found = {path for path in self._paths if path is not None}
+        for slot in self.derived:
+            found.update(inputs_of(slot))
+        return sorted(found)
+
+
+def inputs_of(slot: Slot) -> list[Path]:
+    """The paths that a slot's operand is computed from, in the order of its text."""
+    operand = slot.operand
+    sides = operands(operand) if isinstance(operand, CompareOperands | SetTest) else (operand,)
+    return list(dict.fromkeys(attribute.path for side in sides for attribute in attributes(side)))
 
 
 def _path(slot: Slot) -> Path | None:

@@ -197,6 +197,16 @@ class Index:
         return full_schema(self._state.dictionary)
 
     @property
+    def paths(self) -> list[tuple[str, ...]]:
+        """The attributes that rules look at, each as its path into an event, sorted."""
+        return self._state.dictionary.used_paths
+
+    @property
+    def id_kind(self) -> str:
+        """Of which type the rules' ids are: "integer" or "string"."""
+        return self._state.identities.kind
+
+    @property
     def version(self) -> str | None:
         """The version on disk that this is; None for an index that has not been saved."""
         return self._state.version

@@ -32,6 +32,10 @@ class IndexMatches:
         """The ids of all matches, event by event."""
         return self._identities.taken(self.position)
 
+    def ids(self, begin: int, end: int) -> NDArray[np.int64] | pa.LargeStringArray:
+        """The ids of some of the matches, counted over all events."""
+        return self._identities.taken(self.position[begin:end])
+
     @property
     def n_events(self) -> int:
         """How many events were asked about, those that match nothing included."""
