@@ -44,10 +44,11 @@ def part_of(batch: EventBatch, first: int, last: int) -> EventBatch:
 def indexes_of(index: Index) -> tuple[dict[str, Index], dict[str, float]]:
     """The index with each of the engines, and the seconds that building the engine took."""
     state = index._state
+    program = state.shards[0].program
     found, building = {}, {}
     for name in ("scan", "sparse", "batch"):
         made: list[Engine] = []
-        building[name] = seconds(lambda name=name, made=made: made.append(engine_class(name).build(state.shards[0].program)))
+        building[name] = seconds(lambda name=name, made=made: made.append(engine_class(name).build(program)))
         found[name] = Index(state._replace(engine=made[0]), [], None, None)
     found["auto"] = index
     building["auto"] = building["sparse"]  # `batch` is made when it is first needed

@@ -101,16 +101,37 @@ class RulesError(RuledexError):
 
 
 class BudgetError(RuledexError):
-    """A normal form grew past its budget. `size` is what it would have reached, at the least."""
+    """What a rule becomes grew past its budget. `size` is what it would have reached, at the least.
 
-    def __init__(self, form: str, size: int, budget: int) -> None:
-        super().__init__(f"the {form} of this rule has at least {size:,} literals, over the budget of {budget:,}")
+    Where one of many rules is meant, `position` is its place among them, and `rule` its id, once that is known.
+    """
+
+    def __init__(
+        self,
+        form: str,
+        size: int,
+        budget: int,
+        position: int | None = None,
+        rule: object = None,
+        unit: str = "literals",
+    ) -> None:
+        which = f"rule {rule!r}" if rule is not None else "this rule"
+        if rule is None and position is not None:
+            which = f"the rule at position {position:,}"
+        super().__init__(f"the {form} of {which} has at least {size:,} {unit}, over the budget of {budget:,}")
         self.form = form
         self.size = size
         self.budget = budget
+        self.position = position
+        self.rule = rule
+        self.unit = unit
 
     def __reduce__(self) -> tuple[object, ...]:
-        return type(self), (self.form, self.size, self.budget)
+        return type(self), (self.form, self.size, self.budget, self.position, self.rule, self.unit)
+
+    def of_rule(self, rule: object) -> BudgetError:
+        """The same with the rule's id."""
+        return BudgetError(self.form, self.size, self.budget, self.position, rule, self.unit)
 
 
 class SchemaError(RuledexError):

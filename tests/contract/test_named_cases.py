@@ -195,3 +195,70 @@ def test_an_engine_describes_itself(engine_type):
     described = engine_type.build(rules(("in", (A, A)))).describe()
     assert described["engine"] == engine_type.name
     assert described["n_rules"] == 1
+
+
+def test_two_values_that_violate_a_negation_violate_it_once(engine_type):
+    # Of two negations in one disjunction, one stays true however many values the other one meets.
+    weak = ("or", ("not in", EVERY, (A, A), (A + 2, A + 2)), ("not in", EVERY, (B, B)))
+    strong = ("or", ("not in", HAS_A, (A, A), (A + 2, A + 2)), ("not in", HAS_B, (B, B)))
+    program = rules(weak, strong, ("and", weak, ("in", (HAS_A, HAS_A))))
+    present = {HAS_A, HAS_B}
+    assert matched(engine_type, program, {A, A + 2} | present, {A, A + 2, B} | present, {A, A + 2, HAS_A}) == [
+        [0, 1, 2],
+        [],
+        [0, 2],
+    ]
+
+
+def test_disjunctions_with_a_negation_need_no_value(engine_type):
+    program = rules(
+        (
+            "and",
+            ("or", ("in", (A, A)), ("in", (B, B))),
+            ("or", ("not in", EVERY, (A + 1, A + 1)), ("in", (B + 1, B + 1))),
+        ),
+        (
+            "and",
+            ("or", ("in", (A, A)), ("in", (B, B))),
+            ("or", ("not in", HAS_A, (A + 1, A + 1)), ("in", (B + 1, B + 1))),
+        ),
+    )
+    assert matched(engine_type, program, {B}, {B, A, HAS_A}, {B, A + 1, HAS_A}, {B, A + 1, B + 1, HAS_A}) == [
+        [0],
+        [0, 1],
+        [],
+        [0, 1],
+    ]
+
+
+def test_the_same_value_in_and_not_in_within_one_rule(engine_type):
+    value, no_value = ("in", (A, A)), ("not in", HAS_A, (A, A))
+    program = rules(
+        ("and", ("or", value, ("in", (B, B))), ("or", no_value, ("in", (B + 1, B + 1)))),
+        ("or", value, no_value),
+        ("and", value, no_value),
+        ("and", value, ("not in", EVERY, (A, A + 1))),
+    )
+    assert matched(engine_type, program, {A, HAS_A}, {A, B + 1, HAS_A}, {B, A + 1, HAS_A}, {B}, {A, A + 1}) == [
+        [1],
+        [0, 1],
+        [0, 1],
+        [],
+        [1],
+    ]
+
+
+def test_the_same_attribute_twice_within_one_conjunction(engine_type):
+    program = rules(
+        ("and", ("in", (A, A + 3)), ("in", (A + 2, A + 5))),
+        ("and", ("in", (A, A + 3)), ("not in", HAS_A, (A + 2, A + 2))),
+        ("and", ("not in", HAS_A, (A, A)), ("not in", HAS_A, (A + 1, A + 1)), ("in", (HAS_A, HAS_A))),
+        ("and", ("in", (A, A)), ("in", (A, A + 1)), ("in", (A, A + 2)), ("in", (B, B))),
+    )
+    assert matched(engine_type, program, {A, HAS_A}, {A + 2, HAS_A}, {A, A + 5, HAS_A}, {A, B}, {A + 1, B, HAS_A}) == [
+        [1],
+        [0, 2],
+        [0, 1],
+        [3],
+        [1],
+    ]

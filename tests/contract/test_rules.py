@@ -19,7 +19,7 @@ N_REFERENCE = 500 if os.environ.get("RULEDEX_CONTRACT_FULL") else 6
 
 
 def check(rules, given_events, engine, schema=None):
-    index = Index.build(list(enumerate(rules)), engine=engine, schema=schema)
+    index = Index.build(list(enumerate(rules)), engine=engine, schema=schema, engine_options=ENGINES[engine])
     expected = [
         [i for i, text in enumerate(rules) if evaluate(parse(text), event, schema or Schema()) is True]
         for event in given_events
@@ -87,7 +87,7 @@ def test_named_cases(engine, name):
 
 @pytest.mark.parametrize("engine", ENGINES)
 def test_no_rules_at_all(engine):
-    assert Index.build([], engine=engine).match({"a": 1}) == []
+    assert Index.build([], engine=engine, engine_options=ENGINES[engine]).match({"a": 1}) == []
 
 
 @pytest.mark.parametrize("engine", ENGINES)
@@ -101,7 +101,9 @@ def test_a_rule_of_depth_200(engine):
 @pytest.mark.parametrize("engine", ENGINES)
 def test_100_000_rules_on_one_attribute(engine):
     index = Index.build(
-        [(i, f"a = {i}") for i in range(50_000)] + [(50_000 + i, f"a >= {i}") for i in range(50_000)], engine=engine
+        [(i, f"a = {i}") for i in range(50_000)] + [(50_000 + i, f"a >= {i}") for i in range(50_000)],
+        engine=engine,
+        engine_options=ENGINES[engine],
     )
     assert index.match({"a": 7}) == [7, *range(50_000, 50_008)]
     assert index.count([{"a": 99_999}, {"a": -1}, {"b": 1}]).tolist() == [50_000, 0, 0]
@@ -120,7 +122,7 @@ def test_each_generator_gives_what_the_reference_gives(name, parameters):
     parsed = [(rule_id, parse(text)) for rule_id, text in rules]
     answers = {}
     for engine in ENGINES:
-        index = Index.build(rules, engine=engine)
+        index = Index.build(rules, engine=engine, engine_options=ENGINES[engine])
         found = index.match_batch(given_events)
         answers[engine] = (found.offsets.tolist(), np.asarray(found.rule).tolist())
         assert [index.match(event) for event in given_events[:20]] == [

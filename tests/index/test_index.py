@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 import threading
 
 import numpy as np
@@ -13,7 +14,7 @@ from hypothesis import strategies as st
 
 from ruledex import Schema, parse, score, to_text
 from ruledex.engines.registry import PLACES
-from ruledex.errors import ArtifactError, EventError, RuledexError, RulesError
+from ruledex.errors import ArtifactError, BudgetError, EventError, RuledexError, RulesError
 from ruledex.index import Index
 from ruledex.language.reference import evaluate
 from tests.index.samples import EVENTS, PLAIN, every_kind, expected
@@ -231,6 +232,21 @@ def test_an_index_describes_itself(index):
     assert orjson.loads(orjson.dumps(told)) == told
     assert (told["rules"], told["ids"], told["engine"]["engine"]) == (6, "integer", "auto")
     assert told["version"] == index.version
+
+
+def test_options_are_the_engines_own():
+    rules = [(7, "a = 1"), (9, "(a = 1 OR b = 2) AND (c = 3 OR d = 4) AND (e = 5 OR f = 6)")]
+    with pytest.raises(BudgetError, match="DNF of rule 9 has at least 24 literals, over the budget of 10") as caught:
+        Index.build(rules, "dnf", engine_options={"budget": 10})
+    again = pickle.loads(pickle.dumps(caught.value))
+    assert (again.rule, again.position, str(again)) == (9, 1, str(caught.value))
+    index = Index.build(rules, "dnf", engine_options={"budget": 10, "overflow": "sparse"})
+    assert index.describe()["engine"]["n_overflow"] == 1
+    assert index.match({"a": 1, "c": 3, "f": 6}) == [7, 9]
+    with pytest.raises(RuledexError, match="'dnf' has no option 'colour'; it has budget, overflow"):
+        Index.build(rules, "dnf", engine_options={"colour": 1})
+    with pytest.raises(RuledexError, match="'sparse' has no option 'budget'; it has none"):
+        Index.build(rules, "sparse", engine_options={"budget": 1})
 
 
 # On disk.

@@ -13,7 +13,7 @@ from ruledex.cli.bars import bar
 from ruledex.cli.progress import rows_with_progress
 from ruledex.cli.status import FINDINGS
 from ruledex.cli.warm_up import warm_up
-from ruledex.errors import RulesError
+from ruledex.errors import RuledexError, RulesError
 from ruledex.sources import Columns, RuleFile
 
 
@@ -28,6 +28,10 @@ def build(
     rules: Annotated[str, typer.Argument(metavar="RULES", help="A file of rules, as `ruledex check` reads it.")],
     output: Annotated[str, typer.Option("--output", "-o", metavar="DIR", help="Where the index goes: a path or URL.")],
     engine: Annotated[str, typer.Option("--engine", help="The structure to build.")] = "auto",
+    options: Annotated[
+        list[str] | None,
+        typer.Option("--engine-option", metavar="NAME=VALUE", help="An option of the engine; may be given again."),
+    ] = None,
     schema: SchemaOption = None,
     on_error: Annotated[
         OnError, typer.Option("--on-error", help="Stop at rules that cannot be used, or leave them out.")
@@ -41,6 +45,8 @@ def build(
     Examples:
 
         ruledex build rules.jsonl -o index
+
+        ruledex build rules.jsonl --engine dnf --engine-option overflow=sparse -o index
 
         ruledex build rules.csv.gz --id rule_id --expr condition --schema schema.toml --on-error skip -o index
 
@@ -57,7 +63,14 @@ def build(
     try:
         with bar("building", "rules", not quiet) as shown:
             index = Index.build(
-                source, engine, None, load_schema(schema), on_error.value, columns=columns, progress=shown.counted()
+                source,
+                engine,
+                None,
+                load_schema(schema),
+                on_error.value,
+                columns=columns,
+                progress=shown.counted(),
+                engine_options=_engine_options(options or []),
             )
     except RulesError as error:
         typer.echo(f"error: {rules}: {error}", err=True)
@@ -70,3 +83,14 @@ def build(
         typer.echo(
             f"{len(index):,} rules in {seconds:.1f} s, engine {index.engine}, version {version[:12]} in {output}"
         )
+
+
+def _engine_options(given: list[str]) -> dict[str, int | str]:
+    """Options by name; whole numbers are numbers."""
+    options: dict[str, int | str] = {}
+    for option in given:
+        name, equals, value = option.partition("=")
+        if not (name and equals):
+            raise RuledexError(f"an engine's option is written NAME=VALUE, not {option!r}")
+        options[name] = int(value) if value.isdigit() else value
+    return options

@@ -12,6 +12,10 @@ PLACES = {
     "sparse": "ruledex.engines.sparse:SparseEngine",
     "batch": "ruledex.engines.batch:BatchEngine",
     "auto": "ruledex.engines.auto:AutoEngine",
+    "dewey": "ruledex.engines.dewey:DeweyEngine",
+    "interval": "ruledex.engines.interval:IntervalEngine",
+    "dnf": "ruledex.engines.dnf:DnfEngine",
+    "cnf": "ruledex.engines.cnf:CnfEngine",
 }
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from ruledex.artifact import RootLike, current
 from ruledex.encode.events import EventEncoder
 from ruledex.engines.protocol import Rank, Statistics
-from ruledex.errors import ArtifactError, RuledexError, RuleFault, RulesError
+from ruledex.errors import ArtifactError, BudgetError, RuledexError, RuleFault, RulesError
 from ruledex.explain import Explanation, explain
 from ruledex.index.events_in import Event, Events, as_mapping, encode_events
 from ruledex.index.identities import RuleId, identities_of
@@ -65,12 +65,14 @@ class Index:
         *,
         columns: Columns | None = None,
         progress: Progress | None = None,
+        engine_options: Mapping[str, Any] | None = None,
     ) -> Index:
         """An index of rules: (id, text) or (id, text, static score), mappings, a table or frame, or a file's path.
 
         Ids are integers or strings, of one type and each once. Rules that cannot be used are reported all together as a
         `RulesError`, or with `on_error="skip"` left out and kept in `faults`. `stats` is a sample of the events to
-        come, or what is known of them already; it changes speed, never an answer.
+        come, or what is known of them already; it changes speed, never an answer. `engine_options` are the engine's
+        own, as `{"overflow": "sparse"}` of those that convert rules to another form.
         """
         if on_error not in ("raise", "skip"):
             raise RuledexError(f"on_error is 'raise' or 'skip', not {on_error!r}")
@@ -85,7 +87,11 @@ class Index:
             read = read.without([at for at, _ in bad])
         encoder = EventEncoder(dictionary)
         statistics = _statistics(encoder, stats)
-        shards = (Shard(program, build_engine(engine, program, statistics)),)
+        try:
+            built = build_engine(engine, program, statistics, engine_options)
+        except BudgetError as error:
+            raise error if error.position is None else error.of_rule(read.ids[error.position].as_py()) from None
+        shards = (Shard(program, built),)
         state = State(
             shards,
             dictionary,

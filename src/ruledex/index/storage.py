@@ -12,7 +12,9 @@ The metadata say of what kind the artifact is, its engine, schema and counts.
 
 from __future__ import annotations
 
-from typing import Final
+from collections.abc import Mapping
+from inspect import signature
+from typing import Any, Final
 
 import pyarrow as pa
 
@@ -135,6 +137,14 @@ def _engine(artifact: Artifact, prefix: str, program: Program, stored: str, want
         raise ArtifactError(f"the stored engine {stored!r} cannot be used: {error}") from error
 
 
-def build_engine(name: str, program: Program, statistics: Statistics | None) -> Engine:
-    """Build an engine over a Program."""
-    return engine_class(name).build(program, statistics)
+def build_engine(
+    name: str, program: Program, statistics: Statistics | None, options: Mapping[str, Any] | None = None
+) -> Engine:
+    """Build an engine over a Program, with options of its own."""
+    build = engine_class(name).build
+    known = [option for option in signature(build).parameters if option not in ("program", "statistics")]
+    for option in options or ():
+        if option not in known:
+            has = f"it has {', '.join(known)}" if known else "it has none"
+            raise RuledexError(f"the engine {name!r} has no option {option!r}; {has}")
+    return build(program, statistics, **(options or {}))

@@ -1,0 +1,143 @@
+"""The Conjunction Annotator (fontoura2010, Section 2.1): from a Program's rules to labelled leaves and their index.
+
+What `dewey` and `interval` do alike is here; they differ in how a tree's leaves are labelled and in which order. An
+*expression* is a distinct root: rules that share one share its annotations.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ruledex.encode.program import ALWAYS, NEVER, Program
+from ruledex.engines.conjunction_index import ConjunctionIndex
+from ruledex.engines.inputs import frozen
+from ruledex.engines.normal_forms import Clauses, distinct_clauses, nodes_of
+from ruledex.engines.protocol import Statistics
+from ruledex.errors import RuledexError
+from ruledex.kernels.annotate import Trees, count_leaves, list_annotations, unfold
+from ruledex.kernels.annotate_conjunctions import write_conjunctions
+from ruledex.kernels.annotate_leaves import Annotations
+
+LARGEST = np.iinfo(np.int32).max
+LEAVES_AT_ONCE = 1 << 20  # of trees that are unfolded together
+
+Labels = dict[str, NDArray[Any]]
+
+
+class Labeller(Protocol):
+    """Gives the leaves of trees their labels, and keeps these in the order of the leaves."""
+
+    def label(self, trees: Trees, n_trees: int, leaves: NDArray[np.int32]) -> None:
+        """Label the leaves of further trees; write the nodes of the leaves in the order of their labels."""
+
+    def labels(self) -> Labels:
+        """All labels, as frozen arrays by name."""
+
+
+class Annotated(NamedTuple):
+    """The annotations, and the index of the conjunctions that they annotate."""
+
+    annotations: Annotations
+    conjunctions: ConjunctionIndex
+
+
+class Annotator:
+    """Counts the leaves of a Program's rules, and annotates those rules that it is told to."""
+
+    def __init__(self, program: Program) -> None:
+        self.program = program
+        self._nodes = nodes_of(program)
+        n_leaves, n_joined = np.zeros(len(program.node_op), np.int64), np.zeros(len(program.node_op), np.int64)
+        count_leaves(self._nodes, program.n_literals, n_leaves, n_joined)
+        self._n_leaves, self._n_joined = frozen(n_leaves, np.int64), frozen(n_joined, np.int64)
+        self._depth = len(program.level_offsets) + 1
+
+    def n_leaves(self, roots: NDArray[np.int32]) -> NDArray[np.int64]:
+        """How many leaves the trees of these roots have: none has NEVER, one ALWAYS."""
+        counts = np.ones(len(roots), np.int64)
+        is_inner = roots >= self.program.n_literals
+        counts[is_inner] = self._n_leaves[roots[is_inner] - self.program.n_literals]
+        counts[roots == NEVER] = 0
+        return counts
+
+    def annotate(self, rules: NDArray[np.int64], labeller: Labeller, statistics: Statistics | None) -> Annotated:
+        """Annotate the rules of these positions, which ascend; expressions come in the order of their first rules."""
+        rules = rules[self.program.root[rules] != NEVER]
+        roots, first_rule, expression = np.unique(self.program.root[rules], return_index=True, return_inverse=True)
+        order = np.argsort(first_rule)
+        roots = roots[order]
+        roots.flags.writeable = False
+        number = np.empty(len(order), np.int64)
+        number[order] = np.arange(len(order))
+        expression = number[expression]
+        expression_offsets = _offsets(self.n_leaves(roots))
+        n_leaves = int(expression_offsets[-1])
+        if n_leaves > LARGEST:
+            raise RuledexError(f"the rules have {n_leaves:,} leaves, more than {LARGEST:,}; build several indexes")
+        leaves = np.zeros(n_leaves, np.int32)
+        for first, last in _parts(expression_offsets):
+            begin, end = expression_offsets[first], expression_offsets[last]
+            labeller.label(self._unfolded(roots[first:last], int(end - begin)), last - first, leaves[begin:end])
+        annotation_offsets, annotations, conjunctions = self._annotations(leaves, statistics)
+        return Annotated(
+            Annotations(
+                frozen(annotation_offsets, np.int32),
+                frozen(annotations, np.int32),
+                frozen(np.repeat(np.arange(len(roots), dtype=np.int32), np.diff(expression_offsets)), np.int32),
+                frozen(expression_offsets, np.int32),
+                frozen(_offsets(np.bincount(expression, minlength=len(roots))), np.int32),
+                frozen(rules[np.argsort(expression, kind="stable")], np.int32),
+            ),
+            conjunctions,
+        )
+
+    def _unfolded(self, roots: NDArray[np.int32], n_leaves: int) -> Trees:
+        n_nodes = 2 * n_leaves
+        trees = Trees(
+            np.zeros(len(roots) + 1, np.int64),
+            np.zeros(n_nodes, np.uint8),
+            np.zeros(n_nodes, np.int32),
+            np.zeros(n_nodes, np.int32),
+        )
+        stack = np.zeros((3, self._depth), np.int64)
+        unfold(self._nodes, self.program.n_literals, self._n_leaves, self._n_joined, roots, stack, trees)
+        return trees
+
+    def _annotations(
+        self, leaves: NDArray[np.int32], statistics: Statistics | None
+    ) -> tuple[NDArray[np.int32], NDArray[np.int32], ConjunctionIndex]:
+        """For each distinct conjunction the leaves that it stands at, and the index of the conjunctions."""
+        n_literals = self.program.n_literals
+        is_used = np.zeros(self.program.n_nodes - ALWAYS, np.bool_)
+        is_used[leaves - ALWAYS] = True
+        used = np.flatnonzero(is_used) + ALWAYS
+        n_joined = np.sum(self._n_joined[used[used >= n_literals] - n_literals]) + np.sum(used < n_literals)
+        offsets, literals = np.zeros(len(used) + 1, np.int64), np.zeros(int(n_joined), np.int32)
+        stack = np.zeros((2, self._depth), np.int64)
+        write_conjunctions(self._nodes, n_literals, frozen(used, np.int32), stack, offsets, literals)
+        distinct, number = distinct_clauses(iter([Clauses(np.ones(len(used), np.int64), offsets, literals)]))
+        n_conjunctions = len(distinct.offsets) - 1
+        number_of = np.zeros(len(is_used), np.int32)
+        number_of[used - ALWAYS] = number
+        annotation_offsets, annotations = np.zeros(n_conjunctions + 1, np.int32), np.zeros(len(leaves), np.int32)
+        list_annotations(number_of[leaves - ALWAYS], annotation_offsets, annotations)
+        index = ConjunctionIndex.build(self.program, distinct.offsets, distinct.literals, statistics)
+        return annotation_offsets, annotations, index
+
+
+def _offsets(lengths: NDArray[np.integer]) -> NDArray[np.int64]:
+    return np.concatenate([[0], np.cumsum(lengths, dtype=np.int64)])
+
+
+def _parts(offsets: NDArray[np.int64]) -> Iterator[tuple[int, int]]:
+    """Runs of expressions of some LEAVES_AT_ONCE leaves, or of one expression that has more."""
+    first, n_expressions = 0, len(offsets) - 1
+    while first < n_expressions:
+        fitting = int(np.searchsorted(offsets, offsets[first] + LEAVES_AT_ONCE, side="right")) - 1
+        last = max(first + 1, fitting)
+        yield first, last
+        first = last

@@ -1,0 +1,111 @@
+"""The predicates of CNF expressions as the uses of posting lists; the codes are those of kernels/disjunctions.py."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ruledex.kernels.conjunctions_build import NO_SOURCE
+from ruledex.kernels.jit import jit
+
+
+class CnfExpressions(NamedTuple):
+    """Expression e has the disjunctions `offsets[e]` to `offsets[e + 1]`, whose literals are ids of a Program."""
+
+    offsets: NDArray[np.int64]  # [n_expressions + 1]
+    clause_offsets: NDArray[np.int64]  # [n_clauses + 1]
+    literals: NDArray[np.int32]
+    n_positive: int
+    presence_source: NDArray[np.int32]  # by negative literal; NO_SOURCE where it is WEAK
+
+
+@jit
+def measure_expressions(
+    expressions: CnfExpressions,
+    sizes: NDArray[np.int64],
+    n_negative: NDArray[np.int64],
+    lead_offsets: NDArray[np.int64],
+    leads: NDArray[np.int32],
+) -> None:
+    """Write each expression's K and number of ∉ predicates, and the literals that are a disjunction by themselves.
+
+    `leads` has room for as many as there are disjunctions.
+    """
+    offsets, clause_offsets, literals = expressions.offsets, expressions.clause_offsets, expressions.literals
+    n_positive, presence_source = expressions.n_positive, expressions.presence_source
+    n_leads = 0
+    for expression in range(offsets.size - 1):
+        for clause in range(offsets[expression], offsets[expression + 1]):
+            n_weak = 0
+            for place in range(clause_offsets[clause], clause_offsets[clause + 1]):
+                if literals[place] >= n_positive:
+                    n_negative[expression] += 1
+                    n_weak += 1 if presence_source[literals[place] - n_positive] == NO_SOURCE else 0
+            sizes[expression] += 1 if n_weak == 0 else 0
+            begin = clause_offsets[clause]
+            if clause_offsets[clause + 1] - begin == 1 and literals[begin] < n_positive:
+                leads[n_leads] = literals[begin]
+                n_leads += 1
+        lead_offsets[expression + 1] = n_leads
+
+
+@jit
+def write_cnf_uses(
+    expressions: CnfExpressions,
+    negative_of: NDArray[np.int32],
+    order: NDArray[np.int32],
+    lead: NDArray[np.int32],
+    size: NDArray[np.int64],
+    every: int,
+    n_disjunctions: NDArray[np.int32],
+    negative_offsets: NDArray[np.int32],
+    negative_disjunction: NDArray[np.int32],
+    use_offsets: NDArray[np.int64],
+    use_source: NDArray[np.int32],
+    use_code: NDArray[np.int32],
+) -> int:
+    """Write the uses of the expressions in `order`, and what their counters begin with; return how many uses.
+
+    The disjunction that is an expression's `lead` is left out. `size` is K without it; where it is 0 the expression
+    has one use of the source `every`: the list Z.
+    """
+    offsets, clause_offsets, literals = expressions.offsets, expressions.clause_offsets, expressions.literals
+    n_positive, presence_source = expressions.n_positive, expressions.presence_source
+    n_uses, n_negative = 0, 0
+    for number in range(order.size):
+        expression = order[number]
+        first_negative = n_negative
+        # ∉ predicates first, then ∈, so that codes ascend.
+        for is_second in range(2):
+            n_clauses, is_led = 0, False
+            for clause in range(offsets[expression], offsets[expression + 1]):
+                begin, end = clause_offsets[clause], clause_offsets[clause + 1]
+                if end - begin == 1 and literals[begin] == lead[expression] and not is_led:
+                    is_led = True
+                    continue
+                for place in range(begin, end):
+                    literal = literals[place]
+                    if literal >= n_positive and is_second == 0:
+                        present = presence_source[literal - n_positive]
+                        code = 2 * (n_negative - first_negative)
+                        if present != NO_SOURCE:
+                            use_source[n_uses], use_code[n_uses] = present, code
+                            n_uses += 1
+                        use_source[n_uses], use_code[n_uses] = negative_of[literal - n_positive], code + 1
+                        n_uses += 1
+                        negative_disjunction[n_negative] = n_clauses << 1 | (1 if present == NO_SOURCE else 0)
+                        n_negative += 1
+                    elif literal < n_positive and is_second == 1:
+                        use_source[n_uses] = literal
+                        use_code[n_uses] = 2 * (n_negative - first_negative) + n_clauses
+                        n_uses += 1
+                n_clauses += 1
+            n_disjunctions[number] = n_clauses
+        if size[expression] == 0:
+            use_source[n_uses] = every
+            use_code[n_uses] = 2 * (n_negative - first_negative) + n_disjunctions[number]
+            n_uses += 1
+        use_offsets[number + 1], negative_offsets[number + 1] = n_uses, n_negative
+    return n_uses

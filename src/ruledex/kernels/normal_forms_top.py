@@ -1,0 +1,221 @@
+"""The best rules of an event, found and ranked in one pass that leaves out what cannot be among them (Section 5)."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ruledex.kernels.bits import LOW_SIX, ONE, SIX, ZERO
+from ruledex.kernels.disjunctions import Disjunctions, is_satisfied
+from ruledex.kernels.jit import inlined, jit
+from ruledex.kernels.literals import Literals
+from ruledex.kernels.normal_forms_bounds import IS_PLAIN, SLACK, least_bound
+from ruledex.kernels.normal_forms_rules import Owners
+from ruledex.kernels.postings import Cursors, ListBounds, Postings, get_posting_lists
+from ruledex.kernels.postings_cursors import NONE, agreed_codes, initialize_current_entries, next_agreement
+from ruledex.kernels.score import ScoreStack
+from ruledex.kernels.top import Ranking, largest_weight, precedes, push, rank_bound, rank_in_event, sort_heap
+
+
+class TopScratch(NamedTuple):
+    """What one thread needs beside cursors. `marks` has a bit a rule, none of them set between events."""
+
+    counters: NDArray[np.int64]  # one a disjunction of the largest CNF expression
+    marks: NDArray[np.uint64]
+    largest: NDArray[np.float64]  # [largest K, and at least 1]
+    stack: ScoreStack
+
+
+@inlined
+def sum_of_largest(bounds: NDArray[np.float64], first: int, last: int, k: int, largest: NDArray[np.float64]) -> float:
+    """The sum of the k largest bounds of the cursors from `first` up to `last`; there are at least k."""
+    n_held = 0
+    for cursor in range(first, last):
+        bound = bounds[cursor]
+        if n_held == k and bound <= largest[0]:
+            continue
+        # `largest` ascends, so that the one that gives way is the first.
+        slot = 0 if n_held == k else n_held
+        if n_held == k:
+            while slot + 1 < k and largest[slot + 1] < bound:
+                largest[slot] = largest[slot + 1]
+                slot += 1
+        else:
+            while slot > 0 and largest[slot - 1] > bound:
+                largest[slot] = largest[slot - 1]
+                slot -= 1
+            n_held += 1
+        largest[slot] = bound
+    total = 0.0
+    for place in range(n_held):
+        total += float(largest[place])
+    return total
+
+
+@inlined
+def n_above(codes: NDArray[np.int32], n_codes: int, least: int) -> int:
+    """How many of the ascending codes are `least` or larger."""
+    place = n_codes
+    while place > 0 and codes[place - 1] >= least:
+        place -= 1
+    return n_codes - place
+
+
+@jit
+def top_of_form(
+    index: Postings,
+    disjunctions: Disjunctions,
+    owners: Owners,
+    bounds_of: ListBounds,
+    of_item: NDArray[np.float64],
+    literals: Literals,
+    ranking: Ranking,
+    kind: int,
+    highest_static: float,
+    alive: NDArray[np.uint8],
+    cells: NDArray[np.int32],
+    weights: NDArray[np.float64],
+    begin: int,
+    end: int,
+    cursors: Cursors,
+    scratch: TopScratch,
+    ranks: NDArray[np.float64],
+    rules: NDArray[np.int32],
+) -> int:
+    """Write the best rules of the event `cells[begin:end]` and their ranks, the best first; return how many.
+
+    `ranks` and `rules` are as long as the answer may be, which is not 0. Of conjunctions, `disjunctions` is empty.
+    `of_item` are the bounds that those of the lists were made from.
+    """
+    largest_of_event = largest_weight(weights, begin, end)
+    if weights.size != 0:
+        largest_of_event *= 1.0 + SLACK
+    get_posting_lists(index, cursors, bounds_of, cells, weights, begin, end, largest_of_event)
+    entries, partition_first, partition_opened = index.entries, index.partition_first, index.partition_opened
+    partition_size, partition_shift = index.partition_size, index.partition_shift
+    n_disjunctions, negative_offsets = disjunctions.n_disjunctions, disjunctions.negative_offsets
+    negative_disjunction, counters = disjunctions.negative_disjunction, scratch.counters
+    partition_lists, place_of, end_of = cursors.partition_lists, cursors.place, cursors.end
+    following, p_lists, codes = cursors.following, cursors.p_lists, cursors.codes
+    first_on, occupied, bounds = cursors.first_on, cursors.occupied, cursors.bounds
+    owner_offsets, owner_rules = owners.offsets, owners.rules
+    static_score, match_bound, marks = ranking.static_score, ranking.match_bound, scratch.marks
+    is_cnf = n_disjunctions.size != 0
+    n_held, worst = 0, -np.inf
+    for partition in range(partition_size.size):
+        first, last = partition_lists[partition], partition_lists[partition + 1]
+        k = max(partition_size[partition], 1)
+        if last - first < k:
+            continue
+        # The predicate that opens the partition is in no list.
+        n_leads = partition_opened[partition]
+        before = n_leads * largest_of_event
+        least = least_bound(kind, highest_static, before, worst)
+        # The second pruning technique, which is not for CNF: there more than K disjunctions may score.
+        if not is_cnf and sum_of_largest(bounds, first, last, k, scratch.largest) < least:
+            continue
+        code_bits = partition_shift[partition]
+        initialize_current_entries(first, last, code_bits, entries, place_of, following, first_on, occupied)
+        n_lists, n_taken, current_id = last - first, 0, NONE
+        while True:
+            n_lists, current_id, n_taken = next_agreement(
+                k,
+                n_lists,
+                n_taken,
+                current_id + 1,
+                code_bits,
+                entries,
+                place_of,
+                end_of,
+                p_lists,
+                following,
+                first_on,
+                occupied,
+                bounds,
+                least,
+            )
+            if current_id == NONE:
+                break
+            n_codes = agreed_codes(n_taken, code_bits, entries, place_of, p_lists, codes)
+            number = partition_first[partition] + current_id
+            n_scoring = min(n_codes, partition_size[partition])
+            if is_cnf:
+                holds = is_satisfied(
+                    number, n_codes, codes, n_disjunctions, negative_offsets, negative_disjunction, counters
+                )
+                n_scoring = n_above(codes, n_codes, 2 * (negative_offsets[number + 1] - negative_offsets[number]))
+            else:
+                holds = n_codes == k and codes[0] != 0
+            if not holds:
+                continue
+            # A plain rule's score is that of one of its items: one that scores too little is as good as none.
+            is_plain = of_item[number] == IS_PLAIN
+            plain_bound = (n_scoring + n_leads) * largest_of_event
+            for owner in range(owner_offsets[number], owner_offsets[number + 1]):
+                rule = owner_rules[owner]
+                word, bit = np.uint64(rule) >> SIX, ONE << (np.uint64(rule) & LOW_SIX)
+                if (alive.size != 0 and alive[rule] == 0) or marks[word] & bit != ZERO:
+                    continue
+                bound = rank_bound(kind, static_score[rule], match_bound[rule], largest_of_event)
+                if is_plain:
+                    bound = rank_bound(kind, static_score[rule], plain_bound, 1.0)
+                if n_held == ranks.size and not precedes(bound, rule, ranks[0], rules[0]):
+                    continue
+                marks[word] |= bit
+                rank = rank_in_event(literals, ranking, kind, rule, cells, weights, begin, end, scratch.stack)
+                if n_held < ranks.size or precedes(rank, rule, ranks[0], rules[0]):
+                    n_held = push(ranks, rules, n_held, rank, rule)
+                    worst = ranks[0] if n_held == ranks.size else -np.inf
+                    least = least_bound(kind, highest_static, before, worst)
+    marks[:] = ZERO
+    sort_heap(ranks, rules, n_held)
+    return n_held
+
+
+@jit
+def tops_of_form(
+    index: Postings,
+    disjunctions: Disjunctions,
+    owners: Owners,
+    bounds_of: ListBounds,
+    of_item: NDArray[np.float64],
+    literals: Literals,
+    ranking: Ranking,
+    kind: int,
+    highest_static: float,
+    alive: NDArray[np.uint8],
+    event_offsets: NDArray[np.int64],
+    cells: NDArray[np.int32],
+    weights: NDArray[np.float64],
+    first_event: int,
+    cursors: Cursors,
+    scratch: TopScratch,
+    n_held: NDArray[np.int64],
+    ranks: NDArray[np.float64],
+    rules: NDArray[np.int32],
+) -> None:
+    """Write the best rules of the events from `first_event` on, a row of `ranks` and `rules` each."""
+    for row in range(ranks.shape[0]):
+        begin, end = event_offsets[first_event + row], event_offsets[first_event + row + 1]
+        n_held[first_event + row] = top_of_form(
+            index,
+            disjunctions,
+            owners,
+            bounds_of,
+            of_item,
+            literals,
+            ranking,
+            kind,
+            highest_static,
+            alive,
+            cells,
+            weights,
+            begin,
+            end,
+            cursors,
+            scratch,
+            ranks[row],
+            rules[row],
+        )

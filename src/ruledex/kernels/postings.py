@@ -1,0 +1,190 @@
+"""Posting lists, and how an event finds those of its keys (whang2009, Sections 3 and 4).
+
+What is indexed is an *item*: a conjunction, or a CNF expression. Items are numbered so that those of one size K lie
+together, in a *partition*. An entry is one integer,
+
+    (the item's number within its partition) << shift | code
+
+where the code says what the key means to the item, and codes of ∉ are smaller than those of ∈. So entries compare as
+the paper orders them. A list holds an item at most once: where a key means several things to one item, the key has
+several lists.
+
+Where many items of one size share a predicate, they have a partition of their own, which the predicate's nodes *open*:
+it is tested once for all of them, no list holds it, and K is one less. A partition that an event does not open costs
+nothing.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ruledex.kernels.hierarchy import LEVEL_BITS
+from ruledex.kernels.jit import jit
+from ruledex.kernels.literals import first_at_least
+
+
+class Postings(NamedTuple):
+    """The lists of all partitions. Partitions come in descending order of K; lists by node, then by partition."""
+
+    domain_offsets: NDArray[np.int32]  # [n_domains + 1] as in the hierarchy
+    domain_nodes: NDArray[np.int32]
+    domain_levels: NDArray[np.int64]  # [n_domains] bit l: some node of level l has lists, links or opens a partition
+    link_offsets: NDArray[np.int32]  # [n_tree_nodes + 1]
+    links: NDArray[np.int32]  # the shared sets that a node of a tree is part of, which are nodes too
+    open_offsets: NDArray[np.int32]  # [n_nodes + 1]
+    opens: NDArray[np.int32]  # partitions
+    node_lists: NDArray[np.int32]  # [n_nodes + 1]
+    list_partition: NDArray[np.int32]  # [n_lists]
+    list_offsets: NDArray[np.int64]  # [n_lists + 1]
+    entries: NDArray[np.int32]  # ascending within a list, an item once
+    partition_size: NDArray[np.int32]  # [n_partitions] K, without the predicate that opens the partition
+    partition_shift: NDArray[np.int32]  # [n_partitions] the number of bits of a code
+    partition_first: NDArray[np.int32]  # [n_partitions + 1] the number of the first item
+    partition_opened: NDArray[np.uint8]  # [n_partitions] whether it is closed until a node opens it
+    item: NDArray[np.int32]  # [n_items] by number, the id under which the item was given
+
+
+class ListBounds(NamedTuple):
+    """UB of each list (whang2009, Section 5): an entry's part of its item's score is at most
+
+        own_weight * (the weight of the event's cell) + share * (the event's largest weight)
+
+    Empty where nothing is ranked.
+    """
+
+    own_weight: NDArray[np.float64]
+    share: NDArray[np.float64]
+
+
+class Cursors(NamedTuple):
+    """What one thread needs while it moves along lists; the arrays of a cursor each have room for all of an event's.
+
+    `first_on` and `occupied` are over the items of the largest partition; they are NONE and 0 between partitions.
+    """
+
+    is_open: NDArray[np.uint8]  # [n_partitions]
+    partition_lists: NDArray[np.int64]  # [n_partitions + 1] where the cursors of each partition begin
+    found: NDArray[np.int32]  # lists
+    hit: NDArray[np.int64]  # of each list found, the place of the cell that led to it
+    bounds: NDArray[np.float64]  # of each cursor, what its list may add to a score; empty where nothing is ranked
+    place: NDArray[np.int64]  # of each cursor's current entry
+    end: NDArray[np.int64]  # of each cursor's list
+    following: NDArray[np.int32]  # the next cursor on the same item, or NONE
+    p_lists: NDArray[np.int32]  # cursors: the first lists of PLists, once they are taken
+    codes: NDArray[np.int32]  # of lists that agree on an item
+    first_on: NDArray[np.int32]
+    occupied: NDArray[np.uint64]
+
+
+@jit
+def _find_lists(
+    postings: Postings,
+    cells: NDArray[np.int32],
+    begin: int,
+    end: int,
+    is_open: NDArray[np.uint8],
+    found: NDArray[np.int32],
+    hit: NDArray[np.int64],
+) -> int:
+    """Write the lists of all nodes that the event has, and open partitions; return how many lists.
+
+    With an empty `found` no list is written.
+    """
+    domain_offsets, domain_nodes, levels_used = postings.domain_offsets, postings.domain_nodes, postings.domain_levels
+    link_offsets, links = postings.link_offsets, postings.links
+    open_offsets, opens, node_lists = postings.open_offsets, postings.opens, postings.node_lists
+    n_domains, domain, n_found = domain_offsets.size - 1, 0, 0
+    for place in range(begin, end):
+        domain = first_at_least(domain_offsets, domain, n_domains + 1, cells[place] + 1) - 1
+        within = cells[place] - domain_offsets[domain]
+        first = domain_nodes[domain]
+        last = domain_offsets[domain + 1] - domain_offsets[domain] - 1
+        levels = levels_used[domain]
+        while levels != 0:
+            if levels & 1 != 0:
+                node = first + within
+                link, last_link = link_offsets[node] - 1, link_offsets[node + 1]
+                while True:  # the node itself, and then its links
+                    for opened in range(open_offsets[node], open_offsets[node + 1]):
+                        is_open[opens[opened]] = 1
+                    if found.size != 0:
+                        for number in range(node_lists[node], node_lists[node + 1]):
+                            found[n_found + number - node_lists[node]] = number
+                            hit[n_found + number - node_lists[node]] = place
+                    n_found += node_lists[node + 1] - node_lists[node]
+                    link += 1
+                    if link == last_link:
+                        break
+                    node = links[link]
+            first += last + 1
+            within, last, levels = within >> LEVEL_BITS, last >> LEVEL_BITS, levels >> 1
+    return n_found
+
+
+@jit
+def most_lists(
+    postings: Postings, event_offsets: NDArray[np.int64], cells: NDArray[np.int32], is_open: NDArray[np.uint8]
+) -> int:
+    """How many lists an event of the batch leads to, at the most, whether their partitions are open or not.
+
+    `is_open` is scratch, one entry a partition.
+    """
+    most, found, hit = 0, np.empty(0, np.int32), np.empty(0, np.int64)
+    for event in range(event_offsets.size - 1):
+        begin, end = event_offsets[event], event_offsets[event + 1]
+        most = max(most, _find_lists(postings, cells, begin, end, is_open, found, hit))
+    return most
+
+
+@jit
+def get_posting_lists(
+    postings: Postings,
+    cursors: Cursors,
+    bounds_of: ListBounds,
+    cells: NDArray[np.int32],
+    weights: NDArray[np.float64],
+    begin: int,
+    end: int,
+    largest: float,
+) -> None:
+    """`GetPostingLists` for all open partitions at once, with their bounds where `cursors` has room for them.
+
+    `weights` are the event's, and none of them is larger than `largest`, which bounds are taken for where an entry's
+    part of the score is not known.
+    """
+    is_open, partition_lists, found, hit = cursors.is_open, cursors.partition_lists, cursors.found, cursors.hit
+    for partition in range(is_open.size):
+        is_open[partition] = 1 - postings.partition_opened[partition]
+    n_found = _find_lists(postings, cells, begin, end, is_open, found, hit)
+    list_partition, list_offsets = postings.list_partition, postings.list_offsets
+    place_of, end_of, bounds = cursors.place, cursors.end, cursors.bounds
+    own_weight, share = bounds_of.own_weight, bounds_of.share
+    partition_lists[:] = 0
+    n_open = 0
+    for position in range(n_found):
+        number = found[position]
+        found[n_open], hit[n_open] = number, hit[position]
+        if is_open[list_partition[number]] != 0:
+            partition_lists[list_partition[number]] += 1
+            n_open += 1
+    total = 0
+    for partition in range(partition_lists.size):
+        n_lists = partition_lists[partition]
+        partition_lists[partition] = total
+        total += n_lists
+    for position in range(n_open):
+        number = found[position]
+        cursor = partition_lists[list_partition[number]]
+        partition_lists[list_partition[number]] += 1
+        place_of[cursor], end_of[cursor] = list_offsets[number], list_offsets[number + 1]
+        if bounds.size != 0:
+            weight = float(weights[hit[position]]) if weights.size != 0 else 1.0
+            # Plain numbers overflow without a warning, uncompiled too.
+            bounds[cursor] = float(own_weight[number]) * weight + float(share[number]) * float(largest)
+    # Each partition's place has moved to its end, where the next one's begins.
+    for partition in range(partition_lists.size - 1, 0, -1):
+        partition_lists[partition] = partition_lists[partition - 1]
+    partition_lists[0] = 0

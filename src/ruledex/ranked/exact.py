@@ -1,0 +1,105 @@
+"""Exact matching: subscriptions all of whose intervals an event meets, by their own scores.
+
+The paper intersects one list a dimension. Here each subscription is in one tree alone, that of the dimension in which
+it is met least often, with the score of the whole subscription: lists without a subscription in common are merged by
+score, and what comes is checked in the other dimensions, until k have passed.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ruledex.engines.inputs import frozen
+from ruledex.kernels.ranked_exact import N_CHECKED, N_FOUND, Arrays, Candidates, merge_exact, start_merge
+from ruledex.kernels.ranked_subscriptions import NO_ENTRY, SubscriptionArrays, Subscriptions, choose_access
+from ruledex.ranked.event import EventRows
+from ruledex.ranked.intervals import Entries
+from ruledex.ranked.lists import Lists
+from ruledex.ranked.protocol import Ranked
+from ruledex.ranked.tree import ScoredTree
+
+FEWEST_WANTED = 16  # subscriptions that each list is asked for at first
+
+
+class ExactReport(NamedTuple):
+    """How an answer was found."""
+
+    n_checked: int  # subscriptions
+
+
+class ExactIndex:
+    """A tree a dimension over subscriptions. Safe to use from several threads at once.
+
+    `unconditional` are the subscriptions without intervals, which match every event, the best first.
+    """
+
+    def __init__(self, subscriptions: Subscriptions, tree: ScoredTree, unconditional: NDArray[np.int32]) -> None:
+        self.subscriptions: SubscriptionArrays = tuple(subscriptions)
+        self.tree = tree
+        self.unconditional = unconditional
+        self.score: NDArray[np.float64] = tree.arrays()["score"]
+
+    def top(self, rows: EventRows, k: int) -> tuple[Ranked, ExactReport]:
+        """The best k subscriptions, ties by id; k is not more than there are."""
+        out_ids, out_scores, state = np.empty(k, np.int32), np.empty(k), np.zeros(3, np.int64)
+        others = self.unconditional[:k]
+        lists = Lists(self.tree, rows, FEWEST_WANTED, Ranked(others, self.score[others]))
+        n_rows = len(lists.n_filled)
+        n_read, heap_score = np.zeros(n_rows, np.int64), np.empty(n_rows)
+        heap_id, heap_row = np.empty(n_rows, np.int32), np.empty(n_rows, np.int32)
+        wanted = np.full(n_rows, FEWEST_WANTED)
+        is_started = is_done = False
+        while not is_done:
+            lists.fill(wanted)
+            candidates: Arrays = tuple(
+                Candidates(
+                    lists.ids, lists.scores, lists.n_filled, lists.has_more, n_read, heap_score, heap_id, heap_row
+                )
+            )
+            if not is_started:
+                start_merge(candidates, state)
+                is_started = True
+            is_done = merge_exact(self.subscriptions, rows.event, candidates, state, out_ids, out_scores)
+            # All that are read more than half are asked for more, so that many lists do not run dry one by one.
+            wanted = np.where(2 * n_read >= lists.n_filled, 4 * lists.n_filled, lists.n_filled)
+        n_found = int(state[N_FOUND])
+        return Ranked(out_ids[:n_found], out_scores[:n_found]), ExactReport(int(state[N_CHECKED]))
+
+
+def exact_entries(subscriptions: Subscriptions, score: NDArray[np.float64], n_dimensions: int) -> Entries:
+    """Each subscription in the tree of one of its dimensions, with its whole score."""
+    access = np.empty(len(score), np.int32)
+    choose_access(tuple(subscriptions), _likelihood(subscriptions, n_dimensions), access)
+    ids = np.flatnonzero(access != NO_ENTRY)
+    dimension = subscriptions.dimension[access[ids]]
+    order = np.lexsort((-score[ids], dimension))
+    ids = ids[order]
+    return Entries(
+        frozen(np.searchsorted(dimension[order], np.arange(n_dimensions + 1)), np.int64),
+        frozen(subscriptions.ends.reshape(-1, 2)[access[ids]].reshape(-1), np.float64),
+        frozen(ids, np.int32),
+        frozen(score, np.float64),
+    )
+
+
+def unconditional_of(subscriptions: Subscriptions, score: NDArray[np.float64]) -> NDArray[np.int32]:
+    """The subscriptions without intervals, by score and then by id."""
+    ids = np.flatnonzero(np.diff(subscriptions.offsets) == 0)
+    return frozen(ids[np.argsort(-score[ids], kind="stable")], np.int32)
+
+
+def _likelihood(subscriptions: Subscriptions, n_dimensions: int) -> NDArray[np.float64]:
+    """For each entry the part of all ends in its dimension that it holds: events are likely where ends are."""
+    likelihood = np.empty(len(subscriptions.dimension))
+    by_dimension = np.argsort(subscriptions.dimension, kind="stable")
+    bounds = np.searchsorted(subscriptions.dimension[by_dimension], np.arange(n_dimensions + 1))
+    for first, last in zip(bounds[:-1].tolist(), bounds[1:].tolist(), strict=True):
+        entries = by_dimension[first:last]
+        ends = subscriptions.ends.reshape(-1, 2)[entries]
+        every = np.sort(ends.reshape(-1))
+        n_held = np.searchsorted(every, ends[:, 1], "right") - np.searchsorted(every, ends[:, 0], "left")
+        likelihood[entries] = n_held / max(len(every), 1)
+    return frozen(likelihood, np.float64)

@@ -1,0 +1,246 @@
+"""`RankedIndex`: subscriptions over many dimensions, and the best k of them for an event."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, Literal, Self, TypeVar
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from ruledex.engines.inputs import array_of, frozen
+from ruledex.engines.protocol import Arrays, Matches
+from ruledex.engines.ranking import checked_k
+from ruledex.errors import RuledexError
+from ruledex.kernels.ranked_subscriptions import MAX, SUM, Subscriptions, full_scores
+from ruledex.ranked.event import EventLike, EventRows, event_rows
+from ruledex.ranked.exact import ExactIndex, ExactReport, exact_entries, unconditional_of
+from ruledex.ranked.intervals import doubles
+from ruledex.ranked.protocol import Ranked
+from ruledex.ranked.relaxed import Method, RelaxedIndex, RelaxedReport, relaxed_entries, score_gaps
+from ruledex.ranked.structures import STRUCTURES, structure_named
+from ruledex.ranked.subscriptions import from_columns, subscriptions_of
+
+Mode = Literal["exact", "relaxed"]
+Combination = Literal["sum", "max"]
+MODES: tuple[Mode, ...] = ("exact", "relaxed")
+COMBINATIONS: dict[Combination, int] = {"sum": SUM, "max": MAX}
+
+Part = TypeVar("Part", ExactIndex, RelaxedIndex)
+
+SUBSCRIPTION_DTYPES: tuple[type[np.generic], ...] = (np.int64, np.int32, np.float64, np.float64, np.int32)
+
+
+class RankedIndex:
+    """Subscriptions, which are intervals with scores in some dimensions each, and a tree a dimension over them.
+
+    Exact: those all of whose intervals an event meets, by the scores of all of them. Relaxed: those of which it meets
+    one at the least, by the scores of those that it meets. Scores are combined by their sum or by the largest; a
+    weighted sum has a weight for each dimension. Equal scores are in the order of ids, which are places in the input.
+
+    Safe to use from several threads at once.
+    """
+
+    def __init__(
+        self,
+        subscriptions: Subscriptions,
+        n_dimensions: int,
+        combine: Combination,
+        exact: ExactIndex | None,
+        relaxed: RelaxedIndex | None,
+    ) -> None:
+        self.subscriptions = subscriptions
+        self.n_dimensions = n_dimensions
+        self.combine = combine
+        self._exact = exact
+        self._relaxed = relaxed
+
+    @classmethod
+    def build(
+        cls,
+        offsets: ArrayLike,
+        dimension: ArrayLike,
+        left: ArrayLike,
+        right: ArrayLike,
+        score: ArrayLike,
+        *,
+        n_dimensions: int,
+        left_open: ArrayLike | None = None,
+        right_open: ArrayLike | None = None,
+        combine: Combination = "sum",
+        weights: ArrayLike | None = None,
+        subscription_score: ArrayLike | None = None,
+        structure: str = "sopt",
+        modes: Iterable[Mode] = MODES,
+        **options: Any,
+    ) -> Self:
+        """Index subscriptions: number s has the entries from `offsets[s]` up to `offsets[s + 1]`.
+
+        An entry is a dimension, an interval (see `ScoredIntervals.build`) and a score, finite and not negative; a
+        subscription's dimensions ascend. `weights` multiply the scores of each dimension. `subscription_score` is what
+        exact matching ranks by, instead of the combined scores. `options` are the structure's.
+        """
+        if combine not in COMBINATIONS:
+            raise RuledexError(f"combine is {combine!r}, one of {', '.join(COMBINATIONS)} was expected")
+        kind, wanted = structure_named(structure), [checked_mode(mode) for mode in modes]
+        subscriptions = subscriptions_of(
+            offsets, dimension, left, right, score, n_dimensions, weights, left_open, right_open
+        )
+        exact = relaxed = None
+        if "exact" in wanted:
+            points = _own_scores(subscriptions, combine, subscription_score)
+            tree = kind.from_entries(exact_entries(subscriptions, points, n_dimensions), **options)
+            exact = ExactIndex(subscriptions, tree, unconditional_of(subscriptions, points))
+        if "relaxed" in wanted:
+            entries = relaxed_entries(subscriptions, n_dimensions)
+            tree = kind.from_entries(entries, **options)
+            relaxed = RelaxedIndex(subscriptions, COMBINATIONS[combine], tree, score_gaps(entries))
+        return cls(subscriptions, n_dimensions, combine, exact, relaxed)
+
+    @classmethod
+    def from_columns(cls, left: ArrayLike, right: ArrayLike, score: ArrayLike, **options: Any) -> Self:
+        """As `build`, from arrays of shape (dimensions, subscriptions); what a subscription lacks is NaN in `left`
+        and `right`.
+        """
+        entries = from_columns(left, right, score)
+        return cls.build(*entries, n_dimensions=len(np.asarray(left)), **options)
+
+    @property
+    def n_subscriptions(self) -> int:
+        """How many subscriptions there are."""
+        return len(self.subscriptions.offsets) - 1
+
+    def top(
+        self,
+        event: EventLike,
+        k: int,
+        mode: Mode = "exact",
+        *,
+        weights: ArrayLike | None = None,
+        method: Method = "auto",
+    ) -> Ranked:
+        """The best k subscriptions.
+
+        An event maps dimensions to numbers or to closed intervals (low, high), or is an array with a number for each
+        dimension; NaN stands for a dimension that it lacks. `weights` multiply the scores of each dimension for this
+        event, and `method` says how to find them, both for relaxed matching alone.
+        """
+        return self.top_reported(event, k, mode, weights=weights, method=method)[0]
+
+    def top_reported(
+        self,
+        event: EventLike,
+        k: int,
+        mode: Mode = "exact",
+        *,
+        weights: ArrayLike | None = None,
+        method: Method = "auto",
+    ) -> tuple[Ranked, ExactReport | RelaxedReport]:
+        """As `top`, and beside the answer how it was found."""
+        most = min(checked_k(k), self.n_subscriptions)
+        rows = event_rows(event, self.n_dimensions, weights)
+        if checked_mode(mode) == "relaxed":
+            relaxed = _built(self._relaxed, mode)
+            _check_intervals(rows, relaxed)
+            return relaxed.top(rows, most, method)
+        if weights is not None or method != "auto":
+            raise RuledexError("weights and method of an event are for relaxed matching")
+        exact = _built(self._exact, mode)
+        _check_intervals(rows, exact)
+        return exact.top(rows, most)
+
+    def top_batch(self, events: Iterable[EventLike], k: int, mode: Mode = "exact") -> Matches:
+        """`top` of several events, one after the other."""
+        answers = [self.top(event, k, mode) for event in events]
+        offsets = np.concatenate([[0], np.cumsum([len(answer.ids) for answer in answers])]).astype(np.int64)
+        ids, scores = [np.zeros(0, np.int32)], [np.zeros(0)]
+        ids += [answer.ids for answer in answers]
+        scores += [answer.scores for answer in answers]
+        return Matches(offsets, np.concatenate(ids), np.concatenate(scores))
+
+    def arrays(self) -> Arrays:
+        """All that a build computed, by names with a dot; what several parts share is there once."""
+        kinds = list(STRUCTURES)
+        found: Arrays = {f"subscriptions.{name}": array for name, array in self.subscriptions._asdict().items()}
+        structure = 0
+        if self._exact is not None:
+            structure = kinds.index(self._exact.tree.name)
+            found |= {f"exact.{name}": array for name, array in self._exact.tree.arrays().items()}
+            found["unconditional"] = self._exact.unconditional
+        if self._relaxed is not None:
+            structure = kinds.index(self._relaxed.tree.name)
+            found |= {
+                f"relaxed.{name}": array for name, array in self._relaxed.tree.arrays().items() if name != "score"
+            }
+            found["gap"] = self._relaxed.gap
+        found["about"] = np.array([self.n_dimensions, COMBINATIONS[self.combine], structure])
+        return found
+
+    @classmethod
+    def from_arrays(cls, arrays: Arrays) -> Self:
+        """The index whose build gave `arrays`; maps of a file will do, and are not copied."""
+        names = zip(Subscriptions._fields, SUBSCRIPTION_DTYPES, strict=True)
+        subscriptions = Subscriptions(*(array_of(arrays, f"subscriptions.{name}", dtype) for name, dtype in names))
+        n_dimensions, combination, structure = array_of(arrays, "about", np.int64).tolist()
+        kind = list(STRUCTURES.values())[structure]
+        parts = {
+            mode: {name.removeprefix(f"{mode}."): array for name, array in arrays.items() if name.startswith(mode)}
+            for mode in MODES
+        }
+        exact = relaxed = None
+        if parts["exact"]:
+            unconditional = array_of(arrays, "unconditional", np.int32)
+            exact = ExactIndex(subscriptions, kind.from_arrays(parts["exact"]), unconditional)
+        if parts["relaxed"]:
+            tree = kind.from_arrays({**parts["relaxed"], "score": subscriptions.score})
+            relaxed = RelaxedIndex(subscriptions, combination, tree, array_of(arrays, "gap", np.float64))
+        combine = next(name for name, code in COMBINATIONS.items() if code == combination)
+        return cls(subscriptions, n_dimensions, combine, exact, relaxed)
+
+    def describe(self) -> dict[str, Any]:
+        """What the index is made of, in plain values."""
+        parts = {"exact": self._exact, "relaxed": self._relaxed}
+        return {
+            "n_subscriptions": self.n_subscriptions,
+            "n_entries": len(self.subscriptions.dimension),
+            "n_dimensions": self.n_dimensions,
+            "combine": self.combine,
+            "bytes": {
+                "subscriptions": sum(array.nbytes for array in self.subscriptions),
+                **{name: part.tree.n_bytes for name, part in parts.items() if part is not None},
+            },
+        }
+
+
+def _built(part: Part | None, mode: Mode) -> Part:
+    if part is None:
+        raise RuledexError(f"the index was built without the mode {mode!r}")
+    return part
+
+
+def checked_mode(mode: Mode) -> Mode:
+    """One of the modes."""
+    if mode not in MODES:
+        raise RuledexError(f"mode is {mode!r}, one of {', '.join(MODES)} was expected")
+    return mode
+
+
+def _check_intervals(rows: EventRows, part: ExactIndex | RelaxedIndex) -> None:
+    if not rows.is_point and not part.tree.can_overlap:
+        able = [name for name, structure in STRUCTURES.items() if structure.can_overlap]
+        raise RuledexError(
+            f"events that are intervals need a structure of {', '.join(able)}; this one is {part.tree.name}"
+        )
+
+
+def _own_scores(subscriptions: Subscriptions, combine: Combination, given: ArrayLike | None) -> Any:
+    """What each subscription scores when all its intervals are met."""
+    n_subscriptions = len(subscriptions.offsets) - 1
+    if given is None:
+        points = np.empty(n_subscriptions)
+        full_scores(tuple(subscriptions), COMBINATIONS[combine], points)
+    else:
+        points = doubles("subscription_score", given)
+        if len(points) != n_subscriptions or not np.isfinite(points).all():
+            raise RuledexError(f"subscription_score must be {n_subscriptions:,} finite numbers")
+    return frozen(points, np.float64)

@@ -1,0 +1,157 @@
+"""Relaxed matching: subscriptions that an event meets in some dimension, by the scores of all that it meets.
+
+By the Threshold Algorithm as long as it pays: where it has read so many entries that to look at all subscriptions, or
+to add up all that the event meets, takes no longer, that is done instead. In many dimensions it is most often so.
+"""
+
+from __future__ import annotations
+
+from typing import Literal, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ruledex.engines.inputs import frozen
+from ruledex.errors import RuledexError
+from ruledex.kernels.ranked_subscriptions import SubscriptionArrays, Subscriptions, relaxed_scan
+from ruledex.kernels.ranked_threshold import N_HELD, N_READ, N_SCORED, Rows, add_up, forget, threshold_rows
+from ruledex.kernels.top import sort_heap
+from ruledex.ranked.event import EventRows
+from ruledex.ranked.intervals import Entries, Intervals, entries_of
+from ruledex.ranked.lists import Lists
+from ruledex.ranked.protocol import Ranked
+from ruledex.ranked.tree import ScoredTree
+
+FEWEST_WANTED = 64  # entries that each list is asked for at first
+MANY_WANTED = 4096  # up to here lists are asked for four times as many each time, for a call costs more than entries
+# Measured at a million subscriptions: for one entry that the Threshold Algorithm reads, a scan passes some 40, and for
+# one in the event's dimensions that is added up if it is met, 4.
+ENTRIES_A_READ = 40
+ENTRIES_AN_ADDITION = 4
+PATIENCE = (
+    16  # after it was in vain for an event, so much less is read for the next ones, and as much again for the 16th
+)
+
+Method = Literal["auto", "threshold", "add_up", "scan"]
+METHODS: tuple[Method, ...] = ("auto", "threshold", "add_up", "scan")
+
+
+class RelaxedReport(NamedTuple):
+    """How an answer was found."""
+
+    method: Method
+    n_read: int  # entries of lists
+    n_scored: int  # subscriptions
+
+
+class RelaxedIndex:
+    """A tree a dimension over the entries of all subscriptions. Safe to use from several threads at once."""
+
+    def __init__(
+        self, subscriptions: Subscriptions, combination: int, tree: ScoredTree, gap: NDArray[np.float64]
+    ) -> None:
+        self.subscriptions: SubscriptionArrays = tuple(subscriptions)
+        self.combination = combination
+        self.tree = tree
+        self.gap = gap
+        self.n_subscriptions = len(subscriptions.offsets) - 1
+        self._n_in_dimension = np.bincount(subscriptions.dimension, minlength=len(gap))
+        self._n_in_vain = 0  # events in a row, of those that came last, for which reading was
+        self._pool: list[NDArray[np.uint64]] = []  # bitmaps that are clear
+
+    def top(self, rows: EventRows, k: int, method: Method) -> tuple[Ranked, RelaxedReport]:
+        """The best k subscriptions, ties by id; k is not more than there are."""
+        if method not in METHODS:
+            raise RuledexError(f"method is {method!r}, one of {', '.join(METHODS)} was expected")
+        ranks, found = np.empty(k), np.empty(k, np.int32)
+        if k == 0:  # the heap has no worst entry then, which the kernels compare with
+            return Ranked(found, ranks), RelaxedReport(method, 0, 0)
+        if method == "scan":
+            n_found, report = self._scan(rows, ranks, found)
+        elif method == "add_up":
+            n_found, report = self._add_up(rows, ranks, found)
+        else:
+            n_found, report = self._threshold(rows, ranks, found, method == "auto")
+        return Ranked(found[:n_found], ranks[:n_found]), report
+
+    def _scan(self, rows: EventRows, ranks: NDArray[np.float64], found: NDArray[np.int32]) -> tuple[int, RelaxedReport]:
+        n_found = relaxed_scan(self.subscriptions, rows.event, self.combination, ranks, found)
+        return n_found, RelaxedReport("scan", 0, self.n_subscriptions)
+
+    def _add_up(
+        self, rows: EventRows, ranks: NDArray[np.float64], found: NDArray[np.int32]
+    ) -> tuple[int, RelaxedReport]:
+        lists = Lists(self.tree, rows, FEWEST_WANTED)
+        while lists.has_more.any():
+            lists.fill(np.full(len(rows.dimensions), 4 * lists.ids.shape[1]))
+        totals = np.empty(self.n_subscriptions)
+        n_found = add_up(
+            self.subscriptions[-1], rows.event.weight, self.combination, self._rows(lists, rows), totals, ranks, found
+        )
+        return n_found, RelaxedReport("add_up", int(lists.n_filled.sum()), self.n_subscriptions)
+
+    def _threshold(
+        self, rows: EventRows, ranks: NDArray[np.float64], found: NDArray[np.int32], may_stop: bool
+    ) -> tuple[int, RelaxedReport]:
+        owner = self.subscriptions[-1]
+        n_to_add = ENTRIES_AN_ADDITION * int(self._n_in_dimension[rows.dimensions].sum())
+        otherwise = self._add_up if n_to_add < len(owner) else self._scan
+        n_rows, n_wanted = max(len(rows.dimensions), 1), max(FEWEST_WANTED, len(ranks))
+        n_most = self.n_subscriptions + 1  # one more than any list has, so that each is read to its end
+        if may_stop:
+            n_most = min(n_to_add, len(owner)) // ENTRIES_A_READ // n_rows
+            n_most //= PATIENCE if self._n_in_vain % PATIENCE else 1
+            if n_wanted > n_most:
+                self._n_in_vain += 1
+                return otherwise(rows, ranks, found)
+        lists = Lists(self.tree, rows, n_wanted)
+        seen, state = self._clear_bits(), np.zeros(3, np.int64)
+        is_done = False
+        while not is_done and lists.n_filled.max(initial=0) < n_most:
+            lists.fill(np.full(len(rows.dimensions), min(n_wanted, n_most)))
+            is_done = threshold_rows(
+                self.subscriptions,
+                rows.event,
+                self.combination,
+                self._rows(lists, rows),
+                seen,
+                state,
+                ranks,
+                found,
+            )
+            n_wanted *= 4 if n_wanted < MANY_WANTED else 2
+        n_read = np.minimum(lists.n_filled, state[N_READ])
+        forget(owner, lists.ids, n_read, seen)
+        self._pool.append(seen)
+        if not is_done:
+            self._n_in_vain += 1
+            return otherwise(rows, ranks, found)
+        self._n_in_vain = 0
+        n_found = int(state[N_HELD])
+        sort_heap(ranks, found, n_found)
+        return n_found, RelaxedReport("threshold", int(n_read.sum()), int(state[N_SCORED]))
+
+    def _rows(self, lists: Lists, rows: EventRows) -> tuple[NDArray[np.generic], ...]:
+        return tuple(Rows(rows.dimensions, lists.ids, lists.scores, lists.n_filled, lists.has_more, self.gap))
+
+    def _clear_bits(self) -> NDArray[np.uint64]:
+        try:
+            return self._pool.pop()
+        except IndexError:
+            return np.zeros(self.n_subscriptions // 64 + 1, np.uint64)
+
+
+def relaxed_entries(subscriptions: Subscriptions, n_dimensions: int) -> Entries:
+    """The entries of all subscriptions, a tree a dimension."""
+    return entries_of(Intervals(subscriptions.ends, subscriptions.score), subscriptions.dimension, n_dimensions)
+
+
+def score_gaps(entries: Entries) -> NDArray[np.float64]:
+    """For each dimension a number that two different scores differ by, or more; infinity where all are the same."""
+    gaps = np.full(len(entries.offsets) - 1, np.inf)
+    scores = entries.score[entries.ids]
+    for dimension, (first, last) in enumerate(zip(entries.offsets[:-1], entries.offsets[1:], strict=True)):
+        steps = -np.diff(scores[first:last])
+        # A difference is rounded, perhaps up: a little less than it is safe.
+        gaps[dimension] = np.min(steps[steps > 0], initial=np.inf) * (1 - 1e-9)
+    return frozen(gaps, np.float64)

@@ -1,0 +1,22 @@
+"""The five structures by their names."""
+
+from __future__ import annotations
+
+from ruledex.errors import RuledexError
+from ruledex.ranked.interval import ScoredIntervalTree
+from ruledex.ranked.irtree import IRTree
+from ruledex.ranked.rtree import ScoredRTree
+from ruledex.ranked.segment import ScoredSegmentTree
+from ruledex.ranked.sopt import SOPTRTree
+from ruledex.ranked.tree import ScoredTree
+
+STRUCTURES: dict[str, type[ScoredTree]] = {
+    structure.name: structure for structure in (ScoredSegmentTree, ScoredIntervalTree, ScoredRTree, IRTree, SOPTRTree)
+}
+
+
+def structure_named(name: str) -> type[ScoredTree]:
+    """The class of a structure."""
+    if name not in STRUCTURES:
+        raise RuledexError(f"there is no structure {name!r}, one of {', '.join(STRUCTURES)} was expected")
+    return STRUCTURES[name]
