@@ -1,0 +1,9 @@
+"""The baselines that the suite runs over."""
+
+import pytest
+from benchmarks.baselines import PLACES, baseline_class
+
+
+@pytest.fixture(params=PLACES)
+def baseline_type(request):
+    return baseline_class(request.param)
