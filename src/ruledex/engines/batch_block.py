@@ -14,6 +14,7 @@ from ruledex.engines.inputs import ALL_ALIVE
 from ruledex.engines.ranking import Ranker
 from ruledex.kernels.batch import BatchIndex, Block, evaluate, load_block
 from ruledex.kernels.emit import N_DIGITS, count_rows, rank_rows, tile_bounds, write_rows
+from ruledex.kernels.score import ScoreStack
 from ruledex.kernels.top import Ranking, largest_weights, sort_heaps
 from ruledex.kernels.words import N_EVENTS, N_WORDS
 
@@ -93,13 +94,18 @@ class BlockWork:
         self, ranker: Ranker, ranking: Ranking, kind: int, k: int
     ) -> tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.float64]]:
         """How many rules each event has, k at the most, and these rules and their ranks, event after event."""
+        with ranker.stack() as stack:
+            return self._top(ranker, ranking, kind, k, stack)
+
+    def _top(
+        self, ranker: Ranker, ranking: Ranking, kind: int, k: int, stack: ScoreStack
+    ) -> tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.float64]]:
         batch, n_events = self.batch, self.n_events
         largest = np.zeros(n_events)
         largest_weights(batch.offsets, batch.weights, self.first, largest)
         bounds = np.zeros(-(-len(ranking.static_score) // RANK_TILE))
         tile_bounds(ranking, kind, float(largest.max()), RANK_TILE, bounds)
         ranks, rules, n_held = np.zeros((n_events, k)), np.zeros((n_events, k), np.int32), np.zeros(n_events, np.int64)
-        stack = ranker.new_stack()
         for first, last in self._tiles():
             tiles = np.arange(first // RANK_TILE, -(-last // RANK_TILE))
             # The best tiles first: what they hold soon keeps the others from being evaluated at all.

@@ -18,6 +18,7 @@ from ruledex.kernels.normal_forms_bounds import find_plain_rules, item_bounds, l
 from ruledex.kernels.normal_forms_rules import Owners
 from ruledex.kernels.normal_forms_top import TopScratch, tops_of_form
 from ruledex.kernels.postings import ListBounds, Postings
+from ruledex.kernels.score import ScoreStack
 
 ROOM = 1 << 20  # answers that are held for some events at once, unless one event has more
 
@@ -59,17 +60,28 @@ class FormRanker:
         static_score: NDArray[np.float64] | None,
     ) -> Matches:
         """The best k rules of each event of the batch, whose arrays are frozen."""
-        n_rules = self._ranker.program.n_rules
-        k = min(k, n_rules)
+        k = min(k, self._ranker.program.n_rules)
         if k == 0:
             return Matches(np.zeros(batch.n_events + 1, np.int64), np.zeros(0, np.int32), np.zeros(0))
+        with self._ranker.stack() as stack:
+            return self._top(batch, k, kind, alive, static_score, stack)
+
+    def _top(
+        self,
+        batch: EventBatch,
+        k: int,
+        kind: int,
+        alive: NDArray[np.uint8],
+        static_score: NDArray[np.float64] | None,
+        stack: ScoreStack,
+    ) -> Matches:
         ranking = self._ranker.ranking(static_score)
         living = ranking.static_score[alive != 0] if len(alive) else ranking.static_score
         scratch = TopScratch(
             np.zeros(int(self._disjunctions.n_disjunctions.max(initial=0)), np.int64),
-            np.zeros((n_rules + 63) >> 6, np.uint64),
+            np.zeros((self._ranker.program.n_rules + 63) >> 6, np.uint64),
             np.zeros(max(int(self._index.partition_size.max(initial=0)), 1)),
-            self._ranker.new_stack(),
+            stack,
         )
         cursors = new_cursors(self._index, batch, ranked=True)
         n_rows = max(1, min(batch.n_events, ROOM // k))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import cached_property
 
 import numpy as np
@@ -12,7 +14,7 @@ from ruledex.encode.program import Program
 from ruledex.engines.inputs import frozen, frozen_batch, frozen_static_score, literals_of, rank_code, score_programs_of
 from ruledex.engines.protocol import Matches, Rank
 from ruledex.errors import RuledexError
-from ruledex.kernels.score import ScoreStack, node_bounds, score_bounds, stack_height
+from ruledex.kernels.score import NO_EVENT, ScoreStack, node_bounds, score_bounds, stack_height
 from ruledex.kernels.top import Ranking, top_of_batch
 
 
@@ -23,6 +25,7 @@ class Ranker:
         self.program = program
         self.literals = literals_of(program)
         self.programs = score_programs_of(program)
+        self._pool: list[ScoreStack] = []
 
     @cached_property
     def stack_height(self) -> int:
@@ -38,12 +41,25 @@ class Ranker:
         score_bounds(self.program.n_positive, self.programs, of_node, np.zeros(self.stack_height), bounds)
         return frozen(bounds, np.float64)
 
-    def new_stack(self) -> ScoreStack:
-        """Scratch for one thread."""
-        height = self.stack_height
-        return ScoreStack(
-            np.zeros(height, np.uint8), np.zeros(height), np.zeros(height, np.int32), np.zeros(height, np.int64)
-        )
+    @contextmanager
+    def stack(self) -> Iterator[ScoreStack]:
+        """Scratch for one thread, from those that are left of earlier calls."""
+        try:
+            stack = self._pool.pop()
+        except IndexError:
+            height = self.stack_height
+            stack = ScoreStack(
+                np.zeros(height, np.uint8),
+                np.zeros(height),
+                np.zeros(height, np.int32),
+                np.zeros(height, np.int64),
+                np.zeros(self.program.n_literals, np.int64),
+                np.zeros(self.program.n_literals),
+                np.zeros(2, np.int64),
+            )
+        stack.event[1] = NO_EVENT
+        yield stack
+        self._pool.append(stack)
 
     def ranking(self, static_score: NDArray[np.float64] | None) -> Ranking:
         """What the kernels need to rank."""
@@ -65,20 +81,21 @@ class Ranker:
         offsets = np.zeros(batch.n_events + 1, np.int64)
         np.cumsum(n_kept, out=offsets[1:])
         rules, ranks = np.zeros(offsets[-1], np.int32), np.zeros(offsets[-1])
-        top_of_batch(
-            self.literals,
-            self.ranking(static_score),
-            kind,
-            frozen(found.offsets, np.int64),
-            frozen(found.rule, np.int32),
-            batch.offsets,
-            batch.cells,
-            batch.weights,
-            self.new_stack(),
-            frozen(offsets, np.int64),
-            ranks,
-            rules,
-        )
+        with self.stack() as stack:
+            top_of_batch(
+                self.literals,
+                self.ranking(static_score),
+                kind,
+                frozen(found.offsets, np.int64),
+                frozen(found.rule, np.int32),
+                batch.offsets,
+                batch.cells,
+                batch.weights,
+                stack,
+                frozen(offsets, np.int64),
+                ranks,
+                rules,
+            )
         return Matches(offsets, rules, ranks)
 
 

@@ -10,13 +10,14 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ruledex.kernels.jit import jit
+from ruledex.kernels.jit import inlined, jit
 from ruledex.kernels.literals import Literals, first_at_least
 
 AND, OR, XOR, XNOR, LEAF, CONSTANT, FALSE_BY, WEIGH = range(8)  # as in a Program, like what follows
 FALSE, TRUE, UNKNOWN, SCORES_ONE = range(4)
 STEP_BITS, OPERATION = 3, 7
 NO_WEIGHT = -1.0  # weights are not negative
+NO_EVENT = -1
 LARGEST = float(np.finfo(np.float64).max)
 EPSILON = float(np.finfo(np.float64).eps)
 
@@ -34,12 +35,19 @@ class ScorePrograms(NamedTuple):
 
 
 class ScoreStack(NamedTuple):
-    """Scratch of `match_score`, one entry more than the deepest stack of any program, or way from a root down."""
+    """Scratch of `match_score`. Stacks have one entry more than the deepest of any program, or way from a root down.
+
+    Rules that are true of one event share most of their literals, so what each literal scores is remembered, with the
+    event's number, which grows with each event: what is older counts for nothing, and nothing is ever cleared.
+    """
 
     truth: NDArray[np.uint8]
     score: NDArray[np.float64]
     node: NDArray[np.int32]
     next_child: NDArray[np.int64]
+    known_of: NDArray[np.int64]  # [n_literals] the number of the event that `known` is of
+    known: NDArray[np.float64]  # [n_literals] as `_literal_weight` gives it
+    event: NDArray[np.int64]  # [2] the number of the event at hand, and where it begins
 
 
 @jit
@@ -53,7 +61,15 @@ def match_score(
     end: int,
     stack: ScoreStack,
 ) -> float:
-    """The score of a rule that is true of the event `cells[begin:end]`."""
+    """The score of a rule that is true of the event `cells[begin:end]`.
+
+    A stack that comes from other events must have `event[1]` set to `NO_EVENT`.
+    """
+    known_of, known, event = stack.known_of, stack.known, stack.event
+    if event[1] != begin:
+        event[0] += 1
+        event[1] = begin
+    number = event[0]
     if programs.score_offsets[rule] == programs.score_offsets[rule + 1]:
         return _root_score(literals, programs, programs.root[rule], cells, weights, begin, end, stack)
     # Taken out of the tuples once: each time counts a reference, which costs more than what is done with it.
@@ -67,7 +83,12 @@ def match_score(
     for place in range(programs.score_offsets[rule], programs.score_offsets[rule + 1]):
         operation, argument = score_code[place] & OPERATION, score_code[place] >> STEP_BITS
         if operation in (LEAF, FALSE_BY):
-            best = _literal_weight(offsets, low, high, presence, positive, argument, cells, weights, begin, end)
+            if known_of[argument] != number:
+                known_of[argument] = number
+                known[argument] = _literal_weight(
+                    offsets, low, high, presence, positive, argument, cells, weights, begin, end
+                )
+            best = known[argument]
             if operation == LEAF:
                 truth[height] = TRUE if best != NO_WEIGHT else UNKNOWN
                 score[height] = best if best != NO_WEIGHT and argument < n_positive else 0.0
@@ -128,7 +149,7 @@ def _literal_weight(
     return best
 
 
-@jit
+@inlined
 def _root_score(
     literals: Literals,
     programs: ScorePrograms,
@@ -144,6 +165,7 @@ def _root_score(
     presence, positive = literals.negative_presence, literals.negative_of
     operations, child_offsets, children = programs.node_op, programs.child_offsets, programs.children
     truth, score, nodes, next_child = stack.truth, stack.score, stack.node, stack.next_child
+    known_of, known, number = stack.known_of, stack.known, stack.event[0]
     n_literals = offsets.size - 1 + positive.size
     if root < 0:
         return 0.0
@@ -152,7 +174,10 @@ def _root_score(
     while height >= 0:
         node = nodes[height]
         if node < n_literals:
-            weight = _literal_weight(offsets, low, high, presence, positive, node, cells, weights, begin, end)
+            if known_of[node] != number:
+                known_of[node] = number
+                known[node] = _literal_weight(offsets, low, high, presence, positive, node, cells, weights, begin, end)
+            weight = known[node]
             truth[height] = TRUE if weight != NO_WEIGHT else UNKNOWN
             score[height] = max(weight, 0.0)
             height, entered = height - 1, False
