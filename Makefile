@@ -54,9 +54,12 @@ format: $(READY) ## bring the code into shape
 docs: $(READY) ## write the pages that are generated
 	@$(BIN)/python -m ruledex.language.functions.document docs/functions.md
 
-benchmarks: $(READY) ## measure, and write docs/benchmarks/
+benchmarks: $(READY) ## measure, and write docs/benchmarks/ and docs/papers/; over an hour
 	@$(BIN)/python benchmarks/language.py
 	@$(BIN)/python benchmarks/core.py
+	@$(BIN)/python benchmarks/whang2009.py
+	@$(BIN)/python benchmarks/fontoura2010.py
+	@$(BIN)/python benchmarks/ranked2008.py
 
 clean: ## remove the environment and all caches
 	rm -rf $(VENV) build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis src/*.egg-info
