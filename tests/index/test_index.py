@@ -234,6 +234,13 @@ def test_an_index_describes_itself(index):
     assert told["version"] == index.version
 
 
+def test_the_attributes_that_rules_look_at_are_told(index):
+    names = {".".join(path) for path in index.paths}
+    derived = {"app", "limit_price", "price"}  # of version(app), and of a comparison of two attributes
+    assert names == {"age", "country", "device.os", "interests", "name", "phone", *derived}
+    assert index.id_kind == "integer"
+
+
 def test_options_are_the_engines_own():
     rules = [(7, "a = 1"), (9, "(a = 1 OR b = 2) AND (c = 3 OR d = 4) AND (e = 5 OR f = 6)")]
     with pytest.raises(BudgetError, match="DNF of rule 9 has at least 24 literals, over the budget of 10") as caught:
