@@ -23,7 +23,7 @@ class Goal(NamedTuple):
         if self.extremes is not None:
             best, worst, most = self.extremes
             if best <= most < worst:
-                return f"**not settled**: the rounds' extremes allow {best:.2f} to {worst:.2f}"
+                return f"**not settled**: the rounds allow {best:.3g} to {worst:.3g} of it; the goal is {most:.3g}"
         return "met" if self.met else f"**missed**: {self.reason}"
 
 
