@@ -44,8 +44,8 @@ lint: $(READY) ## style
 types: $(READY) ## types, strictly
 	@$(BIN)/mypy
 
-unit: $(READY) ## the tests
-	@$(BIN)/pytest
+unit: $(READY) ## the tests, a process a core; the tests of a file stay together
+	@$(BIN)/pytest -n auto --maxprocesses 4 --dist loadfile
 
 format: $(READY) ## bring the code into shape
 	@$(BIN)/ruff check --fix .

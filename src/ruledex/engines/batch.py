@@ -18,7 +18,7 @@ from ruledex.engines.protocol import Alive, Arrays, Matches, Rank, Statistics
 from ruledex.engines.ranking import Ranker, checked_k
 from ruledex.engines.rule_buffer import RuleBuffer
 from ruledex.kernels.batch import BatchIndex, Block
-from ruledex.kernels.words import N_EVENTS, N_WORDS
+from ruledex.kernels.words import N_EVENTS, empty_rows
 
 Result = TypeVar("Result")
 
@@ -149,14 +149,14 @@ class BatchEngine:
             block = Block(
                 start=np.zeros(self.program.n_cells + 2, np.int32),
                 event=np.zeros(0, np.uint16),
-                prefix=np.zeros(0, np.uint64),
+                prefix=empty_rows(0),
                 repeated=np.zeros(0, np.int32),
-                rows=np.zeros(n_rows * N_WORDS, np.uint64),
-                has_bits=np.zeros(n_rows, np.uint8),
+                spans=np.zeros(len(self.index.intervals), np.int32),
+                rows=empty_rows(n_rows),
+                marks=np.zeros(n_rows // 64 + 1, np.uint64),
             )
         if len(block.event) < n_pairs:
-            prefix = np.zeros((n_pairs + 1) * N_WORDS, np.uint64)
-            block = block._replace(event=np.zeros(n_pairs, np.uint16), prefix=prefix)
+            block = block._replace(event=np.zeros(n_pairs, np.uint16), prefix=empty_rows(n_pairs + 1))
         return Scratch(block._replace(repeated=np.zeros(0 if single else n_pairs + 1, np.int32)), chunks)
 
 

@@ -16,7 +16,7 @@ from ruledex.kernels.batch import BatchIndex, Block, evaluate, load_block
 from ruledex.kernels.emit import N_DIGITS, count_rows, rank_rows, tile_bounds, write_rows
 from ruledex.kernels.score import ScoreStack
 from ruledex.kernels.top import Ranking, largest_weights, sort_heaps
-from ruledex.kernels.words import N_EVENTS, N_WORDS
+from ruledex.kernels.words import N_EVENTS, empty_rows
 
 Result = TypeVar("Result")
 Room: TypeAlias = Callable[[NDArray[np.int64]], NDArray[np.int32]]  # for events that have so many rules each
@@ -136,7 +136,7 @@ class BlockWork:
     def _tiles(self) -> Iterator[tuple[int, int]]:
         """The rules of each tile, once the tile's rows are evaluated."""
         index, no_rules = self.index, np.zeros(0, np.int32)
-        lists = index.row_operation, index.row_offsets, index.row_children, index.intervals
+        lists = index.row_operation, index.row_offsets, index.row_children
         for tile in range(len(index.tile_rules) - 1):
             first_row, last_row = index.tile_rows[tile], index.tile_rows[tile + 1]
             evaluate(*lists, first_row, last_row, ALL_ALIVE, self.block, no_rules, self.block.rows)
@@ -145,13 +145,13 @@ class BlockWork:
     def _found(self, first: int, last: int) -> Iterator[Found]:
         """What is found among the rules from `first` up to `last`, a chunk at a time."""
         index = self.index
-        lists = index.rule_operation, index.rule_offsets, index.rule_children, index.intervals
+        lists = index.rule_operation, index.rule_offsets, index.rule_children
         size = min(CHUNK, int(self.index.tile_rules[-1]))
         while first < last:
             try:
                 rules, words, _ = self._chunks.pop()
             except IndexError:
-                rules, words = np.empty(size, np.int32), np.empty((size + 1) * N_WORDS, np.uint64)
+                rules, words = np.empty(size, np.int32), empty_rows(size + 1)
             first, n_found = evaluate(*lists, first, last, self.alive, self.block, rules, words)
             yield Found(rules, words, n_found)
 

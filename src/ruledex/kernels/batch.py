@@ -18,7 +18,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ruledex.kernels.bits import ONE, ZERO, prefetch
+from ruledex.kernels.bits import LOW_SIX, ONE, SIX, ZERO, prefetch
 from ruledex.kernels.jit import jit
 from ruledex.kernels.literals import first_at_least
 from ruledex.kernels.words import (
@@ -37,6 +37,7 @@ from ruledex.kernels.words import (
 
 AND, OR, AND_NOT = 0, 1, 2
 AHEAD = 8  # how many entries before its use a row is asked for
+MOST_AHEAD = 6  # rows of one entry
 
 
 class BatchIndex(NamedTuple):
@@ -65,8 +66,9 @@ class Block(NamedTuple):
     event: NDArray[np.uint16]  # [n_pairs]
     prefix: Words  # [(n_pairs + 1) * 8]
     repeated: NDArray[np.int32]  # [n_pairs + 1], or empty where the batch is single
+    spans: NDArray[np.int32]  # for each interval the pairs in it: the first, and the one after the last
     rows: Words  # [n_rows * 8]
-    has_bits: NDArray[np.uint8]  # [n_rows]
+    marks: Words  # a bit for each row, set where the row is not all zero
 
 
 @jit
@@ -103,6 +105,9 @@ def load_block(
                     domain_end = index.domain_offsets[first_at_least(index.domain_offsets, 0, n_boundaries, cell + 1)]
     for pair in range(1, repeated.size):
         repeated[pair] += repeated[pair - 1]
+    intervals, spans = index.intervals, block.spans
+    for boundary in range(intervals.size):
+        spans[boundary] = start[intervals[boundary]]
     prefix[:N_WORDS] = ZERO
     row = U0
     for pair in range(end - begin):
@@ -137,7 +142,6 @@ def evaluate(
     operations: NDArray[np.uint8],
     offsets: NDArray[np.int32],
     children: NDArray[np.int32],
-    intervals: NDArray[np.int32],
     first_entry: int,
     last_entry: int,
     alive: NDArray[np.uint8],
@@ -155,20 +159,23 @@ def evaluate(
     All of it is one function, and arrays are taken out of the block once: each array that is handed to a function
     with several ends, or taken out of a tuple, counts references, and that costs more than a row does.
     """
-    event, start, prefix, repeated = block.event, block.start, block.prefix, block.repeated
-    rows, has_bits = block.rows, block.has_bits
+    event, prefix, repeated, spans = block.event, block.prefix, block.repeated, block.spans
+    rows, marks = block.rows, block.marks
     spare = np.zeros(N_WORDS, np.uint64)
     are_rows = found.size == 0
     n_found, entry = 0, first_entry
     while entry < last_entry and (are_rows or n_found < found.size):
         ahead = entry + AHEAD
         if ahead < last_entry:
-            for child in range(offsets[ahead], min(offsets[ahead + 1], offsets[ahead] + 4)):
-                row = np.int64(children[child])
-                if row < 0:
-                    prefetch(intervals, -2 - 2 * row)
-                elif operations[ahead] == OR:
-                    prefetch(rows, N_WORDS * row)
+            is_or = operations[ahead] != AND
+            for child in range(offsets[ahead], min(offsets[ahead + 1], offsets[ahead] + MOST_AHEAD)):
+                reference = np.int64(children[child])
+                if reference < 0:
+                    prefetch(spans, -2 - 2 * reference)
+                elif (marks[np.uint64(reference) >> SIX] >> (np.uint64(reference) & LOW_SIX)) & ONE:
+                    prefetch(rows, N_WORDS * reference)
+                elif not is_or:
+                    break
         operation = operations[entry]
         first, last = offsets[entry], offsets[entry + 1]
         place = np.uint64(n_found) * ROW
@@ -181,28 +188,28 @@ def evaluate(
             has_some = True
             # Whether a child is all zero is known without its row; most nodes end here.
             for child in range(first, last):
-                row = children[child]
-                if row >= 0:
-                    has_some = has_bits[np.uint64(row)] != 0
+                reference = children[child]
+                if reference >= 0:
+                    row = np.uint64(reference)
+                    has_some = (marks[row >> SIX] >> (row & LOW_SIX)) & ONE != ZERO
                 else:
-                    interval = np.uint64(-2 - 2 * row)
-                    has_some = start[np.uint64(intervals[interval])] != start[np.uint64(intervals[interval + ONE])]
+                    span = np.uint64(-2 - 2 * reference)
+                    has_some = spans[span] != spans[span + ONE]
                 if not has_some:
                     break
             if has_some:
                 for child in range(first, last):
-                    row = children[child]
-                    if row >= 0:
+                    reference = children[child]
+                    if reference >= 0:
                         if child == first:
-                            copy_row(target, place, rows, np.uint64(row) * ROW)
+                            copy_row(target, place, rows, np.uint64(reference) * ROW)
                         else:
-                            has_some = and_row(target, place, rows, np.uint64(row) * ROW)
+                            has_some = and_row(target, place, rows, np.uint64(reference) * ROW)
                         if not has_some:
                             break
                         continue
-                    interval = np.uint64(-2 - 2 * row)
-                    first_pair = start[np.uint64(intervals[interval])]
-                    last_pair = start[np.uint64(intervals[interval + ONE])]
+                    span = np.uint64(-2 - 2 * reference)
+                    first_pair, last_pair = spans[span], spans[span + ONE]
                     if repeated.size == 0:
                         before, after = np.uint64(first_pair) * ROW, np.uint64(last_pair) * ROW
                         if child == first:
@@ -221,19 +228,19 @@ def evaluate(
             if operation == AND_NOT:
                 last = first + 1
             for child in range(first, last):
-                row = children[child]
-                if row >= 0:
-                    if has_bits[np.uint64(row)] == 0:
+                reference = children[child]
+                if reference >= 0:
+                    row = np.uint64(reference)
+                    if (marks[row >> SIX] >> (row & LOW_SIX)) & ONE == ZERO:
                         continue
                     if has_some:
-                        or_row(target, place, rows, np.uint64(row) * ROW)
+                        or_row(target, place, rows, row * ROW)
                     else:
-                        copy_row(target, place, rows, np.uint64(row) * ROW)
+                        copy_row(target, place, rows, row * ROW)
                     has_some = True
                     continue
-                interval = np.uint64(-2 - 2 * row)
-                first_pair = start[np.uint64(intervals[interval])]
-                last_pair = start[np.uint64(intervals[interval + ONE])]
+                span = np.uint64(-2 - 2 * reference)
+                first_pair, last_pair = spans[span], spans[span + ONE]
                 if first_pair == last_pair:
                     continue
                 if repeated.size == 0:
@@ -250,17 +257,19 @@ def evaluate(
                         copy_row(target, place, spare, U0)
                 has_some = True
             if operation == AND_NOT and has_some:
-                row = children[last]
-                if row < 0:
-                    interval = np.uint64(-2 - 2 * row)
-                    first_pair = start[np.uint64(intervals[interval])]
-                    last_pair = start[np.uint64(intervals[interval + ONE])]
-                    _interval_row(event, prefix, repeated, first_pair, last_pair, spare)
+                reference = children[last]
+                if reference < 0:
+                    span = np.uint64(-2 - 2 * reference)
+                    _interval_row(event, prefix, repeated, spans[span], spans[span + ONE], spare)
                     has_some = without_row(target, place, spare, U0)
-                elif has_bits[np.uint64(row)] != 0:
-                    has_some = without_row(target, place, rows, np.uint64(row) * ROW)
+                else:
+                    row = np.uint64(reference)
+                    if (marks[row >> SIX] >> (row & LOW_SIX)) & ONE:
+                        has_some = without_row(target, place, rows, row * ROW)
         if are_rows:
-            has_bits[entry - first_entry] = 1 if has_some else 0
+            row = np.uint64(entry - first_entry)
+            bit = ONE << (row & LOW_SIX)
+            marks[row >> SIX] = marks[row >> SIX] | bit if has_some else marks[row >> SIX] & ~bit
         elif has_some:
             found[n_found] = entry
             n_found += 1

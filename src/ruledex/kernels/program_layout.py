@@ -1,6 +1,7 @@
 """The end of a build: nodes numbered as a Program has them, and score programs in the order of their rules.
 
-Nodes that no rule's root leads to (what a rule had before it was simplified) are left out.
+Nodes that no rule's root leads to (what a rule had before it was simplified) are left out, and what nodes have in
+common is shared (`sharing.py`).
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from ruledex.kernels.normalise import NormalRules
 from ruledex.kernels.rule_entries import ALWAYS, LEAF, NEVER
 from ruledex.kernels.score import FALSE_BY, OPERATION, STEP_BITS, WEIGH
 from ruledex.kernels.score_table import ScoreTable, step
+from ruledex.kernels.sharing import InnerNodes, share_parts
 
 _UNUSED = -1
 _LARGEST = np.iinfo(np.int32).max
@@ -36,7 +38,7 @@ class ProgramNodes(NamedTuple):
 
 
 def lay_out(table: NodeTable, scores: ScoreTable, rules: NormalRules, literal_node: NDArray[np.int32]) -> ProgramNodes:
-    """The nodes that the rules use, by level and within a level by first use.
+    """The nodes that the rules use, level by level.
 
     `literal_node[literal]` is the node id of each literal of the build, a permutation of all ids of literals.
     """
@@ -59,6 +61,13 @@ def lay_out(table: NodeTable, scores: ScoreTable, rules: NormalRules, literal_no
     _write_children(table, used, literal_node, node_of, child_offsets, children)
     n_in_level = np.bincount(level[used], minlength=n_levels + 1)[1:]
     level_offsets = n_literals + np.concatenate([[0], np.cumsum(n_in_level[n_in_level > 0])])
+    inner, number = share_parts(
+        InnerNodes(
+            (table.nodes[used, TAG] & 1).astype(np.uint8), child_offsets, children, level_offsets.astype(np.int32)
+        ),
+        n_literals,
+    )
+    node_of[used] = n_literals + number
 
     root = np.empty(len(rules.root), np.int32)
     _write_roots(rules.root, literal_node, node_of, root)
@@ -67,10 +76,7 @@ def lay_out(table: NodeTable, scores: ScoreTable, rules: NormalRules, literal_no
     score_weight, weight_number = np.unique(scores.weight[: scores.n_weights[0]], return_inverse=True)
     _write_scores(scores, rules.score_start, literal_node, weight_number, score_offsets, score_code)
     return ProgramNodes(
-        (table.nodes[used, TAG] & 1).astype(np.uint8),
-        child_offsets,
-        children,
-        level_offsets.astype(np.int32),
+        *inner,
         root,
         score_offsets,
         score_code,

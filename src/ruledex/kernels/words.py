@@ -22,6 +22,13 @@ ROW = np.uint64(N_WORDS)
 Words = NDArray[np.uint64]
 
 
+def empty_rows(n_rows: int) -> Words:
+    """Room for rows, none of which lies in two lines of the cache: what NumPy gives starts in the middle of one."""
+    words = np.zeros((n_rows + 1) * N_WORDS, np.uint64)
+    first = -words.ctypes.data % (N_WORDS * words.itemsize) // words.itemsize
+    return words[first : first + n_rows * N_WORDS]
+
+
 @inlined
 def copy_row(target: Words, t: np.uint64, source: Words, s: np.uint64) -> None:
     """The row at `t` becomes the one at `s`."""
