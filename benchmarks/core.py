@@ -47,11 +47,12 @@ SELECTIVE = {"predicate_weights": (0.0, 0.10, 0.30, 0.30, 0.15, 0.08, 0.04, 0.02
 
 
 def draw(generator: Workload, n_rules: int) -> Events:
-    """Events to warm up, to match one by one, and a table: no event is in two of them."""
+    """Events to warm up, to match one by one, to count for statistics, and to match as a table: all of them others."""
     n_warm, n_single, n_table = 300, 900, 2048 if n_rules >= LARGE else 8192
     events = list(generator.events(n_warm + n_single))
-    # Lists of events and tables come from the same blocks, so the table begins behind those in the list.
-    return Events(events[:n_warm], events[n_warm:], generator.event_table(4096 + n_table)[4096:])
+    # Lists of events and tables come from the same blocks, so the tables begin behind those in the list.
+    table = generator.event_table(4096 + n_table)
+    return Events(events[:n_warm], events[n_warm:], table[n_warm + n_single : 4096], table[4096:])
 
 
 def measure_large_call(index: Index, generator: Workload) -> dict[str, Any]:

@@ -13,7 +13,7 @@ from engine_kernels import Plain, Stages, draw_events, draw_rules
 from ruledex.encode.event_batch import EventBatch
 from ruledex.engines.auto import AutoEngine
 from ruledex.engines.batch import BatchEngine
-from ruledex.engines.protocol import Engine
+from ruledex.engines.protocol import Engine, Statistics
 from ruledex.engines.registry import engine_class
 from ruledex.index import Index
 from ruledex.index.events_in import encode_events
@@ -25,6 +25,7 @@ CALL_BUDGET = 0.2  # seconds of a round of single calls
 BATCH_BUDGET = 0.3  # seconds of a round of a batch
 N_BLOCKS = 3  # blocks of events whose stages are measured
 BLOCK = 512
+INFORMED = "sparse, statistics"
 
 
 class Events(NamedTuple):
@@ -32,6 +33,7 @@ class Events(NamedTuple):
 
     warm: list[dict[str, Any]]
     single: list[dict[str, Any]]
+    past: pa.Table  # what statistics are counted on
     table: pa.Table
 
 
@@ -41,14 +43,28 @@ def part_of(batch: EventBatch, first: int, last: int) -> EventBatch:
     return EventBatch(batch.offsets[first : last + 1] - begin, batch.cells[begin:end], batch.weights, batch.single)
 
 
-def indexes_of(index: Index) -> tuple[dict[str, Index], dict[str, float]]:
+def statistics_of(index: Index, past: pa.Table) -> Statistics:
+    """How often past events had each cell."""
+    state = index._state
+    batch = encode_events(state.encoder, past)
+    counts = np.bincount(batch.cells, minlength=state.shards[0].program.n_cells)
+    return Statistics(counts / batch.n_events)
+
+
+def indexes_of(index: Index, past: pa.Table) -> tuple[dict[str, Index], dict[str, float]]:
     """The index with each of the engines, and the seconds that building the engine took."""
     state = index._state
     program = state.shards[0].program
     found, building = {}, {}
-    for name in ("scan", "sparse", "batch"):
+    for name, statistics in (
+        ("scan", None),
+        ("sparse", None),
+        (INFORMED, statistics_of(index, past)),
+        ("batch", None),
+    ):
         made: list[Engine] = []
-        building[name] = seconds(lambda name=name, made=made: made.append(engine_class(name).build(program)))
+        kind = engine_class(name.split(",")[0])
+        building[name] = seconds(lambda made=made, kind=kind, given=statistics: made.append(kind.build(program, given)))
         found[name] = Index(state._replace(engine=made[0]), [], None, None)
     found["auto"] = index
     building["auto"] = building["sparse"]  # `batch` is made when it is first needed
@@ -128,7 +144,7 @@ def check_agreement(indexes: dict[str, Index], table: pa.Table) -> None:
     few = table[:3]
     expected = indexes["scan"].match_batch(few)
     many = indexes["batch"].match_batch(table[:BLOCK])
-    for name in ("sparse", "batch", "auto"):
+    for name in ("sparse", INFORMED, "batch", "auto"):
         assert np.array_equal(indexes[name].match_batch(few).position, expected.position), name
     assert np.array_equal(indexes["sparse"].match_batch(table[:BLOCK]).position, many.position)
 
@@ -140,7 +156,7 @@ def plain_values(described: dict[str, Any]) -> dict[str, Any]:
 
 def measure_engines(index: Index, events: Events, trial: int | None) -> dict[str, Any]:
     """All engines on the rules of one index."""
-    indexes, building = indexes_of(index)
+    indexes, building = indexes_of(index, events.past)
     check_agreement(indexes, events.table)
     n_rules = len(index)
     rows: dict[str, Any] = {}

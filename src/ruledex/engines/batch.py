@@ -102,6 +102,7 @@ class BatchEngine:
             "engine": self.name,
             "n_rules": self.program.n_rules,
             "n_rows": len(index.row_operation),
+            "n_links": len(index.row_children) + len(index.rule_children),
             "n_tiles": len(index.tile_rules) - 1,
             "events_a_block": N_EVENTS,
             "threads": self.threads,
