@@ -29,6 +29,8 @@ A rule's score program is postfix, over a stack of (true, false or unknown; scor
 XOR and XNOR tell false from unknown, which a match tree need not: each leaf below one is followed by FALSE_BY and the
 literal's negation. Elsewhere FALSE_BY may be left out. A step is one integer, `argument << STEP_BITS | operation`.
 
+A WEIGH by 1 changes nothing: it stands behind what was written as REQUIRED(…), which relaxed matching looks for.
+
 Most rules need no program: where nothing has a weight and the match tree is the score tree, the program is empty, and
 the rule's root is scored itself, each positive literal weighing 1. A constant root scores 0.
 """

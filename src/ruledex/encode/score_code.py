@@ -18,7 +18,7 @@ from ruledex.encode.program import (
     XOR,
 )
 from ruledex.language.schema import Schema
-from ruledex.language.tree import And, Expression, In, IsNull, Not, Or, SetTest, Truth, Weak, Xnor, Xor
+from ruledex.language.tree import And, Expression, In, IsNull, Not, Or, Required, SetTest, Truth, Weak, Xnor, Xor
 from ruledex.rewrite.literals import literals
 from ruledex.rewrite.push_not import push_not
 
@@ -41,6 +41,10 @@ class ScoreCode:
             for child in tree.children:
                 self.write(child, exclusive)
             self.steps.append((_OPERATION[type(tree)], len(tree.children)))
+        elif isinstance(tree, Required):
+            self.write(tree.child, below_xor)
+            self.steps.append((WEIGH, len(self.weights)))  # by 1, which is written for nothing else
+            self.weights.append(1.0)
         elif isinstance(tree, Truth):
             self.steps.append((CONSTANT, IS_UNKNOWN if tree.value is None else IS_TRUE if tree.value else IS_FALSE))
         elif isinstance(tree, In) and len(set(tree.weights)) > 1:
@@ -59,7 +63,7 @@ class ScoreCode:
     def _leaf(self, leaf: Expression, weight: float, below_xor: bool) -> None:
         form = self._form(leaf)
         opposite = self._form(push_not(Not(leaf))) if below_xor else None
-        if weight and (isinstance(form, tuple) or isinstance(leaf, SetTest)):
+        if weight and not self._scores_by_itself(form, leaf):
             # A leaf of several literals scores once, whatever their number; a set test scores, though its literal is a
             # negative one. The literals score 0, and a constant beside them the weight.
             self._parts(form, opposite, 0.0)
@@ -68,6 +72,14 @@ class ScoreCode:
             self.steps.append((AND, 2))
         else:
             self._parts(form, opposite, weight)
+
+    def _scores_by_itself(self, form: Form, leaf: Expression) -> bool:
+        """Whether the literals give what the leaf scores: a single one does, and an OR, whose score is the largest."""
+        if isinstance(leaf, SetTest):
+            return False
+        if isinstance(form, tuple):
+            return form[0] == OR and all(self._scores_by_itself(part, leaf) for part in form[1])
+        return isinstance(form, bool) or not self._table.is_negative[form]
 
     def _parts(self, form: Form, opposite: Form | None, weight: float) -> None:
         if isinstance(form, bool):

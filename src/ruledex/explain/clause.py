@@ -21,6 +21,7 @@ from ruledex.language.tree import (
     Operand,
     Or,
     Predicate,
+    Required,
     Truth,
     Weak,
     Xnor,
@@ -78,7 +79,7 @@ class Clause:
         """Of a clause of that kind: the predicate, and whether it is negated."""
         negated = isinstance(self.tree, Not)
         inner = self.tree.child if isinstance(self.tree, Not) else self.tree
-        assert not isinstance(inner, And | Or | Xor | Xnor | Not | Truth | Weak)
+        assert not isinstance(inner, And | Or | Xor | Xnor | Not | Required | Truth | Weak)
         return inner, negated
 
     def leaves(self) -> Iterator[Clause]:
@@ -105,13 +106,15 @@ class Clause:
 
 def clause_of(tree: Expression, event: Event, schema: Schema) -> Clause:
     """The clauses of a rule's tree, evaluated each by the reference evaluator."""
+    if isinstance(tree, Required):  # says nothing of truth
+        return clause_of(tree.child, event, schema)
     if isinstance(tree, BRANCHES):
         children = tuple(clause_of(child, event, schema) for child in tree.children)
         return Clause(_KINDS[type(tree)], tree, _joined(tree, children), _first(children), (), children)
     if isinstance(tree, Truth):
         return Clause("constant", tree, tree.value, None)
     inner = tree.child if isinstance(tree, Not) else tree
-    if isinstance(inner, And | Or | Xor | Xnor | Not | Truth | Weak):
+    if isinstance(inner, And | Or | Xor | Xnor | Not | Required | Truth | Weak):
         child = clause_of(inner, event, schema)
         return Clause("not", tree, None if child.truth is None else not child.truth, child.position, (), (child,))
     seen = tuple(Seen(operand, values_of(operand, event, schema)) for operand in operands(inner))

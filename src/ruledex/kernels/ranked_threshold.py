@@ -40,7 +40,7 @@ Arrays = tuple[NDArray[Any], ...]
 
 
 @inlined
-def _next_score(
+def next_score(
     scores: NDArray[np.float64], n_filled: NDArray[np.int64], has_more: NDArray[np.int64], row: int, n_read: int
 ) -> float:
     """The largest score that an entry not read of a row may have; 0 where there is none, for it adds as much."""
@@ -64,7 +64,7 @@ def _threshold(
     """What an unseen subscription scores at the most; `other_row` counts with `other_score` instead of its own."""
     bound = 0.0
     for row in range(dimensions.size):
-        score = other_score if row == other_row else _next_score(scores, n_filled, has_more, row, n_read)
+        score = other_score if row == other_row else next_score(scores, n_filled, has_more, row, n_read)
         bound = combined(combination, bound, weight[dimensions[row]] * score)
     return bound
 

@@ -46,7 +46,7 @@ class ScoreStack(NamedTuple):
     node: NDArray[np.int32]
     next_child: NDArray[np.int64]
     known_of: NDArray[np.int64]  # [n_literals] the number of the event that `known` is of
-    known: NDArray[np.float64]  # [n_literals] as `_literal_weight` gives it
+    known: NDArray[np.float64]  # [n_literals] as `literal_weight` gives it
     event: NDArray[np.int64]  # [2] the number of the event at hand, and where it begins
 
 
@@ -85,7 +85,7 @@ def match_score(
         if operation in (LEAF, FALSE_BY):
             if known_of[argument] != number:
                 known_of[argument] = number
-                known[argument] = _literal_weight(
+                known[argument] = literal_weight(
                     offsets, low, high, presence, positive, argument, cells, weights, begin, end
                 )
             best = known[argument]
@@ -110,7 +110,7 @@ def match_score(
 
 
 @jit
-def _literal_weight(
+def literal_weight(
     offsets: NDArray[np.int32],
     low: NDArray[np.int32],
     high: NDArray[np.int32],
@@ -176,7 +176,7 @@ def _root_score(
         if node < n_literals:
             if known_of[node] != number:
                 known_of[node] = number
-                known[node] = _literal_weight(offsets, low, high, presence, positive, node, cells, weights, begin, end)
+                known[node] = literal_weight(offsets, low, high, presence, positive, node, cells, weights, begin, end)
             weight = known[node]
             truth[height] = TRUE if weight != NO_WEIGHT else UNKNOWN
             score[height] = max(weight, 0.0)

@@ -31,6 +31,7 @@ from ruledex.language.tree import (
     Not,
     NullSafe,
     Operand,
+    Required,
     Rlike,
     SetTest,
     Truth,
@@ -42,6 +43,7 @@ from ruledex.language.version import Version
 NULL: Final = None
 MAX_WEIGHT: Final = 1e300  # weights are added and multiplied; the sums must stay finite
 SET_TESTS: Final = ("subset_of", "superset_of", "set_equals")
+REQUIRED: Final = "required"  # no keyword: an attribute may have the name
 _MIRRORED: Final = {"=": "=", "<": ">", "<=": ">=", ">": "<", ">=": "<=", "<=>": "<=>"}
 
 
@@ -162,12 +164,16 @@ def _shown(operand: Operand) -> str:
 
 
 def call(name: str, items: Sequence[Item], text: str, position: int) -> Item:
-    """A function of items: a derived attribute, a constant if all are constants, or a set predicate."""
+    """A function of items: a derived attribute, a constant if all are constants, a set predicate, or REQUIRED(…)."""
     if name.lower() in SET_TESTS:
         return _set_test(name.lower(), items, text, position)
+    if name.lower() == REQUIRED:
+        if len(items) != 1:
+            raise RuleSyntaxError(f"{name}() takes one condition, not {len(items)}", text, position)
+        return Required(condition(items[0], text, position))
     function = lookup(name)
     if function is None:
-        hint = did_you_mean(name, (*names(), *SET_TESTS))
+        hint = did_you_mean(name, (*names(), *SET_TESTS, REQUIRED))
         raise RuleSyntaxError(f"there is no function {name}", text, position, hint)
     if not function.accepts(len(items)):
         wanted = " or ".join(str(n) for n in range(1, 9) if function.accepts(n)) if not function.variadic else "more"

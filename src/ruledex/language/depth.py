@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from ruledex.language.tree import BRANCHES, Call, CompareOperands, Expression, Node, Not, Truth, Weak
+from ruledex.language.tree import BRANCHES, Call, CompareOperands, Expression, Node, Not, Required, Truth, Weak
 
 MAX_DEPTH: Final = 256
 
@@ -19,7 +19,7 @@ def depth_of(tree: Expression) -> int:
         below: tuple[object, ...]
         if isinstance(node, BRANCHES):
             below = node.children
-        elif isinstance(node, Not):
+        elif isinstance(node, Not | Required):
             below = (node.child,)
         elif isinstance(node, Weak):
             below = (node.predicate,)

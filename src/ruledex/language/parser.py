@@ -18,6 +18,7 @@ from ruledex.language import build
 from ruledex.language.build import MAX_WEIGHT, NULL, Constant
 from ruledex.language.depth import MAX_DEPTH, depth_of
 from ruledex.language.precedence import AND, BINARY, BRANCH, BRANCH_NODE, COMPARE, NEGATIVE, NOT, OPEN, Operator
+from ruledex.language.required import check_required
 from ruledex.language.rule_text import checked_text
 from ruledex.language.scanner import read_name, read_number, read_string, scan, token_of
 from ruledex.language.simple import CLOSED_GROUP, NAME_GROUP, match_simple, shared_attribute, simple_predicate
@@ -36,6 +37,7 @@ from ruledex.language.tree import (
     Not,
     Operand,
     Or,
+    Required,
     Value,
 )
 from ruledex.language.value import INT64_MAX
@@ -60,7 +62,7 @@ def parse_operand(text: str) -> Operand:
 
 
 class _Parser:
-    __slots__ = ("ended", "items", "n_nested", "operators", "position", "starts", "text")
+    __slots__ = ("ended", "has_required", "items", "n_nested", "operators", "position", "starts", "text")
 
     def __init__(self, text: str) -> None:
         self.text = text
@@ -69,6 +71,7 @@ class _Parser:
         self.starts: list[int] = []  # where each item begins
         self.operators: list[Operator] = []
         self.ended = False
+        self.has_required = False
         self.n_nested = 0  # what could have nested; a bound of the depth that costs nothing
 
     def parse_item(self) -> Item:
@@ -87,6 +90,8 @@ class _Parser:
         tree = build.condition(self.parse_item(), self.text, self.starts[0])
         if self.n_nested >= MAX_DEPTH and (depth := depth_of(tree)) > MAX_DEPTH:
             raise RuleLimitError(f"the rule nests {depth:,} deep, over the limit of {MAX_DEPTH}", self.text)
+        if self.has_required:
+            check_required(tree, self.text)
         return tree
 
     def _simple_predicates(self) -> bool:
@@ -317,7 +322,9 @@ class _Parser:
             raise RuleSyntaxError("this parenthesis was never opened", self.text, start)
         if opened.kind != "(":
             arguments = self._pop(opened.n_items)
-            self._push(build.call(opened.kind, arguments, self.text, opened.position), opened.position)
+            made = build.call(opened.kind, arguments, self.text, opened.position)
+            self.has_required = self.has_required or isinstance(made, Required)
+            self._push(made, opened.position)
         return opened.position
 
     def _reduce(self, precedence: int) -> None:

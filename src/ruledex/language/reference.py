@@ -29,6 +29,7 @@ from ruledex.language.tree import (
     Operand,
     Or,
     Predicate,
+    Required,
     Rlike,
     SetTest,
     Truth,
@@ -53,6 +54,8 @@ def evaluate(tree: Expression, event: Event, schema: Schema = _UNDECLARED) -> bo
             return value
         case Not(child):
             return _not(evaluate(child, event, schema))
+        case Required(child):
+            return evaluate(child, event, schema)
         case And(children) | Or(children) | Xor(children) | Xnor(children):
             truths = []
             for child in children:  # a loop, not a comprehension: the stack is short for the deepest rules
@@ -202,6 +205,8 @@ def _score(tree: Expression, negated: bool, event: Event, weights: Weights, sche
     match tree:
         case Not(child):
             return _score(child, not negated, event, weights, schema)
+        case Required(child):
+            return _score(child, negated, event, weights, schema)
         case And(children) | Or(children):
             scores = [s for s in (side(child, negated) for child in children) if s is not None]
             # The negation of an OR is an AND of negations, and the other way round.

@@ -30,6 +30,7 @@ from ruledex.language.tree import (
     Operand,
     Or,
     Predicate,
+    Required,
     Rlike,
     SetTest,
     Truth,
@@ -59,6 +60,8 @@ def _write(tree: Expression) -> tuple[str, int]:
             return "CAST(NULL AS BOOLEAN)" if value is None else str(value).upper(), _LEAF
         case Not(child):
             return f"NOT {_within(child, _NOT)}", _NOT
+        case Required(child):
+            return _write(child)
         case And(children):
             return " AND ".join(_within(child, _AND) for child in children), _AND
         case Or(children):

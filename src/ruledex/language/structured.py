@@ -16,6 +16,7 @@ from ruledex.language import build
 from ruledex.language.build import SET_TESTS, Constant, Item
 from ruledex.language.depth import MAX_DEPTH, depth_of
 from ruledex.language.parser import parse_operand
+from ruledex.language.required import check_required
 from ruledex.language.spelling import did_you_mean
 from ruledex.language.structured_parts import (
     Json,
@@ -46,6 +47,7 @@ from ruledex.language.tree import (
     NullSafe,
     Operand,
     Or,
+    Required,
     Rlike,
     SetTest,
     Truth,
@@ -70,6 +72,8 @@ def to_structured(tree: Expression) -> Json:
             return {"op": _NAME_OF_BRANCH[type(tree)], "children": [to_structured(child) for child in tree.children]}
         case Not(child):
             return {"op": "not", "child": to_structured(child)}
+        case Required(child):
+            return {"op": "required", "child": to_structured(child)}
         case Compare(operand, op, value, weight):
             return {"op": op, "operand": _operand_out(operand), "value": constant_out(value)} | _weight_out(weight)
         case NullSafe(operand, value, weight):
@@ -118,6 +122,7 @@ def from_structured(document: Json) -> Expression:
     depth = depth_of(tree)
     if depth > MAX_DEPTH:
         raise RuleLimitError(f"$: the rule nests {depth:,} deep, over the limit of {MAX_DEPTH}")
+    placed(Place(), check_required, tree, "")
     return tree
 
 
@@ -147,9 +152,10 @@ def _expression(document: Json, place: Place) -> Expression:
         children = list_of(document, "children", place, least=2)
         inner = Place(place, "children")
         return kind(tuple([_expression(child, Place(inner, i)) for i, child in enumerate(children)]))
-    if name == "not":
+    if name in ("not", "required"):
         check_fields(document, place, ("child",))
-        return Not(_expression(document["child"], Place(place, "child")))
+        child = _expression(document["child"], Place(place, "child"))
+        return Not(child) if name == "not" else Required(child)
     return _predicate(document, place)
 
 
@@ -229,7 +235,7 @@ _READERS: Final[dict[str, Callable[[str, Mapping[str, Json], Place], Expression]
     "is_null": _is_null,
     **dict.fromkeys(SET_TESTS, _set_test),
 }
-_OPS: Final = (*_BRANCHES, "not", *_READERS)
+_OPS: Final = (*_BRANCHES, "not", "required", *_READERS)
 
 
 # Operands and constants.

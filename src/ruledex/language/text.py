@@ -30,6 +30,7 @@ from ruledex.language.tree import (
     Operand,
     Or,
     Predicate,
+    Required,
     Rlike,
     SetTest,
     Truth,
@@ -80,6 +81,8 @@ def _write(tree: Expression) -> tuple[str, int]:
     match tree:
         case Not(child):
             return _negated(child), _NOT
+        case Required(child):
+            return f"REQUIRED({_write(child)[0]})", _LEAF
         case Truth(value):
             return "NULL" if value is None else str(value).upper(), _LEAF
         case Weak(predicate):

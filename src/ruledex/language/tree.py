@@ -128,6 +128,13 @@ class Xnor(Node):
     children: tuple[Expression, ...]
 
 
+@dataclass(slots=True, eq=False)
+class Required(Node):
+    """`REQUIRED(child)`: as true as the child, and never relaxed. It stands where required.py says."""
+
+    child: Expression
+
+
 # Predicates: the leaves. `weight` is what they score where they hold.
 
 
@@ -263,7 +270,7 @@ class Weak(Node):
 
 
 Predicate: TypeAlias = Compare | In | Between | Like | Rlike | IsNull | NullSafe | CompareOperands | SetTest | Within
-Expression: TypeAlias = Truth | Not | And | Or | Xor | Xnor | Predicate | Weak
+Expression: TypeAlias = Truth | Not | And | Or | Xor | Xnor | Required | Predicate | Weak
 Branch: TypeAlias = And | Or | Xor | Xnor
 
 PREDICATES = (Compare, In, Between, Like, Rlike, IsNull, NullSafe, CompareOperands, SetTest, Within)
@@ -275,7 +282,7 @@ def predicates(tree: Expression) -> Iterator[Predicate]:
     if isinstance(tree, BRANCHES):
         for child in tree.children:
             yield from predicates(child)
-    elif isinstance(tree, Not):
+    elif isinstance(tree, Not | Required):
         yield from predicates(tree.child)
     elif isinstance(tree, Weak):
         yield tree.predicate
@@ -306,9 +313,9 @@ def map_predicates(tree: Expression, change: Callable[[Predicate], Predicate]) -
         children = tuple([map_predicates(child, change) for child in tree.children])
         same = all(map(operator.is_, children, tree.children))
         return tree if same else type(tree)(children)
-    if isinstance(tree, Not):
+    if isinstance(tree, Not | Required):
         child = map_predicates(tree.child, change)
-        return tree if child is tree.child else Not(child)
+        return tree if child is tree.child else type(tree)(child)
     if isinstance(tree, Truth | Weak):
         return tree
     return change(tree)

@@ -13,6 +13,7 @@ from typing import Any
 from ruledex.errors import RuleError
 from ruledex.language.families import constant_family, function_of
 from ruledex.language.parser import parse
+from ruledex.language.required import without_required
 from ruledex.language.schema import Schema
 from ruledex.language.structured import from_structured
 from ruledex.language.text import path_text
@@ -55,7 +56,7 @@ class Linter:
 
     def check_tree(self, rule_id: str, tree: Expression, text: str) -> list[Finding]:
         """Findings of a tree that is bound to the schema."""
-        subject = Subject(rule_id, tree, text, self._context)
+        subject = Subject(rule_id, without_required(tree), text, self._context)
         return [
             *self._repeated_id(rule_id),
             *lint_subject(subject),

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from ruledex.language.tree import And, Expression, Not, Or, Xnor, Xor
+from ruledex.language.tree import And, Expression, Not, Or, Required, Xnor, Xor
 from ruledex.rewrite.walk import with_children
 
 
@@ -29,6 +29,8 @@ def flatten_for_score(tree: Expression) -> Expression:
             return type(tree)(tuple(flatten_for_score(child) for child in children))
         case Not():
             return tree
+        case Required(child):
+            return Required(flatten_for_score(child))
         case And(children) | Or(children):
             return flatten(with_children(tree, map(flatten_for_score, children)))
     return tree

@@ -10,7 +10,7 @@ from __future__ import annotations
 from hashlib import blake2b
 
 from ruledex.language.text import operand_text, to_text
-from ruledex.language.tree import And, Expression, Operand, Or, Xnor, Xor
+from ruledex.language.tree import And, Expression, Operand, Or, Required, Xnor, Xor
 
 
 class Keys:
@@ -38,4 +38,6 @@ class Keys:
         if isinstance(node, And | Or | Xor | Xnor):
             joined = "\0".join([type(node).__name__, *map(self.of, node.children)])
             return "1" + blake2b(joined.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
+        if isinstance(node, Required):  # stands where its child would
+            return self.of(node.child)
         return f"0{to_text(node)}"

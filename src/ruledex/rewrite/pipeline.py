@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final, TypeAlias
 
+from ruledex.language.required import without_required
 from ruledex.language.schema import Schema
 from ruledex.language.tree import And, Expression, Or, Truth
 from ruledex.rewrite.absorb import absorb
@@ -27,6 +28,7 @@ NodePass: TypeAlias = Callable[[And | Or, Merger, Keys], Expression]
 
 # Of a whole tree, to bring it into the form that the others take.
 PREPARE: Final[tuple[Pass, ...]] = (
+    lambda tree, _schema, _keys: without_required(tree),
     lambda tree, _schema, _keys: push_not(tree),
     lambda tree, _schema, _keys: expand_xor(tree),
     lambda tree, schema, _keys: literals(tree, schema),

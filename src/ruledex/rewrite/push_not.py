@@ -8,7 +8,7 @@ NOT TRUE       = FALSE                   NOT NULL        = NULL
 
 from __future__ import annotations
 
-from ruledex.language.tree import And, Expression, Not, Or, Truth, Xnor, Xor
+from ruledex.language.tree import And, Expression, Not, Or, Required, Truth, Xnor, Xor
 
 
 def push_not(tree: Expression) -> Expression:
@@ -27,6 +27,8 @@ def _push(tree: Expression, negated: bool) -> Expression:
             return Or(tuple(pushed)) if isinstance(tree, And) == negated else And(tuple(pushed))
         case Xor(children) | Xnor(children):
             return _push_into_chain(tree, negated)
+        case Required(child):  # stands below no NOT
+            return Required(_push(child, False))
         case Truth(value):
             return Truth(not value) if negated and value is not None else tree
     return Not(tree) if negated else tree

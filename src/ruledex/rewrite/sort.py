@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ruledex.language.tree import And, Expression, Or, Xnor, Xor
+from ruledex.language.tree import And, Expression, Or, Required, Xnor, Xor
 from ruledex.rewrite.keys import Keys
 from ruledex.rewrite.walk import with_children
 
@@ -19,4 +19,6 @@ def sort_for_score(tree: Expression, keys: Keys) -> Expression:
             return type(tree)(tuple(sort_for_score(child, keys) for child in children))
         case And(children) | Or(children):
             return sort(with_children(tree, (sort_for_score(child, keys) for child in children)), keys)
+        case Required(child):
+            return Required(sort_for_score(child, keys))
     return tree
