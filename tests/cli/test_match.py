@@ -43,6 +43,21 @@ def test_the_best_k(indexed, engine):
         assert list(zip(row["rules"], row["scores"], strict=True)) == index.top(event, 2)
 
 
+def test_the_best_k_of_rules_that_need_not_be_true(indexed):
+    result = run("match", indexed / "index", indexed / "events.jsonl", "--top", 3, "--mode", "relaxed")
+    index = Index.open(indexed / "index")
+    answers = json_lines(result.stdout)
+    for row, event in zip(answers, EVENTS, strict=True):
+        assert list(zip(row["rules"], row["scores"], strict=True)) == index.top(event, 3, mode="relaxed")
+    assert [row["rules"] for row in answers] != [[rule for rule, _ in index.top(event, 3)] for event in EVENTS]
+
+
+def test_relaxed_matching_needs_a_number_of_rules(indexed):
+    result = run("match", indexed / "index", indexed / "events.jsonl", "--mode", "relaxed")
+    assert result.exit_code == 2
+    assert "--mode relaxed needs --top" in result.stderr
+
+
 def test_results_go_to_files(indexed, tmp_path):
     for name in ("out.jsonl", "out.parquet"):
         result = run("match", indexed / "index", indexed / "events.jsonl", "-o", tmp_path / name)

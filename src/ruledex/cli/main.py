@@ -8,14 +8,18 @@ import typer
 from typer.core import TyperGroup
 
 from ruledex import __version__
+from ruledex.cli.add import add
 from ruledex.cli.build import build
 from ruledex.cli.check import check
+from ruledex.cli.compact import compact
 from ruledex.cli.describe import describe
 from ruledex.cli.evaluate import evaluate
 from ruledex.cli.explain import explain
 from ruledex.cli.gc import gc
 from ruledex.cli.generate import generate
 from ruledex.cli.match import match
+from ruledex.cli.remove import remove
+from ruledex.cli.spark import app as spark
 from ruledex.cli.status import UNUSABLE
 from ruledex.cli.verify import verify
 from ruledex.errors import RuledexError
@@ -44,12 +48,16 @@ app = typer.Typer(
 app.command()(check)
 app.command()(evaluate)
 app.command()(build)
+app.command()(add)
+app.command()(remove)
+app.command()(compact)
 app.command()(match)
 app.command()(explain)
 app.command()(describe)
 app.command()(verify)
 app.command()(gc)
 app.command()(generate)
+app.add_typer(spark)
 
 
 def _show_version(wanted: bool) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from enum import StrEnum
-from typing import TYPE_CHECKING, Annotated, Final
+from typing import TYPE_CHECKING, Annotated, Final, NamedTuple
 
 import typer
 
@@ -21,6 +21,13 @@ _FIRST_BATCH: Final = 256  # events
 _LARGEST_BATCH: Final = 16_384
 _MATCHES_A_BATCH: Final = 2_000_000
 _MOST_FAULTS: Final = 20
+
+
+class Mode(StrEnum):
+    """Whether a rule must be true."""
+
+    EXACT = "exact"
+    RELAXED = "relaxed"
 
 
 class Rank(StrEnum):
@@ -42,6 +49,9 @@ def match(
     ] = None,
     top: Annotated[int | None, typer.Option("--top", min=0, metavar="K", help="Only the best K rules, ranked.")] = None,
     rank: Annotated[Rank, typer.Option("--rank", help="What --top ranks by.")] = Rank.SUM,
+    mode: Annotated[
+        Mode, typer.Option("--mode", help="With --top, relaxed: not all conjuncts of a rule need hold.")
+    ] = Mode.EXACT,
     count: Annotated[bool, typer.Option("--count", help="Only how many rules match.")] = False,
     engine: Annotated[str | None, typer.Option("--engine", help="Another engine than the stored one.")] = None,
     version: Annotated[str | None, typer.Option("--version", help="Another version than the current one.")] = None,
@@ -55,6 +65,8 @@ def match(
 
         ruledex match index events.parquet --top 10 -o best.parquet
 
+        ruledex match index events.parquet --top 10 --mode relaxed
+
         tail -f events.jsonl | ruledex match index - --count
 
     Results are written as they come, with the line or row of each event. The exit status is 1 if a line is no event;
@@ -67,17 +79,20 @@ def match(
 
     if count and top is not None:
         raise typer.BadParameter("--count and --top exclude each other")
+    if mode is Mode.RELAXED and top is None:
+        raise typer.BadParameter("--mode relaxed needs --top")
     opened = Index.open(index, version, engine)
     if not quiet:
         warm_up(opened.engine, top)
     stream = EventStream(events, opened.schema, _FIRST_BATCH)
     started = time.monotonic()
     n_events = n_matches = n_faults = 0
-    empty, _ = _answer(opened, [], top, rank, count)
+    ask = _Ask(top, rank, mode, count)
+    empty, _ = _answer(opened, [], ask)
     with results_to(output, empty) as results, bar("matching", "events", not quiet) as shown:
         for batch in stream.batches():
             n_faults = _tell(events, batch, n_faults)
-            columns, n_found = _answer(opened, batch.events, top, rank, count)
+            columns, n_found = _answer(opened, batch.events, ask)
             results.write(batch.numbers, columns)
             n_events += len(batch)
             n_matches += n_found
@@ -91,16 +106,26 @@ def match(
     raise typer.Exit(FINDINGS if n_faults else CLEAN)
 
 
-def _answer(
-    index: Index, events: list[dict[str, object]] | pa.RecordBatch, top: int | None, rank: Rank, count: bool
-) -> tuple[pa.RecordBatch, int]:
+class _Ask(NamedTuple):
+    """What is asked of the index."""
+
+    top: int | None
+    rank: Rank
+    mode: Mode
+    only_count: bool
+
+
+def _answer(index: Index, events: list[dict[str, object]] | pa.RecordBatch, ask: _Ask) -> tuple[pa.RecordBatch, int]:
     """The columns of a batch of events, and how many matches they have."""
     import pyarrow as pa
 
-    if count:
+    if ask.only_count:
         counts = index.count(events)
         return pa.RecordBatch.from_pydict({"count": counts}), int(counts.sum())
-    found = index.match_batch(events) if top is None else index.top_batch(events, top, rank.value)
+    if ask.top is None:
+        found = index.match_batch(events)
+    else:
+        found = index.top_batch(events, ask.top, ask.rank.value, mode=ask.mode.value)
     return found.to_arrow(), found.n_matches
 
 

@@ -15,6 +15,7 @@ import numpy as np
 
 from ruledex.encode.dictionary import Dictionary, Names
 from ruledex.encode.event_batch import EventBatch
+from ruledex.encode.event_weights import checked_weights
 from ruledex.encode.program import CELL, EVERY, OFFSET, WEIGHT
 from ruledex.encode.slot import Slot
 from ruledex.errors import EventError
@@ -54,7 +55,7 @@ class EventEncoder:
         """The cells of each event, and their weights where `weights`, one entry an event, gives any."""
         offsets, cells, cell_weights = array("q", [0]), array("i"), array("d")
         single = True
-        given = None if weights is None else iter([w or {} for w in weights])
+        given = None if weights is None else iter([checked_weights(w or {}) for w in weights])
         for event in events:
             found = self._cells(event)
             single &= found.single
@@ -125,7 +126,7 @@ class EventEncoder:
             if given is None:
                 continue
             for value in values_of(slot.operand, event, slot.schema) or ():
-                weight = float(given if isinstance(given, int | float) else given.get(value, 1.0))
+                weight = given if isinstance(given, float) else given.get(value, 1.0)
                 for cell in slot.cells(value):
                     largest[cell] = max(weight, largest.get(cell, weight))
         return largest

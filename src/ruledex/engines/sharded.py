@@ -36,7 +36,7 @@ class ShardedEngine:
     def match(self, batch: EventBatch, alive: Alive | None = None) -> Matches:
         """All rules that are true, ascending within an event."""
         batch = frozen_batch(batch)
-        return reduce(_merged, (_whole(part.engine.match(batch, _of(alive, part)), part) for part in self.parts))
+        return reduce(merged, (_whole(part.engine.match(batch, _of(alive, part)), part) for part in self.parts))
 
     def count(self, batch: EventBatch, alive: Alive | None = None) -> NDArray[np.int64]:
         """For each event, how many rules are true."""
@@ -60,7 +60,7 @@ class ShardedEngine:
             _whole(part.engine.top(batch, k, rank, _of(alive, part), _of(static_score, part)), part)
             for part in self.parts
         ]
-        return reduce(lambda left, right: _merged_top(left, right, k), best)
+        return reduce(lambda left, right: merged_top(left, right, k), best)
 
     def describe(self) -> dict[str, Any]:
         """What the parts say of themselves."""
@@ -83,7 +83,8 @@ def _whole(found: Matches, part: Part) -> Matches:
     return found._replace(rule=part.rules[found.rule])
 
 
-def _merged(left: Matches, right: Matches) -> Matches:
+def merged(left: Matches, right: Matches) -> Matches:
+    """The matches of both, of the same events and of rules that are others, ascending within an event."""
     offsets = left.offsets + right.offsets
     rules = np.empty(offsets[-1], np.int32)
     merge_matches(
@@ -96,7 +97,8 @@ def _merged(left: Matches, right: Matches) -> Matches:
     return Matches(offsets, rules)
 
 
-def _merged_top(left: Matches, right: Matches, k: int) -> Matches:
+def merged_top(left: Matches, right: Matches, k: int) -> Matches:
+    """The best k of both, ranked as each of them is."""
     assert left.scores is not None
     assert right.scores is not None
     offsets = np.zeros_like(left.offsets)

@@ -26,7 +26,7 @@ def encode_events(encoder: EventEncoder, events: Events, weights: Iterable[Weigh
     if isinstance(events, pa.RecordBatch) or hasattr(events, "__arrow_c_stream__"):
         if weights is None:
             return encoder.arrow.encode(events)
-        events = pa.table(events).to_pylist()  # weights are given by value, event by event
+        events = pa.table(events).to_pylist(maps_as_pydicts="lossy")  # weights are given by value, event by event
     return encoder.encode((as_mapping(event) for event in events), weights)
 
 

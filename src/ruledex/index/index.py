@@ -3,29 +3,38 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from threading import Lock
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ruledex.artifact import RootLike, current
-from ruledex.encode.events import EventEncoder
-from ruledex.engines.protocol import Rank, Statistics
-from ruledex.errors import ArtifactError, BudgetError, RuledexError, RuleFault, RulesError
+from ruledex.encode.merging import merge_dictionaries
+from ruledex.engines.protocol import Rank
+from ruledex.errors import ArtifactError, RuledexError, RuleFault, RulesError
 from ruledex.explain import Explanation, explain
-from ruledex.index.events_in import Event, Events, as_mapping, encode_events
-from ruledex.index.identities import RuleId, identities_of
+from ruledex.index.compaction import folded, state_of_rules
+from ruledex.index.events_in import Event, Events, as_mapping
+from ruledex.index.identities import RuleId
+from ruledex.index.journal_home import JournalHome, open_live, save_over
+from ruledex.index.live import LiveState, Snapshot
+from ruledex.index.live_changes import has, putting, removing, scoring
+from ruledex.index.live_home import Home, MemoryHome, Prepare
 from ruledex.index.matches import IndexMatches
 from ruledex.index.program_of import Progress, build_program
-from ruledex.index.rules_in import Rules, read_rules
-from ruledex.index.state import Shard, State, matcher_of
-from ruledex.index.storage import build_engine, open_state, save_state
+from ruledex.index.relaxed import Mode, RelaxedViews
+from ruledex.index.rules_in import RuleColumns, Rules, read_rules
+from ruledex.index.state import State
+from ruledex.index.statistics_in import Stats
+from ruledex.index.storage import open_state
 from ruledex.index.summary import describe, full_schema
-from ruledex.index.texts import TextsInMemory
 from ruledex.language.parser import parse
 from ruledex.language.schema import Schema
 
 if TYPE_CHECKING:
+    import pyarrow as pa
+
     from ruledex.language.reference import Weights
     from ruledex.sources import Columns
 
@@ -43,14 +52,26 @@ class Rule(NamedTuple):
 class Index:
     """Rules, ready to be matched. Made by `Index.build` and `Index.open`.
 
-    Reading is safe from any number of threads. `refresh` replaces all that is read in one step: a call that is under
-    way ends on the version that it began with.
+    Reading and changing are safe from any number of threads, and readers wait for nobody: a change, and `refresh`,
+    replace all that is read in one step, and a call that is under way ends on what it began with.
     """
 
-    def __init__(self, state: State, faults: list[RuleFault], root: RootLike | None, engine: str | None) -> None:
+    def __init__(
+        self,
+        state: Snapshot,
+        faults: list[RuleFault],
+        root: RootLike | None,
+        engine: str | None,
+        home: Home | None = None,
+    ) -> None:
         self._state = state
         self._root = root
         self._engine = engine
+        self._home = home  # None where the index cannot be changed
+        self._engine_options: Mapping[str, Any] | None = None
+        self._writing = Lock()  # by whoever replaces the state
+        self._compacting = Lock()  # taken before the other
+        self._relaxed = RelaxedViews()
         self.faults = faults
 
     # Making one.
@@ -59,7 +80,7 @@ class Index:
     def build(
         rules: Rules,
         engine: str = "auto",
-        stats: Statistics | Events | None = None,
+        stats: Stats | None = None,
         schema: Schema | None = None,
         on_error: OnError = "raise",
         *,
@@ -76,32 +97,21 @@ class Index:
         """
         if on_error not in ("raise", "skip"):
             raise RuledexError(f"on_error is 'raise' or 'skip', not {on_error!r}")
-        read = read_rules(rules) if columns is None else read_rules(rules, columns)
-        schema = Schema() if schema is None else schema
+        read = _read(rules, columns)
         n_given = len(read.ids) + len(read.faults)
-        program, dictionary, bad = build_program(read.texts, read.scores, schema, progress)
-        faults = read.faults + [RuleFault(read.ids[at].as_py(), error, int(read.lines[at])) for at, error in bad]
+        built = build_program(read.texts, read.scores, Schema() if schema is None else schema, progress)
+        faults = read.faults + [
+            RuleFault(read.ids[at].as_py(), error, int(read.lines[at])) for at, error in built.faults
+        ]
+        faults.sort(key=lambda fault: fault.line)
         if faults and on_error == "raise":
-            raise RulesError(sorted(faults, key=lambda fault: fault.line), n_given)
-        if bad:
-            read = read.without([at for at, _ in bad])
-        encoder = EventEncoder(dictionary)
-        statistics = _statistics(encoder, stats)
-        try:
-            built = build_engine(engine, program, statistics, engine_options)
-        except BudgetError as error:
-            raise error if error.position is None else error.of_rule(read.ids[error.position].as_py()) from None
-        shards = (Shard(program, built),)
-        state = State(
-            shards,
-            dictionary,
-            encoder,
-            matcher_of(shards),
-            identities_of(read.ids),
-            TextsInMemory(read.texts),
-            None,
-        )
-        return Index(state, sorted(faults, key=lambda fault: fault.line), None, None)
+            raise RulesError(faults, n_given)
+        if built.faults:
+            read = read.without([at for at, _ in built.faults])
+        state = state_of_rules(read, built, engine, stats, engine_options)
+        index = Index(state, faults, None, None, MemoryHome())
+        index._engine_options = engine_options
+        return index
 
     @staticmethod
     def open(root: RootLike, version: str | None = None, engine: str | None = None) -> Index:
@@ -109,76 +119,156 @@ class Index:
 
         The engine is the one that was saved; another one is built from the stored rules, which takes a while.
         """
-        return Index(open_state(root, version, engine), [], root, engine)
+        if version is not None:
+            return Index(open_state(root, version, engine), [], root, engine, None)
+        state, home = open_live(root, engine)
+        return Index(state, [], root, engine, home)
 
     def save(self, root: RootLike) -> str:
-        """Publish the index at a path or URL as its current version, in one atomic step; the version's name."""
-        version = save_state(self._state, root)
-        self._state = self._state._replace(version=version)
-        self._root = root
-        return version
+        """Publish the index at a path or URL as its current version, in one atomic step; the version's name.
+
+        Its changes are folded in first, and what was changed at that place before is replaced too.
+        """
+        with self._compacting, self._writing:
+            state, self._home = save_over(self._folded(self._state), root)
+            self._state = state
+            self._root = root
+            assert state.version is not None
+            return state.version
 
     def refresh(self) -> bool:
-        """Switch to the version that is current by now; whether that is another one.
+        """Switch to the version that is current by now, with all changes to it; whether there was something new.
 
         A version that cannot be opened is refused with an ArtifactError, and the index goes on with the one it has.
         """
         if self._root is None:
             raise RuledexError("this index has neither been saved nor opened, so there is nothing to refresh it from")
-        if current(self._root) == self._state.version:
-            return False
-        try:
-            self._state = open_state(self._root, None, self._engine)
-        except ArtifactError as error:
-            kept = f"this index stays at version {self._state.version}"
-            raise ArtifactError(f"the newly published version is refused, {kept}: {error}") from error
-        return True
+        with self._writing:
+            before, home = self._state, self._home
+            try:
+                if isinstance(home, JournalHome):
+                    state = home.refreshed(before)
+                else:
+                    state = before if current(self._root) == before.version else None
+                if state is None:
+                    state, self._home = open_live(self._root, self._engine)
+            except ArtifactError as error:
+                kept = f"this index stays at version {before.version}"
+                raise ArtifactError(f"what has been published is refused, {kept}: {error}") from error
+            self._state = state
+            return state is not before
+
+    # Changing.
+
+    def add(self, rules: Rules, *, columns: Columns | None = None) -> int:
+        """Add rules, in any form that `build` takes, whose ids are not there yet; how many.
+
+        Rules that cannot be used are reported all together as a `RulesError`, and then nothing is changed. An index
+        that was opened or saved has its changes on the disk when this returns; so with the other methods.
+        """
+        return self._put(_read(rules, columns), replace=False)
+
+    def update(self, rules: Rules, *, columns: Columns | None = None) -> int:
+        """Put other rules, with their static scores, in the place of those of the same ids, all at once; how many."""
+        return self._put(_read(rules, columns), replace=True)
+
+    def remove(self, ids: Iterable[RuleId]) -> int:
+        """Remove rules; how many. Ids that are not there are reported all together, and then nothing is changed."""
+        given = ids if isinstance(ids, str | int) else list(dict.fromkeys(ids))
+        self._change(lambda state: removing(state, given))
+        return len(given)
+
+    def set_score(self, rule_id: RuleId, score: float) -> None:
+        """Change a rule's static score."""
+        self._change(lambda state: scoring(state, rule_id, score))
+
+    def compact(self, stats: Stats | None = None, *, engine_options: Mapping[str, Any] | None = None) -> str | None:
+        """Fold all changes into what is built anew, and publish it as the current version, in one atomic step.
+
+        The version's name, None of an index that has not been saved. Nobody waits meanwhile, and what others change
+        meanwhile stays. `stats` and `engine_options` are as in `build`; options are those of the build unless given.
+        """
+        with self._compacting:
+            if engine_options is not None:
+                self._engine_options = engine_options
+            with self._writing:
+                home = self._changeable()
+                state = self._state = home.begin(self._state)
+            staged = None
+            try:
+                if isinstance(state, LiveState) or not home.is_clean:
+                    staged = home.stage(self._folded(state, stats))
+                    with self._writing:
+                        if self._home is not home:
+                            raise ArtifactError(
+                                "another version has been published, and this index refreshed, meanwhile"
+                            )
+                        self._state = home.finish(staged)
+            finally:
+                home.discard(staged)
+        return self.version
+
+    def _put(self, read: RuleColumns, *, replace: bool) -> int:
+        self._change(lambda state: putting(state, read, replace=replace))
+        return len(read.ids)
+
+    def _change(self, prepare: Prepare) -> None:
+        with self._writing:
+            self._state = self._changeable().change(self._state, prepare)
+
+    def _changeable(self) -> Home:
+        if self._home is not None:
+            return self._home
+        how = f"it was opened from a URL, or at version {self.version} as that was published"
+        raise RuledexError(f"this index cannot be changed: {how}; open a folder without a version")
+
+    def _folded(self, state: Snapshot, stats: Stats | None = None) -> State:
+        return folded(state, stats, self._engine_options) if isinstance(state, LiveState) else state
 
     # Matching.
 
     def match(self, event: Event) -> list[RuleId]:
         """The ids of all rules that are true of an event, ascending. An event is a mapping, or JSON as text."""
-        state = self._state
-        batch = state.encoder.encode_one(event if type(event) is dict else as_mapping(event))
-        return state.identities.of(state.engine.match(batch).rule)
+        return self._state.match(event)
 
     def match_batch(self, events: Events) -> IndexMatches:
         """The rules of many events: mappings, JSON texts, an Arrow table or batch, a pandas or polars frame."""
-        state = self._state
-        return IndexMatches(state.engine.match(encode_events(state.encoder, events)), state.identities)
+        return self._state.match_batch(events)
 
     def count(self, events: Events) -> NDArray[np.int64]:
         """For each event how many rules are true of it; the matches themselves are never written."""
-        state = self._state
-        return state.engine.count(encode_events(state.encoder, events))
+        return self._state.counts(events)
 
     def top(
-        self, event: Event, k: int, rank: Rank = "sum", weights: Weights | None = None
+        self, event: Event, k: int, rank: Rank = "sum", weights: Weights | None = None, mode: Mode = "exact"
     ) -> list[tuple[RuleId, float]]:
         """The best k rules of an event with their ranks, the best first, ties by id.
 
-        `weights` are the event's own: a number for an attribute, or one for each of its values.
+        `weights` are the event's own: a number for an attribute, or one for each of its values. In the mode "relaxed"
+        not all conjuncts of a rule need hold (docs/ranking.md); the first call makes what that needs.
         """
-        state = self._state
-        batch = state.encoder.encode((as_mapping(event),), None if weights is None else (weights,))
-        found = state.engine.top(batch, k, rank)
+        state = self._relaxed.of(self._state, mode)
+        found = state.top((as_mapping(event),), k, rank, None if weights is None else (weights,))
         assert found.scores is not None
-        return list(zip(state.identities.of(found.rule), found.scores.tolist(), strict=True))
+        return list(zip(found[0], found.scores.tolist(), strict=True))
 
     def top_batch(
-        self, events: Events, k: int, rank: Rank = "sum", weights: Iterable[Weights | None] | None = None
+        self,
+        events: Events,
+        k: int,
+        rank: Rank = "sum",
+        weights: Iterable[Weights | None] | None = None,
+        mode: Mode = "exact",
     ) -> IndexMatches:
-        """The best k rules of many events; `weights` has one entry an event."""
-        state = self._state
-        batch = encode_events(state.encoder, events, weights)
-        return IndexMatches(state.engine.top(batch, k, rank), state.identities)
+        """The best k rules of many events; `weights` has one entry an event, and `mode` is as in `top`."""
+        return self._relaxed.of(self._state, mode).top(events, k, rank, weights)
 
     # Looking at it.
 
     def explain(self, rule_id: RuleId, event: Event) -> Explanation:
         """Why a rule is true of an event or is not, clause by clause, and the smallest change that would flip it."""
         state = self._state
-        text = state.texts.text(state.position(rule_id))
+        text = state.text(rule_id)
         schema = state.dictionary.schema
         return explain(schema.bind(parse(text), text), text, as_mapping(event), schema)
 
@@ -189,23 +279,31 @@ class Index:
 
     def describe(self) -> dict[str, Any]:
         """What the index is made of, in plain values for people and for JSON."""
-        return describe(self._state)
+        state, home = self._state, self._home
+        changes = state.describe_changes() | ({} if home is None else home.describe())
+        base = state.base if isinstance(state, LiveState) else state
+        return describe(base) | {"rules": len(state.identities), "ids": state.identities.kind, "changes": changes}
 
     def rule(self, rule_id: RuleId) -> Rule:
         """A rule by its id."""
         state = self._state
-        position = state.position(rule_id)
-        return Rule(rule_id, state.texts.text(position), state.static_score(position))
+        return Rule(rule_id, state.text(rule_id), state.score(rule_id))
 
     @property
     def schema(self) -> Schema:
         """What is declared of the attributes and, for the others, what the rules' constants imply."""
-        return full_schema(self._state.dictionary)
+        dictionaries = self._state.dictionaries
+        return full_schema(dictionaries[0] if len(dictionaries) == 1 else merge_dictionaries(dictionaries))
 
     @property
     def paths(self) -> list[tuple[str, ...]]:
         """The attributes that rules look at, each as its path into an event, sorted."""
-        return self._state.dictionary.used_paths
+        return sorted({path for dictionary in self._state.dictionaries for path in dictionary.used_paths})
+
+    @property
+    def ids(self) -> pa.Array:
+        """The ids of all rules in the order of positions, which is their own."""
+        return self._state.identities.to_arrow()
 
     @property
     def id_kind(self) -> str:
@@ -227,25 +325,14 @@ class Index:
 
     def __iter__(self) -> Iterator[tuple[RuleId, str]]:
         """All rules as (id, text), ascending by id."""
-        state = self._state
-        return zip(state.identities, state.texts.each(), strict=True)
+        return self._state.rules()
 
     def __contains__(self, rule_id: object) -> bool:
-        try:
-            self._state.identities.position(rule_id)  # type: ignore[arg-type]  # whatever else it is, is not there
-        except KeyError:
-            return False
-        return True
+        return has(self._state, rule_id)
 
     def __repr__(self) -> str:
         return f"Index({len(self):,} rules, engine {self.engine!r})"
 
 
-def _statistics(encoder: EventEncoder, stats: Statistics | Events | None) -> Statistics | None:
-    """How often each cell is there in a sample of events."""
-    if stats is None or isinstance(stats, Statistics):
-        return stats
-    batch = encode_events(encoder, stats)
-    if batch.n_events == 0:
-        return None
-    return Statistics(np.bincount(batch.cells, minlength=encoder.dictionary.n_cells) / batch.n_events)
+def _read(rules: Rules, columns: Columns | None) -> RuleColumns:
+    return read_rules(rules) if columns is None else read_rules(rules, columns)

@@ -1,8 +1,9 @@
-"""Everything that one version of an index consists of. Immutable, so that readers need no locks."""
+"""Everything that one version of an index consists of, and its answers. Immutable, so that readers need no locks."""
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections.abc import Iterable, Iterator
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,11 +11,14 @@ from numpy.typing import NDArray
 from ruledex.encode.dictionary import Dictionary
 from ruledex.encode.events import EventEncoder
 from ruledex.encode.program import Program
-from ruledex.engines.protocol import Engine, Matcher
+from ruledex.engines.protocol import Engine, Matcher, Rank
 from ruledex.engines.sharded import Part, ShardedEngine
 from ruledex.errors import RuledexError
+from ruledex.index.events_in import Event, Events, as_mapping, encode_events
 from ruledex.index.identities import Identities, RuleId
+from ruledex.index.matches import IndexMatches
 from ruledex.index.texts import RuleTexts
+from ruledex.language.reference import Weights
 
 
 class Shard(NamedTuple):
@@ -36,17 +40,51 @@ class State(NamedTuple):
     texts: RuleTexts
     version: str | None
 
+    # Matching. `LiveState` has the same, for a version and the changes since.
+
+    def match(self, event: Event) -> list[RuleId]:
+        """The ids of all rules that are true of an event, ascending."""
+        batch = self.encoder.encode_one(event if type(event) is dict else as_mapping(event))
+        return self.identities.of(self.engine.match(batch).rule)
+
+    def match_batch(self, events: Events) -> IndexMatches:
+        """The rules of many events."""
+        return IndexMatches(self.engine.match(encode_events(self.encoder, events)), self.identities)
+
+    def counts(self, events: Events) -> NDArray[np.int64]:
+        """For each event how many rules are true of it."""
+        return self.engine.count(encode_events(self.encoder, events))
+
+    def top(self, events: Events, k: int, rank: Rank, weights: Iterable[Weights | None] | None) -> IndexMatches:
+        """The best k rules of many events."""
+        return IndexMatches(self.engine.top(encode_events(self.encoder, events, weights), k, rank), self.identities)
+
+    # Looking at it.
+
+    def text(self, rule_id: RuleId) -> str:
+        """The text of a rule."""
+        return self.texts.text(self.position(rule_id))
+
+    def score(self, rule_id: RuleId) -> float:
+        """The static score of a rule."""
+        return self.static_score(self.position(rule_id))
+
+    def rules(self) -> Iterator[tuple[RuleId, str]]:
+        """All rules as (id, text), ascending by id."""
+        return zip(self.identities, self.texts.each(), strict=True)
+
+    def describe_changes(self) -> dict[str, Any]:
+        """There are none."""
+        return {"added": 0, "removed": 0}
+
+    @property
+    def dictionaries(self) -> list[Dictionary]:
+        """Every operand that rules look at."""
+        return [self.dictionary]
+
     def position(self, rule_id: RuleId) -> int:
         """A rule's position; an error that a user can read where there is no such rule."""
-        try:
-            return self.identities.position(rule_id)
-        except KeyError:
-            hint = ""
-            if self.identities.kind == "integer" and isinstance(rule_id, str):
-                hint = "; the ids of this index are integers"
-            elif self.identities.kind == "string" and isinstance(rule_id, int):
-                hint = "; the ids of this index are strings"
-            raise RuledexError(f"there is no rule {rule_id!r} in this index{hint}") from None
+        return position_of(self.identities, rule_id)
 
     def static_score(self, position: int) -> float:
         """The static score of the rule at a position."""
@@ -55,6 +93,28 @@ class State(NamedTuple):
             if rules is None or (at < len(rules) and rules[at] == position):
                 return float(program.static_score[at]) if len(program.static_score) else 0.0
         raise IndexError(position)
+
+    def static_scores(self) -> NDArray[np.float64]:
+        """The static scores of all rules."""
+        if len(self.shards) == 1 and self.shards[0].rules is None:
+            return self.shards[0].program.static_scores()
+        scores = np.zeros(len(self.identities))
+        for program, _, rules in self.shards:
+            scores[rules] = program.static_scores()
+        return scores
+
+
+def position_of(identities: Identities, rule_id: RuleId) -> int:
+    """The position of an id; an error that a user can read where there is no such rule."""
+    try:
+        return identities.position(rule_id)
+    except KeyError:
+        hint = ""
+        if identities.kind == "integer" and isinstance(rule_id, str):
+            hint = "; the ids of this index are integers"
+        elif identities.kind == "string" and isinstance(rule_id, int):
+            hint = "; the ids of this index are strings"
+        raise RuledexError(f"there is no rule {rule_id!r} in this index{hint}") from None
 
 
 def matcher_of(shards: tuple[Shard, ...]) -> Matcher:

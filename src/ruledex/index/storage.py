@@ -14,11 +14,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from inspect import signature
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
+import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
 from ruledex.artifact import Artifact, ArtifactWriter, RootLike, open_version
+from ruledex.encode.dictionary import Dictionary
 from ruledex.encode.events import EventEncoder
 from ruledex.encode.program import Program
 from ruledex.encode.stored import restore, store
@@ -39,37 +42,72 @@ def save_state(state: State, root: RootLike) -> str:
     """Publish an index; the name of its version."""
     programs = [shard.program for shard in state.shards]
     with ArtifactWriter(root) as writer:
-        arrays, document = store(state.dictionary)
-        writer.arrays("dictionary/", arrays)
-        writer.document("dictionary", document)
+        write_dictionary(writer, state.dictionary)
         writer.arrays("rules/", state.identities.arrays())
         texts = pa.table({"id": state.identities.to_arrow(), "expr": state.texts.to_arrow()})
         for number, shard in enumerate(state.shards):
-            _write_shard(writer, f"shard/{number}/", shard)
+            write_shard(writer, number, shard)
             mine = texts if shard.rules is None else texts.take(pa.array(shard.rules))
-            writer.table(table_name(number, shard.rules), mine.append_column("score", [shard.program.static_scores()]))
-        return writer.publish(
-            {
-                "kind": KIND,
-                "layout": LAYOUT,
-                "engine": state.engine.name,
-                "schema": state.dictionary.schema.to_mapping(),
-                "n_cells": state.dictionary.n_cells,
-                "counts": {
-                    "rules": len(state.identities),
-                    "shards": len(programs),
-                    "literals": sum(program.n_literals for program in programs),
-                    "nodes": sum(program.n_nodes for program in programs),
-                    "operands": len(state.dictionary.slots),
-                },
-            }
+            mine = mine.append_column("score", [shard.program.static_scores()])
+            writer.table(table_name(number, shard.rules is None), mine)
+        counts = Counts(
+            len(state.identities),
+            len(programs),
+            sum(program.n_literals for program in programs),
+            sum(program.n_nodes for program in programs),
+            len(state.dictionary.slots),
         )
+        schema = state.dictionary.schema.to_mapping()
+        return writer.publish(metadata_of(state.engine.name, schema, state.dictionary.n_cells, counts))
 
 
-def _write_shard(writer: ArtifactWriter, prefix: str, shard: Shard) -> None:
-    for name, array in shard.program._asdict().items():
+class Counts(NamedTuple):
+    """What an index is said to have in its metadata."""
+
+    rules: int
+    shards: int
+    literals: int
+    nodes: int
+    operands: int
+
+
+def metadata_of(engine: str, schema: Mapping[str, Any], n_cells: int, counts: Counts) -> dict[str, Any]:
+    """The metadata of an index."""
+    return {
+        "kind": KIND,
+        "layout": LAYOUT,
+        "engine": engine,
+        "schema": dict(schema),
+        "n_cells": n_cells,
+        "counts": counts._asdict(),
+    }
+
+
+def write_dictionary(writer: ArtifactWriter, dictionary: Dictionary) -> None:
+    """Write all of a dictionary but its schema and its number of cells, which are metadata."""
+    arrays, document = store(dictionary)
+    writer.arrays("dictionary/", arrays)
+    writer.document("dictionary", document)
+
+
+def read_dictionary(artifact: Artifact, schema: Schema, n_cells: int, domain_offsets: NDArray[np.int32]) -> Dictionary:
+    """The dictionary that was written, over the arrays as they lie."""
+    return restore(
+        schema, artifact.arrays("dictionary/"), lambda: artifact.document("dictionary"), n_cells, domain_offsets
+    )
+
+
+def write_program(writer: ArtifactWriter, prefix: str, program: Program) -> None:
+    """Write the arrays of a Program."""
+    for name, array in program._asdict().items():
         if name != "n_cells":
             writer.array(f"{prefix}program/{name}", array)
+
+
+def write_shard(writer: ArtifactWriter, number: int, shard: Shard) -> None:
+    """Write a shard but for its texts."""
+    prefix = f"shard/{number}/"
+    write_program(writer, prefix, shard.program)
     # Engines that are made of others name an array after both, with a dot, which an artifact's names do not have.
     arrays = {name.replace(".", "/"): array for name, array in shard.engine.arrays().items()}
     writer.arrays(f"{prefix}engine/{shard.engine.name}/", arrays)
@@ -102,13 +140,7 @@ def state_of(artifact: Artifact, engine: str | None) -> State:
         _read_shard(artifact, f"shard/{number}/", n_cells, stored_engine, engine) for number in range(n_shards)
     )
     check_shards([(shard.program, shard.rules) for shard in shards], n_rules)
-    dictionary = restore(
-        schema,
-        artifact.arrays("dictionary/"),
-        lambda: artifact.document("dictionary"),
-        n_cells,
-        shards[0].program.domain_offsets,
-    )
+    dictionary = read_dictionary(artifact, schema, n_cells, shards[0].program.domain_offsets)
     return State(
         shards,
         dictionary,
@@ -141,10 +173,15 @@ def build_engine(
     name: str, program: Program, statistics: Statistics | None, options: Mapping[str, Any] | None = None
 ) -> Engine:
     """Build an engine over a Program, with options of its own."""
+    check_engine(name, options)
+    return engine_class(name).build(program, statistics, **(options or {}))
+
+
+def check_engine(name: str, options: Mapping[str, Any] | None = None) -> None:
+    """Refuse an engine that does not exist, or options that it does not have."""
     build = engine_class(name).build
     known = [option for option in signature(build).parameters if option not in ("program", "statistics")]
     for option in options or ():
         if option not in known:
             has = f"it has {', '.join(known)}" if known else "it has none"
             raise RuledexError(f"the engine {name!r} has no option {option!r}; {has}")
-    return build(program, statistics, **(options or {}))

@@ -10,6 +10,7 @@ import numpy as np
 from ruledex.encode.dictionary import Dictionary
 from ruledex.encode.program import ALWAYS, NEVER
 from ruledex.encode.slot import KINDS_OF_FAMILY, Slot
+from ruledex.engines.relaxed_intervals import n_interval_rules
 from ruledex.index.state import State
 from ruledex.language.schema import Schema
 from ruledex.language.tree import Compare, CompareOperands, Expression, IsNull, SetTest, Value
@@ -36,6 +37,7 @@ def describe(state: State) -> dict[str, Any]:
         "shards": len(programs),
         "always_true": sum(int(np.count_nonzero(program.root == ALWAYS)) for program in programs),
         "never_true": sum(int(np.count_nonzero(program.root == NEVER)) for program in programs),
+        "interval_rules": sum(map(n_interval_rules, programs)),
         "distinct_conditions": sum(len(np.unique(program.root)) for program in programs),
         "positive_literals": sum(program.n_positive for program in programs),
         "negative_literals": sum(program.n_literals - program.n_positive for program in programs),

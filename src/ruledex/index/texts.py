@@ -14,9 +14,9 @@ from ruledex.artifact import Artifact
 from ruledex.artifact.layout import ROW_GROUP
 
 
-def table_name(shard: int, rules: NDArray[np.int32] | None) -> str:
-    """The table with a shard's texts; `rules` are its positions, None where the shard is the whole index."""
-    return "rules" if rules is None else f"rules-{shard}"
+def table_name(shard: int, is_whole: bool) -> str:
+    """The table with a shard's texts; whether the shard is the whole index."""
+    return "rules" if is_whole else f"rules-{shard}"
 
 
 class RuleTexts(Protocol):
@@ -79,7 +79,7 @@ class StoredRuleTexts:
     def to_arrow(self) -> pa.Array:
         """All texts at once."""
         columns = [
-            self._artifact.table(table_name(shard, rules), ["expr"]).column("expr")
+            self._artifact.table(table_name(shard, rules is None), ["expr"]).column("expr")
             for shard, rules in enumerate(self._shards)
         ]
         texts = pa.chunked_array([chunk for column in columns for chunk in column.chunks], columns[0].type)
@@ -99,5 +99,5 @@ class StoredRuleTexts:
             yield from zip(positions, texts, strict=False)
 
     def _rows(self, shard: int, start: int, stop: int) -> pa.ChunkedArray:
-        name = table_name(shard, self._shards[shard])
+        name = table_name(shard, self._shards[shard] is None)
         return self._artifact.table_rows(name, start, stop, ["expr"]).column("expr")

@@ -1,0 +1,46 @@
+"""`ruledex compact`: fold the changes of an index into a new version."""
+
+from __future__ import annotations
+
+import time
+from typing import Annotated
+
+import typer
+
+from ruledex.cli.build import engine_options
+from ruledex.cli.warm_up import warm_up
+
+
+def compact(
+    index: Annotated[str, typer.Argument(metavar="DIR", help="An index in a folder.")],
+    options: Annotated[
+        list[str] | None,
+        typer.Option("--engine-option", metavar="NAME=VALUE", help="An option of the engine; may be given again."),
+    ] = None,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Show no summary.")] = False,
+) -> None:
+    """Build an index anew with all that was added, replaced and removed, and publish it as the current version of DIR.
+
+    Examples:
+
+        ruledex compact index
+
+        ruledex compact index --engine-option overflow=sparse
+
+    Readers of DIR see the old version with its changes or the new one. Changes that others make meanwhile are kept.
+    """
+    from ruledex.index import Index
+
+    opened = Index.open(index)
+    if not quiet:
+        warm_up(opened.engine)
+    started, before = time.monotonic(), opened.version
+    version = opened.compact(engine_options=engine_options(options or []) or None)
+    assert version is not None
+    if quiet:
+        return
+    if version == before:
+        typer.echo(f"nothing to fold, {len(opened):,} rules, version {version[:12]} in {index}")
+        return
+    seconds = time.monotonic() - started
+    typer.echo(f"{len(opened):,} rules in {seconds:.1f} s, engine {opened.engine}, version {version[:12]} in {index}")

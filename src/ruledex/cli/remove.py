@@ -1,0 +1,45 @@
+"""`ruledex remove`: rules out of an index on disk, without building it anew."""
+
+from __future__ import annotations
+
+import sys
+from typing import Annotated
+
+import typer
+
+from ruledex.cli.explain import rule_id_of
+from ruledex.cli.status import FINDINGS
+from ruledex.errors import RulesError
+
+
+def remove(
+    index: Annotated[str, typer.Argument(metavar="DIR", help="An index in a folder.")],
+    ids: Annotated[
+        list[str], typer.Argument(metavar="IDS...", help="The rules' ids; - for those in the lines of standard input.")
+    ],
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Show no summary.")] = False,
+) -> None:
+    """Remove rules from an index, all at once.
+
+    Examples:
+
+        ruledex remove index 17 18
+
+        ruledex remove index - < ids.txt
+
+        ruledex remove index -- -5
+
+    That they are gone is on the disk when this ends, in the journal of the current version; `ruledex compact` folds it
+    in. The exit status is 1 if there is no rule of some id, and then none is removed.
+    """
+    from ruledex.index import Index
+
+    opened = Index.open(index, None, "scan")  # no engine is asked, and this one need not be loaded
+    given = [line.strip() for line in sys.stdin if line.strip()] if ids == ["-"] else ids
+    try:
+        n_rules = opened.remove([rule_id_of(opened, rule_id) for rule_id in given])
+    except RulesError as error:
+        typer.echo(f"error: {index}: {error}", err=True)
+        raise typer.Exit(FINDINGS) from None
+    if not quiet:
+        typer.echo(f"{n_rules:,} rules removed, {len(opened):,} in {index}")

@@ -1,0 +1,204 @@
+"""The home of an index that lies in a folder: changes go to a journal, and compactions become versions.
+
+    root/journal/LOCK        held (flock) by whoever changes, compacts or saves, one process at a time
+    root/journal/<version>   the changes since that version, if there are any
+
+What holds, at any moment and whoever is killed: a version and its journal give every acknowledged change and no other.
+A compaction puts the journal of the new version in its place, with the changes that came while it was folding, before
+the pointer moves, and removes that of the old one after. A journal of a version that is not current is garbage, and is
+removed by the next who holds the lock and publishes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, Final, NamedTuple
+
+from ruledex.artifact import LocalStore, RootLike, current, locate
+from ruledex.artifact.files import reporting
+from ruledex.artifact.layout import ROOT_LOCK, VERSIONS
+from ruledex.artifact.locks import StagingArea, claim_staging, release_lock, take_lock
+from ruledex.artifact.pointer import read_pointer
+from ruledex.artifact.publish import publish_staged
+from ruledex.errors import ArtifactError, RulesError
+from ruledex.index.journal import FOLDER, Journal, Mark
+from ruledex.index.live import LiveState, Snapshot
+from ruledex.index.live_changes import Change, applied, combined
+from ruledex.index.live_home import Prepare
+from ruledex.index.state import State
+from ruledex.index.storage import open_state, save_state
+
+_SCRATCH: Final = "root"
+
+
+class Staged(NamedTuple):
+    """A version that has been written and not been published."""
+
+    area: StagingArea
+    state: State
+
+
+class JournalHome:
+    """The folder that an index was opened from or saved to, and how far its journal has been read."""
+
+    def __init__(self, store: LocalStore, version: str, mark: Mark | None = None) -> None:
+        self._store = store
+        self._journal = Journal(store.root, version)
+        self._version = version
+        self._mark = mark
+        self._folded_to: Mark | None = None
+
+    def change(self, state: Snapshot, prepare: Prepare) -> Snapshot:
+        """Make a change to what the journal has by now, and wait until it is on the disk."""
+        with journal_lock(self._store):
+            state, mark = self._caught_up(state)
+            checked = prepare(state)
+            if any(checked.change):
+                state = applied(state, *checked)
+                mark = self._journal.append(checked.change, mark)
+        # Only now: after an error, the mark is still that of the state that the caller has.
+        self._mark = mark
+        return state
+
+    def refreshed(self, state: Snapshot) -> Snapshot | None:
+        """With what others have changed, the same object where that is nothing; None if its version is not current."""
+        found, mark = self._read(state)
+        # A journal goes only after another version has been published.
+        if current(self._store) != self._version:
+            return None
+        self._mark = mark
+        return found
+
+    def begin(self, state: Snapshot) -> Snapshot:
+        """What is to be folded: all that the journal has by now."""
+        with journal_lock(self._store):
+            state, self._mark = self._caught_up(state)
+        self._folded_to = self._mark
+        return state
+
+    def stage(self, folded: State) -> Staged:
+        """Write the version that was folded, under a name that it will have when it is published."""
+        area = claim_staging(self._store.root)
+        try:
+            scratch = LocalStore(area.path / _SCRATCH)
+            version = save_state(folded, scratch)
+            with reporting("move", area.files):
+                (scratch.root / VERSIONS / version).rename(area.files)
+        except BaseException:
+            area.close()
+            raise
+        return Staged(area, folded._replace(version=version))
+
+    def finish(self, staged: Staged) -> Snapshot:
+        """Publish what was folded, and carry the changes since over to it."""
+        version = staged.state.version
+        assert version is not None
+        with staged.area, journal_lock(self._store):
+            self._check_current()
+            changes, _, goes_on = self._journal.read(self._folded_to)
+            if not goes_on:
+                raise ArtifactError(f"version {self._version} has been compacted by another process: refresh")
+            changed = _replayed(staged.state, changes, self._journal)
+            journal = Journal(self._store.root, version)
+            remove_stale_journals(self._store, self._version)
+            mark = journal.replace(changes) if changes else None
+            if mark is None:
+                journal.remove()
+            publish_staged(self._store, staged.area, version)
+            remove_stale_journals(self._store, version)
+        self._journal, self._version, self._mark = journal, version, mark
+        return changed
+
+    def discard(self, staged: Staged | None) -> None:
+        """Remove what was written."""
+        if staged is not None:
+            staged.area.close()
+
+    @property
+    def is_clean(self) -> bool:
+        """Whether there is nothing in the journal."""
+        return self._mark is None
+
+    def describe(self) -> dict[str, Any]:
+        """The size of the journal."""
+        mark = self._mark
+        return {"journal_records": mark.n_records if mark else 0, "journal_bytes": mark.end if mark else 0}
+
+    def _caught_up(self, state: Snapshot) -> tuple[Snapshot, Mark | None]:
+        self._check_current()
+        return self._read(state)
+
+    def _read(self, state: Snapshot) -> tuple[Snapshot, Mark | None]:
+        """With what the journal has by now, and how far that is."""
+        changes, mark, goes_on = self._journal.read(self._mark)
+        if goes_on and not changes:
+            return state, mark
+        return _replayed(state if goes_on else _base(state), changes, self._journal), mark
+
+    def _check_current(self) -> None:
+        now = current(self._store)
+        if now != self._version:
+            raise ArtifactError(
+                f"this index is of version {self._version}, and {now} has been published meanwhile: refresh it first"
+            )
+
+
+def open_live(root: RootLike, engine: str | None) -> tuple[Snapshot, JournalHome | None]:
+    """The current version with the changes since; a remote root has no journal."""
+    store = locate(root)
+    while True:
+        state = open_state(store, None, engine)
+        if not isinstance(store, LocalStore):
+            return state, None
+        assert state.version is not None
+        home = JournalHome(store, state.version)
+        if (opened := home.refreshed(state)) is not None:
+            return opened, home
+
+
+def save_over(state: State, root: RootLike) -> tuple[State, JournalHome | None]:
+    """Publish a state as it is: no change that was made to what is current before is applied to it."""
+    store = locate(root)
+    if not isinstance(store, LocalStore):
+        return state._replace(version=save_state(state, store)), None
+    if not (store.root / FOLDER).is_dir():
+        version = save_state(state, store)
+    else:
+        with journal_lock(store):
+            remove_stale_journals(store, read_pointer(store))
+            version = save_state(state, store)
+            remove_stale_journals(store, None)
+    return state._replace(version=version), JournalHome(store, version)
+
+
+@contextmanager
+def journal_lock(store: LocalStore) -> Iterator[None]:
+    """Be the only one to change what is in a folder."""
+    path = store.root / FOLDER / ROOT_LOCK
+    with reporting("lock", path):
+        path.parent.mkdir(exist_ok=True)
+        descriptor = take_lock(path)
+    try:
+        yield
+    finally:
+        release_lock(descriptor)
+
+
+def remove_stale_journals(store: LocalStore, version: str | None) -> None:
+    """Remove all journals but that of one version. The lock is held."""
+    with reporting("clear", store.root / FOLDER):
+        for path in (store.root / FOLDER).iterdir():
+            if path.name not in (ROOT_LOCK, version):
+                path.unlink(missing_ok=True)
+
+
+def _replayed(state: Snapshot, changes: list[Change], journal: Journal) -> Snapshot:
+    try:
+        return applied(state, combined(changes))
+    except RulesError as error:
+        raise ArtifactError(f"{journal.path} cannot be applied to its version: {error}") from error
+
+
+def _base(state: Snapshot) -> State:
+    return state.base if isinstance(state, LiveState) else state
