@@ -9,12 +9,13 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from pyspark.errors import PythonException
 from pyspark.sql import functions
 from pyspark.testing import assertDataFrameEqual
 
 from ruledex import Index
 from ruledex.errors import ArtifactError, RuledexError
-from ruledex.spark import match
+from ruledex.spark import match, match_ids, ship
 from ruledex.workloads import workload
 
 RULES = [
@@ -126,6 +127,158 @@ def test_ids_may_be_strings(spark, tmp_path):
     assertDataFrameEqual(found, spark.createDataFrame(rows, "a int, rules array<string>"))
 
 
+TYPES = {
+    "truth": ("boolean", "true", "truth"),
+    "tiny": ("tinyint", "-3", "tiny = -3"),
+    "small": ("smallint", "300", "small BETWEEN 299 AND 301"),
+    "whole": ("int", "7", "whole % 4 = 3"),
+    "large": ("bigint", "9007199254740993", "large = 9007199254740993"),
+    "single": ("float", "0.5", "single < 0.75"),
+    "double": ("double", "1e300", "double > 1.0"),
+    "exact": ("decimal(38,18)", "'0.100000000000000001'", "exact > 0.1"),
+    "text": ("string", "'héllo'", "text LIKE 'h%o'"),
+    "bytes": ("binary", "X'00FF'", "bytes IS NOT NULL"),
+    "day": ("date", "DATE '2024-02-29'", "day = DATE '2024-02-29'"),
+    "moment": ("timestamp", "TIMESTAMP '2024-02-29 12:00:00+02:00'", "moment = TIMESTAMP '2024-02-29 10:00:00'"),
+    "naive": ("timestamp_ntz", "TIMESTAMP_NTZ '2024-02-29 12:00:00'", "naive >= TIMESTAMP '2024-02-29 12:00:00'"),
+    "seconds": ("interval day to second", "INTERVAL '1 02:03:04' DAY TO SECOND", None),
+    "list": ("array<int>", "array(1, NULL, 5)", "list > 4 AND list < 2"),
+    "nested": ("array<array<string>>", "array(array('x'), NULL)", None),
+    "items": ("array<struct<x:int,y:string>>", "array(named_struct('x', 1, 'y', 'b'))", "items.y = 'b'"),
+    "pairs": ("map<string,int>", "map('k', 2)", "pairs.k = 2"),
+    "deep": ("struct<m:map<string,struct<z:decimal(5,2)>>>", "named_struct('m', map('k', named_struct('z', 1.50)))",
+             "deep.m.k.z = 1.5"),
+    "nothing": ("void", "NULL", "nothing IS NULL"),
+}  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def of_all_types(spark):
+    """An event with a value of every type, one with nulls alone, and one without any row, in this order."""
+    cast = [f"CAST({value} AS {kind}) AS {name}" for name, (kind, value, _) in TYPES.items()]
+    empty = [f"CAST(NULL AS {kind}) AS {name}" for name, (kind, _, _) in TYPES.items()]
+    return spark.sql(f"SELECT 1L AS id, {', '.join(cast)} UNION ALL SELECT 2L, {', '.join(empty)}")
+
+
+def test_every_type_is_kept_as_it_is_and_read(spark, of_all_types, tmp_path):
+    rules = {name: rule for name, (_, _, rule) in TYPES.items() if rule is not None}
+    Index.build(list(rules.items())).save(tmp_path)
+    found = match(of_all_types, tmp_path)
+    assert found.schema[:-1] == of_all_types.schema
+    assertDataFrameEqual(found.drop("rules"), of_all_types)
+    assertDataFrameEqual(match(of_all_types, tmp_path, explode=True).filter("id = 2").drop("rule"),
+                         of_all_types.filter("id = 2"))  # fmt: skip
+    expected = [(1, sorted(rules)), (2, ["nothing"])]
+    assertDataFrameEqual(found.select("id", "rules"), spark.createDataFrame(expected, "id bigint, rules array<string>"))
+    without = match(of_all_types.filter("id > 2"), tmp_path)
+    assert without.schema == found.schema
+    assertDataFrameEqual(without, found.limit(0))
+
+
+def test_columns_that_are_null_throughout(spark, of_all_types, tmp_path):
+    Index.build([(n, f"{name} IS NULL") for n, name in enumerate(TYPES)]).save(tmp_path)
+    nulls = of_all_types.filter("id = 2")
+    expected = spark.createDataFrame([(2, list(range(len(TYPES))))], "id bigint, rules array<bigint>")
+    assertDataFrameEqual(match(nulls, tmp_path, keep=["id"]), expected)
+
+
+def test_intervals_of_months_cannot_be_read(spark, tmp_path):
+    Index.build([(1, "a = 1")]).save(tmp_path)
+    events = spark.sql("SELECT 1 AS a, map('x', array(INTERVAL '1-2' YEAR TO MONTH)) AS m")
+    with pytest.raises(RuledexError, match="'m' has intervals of months"):
+        match(events, tmp_path)
+    assert [row.rules for row in match(events, tmp_path, keep=["a"]).collect()] == [[1]]
+
+
+def test_a_variant_may_be_kept(spark, tmp_path):
+    Index.build([(1, "v.a = 1")]).save(tmp_path)
+    events = spark.sql("""SELECT parse_json('{"a":1,"b":[null]}') AS v""")
+    (row,) = match(events, tmp_path).selectExpr("to_json(v) AS v", "rules").collect()
+    assert (row.v, row.rules) == ('{"a":1,"b":[null]}', [1])
+
+
+WEIGHTED = [(1, "color = 'red'"), (2, "m.size > 3"), (3, "color = 'blue' OR m.size > 3", 0.5)]
+
+
+@pytest.mark.parametrize(
+    ("kind", "weights"),
+    [
+        ("map<string,double>", [{"color": 2.0}, {"m.size": 0.0, "color": None}, None]),
+        ("map<string,map<string,double>>", [{"color": {"red": 3.0, "blue": 5.0}}, {}, None]),
+        ("struct<color:map<string,int>,`m.size`:decimal(3,1)>", [({"red": 7}, Decimal("1.5")), (None, None), None]),
+    ],
+)
+def test_weights_from_a_column_change_scores(spark, tmp_path, kind, weights):
+    index = Index.build(WEIGHTED)
+    index.save(tmp_path)
+    rows = [("red", {"size": 5}), ("blue", {"size": 5}), ("red", {"size": 1})]
+    values = [(n, *row, weight) for n, (row, weight) in enumerate(zip(rows, weights, strict=True))]
+    events = spark.createDataFrame(values, f"n int, color string, m map<string,int>, w {kind}")
+    found = match(events, tmp_path, keep=["n"], top=2, weights="w").orderBy("n").collect()
+    for row, (color, m), given in zip(found, rows, weights, strict=True):
+        given = dict(zip(("color", "m.size"), given, strict=True)) if isinstance(given, tuple) else given
+        plain = {
+            name: float(weight) if isinstance(weight, Decimal) else weight
+            for name, weight in (given or {}).items()
+            if weight is not None
+        }
+        assert list(zip(row.rules, row.scores, strict=True)) == index.top({"color": color, "m": m}, 2, weights=plain)
+
+
+def test_weights_of_all_events(spark, tmp_path):
+    index = Index.build([(1, "a = 1"), (2, "b = 1"), (3, "v.x = 1")])
+    index.save(tmp_path)
+    events = spark.sql("""SELECT 1 AS a, 1 AS b, parse_json('{"x":1}') AS v""")
+    found = match(events, tmp_path, keep=[], top=2, weights={"b": {1: 2.0}, "v.x": 3}, explode=True).collect()
+    assert [(row.rule, row.score) for row in found] == [(3, 3.0), (2, 2.0)]
+
+
+def test_a_weight_that_cannot_be_is_an_error(spark, tmp_path):
+    Index.build([(1, "a = 1")]).save(tmp_path)
+    events = spark.sql("SELECT 1 AS a, map('a', -1) AS w")
+    with pytest.raises(PythonException, match="the weight of a is -1"):
+        match(events, tmp_path, top=1, weights="w").collect()
+
+
+def test_a_shipped_index_needs_no_path(spark, tmp_path):
+    version = Index.build([(1, "a = 1")]).save(tmp_path / "index")
+    shipped = ship(spark, tmp_path / "index")
+    Index.build([(2, "a = 1")]).save(tmp_path / "index")
+    assert ship(spark, tmp_path / "index", version) == shipped
+    (tmp_path / "index").rename(tmp_path / "elsewhere")
+    events = spark.sql("SELECT 1 AS a")
+    assert [row.rules for row in match(events, shipped).collect()] == [[1]]
+    assert [row.rules for row in events.select(match_ids(shipped, "a").alias("rules")).collect()] == [[1]]
+    with pytest.raises(RuledexError, match="shipped already"):
+        ship(spark, shipped)
+    with pytest.raises(ArtifactError, match="was not shipped with this session"):
+        match(events, "session:" + "0" * 64)
+
+
+def test_an_index_too_large_to_ship_is_refused(spark, tmp_path, monkeypatch):
+    Index.build([(1, "too_large = 1")]).save(tmp_path)
+    monkeypatch.setattr("ruledex.spark.distribution.MOST_BYTES", 1000)
+    with pytest.raises(RuledexError, match="too many to send to every worker"):
+        ship(spark, tmp_path)
+
+
+def test_rules_as_a_function_of_columns(spark, root, events):
+    as_column = match_ids(root, *events.columns).alias("rules")
+    assert {row.event_id: row.rules for row in events.select("event_id", as_column).collect()} == FOUND
+    renamed = match_ids(root, functions.lit("IN").alias("country"), functions.lit(18).alias("age"))
+    assert [row[0] for row in spark.range(2).select(renamed).collect()] == [[1], [1]]
+    assert events.where(functions.size(match_ids(root, "country")) > 0).count() == 1
+    with pytest.raises(RuledexError, match="needs the columns"):
+        match_ids(root)
+
+
+def test_a_function_of_columns_says_when_a_batch_is_too_large(spark, tmp_path):
+    Index.build([(i, f"a >= {i % 100}") for i in range(6000)]).save(tmp_path)
+    events = spark.range(0, 8000, numPartitions=1).select(functions.lit(100).alias("a"))
+    with pytest.raises(PythonException, match="48,000,000 matches, too many for one batch"):
+        events.select(functions.size(match_ids(tmp_path, "a"))).collect()
+
+
 def test_empty_inputs_and_columns_without_values(spark, root, events):
     assert match(events.limit(0), root).count() == 0
     nothing = spark.createDataFrame([(1, None)], "event_id bigint, country string")
@@ -155,6 +308,8 @@ def test_results_larger_than_one_batch_are_cut(spark, tmp_path):
     found = match(events, str(tmp_path), keep=["id"])
     assert found.select(functions.sum(functions.size("rules"))).collect()[0][0] == 60_000_000
     assert match(events.limit(300), str(tmp_path), keep=["id"], explode=True).count() == 1_800_000
+    wide = events.limit(10).select("a", functions.repeat(functions.lit("x"), 2000).alias("text"))
+    assert match(wide, str(tmp_path), keep=["text"], explode=True).count() == 60_000
 
 
 @pytest.mark.parametrize(
@@ -163,6 +318,11 @@ def test_results_larger_than_one_batch_are_cut(spark, tmp_path):
         ({"keep": ["nowhere"]}, "no column 'nowhere'"),
         ({"count": True, "top": 3}, "neither explode nor top"),
         ({"top": -1}, "top is -1"),
+        ({"columns": ["nowhere"]}, "no column 'nowhere'"),
+        ({"weights": {"age": 2}}, "only the best rules have"),
+        ({"weights": "nowhere", "top": 1}, "no column 'nowhere'"),
+        ({"weights": "price", "top": 1}, "weights are a map or a struct"),
+        ({"weights": {"age": -2}, "top": 1}, "finite and not negative"),
     ],
 )
 def test_what_cannot_be_asked_is_an_error(root, events, options, message):

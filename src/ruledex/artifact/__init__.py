@@ -27,6 +27,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from ruledex.artifact.assembly import Assembled, Part, assemble
     from ruledex.artifact.garbage import Collected, collect_cache, collect_garbage
     from ruledex.artifact.hashing import Fault
     from ruledex.artifact.layout import FORMAT
@@ -42,12 +43,15 @@ __all__ = [
     "FORMAT",
     "Artifact",
     "ArtifactWriter",
+    "Assembled",
     "Collected",
     "Fault",
     "LocalStore",
+    "Part",
     "RemoteStore",
     "Report",
     "RootLike",
+    "assemble",
     "collect_cache",
     "collect_garbage",
     "current",
@@ -61,13 +65,16 @@ __all__ = [
 _MODULES = {
     "Artifact": "reader",
     "ArtifactWriter": "writer",
+    "Assembled": "assembly",
     "Collected": "garbage",
     "FORMAT": "layout",
     "Fault": "hashing",
     "LocalStore": "store",
+    "Part": "assembly",
     "RemoteStore": "remote",
     "Report": "verification",
     "RootLike": "store",
+    "assemble": "assembly",
     "collect_cache": "garbage",
     "collect_garbage": "garbage",
     "current": "pointer",

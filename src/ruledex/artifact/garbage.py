@@ -1,4 +1,4 @@
-"""Remove what nobody refers to: versions that are neither current nor kept, and the staging of dead writers.
+"""Remove what nobody refers to: versions that are neither current, pinned nor kept, and the staging of dead writers.
 
 A version that a process has open may be removed: on POSIX systems, which alone have the locks used here, a mapped file
 lives on without a name until its last map is gone.
@@ -11,8 +11,9 @@ from dataclasses import dataclass
 
 from ruledex.artifact.cache import COPIES, RECEIPTS, cache_folders
 from ruledex.artifact.files import reporting
-from ruledex.artifact.layout import VERSIONS, check_version, is_version, version_folder
+from ruledex.artifact.layout import STAGING, VERSIONS, check_version, is_version, version_folder
 from ruledex.artifact.locks import claim_staging, remove_dead_staging, root_lock
+from ruledex.artifact.pins import pinned_versions
 from ruledex.artifact.pointer import read_pointer
 from ruledex.artifact.remote import RemoteStore
 from ruledex.artifact.store import LocalStore, RootLike, locate
@@ -29,16 +30,17 @@ class Collected:
 
 
 def collect_garbage(root: RootLike, keep: Iterable[str] = (), *, alone: bool = False) -> Collected:
-    """Remove every version but the current one and those in `keep`, and the staging folders of dead writers.
+    """Remove every version but the current one, those pinned and in `keep`, and the staging folders of dead writers.
 
     On a local root this may run at any time, beside readers, writers and publishers. A remote root has no locks that
     tell an upload in progress from an abandoned one: there the caller has to say, with `alone=True`, that nobody
-    publishes meanwhile. A damaged pointer is an error, and without one no version is removed.
+    publishes meanwhile. On a local root that ends the leases of builds by many writers, which else count as alive for a
+    day. A damaged pointer is an error, and without one no version is removed.
     """
     store = locate(root)
     kept = set(map(check_version, keep))
     if isinstance(store, LocalStore):
-        return _collect_local(store, kept)
+        return _collect_local(store, kept, alone)
     if not alone:
         raise ArtifactError(
             f"{store.where('')} is remote, where nothing tells who is publishing; say alone=True when nobody is"
@@ -68,12 +70,12 @@ def collect_cache(keep: Iterable[str] = ()) -> Collected:
     return Collected(tuple(versions), tuple(staging), tuple(living))
 
 
-def _collect_local(store: LocalStore, kept: set[str]) -> Collected:
+def _collect_local(store: LocalStore, kept: set[str], alone: bool) -> Collected:
     if not store.root.is_dir():
         raise ArtifactError(f"there is no folder {store.root}")
     pointed = read_pointer(store)
     versions = [] if pointed is None else _remove_versions(store, kept)
-    removed, living = remove_dead_staging(store.root)
+    removed, living = remove_dead_staging(store.root, leased=alone)
     return Collected(tuple(versions), tuple(removed), tuple(living))
 
 
@@ -81,8 +83,9 @@ def _remove_versions(store: LocalStore, kept: set[str]) -> list[str]:
     """Remove versions by a rename each, so that a version is there as a whole or not at all, whenever we die."""
     removed = []
     with claim_staging(store.root) as area, root_lock(store.root):
-        # Read again within the lock: now the current version stays so until we are done.
+        # Read again within the lock: now the current version stays so until we are done, and nobody pins another.
         pointed = read_pointer(store)
+        kept = kept | pinned_versions(store)
         for version in sorted(store.folders(VERSIONS)):
             if is_version(version) and version != pointed and version not in kept:
                 folder = store.root / version_folder(version)
@@ -94,11 +97,13 @@ def _remove_versions(store: LocalStore, kept: set[str]) -> list[str]:
 
 def _collect_remote(store: RemoteStore, kept: set[str]) -> Collected:
     pointed = read_pointer(store)
-    if pointed is None:
-        return Collected(())
+    kept = kept | pinned_versions(store)
     removed = []
-    for version in sorted(store.folders(VERSIONS)):
+    for version in sorted(store.folders(VERSIONS)) if pointed is not None else []:
         if is_version(version) and version != pointed and version not in kept:
             store.remove_version(version)
             removed.append(version)
-    return Collected(tuple(removed))
+    staging = sorted(store.folders(STAGING))
+    for name in staging:
+        store.remove_folder(f"{STAGING}/{name}")
+    return Collected(tuple(removed), tuple(staging))

@@ -8,7 +8,8 @@
         arrays-0000.bin ...       segments of packed arrays
         tables/<name>.parquet
         documents/<name>.json
-      staging/<unique>/           unpublished work: `lock`, held by its writer, and `files/`
+      staging/<unique>/           unpublished work: `lock`, held by its writer, or a `lease`; and `files/`
+      pins/<stream>/<time>.json   the version that a micro-batch of a stream uses, also when it is replayed
 
 **Why arrays are packed.** An index has hundreds of arrays, most of them small. A file each would cost an open, a stat
 and a map each, on every open, and a request each on an object store; packed, an open maps a handful of files and
@@ -30,7 +31,9 @@ NEXT_POINTER = "CURRENT.next"
 ROOT_LOCK = "LOCK"
 VERSIONS = "versions"
 STAGING = "staging"
+PINS = "pins"
 STAGING_LOCK = "lock"
+STAGING_LEASE = "lease"
 STAGING_FILES = "files"
 MANIFEST = "manifest.json"
 
@@ -40,6 +43,9 @@ SEGMENT_BYTES = 256 << 20
 CHUNK_BYTES = 4 << 20
 
 ROW_GROUP = 1 << 16
+
+# No step of a build by many writers, at whose begin the lease is renewed, takes as long.
+LEASE_SECONDS = 24 * 3600
 
 _NAME = re.compile(r"[A-Za-z0-9_-]{1,100}(/[A-Za-z0-9_-]{1,100})*")
 _FILE = re.compile(r"arrays-[0-9]{4,}\.bin|(tables|documents)/[A-Za-z0-9_/-]+\.(parquet|json)")

@@ -7,6 +7,9 @@ Two kinds, both by flock, so that neither a clock nor a process id has to be tru
 - a staging folder's `lock`, held by its writer from birth to end. A staging folder whose lock can be taken has no
   living writer. A child forked by a writer shares its lock, so the folder counts as alive until both are gone.
 
+Writers on several hosts, none of whom lives as long as their work, have a `lease` in the staging folder instead: a file
+that each renews when it begins. Such a folder counts as alive until its lease is old.
+
 Readers take no lock at all, and need no permission to write.
 """
 
@@ -15,12 +18,13 @@ from __future__ import annotations
 import fcntl
 import os
 import secrets
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from ruledex.artifact.files import remove_tree, reporting
-from ruledex.artifact.layout import ROOT_LOCK, STAGING, STAGING_FILES, STAGING_LOCK
+from ruledex.artifact.layout import LEASE_SECONDS, ROOT_LOCK, STAGING, STAGING_FILES, STAGING_LEASE, STAGING_LOCK
 
 
 def take_lock(path: Path, wait: bool = True) -> int:
@@ -66,6 +70,17 @@ class StagingArea:
     def __exit__(self, *_: object) -> None:
         self.close()
 
+    def lend(self) -> None:
+        """Let go of the lock and leave the folder to others, with a lease."""
+        with reporting("write", self.path / STAGING_LEASE):
+            (self.path / STAGING_LEASE).touch()
+        descriptor, self._descriptor = self._descriptor, -1
+        release_lock(descriptor)
+
+    def end_lease(self) -> None:
+        """From now on the lock alone says whether the folder is in use."""
+        (self.path / STAGING_LEASE).unlink(missing_ok=True)
+
     def close(self) -> None:
         """Remove what is left of the folder and let go of the lock. A second call does nothing."""
         if self._descriptor < 0:
@@ -102,8 +117,22 @@ def claim_staging(root: Path, name: str | None = None) -> StagingArea:
             return area
 
 
-def remove_dead_staging(root: Path) -> tuple[list[str], list[str]]:
-    """Remove the staging folders without a living writer. Returns the names of the removed and of the living."""
+def is_leased(root: Path, name: str) -> bool:
+    """Whether a staging folder has a lease, be it old."""
+    return (root / STAGING / name / STAGING_LEASE).exists()
+
+
+def renew_lease(root: Path, name: str) -> None:
+    """Say that work in a staging folder goes on; where it has no lease, its lock says so."""
+    with suppress(FileNotFoundError):
+        os.utime(root / STAGING / name / STAGING_LEASE)
+
+
+def remove_dead_staging(root: Path, *, leased: bool = False) -> tuple[list[str], list[str]]:
+    """Remove the staging folders without a living writer. Returns the names of the removed and of the living.
+
+    With `leased`, nobody is at work elsewhere, and no lease counts.
+    """
     removed: list[str] = []
     living: list[str] = []
     folder = root / STAGING
@@ -120,7 +149,9 @@ def remove_dead_staging(root: Path) -> tuple[list[str], list[str]]:
             try:
                 # What another collector is removing may go away at any step.
                 with suppress(FileNotFoundError):
-                    if _is_named(descriptor, path / STAGING_LOCK):
+                    if not leased and _has_fresh_lease(path):
+                        living.append(path.name)
+                    elif _is_named(descriptor, path / STAGING_LOCK):
                         _remove_staging(path)
                         removed.append(path.name)
             finally:
@@ -135,6 +166,13 @@ def _remove_staging(path: Path) -> None:
     trash = path.with_name(f"removed-{secrets.token_hex(8)}")
     path.rename(trash)
     remove_tree(trash)
+
+
+def _has_fresh_lease(path: Path) -> bool:
+    try:
+        return time.time() - (path / STAGING_LEASE).stat().st_mtime < LEASE_SECONDS
+    except FileNotFoundError:
+        return False
 
 
 def _is_named(descriptor: int, path: Path) -> bool:

@@ -6,7 +6,7 @@ Only files that nobody else writes are mapped: a copy lies in this user's cache,
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +23,10 @@ class RemoteStore:
         self._filesystem = filesystem
         self._base = base.rstrip("/")
         self._name = (name or str(filesystem.unstrip_protocol(base))).rstrip("/")
+
+    def within(self, folder: str) -> RemoteStore:
+        """A folder of the root as a root of its own."""
+        return RemoteStore(self._filesystem, self._full(folder), self.where(folder))
 
     def where(self, path: str) -> str:
         """The full name of a path, for messages."""
@@ -83,6 +87,21 @@ class RemoteStore:
         with self._reporting("write", path):
             self._filesystem.pipe_file(self._full(path), data)
 
+    def create(self, path: str, data: bytes) -> bool:
+        """Put a small file unless there is one of this path; whether it was put. As atomic as the file system's is."""
+        with self._reporting("create", path):
+            self._filesystem.makedirs(self._full(path).rpartition("/")[0], exist_ok=True)
+            try:
+                self._filesystem.pipe_file(self._full(path), data, mode="create")
+            except FileExistsError:
+                return False
+            return True
+
+    def remove(self, path: str) -> None:
+        """Remove a file, if it is there."""
+        with self._reporting("remove", path), suppress(FileNotFoundError):
+            self._filesystem.rm_file(self._full(path))
+
     def put_version(self, source: Path, version: str) -> None:
         """Copy a folder to its place among the versions, its manifest last: without one, a version does not count."""
 
@@ -95,14 +114,25 @@ class RemoteStore:
         in_threads(put, [path for path in LocalStore(source).files("") if path != MANIFEST])
         put(MANIFEST)
 
+    def copy(self, source: str, target: str) -> None:
+        """Copy a file within the file system, whose own work it is."""
+        with self._reporting("write", target):
+            self._filesystem.makedirs(self._full(target).rpartition("/")[0], exist_ok=True)
+            self._filesystem.cp_file(self._full(source), self._full(target))
+
+    def remove_folder(self, folder: str) -> None:
+        """Remove a folder and all that is in it."""
+        with self._reporting("remove", folder):
+            if self._filesystem.exists(self._full(folder)):
+                self._filesystem.rm(self._full(folder), recursive=True)
+
     def remove_version(self, version: str) -> None:
         """Remove a version, its manifest first, so that what is left after an interruption does not count as one."""
         folder = version_folder(check_version(version))
         with self._reporting("remove", folder):
             if self._filesystem.isfile(self._full(f"{folder}/{MANIFEST}")):
                 self._filesystem.rm_file(self._full(f"{folder}/{MANIFEST}"))
-            if self._filesystem.exists(self._full(folder)):
-                self._filesystem.rm(self._full(folder), recursive=True)
+        self.remove_folder(folder)
 
     def _full(self, path: str) -> str:
         return f"{self._base}/{path}".rstrip("/") if self._base else path

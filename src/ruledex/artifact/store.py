@@ -47,6 +47,10 @@ class LocalStore:
         # Absolute at once: a process may change its working directory between two calls.
         self.root = Path(root).absolute()
 
+    def within(self, folder: str) -> LocalStore:
+        """A folder of the root as a root of its own."""
+        return LocalStore(self.root / folder)
+
     def where(self, path: str) -> str:
         """The full name of a path, for messages."""
         return str(self.root / path)

@@ -70,7 +70,7 @@ def build(
                 on_error.value,
                 columns=columns,
                 progress=shown.counted(),
-                engine_options=_engine_options(options or []),
+                engine_options=engine_options(options or []),
             )
     except RulesError as error:
         typer.echo(f"error: {rules}: {error}", err=True)
@@ -85,7 +85,7 @@ def build(
         )
 
 
-def _engine_options(given: list[str]) -> dict[str, int | str]:
+def engine_options(given: list[str]) -> dict[str, int | str]:
     """Options by name; whole numbers are numbers."""
     options: dict[str, int | str] = {}
     for option in given:

@@ -58,13 +58,13 @@ def merge_dictionaries(dictionaries: Sequence[Dictionary]) -> Dictionary:
     plans: dict[Name, SlotPlan] = {}
     for dictionary in dictionaries:
         for slot in dictionary.slots:
-            _add(plans.setdefault(_name(slot), SlotPlan(slot.operand)), slot)
+            _add(plans.setdefault(name_of(slot), SlotPlan(slot.operand)), slot)
     for plan in plans.values():
         plan.keys = dict(sorted(plan.keys.items()))
     return make_dictionary(schema, (plans[name] for name in sorted(plans)))
 
 
-def _name(slot: Slot) -> Name:
+def name_of(slot: Slot) -> Name:
     """What tells slots apart: a predicate of a whole event may read like an operand."""
     operand = slot.operand
     if isinstance(operand, CompareOperands | SetTest):
@@ -87,12 +87,12 @@ def cell_map(part: Dictionary, merged: Dictionary) -> CellMap:
     """Where the cells of one of the dictionaries went that `merged` was made of."""
     found = CellMap(*(np.full(part.n_cells, NOWHERE, CELL) for _ in CellMap._fields))
     found.first[EVERY] = found.last[EVERY] = EVERY
-    places = {_name(slot): slot for slot in merged.slots}
+    places = {name_of(slot): slot for slot in merged.slots}
     for slot in part.slots:
         try:
-            _map_slot(slot, places[_name(slot)], found)
+            _map_slot(slot, places[name_of(slot)], found)
         except KeyError as error:
-            raise RuledexError(f"the merged dictionary lacks {error} of {_name(slot)[1]}") from error
+            raise RuledexError(f"the merged dictionary lacks {error} of {name_of(slot)[1]}") from error
     return found
 
 

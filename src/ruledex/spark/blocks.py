@@ -1,4 +1,4 @@
-"""Arrow batches of whatever size, regrouped on their way in and cut on their way out."""
+"""Arrow batches of whatever size, regrouped on their way in and cut by bytes on their way out."""
 
 from __future__ import annotations
 
@@ -6,28 +6,101 @@ from collections.abc import Iterable, Iterator
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+_UNKNOWN_WIDTH = 16  # of the few types that do not say theirs
 
-def regrouped(batches: Iterable[pa.RecordBatch], n_rows: int) -> Iterator[pa.Table]:
-    """Tables of at least so many rows, but for the last; batches are joined, never split."""
-    waiting: list[pa.RecordBatch] = []
-    n_waiting = 0
-    for batch in batches:
-        waiting.append(batch)
-        n_waiting += batch.num_rows
-        if n_waiting >= n_rows:
+
+class Blocks:
+    """Batches as tables of `size` rows each but for the last; the size may be changed between one and the next."""
+
+    def __init__(self, batches: Iterable[pa.RecordBatch], size: int) -> None:
+        self.size = size
+        self._batches = batches
+
+    def __iter__(self) -> Iterator[pa.Table]:
+        waiting: list[pa.RecordBatch] = []
+        n_waiting = 0
+        for batch in self._batches:
+            begin = 0
+            while batch.num_rows - begin >= self.size - n_waiting:
+                taken = self.size - n_waiting
+                table = pa.Table.from_batches([*waiting, batch.slice(begin, taken)])
+                waiting, n_waiting, begin = [], 0, begin + taken
+                yield table
+            if begin < batch.num_rows:
+                waiting.append(batch.slice(begin))
+                n_waiting += batch.num_rows - begin
+        if n_waiting:
             yield pa.Table.from_batches(waiting)
-            waiting, n_waiting = [], 0
-    if n_waiting:
-        yield pa.Table.from_batches(waiting)
 
 
-def cuts(offsets: NDArray[np.int64], most: int) -> Iterator[tuple[int, int]]:
-    """Runs of events whose entries together are at most so many; an event that has more by itself is a run."""
-    first, n_events = 0, len(offsets) - 1
-    while first < n_events:
-        last = int(np.searchsorted(offsets, offsets[first] + most, side="right")) - 1
-        last = min(max(last, first + 1), n_events)
+def event_cuts(widths: NDArray[np.int64], most: int) -> Iterator[tuple[int, int]]:
+    """Runs of events that together have at most so many bytes; an event that has more by itself is a run."""
+    ends = np.cumsum(widths)
+    first, before = 0, 0
+    while first < len(widths):
+        last = max(int(np.searchsorted(ends, before + most, side="right")), first + 1)
         yield first, last
-        first = last
+        first, before = last, int(ends[last - 1])
+
+
+def match_cuts(offsets: NDArray[np.int64], widths: NDArray[np.int64], most: int) -> Iterator[tuple[int, int]]:
+    """Runs of matches that together have at most so many bytes, where each match of an event has the event's width.
+
+    A run may begin and end within an event. A match that has more by itself is a run.
+    """
+    begin, n_matches = 0, int(offsets[-1])
+    ends = np.cumsum(np.diff(offsets) * widths)  # in bytes, where the matches of each event end
+    while begin < n_matches:
+        event = int(np.searchsorted(offsets, begin, side="right")) - 1
+        left = int((offsets[event + 1] - begin) * widths[event])  # bytes of what is left of the event
+        if left > most:
+            end = begin + max(1, most // int(widths[event]))
+        else:
+            after = int(np.searchsorted(ends, ends[event] - left + most, side="right"))
+            end = int(offsets[after])  # of all events that fit as a whole
+        yield begin, end
+        begin = end
+
+
+def events_of(offsets: NDArray[np.int64], begin: int, end: int) -> NDArray[np.int64]:
+    """The event of each match of a run."""
+    first = int(np.searchsorted(offsets, begin, side="right")) - 1
+    last = int(np.searchsorted(offsets, end, side="left"))
+    within: NDArray[np.int64] = np.clip(offsets[first : last + 1], begin, end)
+    return np.repeat(np.arange(first, last), within[1:] - within[:-1])
+
+
+def row_bytes(table: pa.Table) -> NDArray[np.int64]:
+    """About how many bytes each row has."""
+    total = np.zeros(table.num_rows, np.int64)
+    for column in table.columns:
+        if column.num_chunks:
+            total += np.concatenate([_bytes(chunk) for chunk in column.chunks])
+    return total
+
+
+def _bytes(array: pa.Array) -> NDArray[np.int64]:
+    kind = array.type
+    if pa.types.is_struct(kind):
+        # Fields, not `flatten`, which would copy to carry the struct's nulls over to them.
+        return sum((_bytes(array.field(n)) for n in range(kind.num_fields)), np.zeros(len(array), np.int64))
+    if pa.types.is_map(kind) or pa.types.is_list(kind) or pa.types.is_large_list(kind):
+        offsets = np.asarray(array.offsets).astype(np.int64)
+        first, n_items = int(offsets[0]), int(offsets[-1] - offsets[0])
+        children = [array.keys, array.items] if pa.types.is_map(kind) else [array.values]
+        items = sum((_bytes(child.slice(first, n_items)) for child in children), np.zeros(n_items, np.int64))
+        before = np.concatenate([[0], np.cumsum(items)])
+        return 4 + before[offsets[1:] - first] - before[offsets[:-1] - first]  # type: ignore[no-any-return]
+    if kind in (pa.string(), pa.binary(), pa.large_string(), pa.large_binary()):
+        return 4 + np.asarray(pc.binary_length(array).fill_null(0)).astype(np.int64)
+    return np.full(len(array), _width(kind), np.int64)
+
+
+def _width(kind: pa.DataType) -> int:
+    try:
+        return max(1, int(kind.bit_width) // 8)
+    except ValueError:
+        return _UNKNOWN_WIDTH

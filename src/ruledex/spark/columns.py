@@ -6,11 +6,20 @@ Within structs only the fields that are needed are taken; lists and maps are tak
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from pyspark.sql import functions
-from pyspark.sql.types import DataType, StructType, VariantType
+from pyspark.sql.types import (
+    ArrayType,
+    CalendarIntervalType,
+    DataType,
+    MapType,
+    StructField,
+    StructType,
+    VariantType,
+    YearMonthIntervalType,
+)
 
 from ruledex.errors import RuledexError
 from ruledex.spark.needs import Path
@@ -18,36 +27,91 @@ from ruledex.spark.needs import Path
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
 
-EVENT, KEPT, NOTHING = "event", "kept", "nothing"
+EVENT, KEPT, WEIGHTS, TIME = "event", "kept", "weights", "time"
+NOTHING = "ruledex: nothing"  # beside users' own names, so one that nobody has
 
 
-def projected(events: DataFrame, paths: Iterable[Path], keep: Sequence[str]) -> tuple[DataFrame, tuple[Path, ...]]:
+def projected(
+    events: DataFrame, paths: Collection[Path], keep: Sequence[str], weights: str | None = None, is_pinned: bool = False
+) -> tuple[DataFrame, tuple[Path, ...]]:
     """Two structs, what rules look at of an event and the columns to keep; and where JSON lies that was a VARIANT.
 
-    A struct must have a field: one that needs none has `NOTHING`, always null.
+    A struct must have a field: one that needs none has `NOTHING`, always null. Beside them stand the column of weights,
+    if one is named, and the time of the micro-batch, where a version is pinned to it: Spark writes it down with the
+    micro-batch's offsets, so that it is the same for all tasks and when the micro-batch is run again.
     """
+    names = {path[0] for path in paths}
+    _require_arrow(field for field in events.schema.fields if field.name in names or field.name in keep)
     variants: list[Path] = []
     read = _fields(events.schema, paths, lambda name: functions.col(_quoted(name)), (), variants)
     kept = [functions.col(_quoted(name)) for name in keep]
     nothing = [functions.lit(None).cast("boolean").alias(NOTHING)]
-    both = events.select(
-        functions.struct(*(read or nothing)).alias(EVENT), functions.struct(*(kept or nothing)).alias(KEPT)
-    )
-    return both, tuple(variants)
+    columns = [functions.struct(*(read or nothing)).alias(EVENT), functions.struct(*(kept or nothing)).alias(KEPT)]
+    if weights is not None:
+        columns.append(functions.col(_quoted(weights)).alias(WEIGHTS))
+    if is_pinned:
+        columns.append(functions.current_timestamp().alias(TIME))
+    return events.select(*columns), tuple(variants)
+
+
+def outside(kind: StructType, planned: Iterable[Path], needed: Iterable[Path]) -> list[Path]:
+    """The needed paths that lead to what events of this type have, but that `projected` leaves out by its own paths."""
+    planned = list(planned)
+    return [path for path in needed if not _is_within(kind, planned, path)]
+
+
+def _is_within(kind: StructType, planned: Sequence[Path], path: Path) -> bool:
+    kinds = {part.name: part.dataType for part in kind.fields}
+    if path[0] not in kinds:
+        return True  # no event has it
+    inner, rest = kinds[path[0]], path[1:]
+    below = [other[1:] for other in planned if other[0] == path[0]]
+    if () in below or not below:
+        return bool(below)
+    if isinstance(inner, VariantType):
+        return _is_whole(below) or (rest != () and rest[0] in {other[0] for other in below})
+    if not isinstance(inner, StructType):
+        return True
+    return rest != () and _is_within(inner, below, rest)
 
 
 def columns_to_keep(events: DataFrame, keep: Sequence[str] | None, added: Sequence[str]) -> list[str]:
     """The columns that are handed on: all, or those named. None may have the name of what is added."""
     names = list(events.columns) if keep is None else list(keep)
-    missing = [name for name in names if name not in events.columns]
-    if missing:
-        raise RuledexError(f"the events have no column {missing[0]!r}; they have {', '.join(events.columns)}")
+    require_columns(events, names)
     taken = [name for name in names if name in added]
     if taken:
         raise RuledexError(
             f"the events have a column {taken[0]!r}, as the result has: rename it, or leave it out of `keep`"
         )
     return names
+
+
+def require_columns(events: DataFrame, names: Iterable[str]) -> None:
+    """An error unless the events have all these columns."""
+    missing = [name for name in names if name not in events.columns]
+    if missing:
+        raise RuledexError(f"the events have no column {missing[0]!r}; they have {', '.join(events.columns)}")
+
+
+def _require_arrow(fields: Iterable[StructField]) -> None:
+    """An error where a column cannot be handed to Python."""
+    for field in fields:
+        if _has_months(field.dataType):
+            raise RuledexError(
+                f"the column {field.name!r} has intervals of months, which Arrow cannot hand to Python: leave it out, "
+                "or cast it to a string"
+            )
+
+
+def _has_months(kind: DataType) -> bool:
+    if isinstance(kind, StructType):
+        return any(_has_months(field.dataType) for field in kind.fields)
+    if isinstance(kind, ArrayType):
+        return _has_months(kind.elementType)
+    if isinstance(kind, MapType):
+        return _has_months(kind.keyType) or _has_months(kind.valueType)
+    return isinstance(kind, YearMonthIntervalType | CalendarIntervalType)
 
 
 def _fields(
@@ -67,8 +131,7 @@ def _fields(
 def _pruned(column: Column, kind: DataType, below: Sequence[Path], here: Path, variants: list[Path]) -> Column:
     """What is needed of a column, of which the paths below it are looked at, and itself if one of them is empty."""
     if isinstance(kind, VariantType):
-        # A path cannot name what has quotes of both kinds in it.
-        if any(not path or {"'", '"'} <= set(path[0]) for path in below):
+        if _is_whole(below):
             variants.append(here)
             return functions.to_json(column)
         # A part is taken whole: what lies deeper is found in its JSON.
@@ -81,6 +144,11 @@ def _pruned(column: Column, kind: DataType, below: Sequence[Path], here: Path, v
     fields = _fields(kind, below, column.getField, here, variants)
     # Where no event can have what rules look for, nothing is read at all.
     return functions.struct(*fields) if fields else functions.lit(None).cast("boolean")
+
+
+def _is_whole(below: Sequence[Path]) -> bool:
+    """Whether a VARIANT is taken whole: if it is asked for itself, or a part that no path can name, for its quotes."""
+    return any(not path or {"'", '"'} <= set(path[0]) for path in below)
 
 
 def _quoted(name: str) -> str:

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Literal, NamedTuple
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
+from ruledex.encode.event_weights import checked_weights
 from ruledex.errors import RuledexError
-from ruledex.spark.columns import columns_to_keep, projected
+from ruledex.spark.columns import columns_to_keep, projected, require_columns
+from ruledex.spark.distribution import is_shipped
 from ruledex.spark.needs import Path, read_needs
+from ruledex.spark.weights import require_weights
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -15,51 +19,85 @@ if TYPE_CHECKING:
     from pyspark.sql.types import DataType, StructField
 
     from ruledex.engines.protocol import Rank
+    from ruledex.language.reference import Weights
 
 Shape = Literal["arrays", "rows", "count"]
+
+
+class StreamPlan(NamedTuple):
+    """What a running query cannot change any more, so that a new version of the index has to fit it."""
+
+    ids: str
+    schema: str  # of the events, as JSON
+    paths: tuple[Path, ...]  # that are read of them
 
 
 class Question(NamedTuple):
     """What the workers are asked: plain values, which travel with the plan."""
 
     root: str
-    version: str
+    version: str  # that all tasks use; in a stream only those of micro-batches that come before a newer one
     shape: Shape
     top: int | None
     rank: Rank
     variants: tuple[Path, ...]  # where JSON lies that was a VARIANT
+    weights: Weights | None  # of all events
+    stream: StreamPlan | None  # where versions are pinned to micro-batches
+    tells_version: bool
 
 
 def match(
     events: DataFrame,
-    index: str,
+    index: str | os.PathLike[str],
     keep: Sequence[str] | None = None,
     top: int | None = None,
-    *,
-    rank: Rank = "sum",
+    weights: str | Mapping[str, Any] | None = None,
     explode: bool = False,
     count: bool = False,
+    *,
+    rank: Rank = "sum",
     version: str | None = None,
+    columns: Sequence[str] = (),
 ) -> DataFrame:
     """The rules that are true of each event: one row an event, with the array `rules`.
 
-    `index` is the path or URL of an index, as the workers see it; its current version is looked up now, and is the one
-    that all tasks use. `keep` names the columns of the events that the result keeps, all of them unless given. With
-    `top`, an event has its best rules only, the best first, and beside them their `scores`. `explode` gives a row a
+    `index` is the path or URL of an index, as the workers see it, or what `ship` gave. Its current version is looked up
+    now, and is the one that all tasks use. `keep` names the columns of the events that the result keeps, all of them
+    unless given. With `top`, an event has its best rules only, the best first, and beside them their `scores`;
+    `weights` are then those of all events, or the name of a column that has each event's. `explode` gives a row a
     match, with `rule` (and `score`); `count` only how many rules are true, as `n_rules`.
+
+    On a stream each micro-batch uses the version that is current when it first runs, and says which, as `version`; with
+    `version` given, all use that one. A new version has to look at columns that the running query reads: those that
+    the present version looks at, and those that `columns` names.
     """
     from pyspark.sql.types import StructType
 
-    if count and (explode or top is not None):
-        raise RuledexError("count says how many rules are true of an event: it goes with neither explode nor top")
-    if top is not None and top < 0:
-        raise RuledexError(f"top is {top}, a number of rules was expected")
-    needs = read_needs(events.sparkSession, index, version)
+    _check(top, weights, explode, count)
+    index = os.fspath(index)
+    column = weights if isinstance(weights, str) else None
+    if column is not None:
+        require_columns(events, [column])
+        require_weights(column, events.schema[column].dataType)
+    require_columns(events, columns)
+    is_pinned = events.isStreaming and version is None and not is_shipped(index)
+    needs = read_needs(events.sparkSession, index, version, is_pinned)
+    paths = tuple(dict.fromkeys([*needs.paths, *((name,) for name in columns)]))
     shape: Shape = "count" if count else "rows" if explode else "arrays"
-    added = _added(shape, needs.ids, top is not None)
+    added = _added(shape, needs.ids, top is not None, events.isStreaming)
     kept = columns_to_keep(events, keep, [field.name for field in added])
-    read, variants = projected(events, needs.paths, kept)
-    question = Question(index, needs.version, shape, top, rank, variants)
+    read, variants = projected(events, paths, kept, column, is_pinned)
+    question = Question(
+        index,
+        needs.version,
+        shape,
+        top,
+        rank,
+        variants,
+        checked_weights(weights) if isinstance(weights, Mapping) else None,
+        StreamPlan(needs.ids, events.schema.json(), paths) if is_pinned else None,
+        events.isStreaming,
+    )
 
     def answer(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         from ruledex.spark.matching import answers
@@ -69,11 +107,27 @@ def match(
     return read.mapInArrow(answer, StructType([*(events.schema[name] for name in kept), *added]))
 
 
-def _added(shape: Shape, id_kind: str, is_ranked: bool) -> list[StructField]:
+def id_type(kind: str) -> DataType:
+    """The type of rules' ids in a DataFrame."""
+    from pyspark.sql.types import LongType, StringType
+
+    return StringType() if kind == "string" else LongType()
+
+
+def _check(top: int | None, weights: object, explode: bool, count: bool) -> None:
+    if count and (explode or top is not None):
+        raise RuledexError("count says how many rules are true of an event: it goes with neither explode nor top")
+    if top is not None and top < 0:
+        raise RuledexError(f"top is {top}, a number of rules was expected")
+    if weights is not None and top is None:
+        raise RuledexError("weights change scores, which only the best rules have: say how many with `top`")
+
+
+def _added(shape: Shape, id_kind: str, is_ranked: bool, tells_version: bool) -> list[StructField]:
     """The columns of the result besides those that are kept."""
     from pyspark.sql.types import ArrayType, DoubleType, LongType, StringType, StructField
 
-    identity = StringType() if id_kind == "string" else LongType()
+    identity = id_type(id_kind)
     fields: dict[str, DataType]
     if shape == "count":
         fields = {"n_rules": LongType()}
@@ -82,4 +136,7 @@ def _added(shape: Shape, id_kind: str, is_ranked: bool) -> list[StructField]:
     else:
         fields = {"rules": ArrayType(identity, False), "scores": ArrayType(DoubleType(), False)}
     names = list(fields) if is_ranked else list(fields)[:1]
+    if tells_version:
+        names.append("version")
+        fields["version"] = StringType()
     return [StructField(name, fields[name], nullable=False) for name in names]

@@ -3,66 +3,124 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 import pyarrow as pa
 
-from ruledex.index import IndexMatches
-from ruledex.spark.blocks import cuts, regrouped
-from ruledex.spark.columns import EVENT, KEPT, NOTHING
-from ruledex.spark.variants import with_variants
-from ruledex.spark.worker import opened
+from ruledex.errors import RuledexError
+from ruledex.index import Index, IndexMatches
+from ruledex.kernels.words import N_EVENTS
+from ruledex.spark.blocks import Blocks, event_cuts, events_of, match_cuts, row_bytes
+from ruledex.spark.columns import EVENT, KEPT, NOTHING, TIME, WEIGHTS
+from ruledex.spark.stream import pinned_version
+from ruledex.spark.variants import mappings, with_variants
+from ruledex.spark.worker import explaining_memory, opened
 
 if TYPE_CHECKING:
+    from ruledex.language.reference import Weights
     from ruledex.spark.match import Question
 
-EVENTS_A_BLOCK: Final = 8192  # whole blocks of the batch engine, and enough that a column's fixed cost is small
-MATCHES_A_BATCH: Final = 1 << 20  # 8 MiB of ids: one batch of 60 million would be more than a JVM can take
+EVENTS_A_BLOCK: Final = 16 * N_EVENTS  # whole blocks of the batch engine; so many that a column's fixed cost is small
+MATCHES_A_BLOCK: Final = 1 << 24  # 64 MiB of positions
+BYTES_A_BATCH: Final = 8 << 20  # a JVM takes a batch as a whole, and one of 60 million matches kills a default one
+_SOME_IDS: Final = 4096
+MOST_BYTES_A_ROW: Final = (1 << 31) - 1  # what Spark can hold in one value
 
 
 def answers(question: Question, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """The result's rows, in the order of the events."""
-    index = opened(question.root, question.version)
-    for table in regrouped(batches, EVENTS_A_BLOCK):
-        events, kept = with_variants(_fields(table, EVENT), question.variants), _fields(table, KEPT)
+    with explaining_memory(question.root):
+        yield from _answers(question, batches)
+
+
+def _answers(question: Question, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    most_matches = 0 if question.shape == "count" else question.top
+    is_bounded = most_matches is not None and most_matches * EVENTS_A_BLOCK <= MATCHES_A_BLOCK
+    blocks = Blocks(batches, EVENTS_A_BLOCK if is_bounded else N_EVENTS)
+    version, index = question.version, None
+    for table in blocks:
+        if index is None:
+            if question.stream is not None:
+                version = pinned_version(question, table[TIME][0].value)
+            index = opened(question.root, version)
+        added = {"version": version} if question.tells_version else {}
+        kept = _fields(table, KEPT)
         if question.shape == "count":
-            yield _batch(kept, {"n_rules": pa.array(index.count(events))})
-        else:
-            found = (
-                index.match_batch(events)
-                if question.top is None
-                else index.top_batch(events, question.top, question.rank)
-            )
-            write = _arrays if question.shape == "arrays" else _rows
-            yield from write(kept, found)
+            counts = index.count(with_variants(_fields(table, EVENT), question.variants))
+            yield _batch(kept, {"n_rules": pa.array(counts)}, added)
+            continue
+        found = _found(question, index, table)
+        if not is_bounded:
+            blocks.size = _next_size(blocks.size, found)
+        write = _arrays if question.shape == "arrays" else _rows
+        yield from write(kept, found, added)
 
 
-def _arrays(kept: pa.Table, found: IndexMatches) -> Iterator[pa.RecordBatch]:
-    """A row an event; a batch has so many matches at the most, unless one event has more."""
-    for first, last in cuts(found.offsets, MATCHES_A_BATCH):
+def _found(question: Question, index: Index, table: pa.Table) -> IndexMatches:
+    events: Any = _fields(table, EVENT)
+    weights = _weights(question, table)
+    if weights is not None and not question.variants:
+        events = mappings(events)  # weights are given by value, event by event
+    events = with_variants(events, question.variants)
+    if question.top is None:
+        return index.match_batch(events)
+    return index.top_batch(events, question.top, question.rank, weights)
+
+
+def _weights(question: Question, table: pa.Table) -> list[Weights] | None:
+    if WEIGHTS in table.column_names:
+        return [row[WEIGHTS] for row in mappings(table.select([WEIGHTS]))]
+    return None if question.weights is None else [question.weights] * table.num_rows
+
+
+def _next_size(size: int, found: IndexMatches) -> int:
+    """So many events that their matches fit into memory well; at first few, since nobody knows how many rules fire."""
+    fitting = MATCHES_A_BLOCK * found.n_events // max(1, found.n_matches) // N_EVENTS * N_EVENTS
+    return max(N_EVENTS, min(2 * size, fitting, EVENTS_A_BLOCK))
+
+
+def _arrays(kept: pa.Table, found: IndexMatches, added: dict[str, str]) -> Iterator[pa.RecordBatch]:
+    """A row an event; a batch has so many bytes at the most, unless one event has more."""
+    widths = row_bytes(kept) + np.diff(found.offsets) * _match_bytes(found)
+    if len(widths) and widths.max() > MOST_BYTES_A_ROW:
+        n_matches = int(np.diff(found.offsets)[widths.argmax()])
+        raise RuledexError(
+            f"an event has {n_matches:,} rules, which do not fit into one row: ask with `explode`, or for the `top`"
+        )
+    for first, last in event_cuts(widths, BYTES_A_BATCH):
         begin, end = int(found.offsets[first]), int(found.offsets[last])
         offsets = pa.array(found.offsets[first : last + 1] - begin, pa.int32())
-        columns = {"rules": pa.ListArray.from_arrays(offsets, _ids(found, begin, end))}
+        columns = {"rules": pa.ListArray.from_arrays(offsets, ids(found, begin, end))}
         if found.scores is not None:
             columns["scores"] = pa.ListArray.from_arrays(offsets, pa.array(found.scores[begin:end]))
-        yield _batch(kept.slice(first, last - first), columns)
+        yield _batch(kept.slice(first, last - first), columns, added)
 
 
-def _rows(kept: pa.Table, found: IndexMatches) -> Iterator[pa.RecordBatch]:
+def _rows(kept: pa.Table, found: IndexMatches, added: dict[str, str]) -> Iterator[pa.RecordBatch]:
     """A row a match; an event's may lie in several batches."""
-    event_of = np.repeat(np.arange(found.n_events), np.diff(found.offsets))
-    for begin in range(0, found.n_matches, MATCHES_A_BATCH):
-        end = min(begin + MATCHES_A_BATCH, found.n_matches)
-        columns = {"rule": _ids(found, begin, end)}
+    widths = row_bytes(kept) + _match_bytes(found)
+    for begin, end in match_cuts(found.offsets, widths, BYTES_A_BATCH):
+        columns = {"rule": ids(found, begin, end)}
         if found.scores is not None:
             columns["score"] = pa.array(found.scores[begin:end])
-        yield _batch(kept.take(pa.array(event_of[begin:end])), columns)
+        yield _batch(kept.take(pa.array(events_of(found.offsets, begin, end))), columns, added)
 
 
-def _ids(found: IndexMatches, begin: int, end: int) -> pa.Array:
-    ids = found.ids(begin, end)
-    return pa.array(ids) if isinstance(ids, np.ndarray) else ids.cast(pa.string())
+def _match_bytes(found: IndexMatches) -> int:
+    return id_bytes(found) + (0 if found.scores is None else found.scores.itemsize)
+
+
+def ids(found: IndexMatches, begin: int, end: int) -> pa.Array:
+    """The ids of some of the matches, of the type that Spark has them in."""
+    taken = found.ids(begin, end)
+    return pa.array(taken) if isinstance(taken, np.ndarray) else taken.cast(pa.string())
+
+
+def id_bytes(found: IndexMatches) -> int:
+    """About how many bytes an id has: of integers exactly, of strings by some."""
+    some = ids(found, 0, min(found.n_matches, _SOME_IDS))
+    return int(-(-some.nbytes // max(1, len(some))))
 
 
 def _fields(table: pa.Table, name: str) -> pa.Table:
@@ -72,6 +130,7 @@ def _fields(table: pa.Table, name: str) -> pa.Table:
     return pa.concat_tables([pa.Table.from_arrays(struct.flatten(), names) for struct in structs.chunks])
 
 
-def _batch(kept: pa.Table, added: dict[str, pa.Array]) -> pa.RecordBatch:
+def _batch(kept: pa.Table, added: dict[str, pa.Array], repeated: dict[str, str]) -> pa.RecordBatch:
     columns = {name: kept[name].combine_chunks() for name in kept.column_names if name != NOTHING}
-    return pa.RecordBatch.from_pydict({**columns, **added})
+    same = {name: pa.repeat(pa.scalar(value), kept.num_rows) for name, value in repeated.items()}
+    return pa.RecordBatch.from_pydict({**columns, **added, **same})

@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
-from ruledex.errors import ArtifactError
+from ruledex.errors import ArtifactError, RuledexError
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -31,12 +31,16 @@ def needs_of(index: Index) -> Needs:
     return Needs(index.version, index.id_kind, tuple(index.paths))
 
 
-def read_needs(session: SparkSession, root: str, version: str | None = None) -> Needs:
-    """What the index at `root` needs, by a job of one task."""
+def read_needs(session: SparkSession, root: str, version: str | None = None, with_pinned: bool = False) -> Needs:
+    """What the index at `root` needs, by a job of one task.
+
+    With what is pinned, the paths are also those that a stream needs which runs a micro-batch again; and where the
+    current version cannot be used, the one that was pinned last stands for it.
+    """
 
     def read(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for _ in batches:
-            yield _read(root, version)
+            yield _read(root, version, with_pinned)
 
     (row,) = session.range(1, numPartitions=1).mapInArrow(read, "needs string, error string").collect()
     if row.error is not None:
@@ -45,20 +49,41 @@ def read_needs(session: SparkSession, root: str, version: str | None = None) -> 
     return Needs(found["version"], found["ids"], tuple(map(tuple, found["paths"])))
 
 
-def _read(root: str, version: str | None) -> pa.RecordBatch:
+def _read(root: str, version: str | None, with_pinned: bool) -> pa.RecordBatch:
     import pyarrow as pa
 
-    from ruledex.errors import RuledexError
+    from ruledex.artifact import current
+    from ruledex.spark.distribution import local_root
     from ruledex.spark.worker import opened
 
     try:
-        # What is current may have changed since this worker last looked.
-        from ruledex.artifact import current
-
-        index = opened(root, current(root) if version is None else version)
-        found, error = json.dumps(needs_of(index)._asdict()), None
+        if with_pinned:
+            needs = _with_pinned(root)
+        else:
+            needs = needs_of(opened(root, current(local_root(root)) if version is None else version))
+        found, error = json.dumps(needs._asdict()), None
     except RuledexError as refusal:
         found, error = None, str(refusal)
     return pa.RecordBatch.from_pydict(
         {"needs": pa.array([found], pa.string()), "error": pa.array([error], pa.string())}
     )
+
+
+def _with_pinned(root: str) -> Needs:
+    from ruledex.artifact import current
+    from ruledex.artifact.pins import list_pins
+    from ruledex.spark.worker import opened
+
+    # The latest pin of each stream is the only one that it could run again.
+    latest = {pinned.stream: pinned for pinned in list_pins(root)}
+    pinned = [each.pin.version for each in sorted(latest.values(), key=lambda each: -each.time)]
+    found: list[Needs] = []
+    refusals: list[RuledexError] = []
+    for version in (None, *pinned):
+        try:
+            found.append(needs_of(opened(root, current(root) if version is None else version)))
+        except RuledexError as error:
+            refusals.append(error)
+    if not found:
+        raise refusals[0]
+    return found[0]._replace(paths=tuple(sorted({path for needs in found for path in needs.paths})))

@@ -1,0 +1,61 @@
+"""`ruledex spark backtest`: two versions of an index on the same past events."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from ruledex.cli.spark.options import ConfOption, EventsArgument, MasterOption, OverwriteOption, QuietOption
+from ruledex.cli.spark.progress import progress
+from ruledex.cli.spark.rows import show_rows
+from ruledex.cli.spark.session import session
+from ruledex.cli.spark.tables import read, write
+
+
+def backtest(
+    old: Annotated[str, typer.Argument(metavar="OLD", help="An index: a path or URL that the workers can read.")],
+    new: Annotated[str, typer.Argument(metavar="NEW", help="Another, or the same with --old-version.")],
+    events: EventsArgument,
+    output: Annotated[
+        str | None,
+        typer.Option("--output", "-o", metavar="TABLE", help="All rules: a .parquet or .json folder, or a table."),
+    ] = None,
+    key: Annotated[str | None, typer.Option("--key", metavar="NAME", help="The column that tells an event.")] = None,
+    examples: Annotated[int, typer.Option("--examples", min=0, help="Events to show of each kind.")] = 3,
+    old_version: Annotated[str | None, typer.Option("--old-version", help="Another version of OLD.")] = None,
+    new_version: Annotated[str | None, typer.Option("--new-version", help="Another version of NEW.")] = None,
+    limit: Annotated[int, typer.Option("--limit", min=0, help="Rules to show, those that change most first.")] = 20,
+    overwrite: OverwriteOption = False,
+    master: MasterOption = None,
+    conf: ConfOption = None,
+    quiet: QuietOption = False,
+) -> None:
+    """Show which rules would gain matches and which would lose some, with examples.
+
+    Examples:
+
+        ruledex spark backtest index-old index-new events.parquet --key event_id
+
+        ruledex spark backtest index index events.parquet --old-version 3f2a… -o changes.parquet
+    """
+    with session(master, "ruledex backtest", conf) as spark:
+        from pyspark.sql import functions
+
+        from ruledex.spark import backtest as backtest_indexes
+
+        versions = {"old_version": old_version, "new_version": new_version}
+        frame = read(spark, events)
+        # One pass serves what is written and what is shown.
+        found = backtest_indexes(old, new, frame, key=key, examples=examples, **versions).persist()
+        try:
+            with progress(spark, "backtesting", not quiet):
+                if output is not None:
+                    write(found, output, overwrite)
+                changed = found.where("gained > 0 OR lost > 0")
+                order = (functions.col("gained") + functions.col("lost")).desc()
+                rows = [] if quiet else changed.orderBy(order, "rule").limit(limit).collect()
+        finally:
+            found.unpersist()
+    if not quiet:
+        show_rows(rows, found.columns)

@@ -1,0 +1,120 @@
+"""`ruledex spark build`: a table of rules to an index."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from ruledex.cli.arguments import ExprOption, IdOption, SchemaOption, load_schema
+from ruledex.cli.build import engine_options
+from ruledex.cli.spark.options import ConfOption, MasterOption, OverwriteOption, QuietOption
+from ruledex.cli.status import FINDINGS
+from ruledex.errors import RulesError
+
+if TYPE_CHECKING:
+    from ruledex.spark import BuildReport
+
+RULES_HELP = "Rules: Parquet, JSON lines or CSV, a file or folder or URL of them, or a table's name."
+
+
+class OnError(StrEnum):
+    """What happens to a build when a rule cannot be used."""
+
+    QUARANTINE = "quarantine"
+    RAISE = "raise"
+
+
+def build(
+    rules: Annotated[str, typer.Argument(metavar="RULES", help=RULES_HELP)],
+    output: Annotated[
+        str,
+        typer.Option("--output", "-o", metavar="DIR", help="Where the index goes: a path or URL as workers see it."),
+    ],
+    id_column: IdOption = "id",
+    expr_column: ExprOption = "expr",
+    score_column: Annotated[
+        str | None, typer.Option("--score", metavar="NAME", help="The column of a rule's static score.")
+    ] = None,
+    shards: Annotated[
+        int | None, typer.Option("--shards", min=1, help="Parts; one a million rules unless given.")
+    ] = None,
+    stats: Annotated[
+        str | None,
+        typer.Option("--stats", metavar="JSON", help="What `ruledex spark profile` has saved of past events."),
+    ] = None,
+    schema: SchemaOption = None,
+    quarantine: Annotated[
+        str | None,
+        typer.Option(
+            "--quarantine", metavar="TABLE", help="Where rules go that cannot be used: a file's name or a table's."
+        ),
+    ] = None,
+    overwrite: OverwriteOption = False,
+    on_error: Annotated[
+        OnError, typer.Option("--on-error", help="Leave rules out that cannot be used, or build nothing.")
+    ] = OnError.QUARANTINE,
+    engine: Annotated[str, typer.Option("--engine", help="The structure to build.")] = "auto",
+    options: Annotated[
+        list[str] | None,
+        typer.Option("--engine-option", metavar="NAME=VALUE", help="An option of the engine; may be given again."),
+    ] = None,
+    master: MasterOption = None,
+    conf: ConfOption = None,
+    quiet: QuietOption = False,
+) -> None:
+    """Build an index from a table of rules, and publish it as the current version of DIR.
+
+    Examples:
+
+        ruledex spark build rules.parquet -o index
+
+        ruledex spark build rules.jsonl --score bid --quarantine bad.parquet -o index
+
+        ruledex spark build catalog.rules --master spark://host:7077 --shards 16 --stats events.json -o s3://bucket/index
+
+    Readers of DIR see the old version or the new one, never half of one. Rules that cannot be used are left out and
+    counted, and with --quarantine written; with --on-error raise nothing is built then, and the exit status is 1.
+    """
+    from ruledex.cli.spark.progress import progress
+    from ruledex.cli.spark.session import session
+    from ruledex.cli.spark.tables import read, write
+    from ruledex.spark import build_index
+
+    with session(master, "ruledex spark build", conf) as spark:
+        try:
+            with progress(spark, "building", not quiet):
+                report = build_index(
+                    read(spark, rules),
+                    output,
+                    id_column,
+                    expr_column,
+                    score_column,
+                    shards,
+                    stats,
+                    load_schema(schema),
+                    on_error.value,
+                    engine=engine,
+                    engine_options=engine_options(options or []),
+                )
+        except RulesError as error:
+            typer.echo(f"error: {rules}: {error}", err=True)
+            raise typer.Exit(FINDINGS) from None
+        if quarantine is not None:
+            write(report.quarantine, quarantine, overwrite)
+    if not quiet:
+        _show(report, output)
+
+
+def _show(report: BuildReport, output: str) -> None:
+    seconds = ", ".join(f"{name} {taken:.1f}" for name, taken in report.seconds.items())
+    typer.echo(f"{report.n_rules:,} rules in {sum(report.seconds.values()):.1f} s ({seconds})")
+    typer.echo(
+        f"{report.n_duplicates:,} have the condition of another, {report.n_copies:,} rows were copies; "
+        f"{report.n_nodes:,} nodes, {report.n_shared_nodes:,} of them shared"
+    )
+    for code, n_rules in report.quarantined.items():
+        typer.echo(f"{n_rules:,} cannot be used: {code}", err=True)
+    shards = f"{report.n_shards:,} shard{'s' if report.n_shards > 1 else ''}"
+    typer.echo(f"version {report.version[:12]} in {output}: {shards}, {report.n_bytes:,} bytes")

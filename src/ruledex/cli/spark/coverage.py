@@ -1,0 +1,70 @@
+"""`ruledex spark coverage`: which rules past events made true, and how often."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from ruledex.cli.spark.options import (
+    ConfOption,
+    EventsArgument,
+    IndexArgument,
+    MasterOption,
+    OverwriteOption,
+    QuietOption,
+)
+from ruledex.cli.spark.progress import progress
+from ruledex.cli.spark.rows import show_rows
+from ruledex.cli.spark.session import session
+from ruledex.cli.spark.tables import read, write
+
+
+def coverage(
+    index: IndexArgument,
+    events: EventsArgument,
+    output: Annotated[
+        str | None,
+        typer.Option(
+            "--output", "-o", metavar="TABLE", help="All rules: a .parquet, .json or .csv folder, or a table."
+        ),
+    ] = None,
+    pairs: Annotated[
+        int | None, typer.Option("--pairs", min=2, help="Draw so many rules, and show which are true together.")
+    ] = None,
+    seed: Annotated[int, typer.Option("--seed", help="Another number draws other rules for --pairs.")] = 0,
+    version: Annotated[str | None, typer.Option("--version", help="Another version than the current one.")] = None,
+    limit: Annotated[int, typer.Option("--limit", min=0, help="Rows to show of each kind.")] = 20,
+    overwrite: OverwriteOption = False,
+    master: MasterOption = None,
+    conf: ConfOption = None,
+    quiet: QuietOption = False,
+) -> None:
+    """Count the matches of each rule, the rules that are never true, and the events without a rule.
+
+    Examples:
+
+        ruledex spark coverage index events.parquet
+
+        ruledex spark coverage index events.parquet --pairs 100 -o matches.parquet
+    """
+    with session(master, "ruledex coverage", conf) as spark:
+        from ruledex.spark import coverage as count_matches
+
+        found = count_matches(index, read(spark, events), pairs, seed=seed, version=version).persist()
+        try:
+            with progress(spark, "counting", not quiet):
+                totals = found.totals()
+                n_never = found.never_true.count()
+                if output is not None:
+                    write(found.rules, output, overwrite)
+                most = found.rules.orderBy("matches", "rule", ascending=[False, True]).limit(limit).collect()
+                together = found.pairs.orderBy("matches", ascending=False).limit(limit).collect() if pairs else []
+        finally:
+            found.unpersist()
+    if not quiet:
+        show_rows(most, ["rule", "matches"])
+        if pairs:
+            show_rows(together, ["rule", "other", "matches"])
+        told = f"{totals.n_events:,} events, {totals.n_matches:,} matches, {totals.n_without:,} events without a rule"
+        typer.echo(f"{told}, {n_never:,} rules never true")

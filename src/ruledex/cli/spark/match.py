@@ -1,0 +1,100 @@
+"""`ruledex spark match`: the rules of each event of a table."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, Annotated, TypeAlias
+
+import typer
+
+from ruledex.cli.match import Rank
+from ruledex.cli.spark.options import (
+    ConfOption,
+    EventsArgument,
+    IndexArgument,
+    MasterOption,
+    OverwriteOption,
+    QuietOption,
+)
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column
+
+OUTPUT_HELP = "Where to write: a folder that ends in .parquet, .json or .csv, or a table's name."
+OutputArgument: TypeAlias = Annotated[str, typer.Argument(metavar="OUTPUT", help=OUTPUT_HELP)]
+KeepOption: TypeAlias = Annotated[
+    list[str] | None,
+    typer.Option("--keep", metavar="COLUMN", help="A column of the events to keep; may be given again. Else all."),
+]
+TopOption: TypeAlias = Annotated[
+    int | None, typer.Option("--top", min=0, metavar="K", help="Only the best K rules, ranked.")
+]
+RankOption: TypeAlias = Annotated[Rank, typer.Option("--rank", help="What --top ranks by.")]
+WeightsOption: TypeAlias = Annotated[
+    str | None,
+    typer.Option("--weights", metavar="COLUMN", help="The column with the weights of each event, for --top."),
+]
+ExplodeOption: TypeAlias = Annotated[bool, typer.Option("--explode", help="A row a match, not a row an event.")]
+CountOption: TypeAlias = Annotated[bool, typer.Option("--count", help="Only how many rules match.")]
+
+
+def match(
+    index: IndexArgument,
+    events: EventsArgument,
+    output: OutputArgument,
+    keep: KeepOption = None,
+    top: TopOption = None,
+    rank: RankOption = Rank.SUM,
+    weights: WeightsOption = None,
+    explode: ExplodeOption = False,
+    count: CountOption = False,
+    version: Annotated[str | None, typer.Option("--version", help="Another version than the current one.")] = None,
+    master: MasterOption = None,
+    conf: ConfOption = None,
+    overwrite: OverwriteOption = False,
+    quiet: QuietOption = False,
+) -> None:
+    """Match a table of events, and write for each of them the rules that are true.
+
+    Examples:
+
+        ruledex spark match index events.parquet matches.parquet --keep event_id
+
+        ruledex spark match s3://bucket/index s3://bucket/events best.json --top 10 --master spark://host:7077
+    """
+    from ruledex.cli.spark.progress import progress
+    from ruledex.cli.spark.session import session
+    from ruledex.cli.spark.tables import read, write
+    from ruledex.spark import match as match_events
+
+    require_rows(output, explode, count)
+    with session(master, "ruledex match", conf) as spark, progress(spark, "matching", not quiet):
+        from pyspark.sql import Observation
+
+        found = match_events(
+            read(spark, events), index, keep, top, weights, explode, count, rank=rank.value, version=version
+        )
+        seen = Observation()
+        started = time.monotonic()
+        write(found.observe(seen, *totals(explode, count)), output, overwrite)
+        told = seen.get
+    if not quiet:
+        seconds = time.monotonic() - started
+        typer.echo(f"{told['rows']:,} rows, {told['matches'] or 0:,} matches in {seconds:.1f} s: {output}", err=True)
+
+
+def totals(explode: bool, count: bool) -> list[Column]:
+    """What is counted of a result while it is written."""
+    from pyspark.sql import functions
+
+    rows = functions.count(functions.lit(1))
+    matches = rows if explode else functions.sum("n_rules" if count else functions.size("rules"))
+    return [rows.alias("rows"), matches.alias("matches")]
+
+
+def require_rows(output: str, explode: bool, count: bool) -> None:
+    """An error where a result has arrays and the format has none."""
+    from ruledex.cli.spark.tables import format_of
+
+    if format_of(output) == "csv" and not (explode or count):
+        raise typer.BadParameter("CSV has no arrays: write Parquet or JSON, or say --explode or --count")

@@ -1,0 +1,24 @@
+"""Options that the commands on Spark share."""
+
+from __future__ import annotations
+
+from typing import Annotated, TypeAlias
+
+import typer
+
+MasterOption: TypeAlias = Annotated[
+    str | None,
+    typer.Option("--master", metavar="URL", help="The cluster: spark://…, yarn, k8s://…, or sc://… for Spark Connect."),
+]
+ConfOption: TypeAlias = Annotated[
+    list[str] | None,
+    typer.Option("--conf", metavar="KEY=VALUE", help="A setting of Spark for this session; may be given again."),
+]
+OverwriteOption: TypeAlias = Annotated[bool, typer.Option("--overwrite", help="Replace what the output has.")]
+QuietOption: TypeAlias = Annotated[bool, typer.Option("--quiet", "-q", help="Show neither progress nor a summary.")]
+
+EVENTS_HELP = "Events: Parquet, JSON lines or CSV, a file or folder or URL of them, or a table's name."
+EventsArgument: TypeAlias = Annotated[str, typer.Argument(metavar="EVENTS", help=EVENTS_HELP)]
+IndexArgument: TypeAlias = Annotated[
+    str, typer.Argument(metavar="DIR", help="An index: a path or URL that the workers can read.")
+]

@@ -1,0 +1,82 @@
+"""`ruledex spark profile`: statistics of past events, for builds to come."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Final
+
+import typer
+
+from ruledex.cli.report import console
+from ruledex.cli.spark.options import ConfOption, EventsArgument, MasterOption, QuietOption
+from ruledex.cli.spark.progress import progress
+from ruledex.cli.spark.session import session
+from ruledex.cli.spark.tables import read
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+    from ruledex.encode.event_statistics import AttributeStatistics, EventStatistics
+
+_MOST_SHOWN: Final = 40  # attributes
+_HEAVY_SHOWN: Final = 3
+
+
+def profile(
+    events: EventsArgument,
+    output: Annotated[
+        str | None,
+        typer.Option("--output", "-o", metavar="FILE", help="JSON, for a build's --stats; by custom beside the index."),
+    ] = None,
+    columns: Annotated[
+        list[str] | None, typer.Option("--column", metavar="NAME", help="Only this column; may be given again.")
+    ] = None,
+    heavy: Annotated[int, typer.Option("--heavy", min=1, help="Frequent values of an attribute to count.")] = 512,
+    master: MasterOption = None,
+    conf: ConfOption = None,
+    quiet: QuietOption = False,
+) -> None:
+    """Count how often each attribute is there, its most frequent values, and quantiles, by one pass over events.
+
+    Examples:
+
+        ruledex spark profile events.parquet -o index/statistics.json
+
+        ruledex spark profile warehouse.events --master spark://host:7077 -o statistics.json
+    """
+    with session(master, "ruledex profile", conf) as spark:
+        from ruledex.spark import profile as profile_events
+
+        frame = read(spark, events)
+        with progress(spark, "profiling", not quiet):
+            found = profile_events(frame, columns, heavy=heavy)
+    if output is not None:
+        found.save(output)
+    if not quiet:
+        console().print(_table(found))
+        where = "" if output is None else f", in {output}"
+        typer.echo(f"{found.n_events:,} events, {len(found.attributes):,} attributes{where}")
+
+
+def _table(found: EventStatistics) -> Table:
+    from rich.table import Table
+
+    from ruledex.language.text import path_text
+
+    table = Table(box=None)
+    for name in ("attribute", "there", "types", "most frequent", "median"):
+        table.add_column(name)
+    shown = sorted(found.attributes.items(), key=lambda item: (-item[1].n_present, item[0]))
+    for path, attribute in shown[:_MOST_SHOWN]:
+        part = attribute.n_present / found.n_events if found.n_events else 0.0
+        table.add_row(path_text(path), f"{part:.1%}", *_of_values(attribute))
+    if len(shown) > _MOST_SHOWN:
+        table.add_row(f"… and {len(shown) - _MOST_SHOWN:,} more")
+    return table
+
+
+def _of_values(attribute: AttributeStatistics) -> tuple[str, str, str]:
+    types = ", ".join(values.type for values in attribute.values)
+    heavy = [pair for values in attribute.values for pair in values.heavy]
+    frequent = sorted(heavy, key=lambda pair: -pair[1])[:_HEAVY_SHOWN]
+    medians = [str(median) for values in attribute.values for median in values.quantiles(2)]
+    return types, ", ".join(f"{value} ({count:,})" for value, count in frequent), ", ".join(medians)

@@ -1,0 +1,78 @@
+"""`ruledex spark ratify`: an index against the reference evaluator and Spark SQL, on samples."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Final
+
+import orjson
+import typer
+
+from ruledex.cli.spark.options import ConfOption, EventsArgument, IndexArgument, MasterOption, QuietOption
+from ruledex.cli.spark.progress import progress
+from ruledex.cli.spark.session import session
+from ruledex.cli.spark.tables import read
+from ruledex.cli.status import CLEAN, FINDINGS
+
+if TYPE_CHECKING:
+    from ruledex.spark.ratify_report import Difference, Ratification
+
+_MOST_SHOWN: Final = 10
+
+
+def ratify(
+    index: IndexArgument,
+    events: EventsArgument,
+    rules_sample: Annotated[int, typer.Option("--rules", min=1, help="How many rules to draw.")] = 100,
+    events_sample: Annotated[int, typer.Option("--events", min=1, help="How many events to draw.")] = 1000,
+    seed: Annotated[int, typer.Option("--seed", help="Another number draws others.")] = 0,
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", metavar="FILE", help="The whole report as JSON.")
+    ] = None,
+    version: Annotated[str | None, typer.Option("--version", help="Another version than the current one.")] = None,
+    master: MasterOption = None,
+    conf: ConfOption = None,
+    quiet: QuietOption = False,
+) -> None:
+    """Ask the index, the reference evaluator and Spark SQL about the same rules and events, and show where they differ.
+
+    Examples:
+
+        ruledex spark ratify index events.parquet
+
+        ruledex spark ratify index events.parquet --rules 500 --events 5000 --seed 7 -o report.json
+
+    Documented differences between rules and Spark SQL are told apart. The exit status is 1 if there is any other.
+    """
+    with session(master, "ruledex ratify", conf) as spark:
+        from ruledex.spark import ratify as ratify_index
+
+        frame = read(spark, events)
+        with progress(spark, "ratifying", not quiet):
+            found = ratify_index(index, frame, rules_sample, events_sample, seed, version=version)
+    if output is not None:
+        options = orjson.OPT_INDENT_2 | orjson.OPT_NON_STR_KEYS
+        output.write_bytes(orjson.dumps(found.to_dict(), default=str, option=options))
+    if not quiet:
+        _tell(found)
+    raise typer.Exit(CLEAN if found.passed else FINDINGS)
+
+
+def _tell(found: Ratification) -> None:
+    typer.echo(found)
+    for refusal in found.refusals[:_MOST_SHOWN]:
+        typer.echo(f"not asked of Spark SQL: rule {refusal.rule!r}: {refusal.reason}", err=True)
+    if len(found.refusals) > _MOST_SHOWN:
+        typer.echo(f"… and {len(found.refusals) - _MOST_SHOWN:,} more rules", err=True)
+    for difference in found.unexplained[:_MOST_SHOWN]:
+        typer.echo(_line(difference))
+    if len(found.unexplained) > _MOST_SHOWN:
+        typer.echo(f"… and {len(found.unexplained) - _MOST_SHOWN:,} more differences")
+
+
+def _line(difference: Difference) -> str:
+    who = "the index" if difference.asked == "index" else "Spark SQL"
+    answers = {True: "true", False: "not true"}
+    event = orjson.dumps(difference.event, default=str).decode()
+    said = f"{who} says {answers[difference.answer]}, the reference {answers[difference.reference]}"
+    return f"rule {difference.rule!r}: {difference.text}\n  {said}, of {event}"

@@ -1,0 +1,161 @@
+"""`ruledex spark stream`: the rules of events as they come, by the version of the index that is current then."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from ruledex.cli.match import Rank
+from ruledex.cli.spark.match import (
+    CountOption,
+    ExplodeOption,
+    KeepOption,
+    OutputArgument,
+    RankOption,
+    TopOption,
+    WeightsOption,
+    require_rows,
+    totals,
+)
+from ruledex.cli.spark.options import ConfOption, IndexArgument, MasterOption, QuietOption
+from ruledex.errors import InputError, RuledexError
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql.streaming.query import StreamingQuery
+
+_METRICS = "ruledex"
+_LOOK_EVERY_S = 1
+
+
+def stream(
+    index: IndexArgument,
+    events: Annotated[
+        str, typer.Argument(metavar="EVENTS", help="A folder in which files of events appear, or a table's name.")
+    ],
+    output: OutputArgument,
+    checkpoint: Annotated[
+        str, typer.Option("--checkpoint", metavar="DIR", help="What the stream has done; it goes on from there.")
+    ],
+    keep: KeepOption = None,
+    top: TopOption = None,
+    rank: RankOption = Rank.SUM,
+    weights: WeightsOption = None,
+    explode: ExplodeOption = False,
+    count: CountOption = False,
+    columns: Annotated[
+        list[str] | None,
+        typer.Option("--column", metavar="COLUMN", help="One that rules of a later version may look at, read too."),
+    ] = None,
+    files: Annotated[
+        int | None, typer.Option("--files", min=1, metavar="N", help="At most so many new files a micro-batch.")
+    ] = None,
+    every: Annotated[
+        str | None, typer.Option("--every", metavar="TIME", help="A micro-batch each '10 seconds'; else at once.")
+    ] = None,
+    once: Annotated[bool, typer.Option("--once", help="Match what is there now, and end.")] = False,
+    seconds: Annotated[
+        float | None, typer.Option("--seconds", min=0.0, metavar="S", help="End after so many seconds.")
+    ] = None,
+    master: MasterOption = None,
+    conf: ConfOption = None,
+    quiet: QuietOption = False,
+) -> None:
+    """Match events as they come, until Ctrl-C. New versions of the index are taken up on the way.
+
+    Each row says its version. A version that cannot be used is refused, and the one before goes on. Examples:
+
+        ruledex spark stream index incoming matches.parquet --checkpoint state --keep event_id
+
+        ruledex spark stream index incoming best.json --checkpoint state --top 10 --once
+    """
+    from ruledex.cli.spark.session import session
+    from ruledex.spark import match as match_events
+
+    require_rows(output, explode, count)
+    with session(master, "ruledex stream", conf) as spark:
+        from pyspark.sql import functions
+
+        found = match_events(
+            _read(spark, events, files),
+            index,
+            keep,
+            top,
+            weights,
+            explode,
+            count,
+            rank=rank.value,
+            columns=columns or (),
+        ).observe(_METRICS, functions.max("version").alias("version"), *totals(explode, count))
+        trigger = {"availableNow": True} if once else {"processingTime": every or "0 seconds"}
+        query = _start(found, output, checkpoint, trigger)
+        try:
+            _follow(query, None if seconds is None else time.monotonic() + seconds, not quiet)
+        finally:
+            query.stop()
+            if not quiet:
+                _tell_refusals(spark, index, str(query.id))
+
+
+def _read(spark: SparkSession, source: str, files: int | None) -> DataFrame:
+    """A stream of files, whose columns are those of the files that are there, or of a table."""
+    from ruledex.cli.spark.tables import OPTIONS, format_of, read
+
+    kind = format_of(source)
+    limits = {} if files is None else {"maxFilesPerTrigger": str(files)}
+    if kind is None:
+        return spark.readStream.options(**limits).table(source)
+    schema = read(spark, source).schema
+    return spark.readStream.format(kind).schema(schema).options(**OPTIONS[kind], **limits).load(source)
+
+
+def _start(found: DataFrame, output: str, checkpoint: str, trigger: dict[str, Any]) -> StreamingQuery:
+    from pyspark.errors import AnalysisException
+
+    from ruledex.cli.spark.tables import OPTIONS, format_of
+
+    writer = found.writeStream.option("checkpointLocation", checkpoint).trigger(**trigger)
+    kind = format_of(output)
+    try:
+        if kind is None:
+            return writer.toTable(output)
+        return writer.format(kind).options(**OPTIONS[kind]).start(output)
+    except AnalysisException as error:
+        raise InputError(f"{output}: {str(error).splitlines()[0]}") from error
+
+
+def _follow(query: StreamingQuery, until: float | None, is_shown: bool) -> None:
+    """Wait for the end, and tell each micro-batch that had events."""
+    from pyspark.errors import StreamingQueryException
+
+    last, is_over = -1, False
+    try:
+        while not is_over:
+            is_over = bool(query.awaitTermination(_LOOK_EVERY_S)) or (until is not None and time.monotonic() > until)
+            for batch in query.recentProgress:
+                if is_shown and batch.batchId > last and batch.numInputRows:
+                    typer.echo(_told(batch), err=True)
+                last = max(last, batch.batchId)
+    except KeyboardInterrupt:
+        return
+    except StreamingQueryException as error:
+        raise RuledexError(f"the stream has failed: {error}") from error
+
+
+def _told(batch: Any) -> str:
+    seen = batch.observedMetrics.get(_METRICS)
+    found = (
+        "" if seen is None or seen.version is None else f", {seen.matches or 0:,} matches, version {seen.version[:12]}"
+    )
+    rate = f"{batch.processedRowsPerSecond:,.0f} events/s"
+    return f"micro-batch {batch.batchId}: {batch.numInputRows:,} events ({rate}){found}"
+
+
+def _tell_refusals(spark: SparkSession, index: str, stream: str) -> None:
+    from ruledex.spark import pins
+
+    told = pins(spark, index).where(f"stream = '{stream}' AND refused IS NOT NULL").select("refused", "reason")
+    for row in told.distinct().collect():
+        typer.echo(f"refused version {row.refused[:12]}: {row.reason}", err=True)

@@ -1,0 +1,92 @@
+"""Tables as a command names them: files and folders of Parquet, JSON lines or CSV, or a table of the catalog."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Final, Literal
+
+from ruledex.errors import InputError
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+Format = Literal["parquet", "json", "csv"]
+_FORMATS: Final[dict[str, Format]] = {
+    ".parquet": "parquet",
+    ".json": "json",
+    ".jsonl": "json",
+    ".ndjson": "json",
+    ".csv": "csv",
+}
+_COMPRESSED: Final = (".gz", ".bz2", ".zst", ".lz4", ".snappy")
+OPTIONS: Final[dict[Format, dict[str, str]]] = {
+    "parquet": {},
+    "json": {},
+    "csv": {"header": "true", "inferSchema": "true", "escape": '"'},
+}
+
+
+def read(session: SparkSession, source: str) -> DataFrame:
+    """The table at a path, folder or URL, or of that name."""
+    from pyspark.errors import AnalysisException
+
+    kind = format_of(source)
+    try:
+        if kind is None:
+            return session.table(source)
+        return session.read.format(kind).options(**OPTIONS[kind]).load(source)
+    except AnalysisException as error:
+        raise InputError(f"{source}: {_first_line(error)}") from error
+
+
+def write(frame: DataFrame, target: str, overwrite: bool = False) -> None:
+    """Write a folder of the format that its suffix says, or a table of that name. What is there is an error."""
+    from pyspark.errors import AnalysisException
+
+    kind = format_of(target)
+    writer = frame.write.mode("overwrite" if overwrite else "errorifexists")
+    try:
+        if kind is None:
+            writer.saveAsTable(target)
+        else:
+            writer.format(kind).options(**OPTIONS[kind]).save(target)
+    except AnalysisException as error:
+        raise InputError(f"{target}: {_first_line(error)}") from error
+
+
+def format_of(name: str) -> Format | None:
+    """The format of a path or URL by its suffix, or by what lies in the folder; None for the name of a table.
+
+    A folder elsewhere, whose contents are not looked at, is Parquet unless its name says otherwise.
+    """
+    kind = _by_suffix(name)
+    if kind is not None:
+        return kind
+    if "://" in name:
+        return "parquet"
+    if Path(name).is_dir():
+        kinds = (_by_suffix(path.name) for path in _data_files(Path(name)))
+        found = next((kind for kind in kinds if kind is not None), None)
+        if found is None:
+            raise InputError(f"{name}: the folder has no file that ends in {', '.join(_FORMATS)}")
+        return found
+    if "/" in name:
+        return "parquet"
+    return None
+
+
+def _by_suffix(name: str) -> Format | None:
+    path = Path(name.rstrip("/"))
+    if path.suffix in _COMPRESSED:
+        path = path.with_suffix("")
+    return _FORMATS.get(path.suffix)
+
+
+def _data_files(folder: Path) -> Iterator[Path]:
+    """Files in a folder and in partitions below it; Spark, too, passes over names that begin so."""
+    return (path for path in sorted(folder.rglob("*")) if path.is_file() and path.name[0] not in "._")
+
+
+def _first_line(error: Exception) -> str:
+    return str(error).splitlines()[0]

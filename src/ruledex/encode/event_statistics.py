@@ -1,0 +1,149 @@
+"""What past events were like: how often each attribute is there, and with which values.
+
+It knows events and no rules, so that one profile serves any number of builds; cell_frequencies.py turns it into what
+engines ask for. It is bounded, whatever the number of events: of an attribute's values the most frequent are counted,
+and a small sample stands for all of them, from which quantiles are read.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path as FilePath
+from typing import Any, NamedTuple, Self
+
+import fsspec
+
+from ruledex.errors import InputError, RuledexError
+from ruledex.language.schema import read_path
+from ruledex.language.structured_parts import Place, constant_in, constant_out
+from ruledex.language.text import path_text
+from ruledex.language.tree import Value
+
+Path = tuple[str, ...]
+FORMAT = 1
+
+
+class ValueStatistics(NamedTuple):
+    """An attribute's values of one type. Events with several values count once in `n_events`.
+
+    `heavy` has the most frequent values, the most frequent first, each with a count that is too low by `heavy_error` at
+    most; what is not among them is not more frequent than that. `sample` has values in ascending order, each with the
+    number of values that it stands for. Values of types that no rule can name have neither.
+    """
+
+    type: str
+    n_events: int
+    n_values: int
+    heavy: tuple[tuple[Value, int], ...] = ()
+    heavy_error: int = 0
+    sample: tuple[tuple[Value, int], ...] = ()
+
+    def quantiles(self, n: int) -> list[Value]:
+        """The values that cut the others into so many parts of about the same number."""
+        total = sum(weight for _, weight in self.sample)
+        found: list[Value] = []
+        below = 0
+        for value, weight in self.sample:
+            below += weight
+            while len(found) < n - 1 and below * n >= total * (len(found) + 1):
+                found.append(value)
+        return found
+
+
+class AttributeStatistics(NamedTuple):
+    """One attribute: the events that have a value of it, those that have an empty array, and its values by type."""
+
+    n_present: int
+    n_empty: int
+    values: tuple[ValueStatistics, ...]
+
+
+class EventStatistics(NamedTuple):
+    """Events, and their attributes by path. Not complete where events had more names than are kept."""
+
+    n_events: int
+    attributes: Mapping[Path, AttributeStatistics]
+    is_complete: bool = True
+
+    def save(self, path: str | FilePath) -> None:
+        """Write them as JSON to a path or URL."""
+        with fsspec.open(str(path), "w", encoding="utf-8") as file:
+            json.dump(self.to_dict(), file, ensure_ascii=False, indent=1)
+
+    @classmethod
+    def open(cls, path: str | FilePath) -> Self:
+        """What was saved at a path or URL."""
+        try:
+            with fsspec.open(str(path), encoding="utf-8") as file:
+                return cls.of_dict(json.load(file))
+        except (OSError, ValueError) as error:
+            raise InputError(f"{path}: these are no statistics of events: {error}") from error
+
+    def to_dict(self) -> dict[str, Any]:
+        """For JSON."""
+        return {
+            "format": FORMAT,
+            "events": self.n_events,
+            "complete": self.is_complete,
+            "attributes": {path_text(path): _attribute_out(found) for path, found in sorted(self.attributes.items())},
+        }
+
+    @classmethod
+    def of_dict(cls, document: Mapping[str, Any]) -> Self:
+        """What `to_dict` gave."""
+        try:
+            if document["format"] != FORMAT:
+                raise InputError(f"these statistics have the format {document['format']!r}, not {FORMAT}")
+            attributes = {read_path(name): _attribute_in(given) for name, given in document["attributes"].items()}
+            return cls(document["events"], attributes, document["complete"])
+        except (KeyError, TypeError, AttributeError, RuledexError) as error:
+            raise InputError(f"these are no statistics of events: {error}") from error
+
+
+def _attribute_out(attribute: AttributeStatistics) -> dict[str, Any]:
+    return {
+        "present": attribute.n_present,
+        "empty": attribute.n_empty,
+        "values": [
+            {
+                "type": values.type,
+                "events": values.n_events,
+                "values": values.n_values,
+                "heavy": _counts_out(values.heavy),
+                "heavy_error": values.heavy_error,
+                "sample": _counts_out(values.sample),
+            }
+            for values in attribute.values
+        ],
+    }
+
+
+def _attribute_in(document: Mapping[str, Any]) -> AttributeStatistics:
+    values = (
+        ValueStatistics(
+            given["type"],
+            given["events"],
+            given["values"],
+            _counts_in(given["heavy"]),
+            given["heavy_error"],
+            _counts_in(given["sample"]),
+        )
+        for given in document["values"]
+    )
+    return AttributeStatistics(document["present"], document["empty"], tuple(values))
+
+
+def _counts_out(counts: tuple[tuple[Value, int], ...]) -> list[Any]:
+    return [[constant_out(value), count] for value, count in counts]
+
+
+def _counts_in(document: list[Any]) -> tuple[tuple[Value, int], ...]:
+    return tuple((_value_in(value), count) for value, count in document)
+
+
+def _value_in(document: Any) -> Value:
+    value = constant_in(document, Place(None, "values")).value
+    if value is None:
+        raise InputError("a value is null")
+    return value

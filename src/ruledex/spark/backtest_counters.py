@@ -1,0 +1,128 @@
+"""In a task: for each rule of two versions of an index, matches gained, lost and kept, and examples of the first two.
+
+A match is one number, event times all rules plus rule, so that the matches of a block are ascending numbers, and what
+both versions have in common stands twice where their matches are put in order together.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import orjson
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from ruledex.spark.columns import EVENT, KEPT
+from ruledex.spark.coverage_blocks import in_batches, matched_blocks, spark_ids
+from ruledex.spark.structs import fields_of
+from ruledex.spark.variants import mappings
+from ruledex.spark.worker import explaining_memory, opened
+
+if TYPE_CHECKING:
+    from ruledex.index import IndexMatches
+    from ruledex.spark.backtest import Question
+
+Counts = NDArray[np.int64]
+
+
+def counted(question: Question, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """The counters of one partition, those of rules without a match left out."""
+    with explaining_memory(f"{question.old.root} or {question.new.root}"):
+        old, new = (opened(version.root, version.version) for version in (question.old, question.new))
+        rules = _union(old.ids, new.ids)
+        places = [pc.index_in(index.ids, rules).to_numpy() for index in (old, new)]
+        gained, lost, kept = (np.zeros(len(rules), np.int64) for _ in range(3))
+        examples = [_Examples(len(rules), question.n_examples) for _ in range(2)]
+        kind = None
+        for table, found in matched_blocks(batches, question.variants, [old, new]):
+            kind = pa.string() if question.key is None else table.schema.field(KEPT).type.field(question.key).type
+            before, after = (_numbers(side, place, len(rules)) for side, place in zip(found, places, strict=True))
+            both = np.concatenate([before, after])
+            both.sort(kind="stable")  # two ascending runs, which it merges
+            common = both[1:][both[1:] == both[:-1]]
+            kept += _by_rule(common, len(rules))
+            for mine, of_rule, shown in ((after, gained, examples[0]), (before, lost, examples[1])):
+                only = np.setdiff1d(mine, common, assume_unique=True)
+                of_rule += _by_rule(only, len(rules))
+                shown.take(only, table, question.key)
+        if kind is not None:
+            yield from _written(rules, gained, lost, kept, [shown.lists(kind) for shown in examples])
+
+
+class _Examples:
+    """A few events for each rule, as they come."""
+
+    def __init__(self, n_rules: int, most: int) -> None:
+        self.most = most
+        self._n_rules = n_rules
+        self._n_taken: Counts = np.zeros(n_rules if most else 0, np.int64)
+        self._rules: list[Counts] = []
+        self._events: list[pa.Array] = []
+
+    def take(self, numbers: Counts, table: pa.Table, key: str | None) -> None:
+        """Take those of a block's matches whose rules have too few examples."""
+        if not (self.most and len(numbers)):
+            return
+        event, rule = np.divmod(numbers, self._n_rules)
+        order = np.argsort(rule, kind="stable")
+        event, rule = event[order], rule[order]
+        first = np.searchsorted(rule, rule)  # of each rule's run
+        wanted = np.arange(len(rule)) - first < self.most - self._n_taken[rule]
+        if wanted.any():
+            event, rule = event[wanted], rule[wanted]
+            self._n_taken += np.bincount(rule, minlength=self._n_rules)
+            self._rules.append(rule)
+            self._events.append(_shown(table, event, key))
+
+    def lists(self, kind: Any) -> pa.Array:
+        """The examples of each rule, of this type."""
+        owner = np.concatenate([*self._rules, np.zeros(0, np.int64)])
+        order = np.argsort(owner, kind="stable")
+        events = pa.chunked_array(self._events, kind).combine_chunks().take(pa.array(order))
+        offsets = np.searchsorted(owner[order], np.arange(self._n_rules + 1))
+        return pa.ListArray.from_arrays(pa.array(offsets, pa.int32()), events)
+
+
+def _union(old: pa.Array, new: pa.Array) -> pa.Array:
+    """All ids, ascending."""
+    both = pc.unique(pa.concat_arrays([old, new]))
+    return both.take(pc.sort_indices(both))
+
+
+def _numbers(found: IndexMatches, place: Counts, n_rules: int) -> Counts:
+    event = np.repeat(np.arange(found.n_events, dtype=np.int64), np.diff(found.offsets))
+    return event * n_rules + place[found.position]
+
+
+def _by_rule(numbers: Counts, n_rules: int) -> Counts:
+    return np.bincount(numbers % n_rules, minlength=n_rules) if n_rules else np.zeros(0, np.int64)
+
+
+def _shown(table: pa.Table, event: Counts, key: str | None) -> pa.Array:
+    if key is not None:
+        return fields_of(table, KEPT)[key].combine_chunks().take(pa.array(event))
+    distinct, place = np.unique(event, return_inverse=True)
+    rows = mappings(fields_of(table, EVENT).take(pa.array(distinct)))
+    texts = [orjson.dumps(row, default=str, option=orjson.OPT_PASSTHROUGH_DATETIME).decode() for row in rows]
+    return pa.array(texts, pa.string()).take(pa.array(place))
+
+
+def _written(
+    rules: pa.Array, gained: Counts, lost: Counts, kept: Counts, examples: list[pa.Array]
+) -> Iterator[pa.RecordBatch]:
+    seen = np.flatnonzero(gained + lost + kept)
+    table = pa.table(
+        {
+            "rule": spark_ids(rules.take(pa.array(seen))),
+            "change": pa.nulls(len(seen), pa.string()),
+            "gained": gained[seen],
+            "lost": lost[seen],
+            "kept": kept[seen],
+            "gained_events": examples[0].take(pa.array(seen)),
+            "lost_events": examples[1].take(pa.array(seen)),
+        }
+    )
+    yield from in_batches(table)

@@ -1,0 +1,134 @@
+"""Which rules past events made true, and how often: counters inside the tasks, which leave them once a partition."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple
+
+from ruledex.errors import RuledexError
+from ruledex.spark.columns import projected
+from ruledex.spark.coverage_pairs import chosen_positions
+from ruledex.spark.match import id_type
+from ruledex.spark.needs import Path, read_needs
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from pyspark.sql import DataFrame
+
+    from ruledex.index.identities import RuleId
+
+RULE, PAIR, EVENTS, MATCHES, WITHOUT = "rule", "pair", "events", "matches", "without"  # what is counted
+
+
+class Totals(NamedTuple):
+    """Events, their matches together, and the events of which no rule is true."""
+
+    n_events: int
+    n_matches: int
+    n_without: int
+
+
+@dataclass(frozen=True)
+class Coverage:
+    """What was counted. All else is read from `counters`: keep that (`persist`) to look at several things by one pass.
+
+    `counters` has a row for each rule, also for those that are never true (`kind` is "rule"), for each pair ("pair"),
+    and for all events together ("events", "matches", "without").
+    """
+
+    counters: DataFrame
+
+    @property
+    def rules(self) -> DataFrame:
+        """Every rule of the index, with the number of events that it is true of: `rule`, `matches`."""
+        return self._of(RULE).select("rule", "matches")
+
+    @property
+    def never_true(self) -> DataFrame:
+        """The rules that are true of no event: `rule`."""
+        return self._of(RULE).where("matches = 0").select("rule")
+
+    @property
+    def pairs(self) -> DataFrame:
+        """Pairs of the chosen rules that some event makes true together: `rule`, `other`, `matches`."""
+        return self._of(PAIR).select("rule", "other", "matches")
+
+    def totals(self) -> Totals:
+        """Counts of all events; this runs a job."""
+        rows = self.counters.where(f"kind IN ('{EVENTS}', '{MATCHES}', '{WITHOUT}')").collect()
+        found = {row.kind: row.matches for row in rows}
+        return Totals(found.get(EVENTS, 0), found.get(MATCHES, 0), found.get(WITHOUT, 0))
+
+    def persist(self) -> Coverage:
+        """Let Spark keep the counters once they are counted."""
+        return Coverage(self.counters.persist())
+
+    def unpersist(self) -> None:
+        """Let Spark forget them."""
+        self.counters.unpersist()
+
+    def _of(self, kind: str) -> DataFrame:
+        return self.counters.where(f"kind = '{kind}'")
+
+
+class Question(NamedTuple):
+    """What the workers are asked."""
+
+    root: str
+    version: str
+    variants: tuple[Path, ...]
+    pairs: tuple[int, ...]  # positions of the rules of which pairs are counted
+
+
+def coverage(
+    index: str | os.PathLike[str],
+    events: DataFrame,
+    pairs: Sequence[RuleId] | int | None = None,
+    *,
+    seed: int = 0,
+    version: str | None = None,
+) -> Coverage:
+    """Matches a rule, rules that are never true, and events without a rule.
+
+    `pairs` names rules, or says how many to draw, of which each two are counted that are true of one event.
+    """
+    from pyspark.sql import functions
+    from pyspark.sql.types import LongType, StringType, StructField, StructType
+
+    require_past(events)
+    root = os.fspath(index)
+    needs = read_needs(events.sparkSession, root, version)
+    chosen = chosen_positions(events.sparkSession, root, needs.version, pairs, seed)
+    read, variants = projected(events, needs.paths, [], weights=None, is_pinned=False)
+    question = Question(root, needs.version, variants, chosen)
+    identity = id_type(needs.ids)
+    schema = StructType(
+        [
+            StructField("kind", StringType(), False),
+            StructField("rule", identity),
+            StructField("other", identity),
+            StructField("n", LongType(), False),
+        ]
+    )
+
+    def count(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        from ruledex.spark.coverage_counters import counted
+
+        return counted(question, batches)
+
+    def zero(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        from ruledex.spark.coverage_counters import zeros
+
+        return zeros(question, batches)
+
+    all_rules = events.sparkSession.range(1, numPartitions=1).mapInArrow(zero, schema)
+    counters = read.mapInArrow(count, schema).unionAll(all_rules).groupBy("kind", "rule", "other")
+    return Coverage(counters.agg(functions.sum("n").alias("matches")))
+
+
+def require_past(events: DataFrame) -> None:
+    """Counters have an end only where events have one."""
+    if events.isStreaming:
+        raise RuledexError("these events are a stream, whose counters would never be complete: read them as a table")

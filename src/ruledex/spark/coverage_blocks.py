@@ -1,0 +1,42 @@
+"""In a task: events in blocks, with their matches by one index or several, of which none has too many to hold."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+
+import pyarrow as pa
+
+from ruledex.index import Index, IndexMatches
+from ruledex.kernels.words import N_EVENTS
+from ruledex.spark.blocks import Blocks
+from ruledex.spark.columns import EVENT
+from ruledex.spark.matching import EVENTS_A_BLOCK, MATCHES_A_BLOCK
+from ruledex.spark.needs import Path
+from ruledex.spark.structs import fields_of
+from ruledex.spark.variants import with_variants
+
+ROWS_A_BATCH = 1 << 16
+
+
+def matched_blocks(
+    batches: Iterable[pa.RecordBatch], variants: Sequence[Path], indexes: Sequence[Index]
+) -> Iterator[tuple[pa.Table, list[IndexMatches]]]:
+    """Blocks as `projected` gave them, and what each index finds; at first few events, then as many as fit."""
+    blocks = Blocks(batches, N_EVENTS)
+    for table in blocks:
+        events = with_variants(fields_of(table, EVENT), variants)
+        found = [index.match_batch(events) for index in indexes]
+        n_matches = max(matches.n_matches for matches in found)
+        fitting = MATCHES_A_BLOCK * table.num_rows // max(1, n_matches) // N_EVENTS * N_EVENTS
+        blocks.size = max(N_EVENTS, min(2 * blocks.size, fitting, EVENTS_A_BLOCK))
+        yield table, found
+
+
+def in_batches(table: pa.Table) -> Iterator[pa.RecordBatch]:
+    """A table in pieces that a JVM takes well."""
+    yield from table.combine_chunks().to_batches(ROWS_A_BATCH)
+
+
+def spark_ids(ids: pa.Array) -> pa.Array:
+    """Ids of the type that Spark has them in."""
+    return ids.cast(pa.string()) if pa.types.is_large_string(ids.type) else ids

@@ -1,0 +1,82 @@
+"""Profiling, ratifying, backtesting and coverage through Spark Connect, in a process of its own, and its progress."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from ruledex import Index
+
+from .conftest import WAIT_S, own_process
+
+OLD = [(1, "a > 2"), (2, "b = 'x'"), (3, "a < 0")]
+NEW = [(1, "a > 3"), (2, "b = 'x'"), (3, "a < 0")]
+
+
+def through_connect(folder: Path) -> dict[str, object]:
+    """What a Connect session finds, as plain values."""
+    from io import StringIO
+
+    from pyspark.sql import SparkSession
+    from rich.console import Console
+    from rich.progress import Progress
+
+    from ruledex.cli.spark.progress import Display, _told
+    from ruledex.spark import backtest, coverage, profile, ratify
+
+    os.environ["SPARK_TESTING"] = "1"  # else the server takes the one port that every other takes, too
+    # What is persisted is not cut down to fewer partitions afterwards.
+    spark = SparkSession.builder.remote("local[1]").config("spark.sql.shuffle.partitions", "2").getOrCreate()
+    events = spark.range(6).selectExpr("id AS a", "if(id % 2 = 1, 'x', 'y') AS b").repartition(2)
+    counted = coverage(folder / "old", events, [1, 2]).persist()
+    ratified = ratify(folder / "old", events)
+    with Progress(console=Console(file=StringIO()), auto_refresh=False) as shown:
+        display = Display(shown, "profiling")
+        with _told(spark, display):
+            profiled = profile(events)
+    found = {
+        "profile": {path: dict(of.values[0].heavy) for path, of in profiled.attributes.items()},
+        "coverage": sorted(map(tuple, counted.rules.collect())),
+        "totals": tuple(counted.totals()),
+        "pairs": list(map(tuple, counted.pairs.collect())),
+        "backtest": sorted(map(tuple, backtest(folder / "old", folder / "new", events, key="a").collect())),
+        "ratified": (ratified.passed, ratified.n_events, ratified.n_rules, ratified.n_spark_rules),
+        "stages": shown.tasks[0].fields["stage"],
+    }
+    counted.unpersist()
+    spark.stop()
+    return found
+
+
+@pytest.fixture(scope="module")
+def found(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("connect")
+    Index.build(OLD).save(folder / "old")
+    Index.build(NEW).save(folder / "new")
+    with own_process() as process:
+        return process.submit(through_connect, folder).result(WAIT_S)
+
+
+def test_statistics_are_those_of_the_events(found):
+    assert found["profile"] == {("a",): dict.fromkeys(range(6), 1), ("b",): {"x": 3, "y": 3}}
+
+
+def test_counters_are_those_of_the_rules(found):
+    assert found["coverage"] == [(1, 3), (2, 3), (3, 0)]
+    assert found["totals"] == (6, 6, 2)
+    assert found["pairs"] == [(1, 2, 2)]
+    assert found["backtest"] == [
+        (1, "changed", 0, 1, 2, [], [3]),
+        (2, "same", 0, 0, 3, [], []),
+        (3, "same", 0, 0, 0, [], []),
+    ]
+
+
+def test_the_index_is_ratified(found):
+    assert found["ratified"] == (True, 6, 3, 3)
+
+
+def test_stages_are_told_as_they_run(found):
+    assert found["stages"].startswith("stage ")
