@@ -22,10 +22,10 @@ $(READY): pyproject.toml constraints.txt
 
 java:
 	@command -v java >/dev/null || test -x "$$JAVA_HOME/bin/java" || \
-	  { echo "The tests compare with Spark, which needs Java 17: install a JRE 17 (Debian: apt-get install openjdk-17-jre-headless)"; \
+	  { echo "Spark needs Java 17: install a JRE 17 (Debian: apt-get install openjdk-17-jre-headless)"; \
 	    echo "and put it on PATH, or set JAVA_HOME."; exit 1; }
 
-demo: $(READY) ## check rules, build an index of 100,000, match 10,000 events, explain a match
+demo: java $(READY) ## an index of 100,000 rules, 10,000 events, a match explained; then the whole line on Spark
 	@$(BIN)/ruledex check examples/rules.jsonl --schema examples/schema.toml
 	@$(BIN)/ruledex generate demo --rules 100000 -o $(DEMO)/rules.jsonl
 	@$(BIN)/ruledex generate demo --events 10000 -o $(DEMO)/events.jsonl
@@ -34,6 +34,8 @@ demo: $(READY) ## check rules, build an index of 100,000, match 10,000 events, e
 	@$(BIN)/ruledex explain $(DEMO)/index \
 	  "$$(head -1 $(DEMO)/matches.jsonl | $(BIN)/python -c 'import json; print(json.loads(input())["rules"][0])')" \
 	  $(DEMO)/events.jsonl --line 1
+	@echo "the whole line on Spark, which takes some seconds to start:"
+	@SPARK_LOCAL_IP=127.0.0.1 $(BIN)/python examples/pipeline.py $(DEMO) 2> $(DEMO)/spark.log || { cat $(DEMO)/spark.log; exit 1; }
 
 test: java lint types unit ## all that CI runs
 

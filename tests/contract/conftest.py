@@ -17,6 +17,7 @@ ENGINES: dict[str, dict[str, Any]] = {
     "cnf": LEFT_TO_SPARSE,
     "dewey": {},
     "interval": {},
+    "atree": {},
 }
 
 

@@ -16,6 +16,7 @@ PLACES = {
     "interval": "ruledex.engines.interval:IntervalEngine",
     "dnf": "ruledex.engines.dnf:DnfEngine",
     "cnf": "ruledex.engines.cnf:CnfEngine",
+    "atree": "ruledex.engines.atree:AtreeEngine",
 }
 
 
