@@ -10,7 +10,7 @@ from ruledex.index import Index, IndexMatches
 from ruledex.kernels.words import N_EVENTS
 from ruledex.spark.blocks import Blocks
 from ruledex.spark.columns import EVENT
-from ruledex.spark.matching import EVENTS_A_BLOCK, MATCHES_A_BLOCK
+from ruledex.spark.matching import next_size
 from ruledex.spark.needs import Path
 from ruledex.spark.structs import fields_of
 from ruledex.spark.variants import with_variants
@@ -26,9 +26,7 @@ def matched_blocks(
     for table in blocks:
         events = with_variants(fields_of(table, EVENT), variants)
         found = [index.match_batch(events) for index in indexes]
-        n_matches = max(matches.n_matches for matches in found)
-        fitting = MATCHES_A_BLOCK * table.num_rows // max(1, n_matches) // N_EVENTS * N_EVENTS
-        blocks.size = max(N_EVENTS, min(2 * blocks.size, fitting, EVENTS_A_BLOCK))
+        blocks.size = min(next_size(blocks.size, matches) for matches in found)
         yield table, found
 
 

@@ -14,6 +14,7 @@ from ruledex.kernels.words import N_EVENTS
 from ruledex.spark.blocks import Blocks, event_cuts, events_of, match_cuts, row_bytes
 from ruledex.spark.columns import EVENT, KEPT, NOTHING, TIME, WEIGHTS
 from ruledex.spark.stream import pinned_version
+from ruledex.spark.structs import fields_of
 from ruledex.spark.variants import mappings, with_variants
 from ruledex.spark.worker import explaining_memory, opened
 
@@ -45,20 +46,20 @@ def _answers(question: Question, batches: Iterable[pa.RecordBatch]) -> Iterator[
                 version = pinned_version(question, table[TIME][0].value)
             index = opened(question.root, version)
         added = {"version": version} if question.tells_version else {}
-        kept = _fields(table, KEPT)
+        kept = fields_of(table, KEPT)
         if question.shape == "count":
-            counts = index.count(with_variants(_fields(table, EVENT), question.variants))
+            counts = index.count(with_variants(fields_of(table, EVENT), question.variants))
             yield _batch(kept, {"n_rules": pa.array(counts)}, added)
             continue
         found = _found(question, index, table)
         if not is_bounded:
-            blocks.size = _next_size(blocks.size, found)
+            blocks.size = next_size(blocks.size, found)
         write = _arrays if question.shape == "arrays" else _rows
         yield from write(kept, found, added)
 
 
 def _found(question: Question, index: Index, table: pa.Table) -> IndexMatches:
-    events: Any = _fields(table, EVENT)
+    events: Any = fields_of(table, EVENT)
     weights = _weights(question, table)
     if weights is not None and not question.variants:
         events = mappings(events)  # weights are given by value, event by event
@@ -74,7 +75,7 @@ def _weights(question: Question, table: pa.Table) -> list[Weights] | None:
     return None if question.weights is None else [question.weights] * table.num_rows
 
 
-def _next_size(size: int, found: IndexMatches) -> int:
+def next_size(size: int, found: IndexMatches) -> int:
     """So many events that their matches fit into memory well; at first few, since nobody knows how many rules fire."""
     fitting = MATCHES_A_BLOCK * found.n_events // max(1, found.n_matches) // N_EVENTS * N_EVENTS
     return max(N_EVENTS, min(2 * size, fitting, EVENTS_A_BLOCK))
@@ -121,13 +122,6 @@ def id_bytes(found: IndexMatches) -> int:
     """About how many bytes an id has: of integers exactly, of strings by some."""
     some = ids(found, 0, min(found.n_matches, _SOME_IDS))
     return int(-(-some.nbytes // max(1, len(some))))
-
-
-def _fields(table: pa.Table, name: str) -> pa.Table:
-    """The fields of a struct as columns."""
-    structs = table[name]
-    names = [field.name for field in structs.type]
-    return pa.concat_tables([pa.Table.from_arrays(struct.flatten(), names) for struct in structs.chunks])
 
 
 def _batch(kept: pa.Table, added: dict[str, pa.Array], repeated: dict[str, str]) -> pa.RecordBatch:

@@ -80,9 +80,10 @@ def build(
     from ruledex.cli.spark.progress import progress
     from ruledex.cli.spark.session import session
     from ruledex.cli.spark.tables import read, write
-    from ruledex.spark import build_index
 
     with session(master, "ruledex spark build", conf) as spark:
+        from ruledex.spark import build_index
+
         try:
             with progress(spark, "building", not quiet):
                 report = build_index(

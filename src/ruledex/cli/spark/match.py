@@ -65,11 +65,12 @@ def match(
     from ruledex.cli.spark.progress import progress
     from ruledex.cli.spark.session import session
     from ruledex.cli.spark.tables import read, write
-    from ruledex.spark import match as match_events
 
     require_rows(output, explode, count)
     with session(master, "ruledex match", conf) as spark, progress(spark, "matching", not quiet):
         from pyspark.sql import Observation
+
+        from ruledex.spark import match as match_events
 
         found = match_events(
             read(spark, events), index, keep, top, weights, explode, count, rank=rank.value, version=version

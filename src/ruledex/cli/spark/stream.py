@@ -72,11 +72,12 @@ def stream(
         ruledex spark stream index incoming best.json --checkpoint state --top 10 --once
     """
     from ruledex.cli.spark.session import session
-    from ruledex.spark import match as match_events
 
     require_rows(output, explode, count)
     with session(master, "ruledex stream", conf) as spark:
         from pyspark.sql import functions
+
+        from ruledex.spark import match as match_events
 
         found = match_events(
             _read(spark, events, files),

@@ -1,0 +1,45 @@
+"""Building an index of many rules in Spark: seconds by stage, and what is carried between tasks."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+from pyspark.sql import SparkSession
+
+from core_timing import say
+from ruledex.spark import build_index
+from ruledex.workloads.base import Workload
+from spark_timing import CORES, shuffled_bytes, timed
+
+
+def measure_build(started: SparkSession, generator: Workload, n_rules: int, scratch: Path) -> dict[str, Any]:
+    """Build the index that the others match with; it is at `scratch`/index."""
+    rules = scratch / "rules"
+    rules.mkdir(parents=True)
+    batches = list(generator.rule_batches(n_rules))
+    n_files = 2 * CORES
+    text_bytes = 0
+    for number in range(n_files):
+        part = batches[number::n_files]
+        if part:
+            text_bytes += sum(batch["expr"].nbytes for batch in part)
+            with pq.ParquetWriter(rules / f"{number}.parquet", part[0].schema) as writer:
+                for batch in part:
+                    writer.write_batch(batch)
+    del batches
+    say("    building")
+    shuffled: dict[str, int] = {}
+    with shuffled_bytes(started, shuffled):
+        frame = started.read.parquet(str(rules))
+        seconds, report = timed(lambda: build_index(frame, str(scratch / "index")))
+    return {
+        "seconds": seconds,
+        "by_stage": report.seconds,
+        "shuffled": shuffled,
+        "text_bytes": text_bytes,
+        "n_shards": report.n_shards,
+        "n_bytes": report.n_bytes,
+        "n_duplicates": report.n_duplicates,
+    }
