@@ -46,8 +46,9 @@ lint: $(READY) ## style
 types: $(READY) ## types, strictly
 	@$(BIN)/mypy
 
+# Spark's tests are the longest, so they come first, and no process is left alone with them in the end.
 unit: $(READY) ## the tests, a process a core; the tests of a file stay together
-	@$(BIN)/pytest -n auto --maxprocesses 4 --dist loadfile
+	@$(BIN)/pytest -n auto --maxprocesses 4 --dist loadfile --no-loadscope-reorder tests/spark tests
 
 format: $(READY) ## bring the code into shape
 	@$(BIN)/ruff check --fix .
