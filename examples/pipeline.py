@@ -8,6 +8,7 @@ them: the index, what the stream found, and `pipeline.png`.
 
 from __future__ import annotations
 
+import os
 import shutil
 import sys
 import time
@@ -30,10 +31,10 @@ SECONDS_A_FILE = 0.5
 @contextmanager
 def local_session() -> Iterator[SparkSession]:
     """Two cores of this machine; the workers run this interpreter."""
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     spark = (
         SparkSession.builder.master("local[2]")
         .appName("ruledex pipeline")
-        .config("spark.pyspark.python", sys.executable)
         .config("spark.driver.bindAddress", "127.0.0.1")
         .config("spark.driver.host", "127.0.0.1")
         .config("spark.ui.enabled", "false")
