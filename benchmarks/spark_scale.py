@@ -114,13 +114,14 @@ def _figures(found: dict[str, Any]) -> list[str]:
 
 def scale_page(document: Document | None, core: Document) -> str:
     """The page; without measurements it says what will stand there."""
+    measured = "measures on two cores" if document is None else "measured on two cores ([page](benchmarks/spark.md))"
     lines = [
         "# A hundred million rules",
         "",
         f"What {N_RULES:,} rules and {N_EVENTS:,} events a day take, at a match rate of {MATCH_RATE:g} "
         f"({N_RULES * MATCH_RATE:,.0f} rules an event) and for the best {K}. Nobody has run this: rates are those that "
-        "`python benchmarks/spark.py` measured on two cores ([measurements](benchmarks/spark.md)), carried over by the "
-        "assumptions below, and the busiest hour of a day is simulated.",
+        f"`python benchmarks/spark.py` {measured}, carried over by the assumptions below, and the busiest hour of a "
+        "day is simulated.",
         "",
         "## Figures",
         "",
