@@ -1,15 +1,12 @@
-from concurrent.futures import ThreadPoolExecutor
 from itertools import product
 
 import numpy as np
 import pytest
 
 from ruledex.engines.atree import AtreeEngine
-from ruledex.engines.atree_matching import CHUNK
 from ruledex.engines.atree_tree import Switches
 from ruledex.engines.protocol import Statistics
 from ruledex.engines.scan import ScanEngine
-from ruledex.errors import ArtifactError
 from ruledex.kernels.atree_layout import FIRE, N_FIRE, N_MATCH_COLUMNS, ROW
 from tests.contract.agreement import assert_agrees, assert_top_agrees
 from tests.contract.builder import make_batch, make_program
@@ -54,25 +51,6 @@ def test_statistics_choose_the_access_child():
         assert literal_of[expected] == access
 
 
-def test_answers_longer_than_one_chunk_are_put_together():
-    program = make_program([2], [("always", 0.0, None)] * scaled(5000, 300))
-    n_events = scaled(CHUNK // 5000 * 3, 4)
-    found = AtreeEngine.build(program).match(make_batch(program, [{1}] * n_events))
-    assert np.array_equal(found.rule, np.tile(np.arange(program.n_rules), n_events))
-
-
-def test_threads_may_share_an_engine():
-    program = drawn_program(scaled(500, 30))
-    engine = AtreeEngine.build(program)
-    batches = [drawn_batch(program, scaled(20, 3), seed) for seed in range(8)]
-    expected = [ScanEngine.build(program).match(batch) for batch in batches]
-    with ThreadPoolExecutor(4) as pool:
-        found = list(pool.map(engine.match, batches * 3))
-    for one, other in zip(found, expected * 3, strict=True):
-        assert np.array_equal(one.rule, other.rule)
-        assert np.array_equal(one.offsets, other.offsets)
-
-
 def test_scores_do_not_depend_on_what_is_borrowed():
     one, two, three, four = (("in", (cell, cell)) for cell in range(1, 5))
     rules = [(("and", one, two, three), 0.0, None), (("and", three, four), 0.0, None)]
@@ -80,11 +58,3 @@ def test_scores_do_not_depend_on_what_is_borrowed():
     engine = AtreeEngine.build(program)
     assert engine.describe()["n_reused_by_reorganisation"] == 2
     assert_top_agrees(engine, make_batch(program, [{1, 2, 3, 4}]), 3)
-
-
-def test_a_missing_array_is_a_damaged_index():
-    engine = AtreeEngine.build(make_program([2], []))
-    arrays = engine.arrays()
-    del arrays["heap"]
-    with pytest.raises(ArtifactError, match="heap"):
-        AtreeEngine.from_arrays(engine.program, arrays)

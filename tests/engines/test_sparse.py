@@ -1,14 +1,11 @@
-from concurrent.futures import ThreadPoolExecutor
-
 import numpy as np
 import pytest
 
 from ruledex.engines.protocol import Statistics
-from ruledex.engines.scan import ScanEngine
-from ruledex.engines.sparse import CHUNK, SparseEngine
-from ruledex.errors import ArtifactError, RuledexError
+from ruledex.engines.sparse import SparseEngine
+from ruledex.errors import RuledexError
 from tests.contract.agreement import assert_agrees
-from tests.contract.builder import make_batch, make_program
+from tests.contract.builder import make_program
 from tests.contract.sizes import scaled
 
 from .programs import drawn_batch, drawn_program
@@ -45,33 +42,6 @@ def test_scratch_is_clean_after_each_event():
         ((scratch, _),) = engine._pool
         assert not scratch[0].any()
         assert not scratch[1].any()
-
-
-def test_answers_longer_than_one_chunk_are_put_together():
-    program = make_program([2], [("always", 0.0, None)] * scaled(5000, 300))
-    n_events = scaled(CHUNK // 5000 * 3, 4)
-    found = SparseEngine.build(program).match(make_batch(program, [{1}] * n_events))
-    assert np.array_equal(found.rule, np.tile(np.arange(program.n_rules), n_events))
-
-
-def test_threads_may_share_an_engine():
-    program = drawn_program(scaled(500, 40))
-    engine = SparseEngine.build(program)
-    batches = [drawn_batch(program, scaled(20, 3), seed) for seed in range(8)]
-    expected = [ScanEngine.build(program).match(batch) for batch in batches]
-    with ThreadPoolExecutor(4) as pool:
-        found = list(pool.map(engine.match, batches * 3))
-    for one, other in zip(found, expected * 3, strict=True):
-        assert np.array_equal(one.rule, other.rule)
-        assert np.array_equal(one.offsets, other.offsets)
-
-
-def test_a_missing_array_is_a_damaged_index():
-    engine = SparseEngine.build(make_program([2], []))
-    arrays = engine.arrays()
-    del arrays["or_edges"]
-    with pytest.raises(ArtifactError, match="or_edges"):
-        SparseEngine.from_arrays(engine.program, arrays)
 
 
 def test_an_interval_over_two_domains_is_refused():
