@@ -129,7 +129,7 @@ def measure_index(generator: Any, sizes: dict[str, Any], bar: Steps, label: str)
         if both:
             reports = [index.top_reported(event, K, "relaxed", method="threshold")[1] for event in events[:20]]
             result["n_read"] = float(np.median([report.n_read for report in reports]))
-            for method in ("auto", "add_up", "scan"):
+            for method in ("auto", "best_first", "add_up", "scan"):
                 ask = lambda event, i=index, m=method: i.top(event, K, "relaxed", method=m)  # noqa: E731
                 result["us"][method] = timed(ask, events, sizes["budget"])
             result["us"]["exact"] = timed(lambda event, i=index: i.top(event, K), events, sizes["budget"])
@@ -146,7 +146,7 @@ def warm_up() -> None:
     for name, structure in STRUCTURES.items():
         index = RankedIndex.from_columns(*columns, structure=name)
         index.top([0.5, 0.5], 3)
-        for method in ("threshold", "add_up", "scan"):
+        for method in ("threshold", "best_first", "add_up", "scan"):
             index.top([0.5, 0.5], 3, "relaxed", method=method)
         structure.build(*(column[0] for column in columns)).stab_top(0.5, 3)
     tree = IRTree.build([0], [1], [1])

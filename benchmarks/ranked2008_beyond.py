@@ -33,7 +33,7 @@ def measure_many(sizes: dict[str, Any], bar: Steps) -> list[dict[str, Any]]:
             event[rng.permutation(n_dimensions)[:n_had]] = rng.choice(value, n_had)
         times = {
             method: timed(lambda e, m=method: index.top(e, K, "relaxed", method=m), events, sizes["budget"])
-            for method in ("threshold", "add_up", "scan", "auto")
+            for method in ("threshold", "best_first", "add_up", "scan", "auto")
         }
         times["exact"] = timed(lambda event: index.top(event, K), events, sizes["budget"])
         results.append({"n": n, "n_dimensions": n_dimensions, "n_each": n_each, "n_had": n_had, "us": times})

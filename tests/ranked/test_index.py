@@ -9,7 +9,7 @@ from tests.contract.sizes import scaled
 from .reference import pairs
 from .subscriptions import best, drawn_event, drawn_subscriptions
 
-METHODS = ("auto", "threshold", "add_up", "scan")
+METHODS = ("auto", "threshold", "best_first", "add_up", "scan")
 
 
 @pytest.mark.parametrize("structure", STRUCTURES)

@@ -63,8 +63,35 @@ def test_less_is_read_in_vain_after_it_was_in_vain_and_then_it_is_tried_again():
     assert index._relaxed._n_in_vain == 0
 
 
-def test_few_subscriptions_are_scanned_at_once():
-    assert index_of([3, 1, 2]).top_reported([0.5], 1, "relaxed")[1].method == "scan"
+def test_few_subscriptions_are_read_best_first_at_once():
+    assert index_of([3, 1, 2]).top_reported([0.5], 1, "relaxed")[1].method == "best_first"
+
+
+def test_best_first_reads_no_further_than_what_can_still_be_enough():
+    index = index_of([5, 1, 9, 7, 7, 3], [0, 0, 0, 1, 0, 0])
+    found, report = index.top_reported([0.5, 0.5], 2, "relaxed", method="best_first")
+    assert pairs(found) == [(2, 9.0), (3, 8.0)]
+    assert report.n_scored == 2
+    found, report = index.top_reported({0: 0.5}, 2, "relaxed", method="best_first")
+    assert pairs(found) == [(2, 9.0), (3, 7.0)]
+    assert report.n_scored == 3  # one more, which ties
+
+
+def test_best_first_allows_for_the_weights_of_an_event():
+    index = index_of([5, 0], [0, 4])
+    assert pairs(index.top([0.5, 0.5], 1, "relaxed", method="best_first", weights=[1, 2])) == [(1, 8.0)]
+    assert pairs(index.top([0.5, 0.5], 1, "relaxed", method="best_first", weights=[0.5, 0.5])) == [(0, 2.5)]
+
+
+@pytest.mark.skipif(not COMPILED, reason="as many subscriptions as it takes")
+def test_subscriptions_are_read_best_first_where_lists_would_be_read_for_long():
+    rng = np.random.default_rng(5)
+    left = rng.random((4, N)) * 0.5
+    index = RankedIndex.from_columns(left, left + 0.5, rng.random((4, N)), modes=["relaxed"])
+    found, report = index.top_reported([0.5] * 4, 10, "relaxed")
+    assert report.method == "best_first"
+    assert report.n_scored < N // 4
+    assert pairs(found) == pairs(index.top([0.5] * 4, 10, "relaxed", method="scan"))
 
 
 def test_a_subscription_is_scored_once_however_many_lists_show_it():

@@ -17,7 +17,7 @@ from ruledex.ranked.event import EventLike, EventRows, event_rows
 from ruledex.ranked.exact import ExactIndex, ExactReport, exact_entries, unconditional_of
 from ruledex.ranked.intervals import doubles
 from ruledex.ranked.protocol import Ranked
-from ruledex.ranked.relaxed import Method, RelaxedIndex, RelaxedReport, relaxed_entries, score_gaps
+from ruledex.ranked.relaxed import BestFirst, Method, RelaxedIndex, RelaxedReport, relaxed_entries, score_gaps
 from ruledex.ranked.structures import STRUCTURES, structure_named
 from ruledex.ranked.subscriptions import from_columns, subscriptions_of
 
@@ -94,7 +94,8 @@ class RankedIndex:
         if "relaxed" in wanted:
             entries = relaxed_entries(subscriptions, n_dimensions)
             tree = kind.from_entries(entries, **options)
-            relaxed = RelaxedIndex(subscriptions, COMBINATIONS[combine], tree, score_gaps(entries))
+            best_first = BestFirst.of(subscriptions, COMBINATIONS[combine])
+            relaxed = RelaxedIndex(subscriptions, COMBINATIONS[combine], tree, score_gaps(entries), best_first)
         return cls(subscriptions, n_dimensions, combine, exact, relaxed)
 
     @classmethod
@@ -173,6 +174,7 @@ class RankedIndex:
                 f"relaxed.{name}": array for name, array in self._relaxed.tree.arrays().items() if name != "score"
             }
             found["gap"] = self._relaxed.gap
+            found |= {f"best_first.{name}": array for name, array in self._relaxed.best_first._asdict().items()}
         found["about"] = np.array([self.n_dimensions, COMBINATIONS[self.combine], structure])
         return found
 
@@ -193,7 +195,11 @@ class RankedIndex:
             exact = ExactIndex(subscriptions, kind.from_arrays(parts["exact"]), unconditional)
         if parts["relaxed"]:
             tree = kind.from_arrays({**parts["relaxed"], "score": subscriptions.score})
-            relaxed = RelaxedIndex(subscriptions, combination, tree, array_of(arrays, "gap", np.float64))
+            gap = array_of(arrays, "gap", np.float64)
+            best_first = BestFirst(
+                array_of(arrays, "best_first.order", np.int32), array_of(arrays, "best_first.most", np.float64)
+            )
+            relaxed = RelaxedIndex(subscriptions, combination, tree, gap, best_first)
         combine = next(name for name, code in COMBINATIONS.items() if code == combination)
         return cls(subscriptions, n_dimensions, combine, exact, relaxed)
 

@@ -1,20 +1,23 @@
 """Relaxed matching: subscriptions that an event meets in some dimension, by the scores of all that it meets.
 
-By the Threshold Algorithm as long as it pays: where it has read so many entries that to look at all subscriptions, or
-to add up all that the event meets, takes no longer, that is done instead. In many dimensions it is most often so.
+By the Threshold Algorithm as long as it pays. Where it has read so many entries that another way takes no longer, that
+is gone instead, which in many dimensions is most often so: to look at subscriptions in the order of what they can score
+at the most, to look at all of them as they lie, or to add up all that the event meets.
 """
 
 from __future__ import annotations
 
-from typing import Literal, NamedTuple
+from typing import Literal, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ruledex.engines.inputs import frozen
 from ruledex.errors import RuledexError
-from ruledex.kernels.ranked_subscriptions import SubscriptionArrays, Subscriptions, relaxed_scan
+from ruledex.kernels.ranked_best_first import read_best_first
+from ruledex.kernels.ranked_subscriptions import SubscriptionArrays, Subscriptions, full_scores, relaxed_scan
 from ruledex.kernels.ranked_threshold import N_HELD, N_READ, N_SCORED, Rows, add_up, forget, threshold_rows
+from ruledex.kernels.score import EPSILON
 from ruledex.kernels.top import sort_heap
 from ruledex.ranked.event import EventRows
 from ruledex.ranked.intervals import Entries, Intervals, entries_of
@@ -32,8 +35,11 @@ PATIENCE = (
     16  # after it was in vain for an event, so much less is read for the next ones, and as much again for the 16th
 )
 
-Method = Literal["auto", "threshold", "add_up", "scan"]
-METHODS: tuple[Method, ...] = ("auto", "threshold", "add_up", "scan")
+MOST_READ = 256  # entries of a list by the Threshold Algorithm, before subscriptions are read best first
+FIRST_BY_SCORE = 1 << 14  # subscriptions that are read best first, before it is asked whether all that can follow pay
+
+Method = Literal["auto", "threshold", "best_first", "add_up", "scan"]
+METHODS: tuple[Method, ...] = ("auto", "threshold", "best_first", "add_up", "scan")
 
 
 class RelaxedReport(NamedTuple):
@@ -44,16 +50,37 @@ class RelaxedReport(NamedTuple):
     n_scored: int  # subscriptions
 
 
+class BestFirst(NamedTuple):
+    """Subscriptions in the order of what they score when all their intervals are met, and those scores."""
+
+    order: NDArray[np.int32]
+    most: NDArray[np.float64]
+
+    @classmethod
+    def of(cls, subscriptions: Subscriptions, combination: int) -> Self:
+        """Sort all subscriptions."""
+        scores = np.empty(len(subscriptions.offsets) - 1)
+        full_scores(tuple(subscriptions), combination, scores)
+        order = np.argsort(-scores, kind="stable")
+        return cls(frozen(order, np.int32), frozen(scores[order], np.float64))
+
+
 class RelaxedIndex:
     """A tree a dimension over the entries of all subscriptions. Safe to use from several threads at once."""
 
     def __init__(
-        self, subscriptions: Subscriptions, combination: int, tree: ScoredTree, gap: NDArray[np.float64]
+        self,
+        subscriptions: Subscriptions,
+        combination: int,
+        tree: ScoredTree,
+        gap: NDArray[np.float64],
+        best_first: BestFirst,
     ) -> None:
         self.subscriptions: SubscriptionArrays = tuple(subscriptions)
         self.combination = combination
         self.tree = tree
         self.gap = gap
+        self.best_first = best_first
         self.n_subscriptions = len(subscriptions.offsets) - 1
         self._n_in_dimension = np.bincount(subscriptions.dimension, minlength=len(gap))
         self._n_in_vain = 0  # events in a row, of those that came last, for which reading was
@@ -68,6 +95,8 @@ class RelaxedIndex:
             return Ranked(found, ranks), RelaxedReport(method, 0, 0)
         if method == "scan":
             n_found, report = self._scan(rows, ranks, found)
+        elif method == "best_first":
+            n_found, report = self._best_first(rows, ranks, found)
         elif method == "add_up":
             n_found, report = self._add_up(rows, ranks, found)
         else:
@@ -77,6 +106,55 @@ class RelaxedIndex:
     def _scan(self, rows: EventRows, ranks: NDArray[np.float64], found: NDArray[np.int32]) -> tuple[int, RelaxedReport]:
         n_found = relaxed_scan(self.subscriptions, rows.event, self.combination, ranks, found)
         return n_found, RelaxedReport("scan", 0, self.n_subscriptions)
+
+    def _best_first(
+        self, rows: EventRows, ranks: NDArray[np.float64], found: NDArray[np.int32], may_scan: bool = False
+    ) -> tuple[int, RelaxedReport]:
+        """Read subscriptions in their order. If `may_scan`, scan instead where this can take longer."""
+        factor, n_all = self._factor(rows), self.n_subscriptions
+        last = min(max(FIRST_BY_SCORE, n_all // 8), n_all)
+        n_read, n_held = self._read(rows, 0, last, factor, 0, ranks, found)
+        if n_read == last < n_all:
+            # How many can follow is known by now. A scan passes each in less time, for it reads memory in order.
+            most = self.best_first.most
+            is_tight = n_held == len(ranks) and factor * most[2 * n_all // 3] < ranks[0]
+            if may_scan and not is_tight:
+                return self._scan(rows, ranks, found)
+            n_read, n_held = self._read(rows, n_read, n_all, factor, n_held, ranks, found)
+        sort_heap(ranks, found, n_held)
+        return n_held, RelaxedReport("best_first", 0, n_read)
+
+    def _read(
+        self,
+        rows: EventRows,
+        first: int,
+        last: int,
+        factor: float,
+        n_held: int,
+        ranks: NDArray[np.float64],
+        found: NDArray[np.int32],
+    ) -> tuple[int, int]:
+        order, most = self.best_first
+        return read_best_first(
+            self.subscriptions,
+            rows.event,
+            self.combination,
+            order,
+            most,
+            first,
+            last,
+            factor,
+            n_held,
+            ranks,
+            found,
+        )
+
+    def _factor(self, rows: EventRows) -> float:
+        """How much more than in the order of subscriptions one may score by the weights of the event."""
+        largest = float(rows.event.weight[rows.dimensions].max(initial=0.0))
+        if largest <= 1.0:
+            return 1.0  # each product and each sum is then not larger than there, in floating point too
+        return largest * (1.0 + 4.0 * EPSILON * (len(rows.dimensions) + 4))
 
     def _add_up(
         self, rows: EventRows, ranks: NDArray[np.float64], found: NDArray[np.int32]
@@ -95,15 +173,15 @@ class RelaxedIndex:
     ) -> tuple[int, RelaxedReport]:
         owner = self.subscriptions[-1]
         n_to_add = ENTRIES_AN_ADDITION * int(self._n_in_dimension[rows.dimensions].sum())
-        otherwise = self._add_up if n_to_add < len(owner) else self._scan
+        are_added_up = n_to_add < len(owner)
         n_rows, n_wanted = max(len(rows.dimensions), 1), max(FEWEST_WANTED, len(ranks))
         n_most = self.n_subscriptions + 1  # one more than any list has, so that each is read to its end
         if may_stop:
             n_most = min(n_to_add, len(owner)) // ENTRIES_A_READ // n_rows
             n_most //= PATIENCE if self._n_in_vain % PATIENCE else 1
+            n_most = n_most if are_added_up else min(n_most, max(MOST_READ, len(ranks)))
             if n_wanted > n_most:
-                self._n_in_vain += 1
-                return otherwise(rows, ranks, found)
+                return self._otherwise(are_added_up, rows, ranks, found)
         lists = Lists(self.tree, rows, n_wanted)
         seen, state = self._clear_bits(), np.zeros(3, np.int64)
         is_done = False
@@ -124,12 +202,18 @@ class RelaxedIndex:
         forget(owner, lists.ids, n_read, seen)
         self._pool.append(seen)
         if not is_done:
-            self._n_in_vain += 1
-            return otherwise(rows, ranks, found)
+            return self._otherwise(are_added_up, rows, ranks, found)
         self._n_in_vain = 0
         n_found = int(state[N_HELD])
         sort_heap(ranks, found, n_found)
         return n_found, RelaxedReport("threshold", int(n_read.sum()), int(state[N_SCORED]))
+
+    def _otherwise(
+        self, are_added_up: bool, rows: EventRows, ranks: NDArray[np.float64], found: NDArray[np.int32]
+    ) -> tuple[int, RelaxedReport]:
+        """What is done where the Threshold Algorithm does not pay."""
+        self._n_in_vain += 1
+        return self._add_up(rows, ranks, found) if are_added_up else self._best_first(rows, ranks, found, may_scan=True)
 
     def _rows(self, lists: Lists, rows: EventRows) -> tuple[NDArray[np.generic], ...]:
         return tuple(Rows(rows.dimensions, lists.ids, lists.scores, lists.n_filled, lists.has_more, self.gap))
