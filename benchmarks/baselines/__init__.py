@@ -1,4 +1,4 @@
-"""The algorithms that whang2009 and fontoura2010 measure against, compiled as the engines are.
+"""The algorithms that whang2009, fontoura2010 and a-tree2021 measure against, compiled as the engines are.
 
 Each is a class with an engine's `build`, `match`, `count` and `describe`, and `work`, what an event makes it touch.
 They read a Program's rules in the form that their papers give them: conjunctions, CNF expressions or trees.
@@ -15,6 +15,8 @@ PLACES = {
     "pscan": ("pscan", "PostingScan"),
     "scan with conjunctions": ("conjunction_scan", "ConjunctionScan"),
     "dnf translation": ("dnf_translation", "DnfTranslation"),
+    "bop": ("bop", "Bop"),
+    "bdd": ("bdd", "Bdd"),
 }
 
 
