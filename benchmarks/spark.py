@@ -2,6 +2,7 @@
 
     python benchmarks/spark.py              all of it; writes docs/benchmarks/spark.* and docs/scale.md
     python benchmarks/spark.py --quick      small sizes, to standard output
+    python benchmarks/spark.py --only 100000 peers     these parts anew, beside the measurements that are there
     python benchmarks/spark.py --render     the pages anew from the measurements that are there
 
 Times are those of the clock on the wall, since several processes work; what is compared takes turns in each round.
@@ -12,6 +13,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import shutil
 import sys
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -32,41 +34,50 @@ ROOT = Path(__file__).resolve().parent.parent
 DOCS = ROOT / "docs"
 SIZES, QUICK_SIZES = (10_000, 100_000, 1_000_000), (1_000,)
 PEER_SIZES, QUICK_PEER_SIZES = (10, 100, 1_000, 10_000, 100_000), (10, 100)
-BUDGET, QUICK_BUDGET = 20.0, 0.5  # seconds of a round in this process
-LIMIT, QUICK_LIMIT = 120.0, 10.0  # seconds after which a peer is given no more rules
+PEERS = "peers"
+BUDGET, QUICK_BUDGET = 8.0, 0.5  # seconds of a round in this process
+LIMIT, QUICK_LIMIT = 60.0, 10.0  # seconds after which a peer is given no more rules
 N_ROUNDS, QUICK_N_ROUNDS = 3, 1
 MATCHES, QUICK_MATCHES = 50_000_000, 1_000_000  # handed to Spark in a round
 
 Document = dict[str, Any]
 
 
-def measure(quick: bool, save: Any) -> Document:
+def measure(quick: bool, parts: list[str], document: Document, save: Any) -> Document:
+    """Measure some parts, or all, into a document, which is saved after each."""
     # Workers import what is pickled by name from this folder, too.
     os.environ["PYTHONPATH"] = os.pathsep.join([str(Path(__file__).parent), os.environ.get("PYTHONPATH", "")])
     from importlib.metadata import version
 
     facts = about() | {"pyspark": version("pyspark"), "spark_cores": CORES, "driver_memory": DRIVER_MEMORY}
-    document: Document = {"about": facts, "results": [], "peers": []}
+    document["about"] = facts
     with TemporaryDirectory() as folder, local_session() as started:
         for n_rules in QUICK_SIZES if quick else SIZES:
+            if parts and str(n_rules) not in parts:
+                continue
             say(f"abe, {n_rules:,} rules")
             scratch = Path(folder) / str(n_rules)
             generator = workload("abe", seed=SEED, n_expressions=n_rules)
             result: Document = {"n_rules": n_rules, "build": measure_build(started, generator, n_rules, scratch)}
+            others = [other for other in document["results"] if other["n_rules"] != n_rules]
+            document["results"] = sorted([*others, result], key=lambda found: found["n_rules"])
+            save(document)  # after each part, so that a run that is stopped leaves what it has
             settings = (QUICK_BUDGET, QUICK_MATCHES, QUICK_N_ROUNDS) if quick else (BUDGET, MATCHES, N_ROUNDS)
             result["match"] = measure_match(started, str(scratch / "index"), generator, scratch, *settings)
-            document["results"].append(result)
-            save(document)  # after each size, so that a run that is stopped leaves what it has
-        say("other ways")
-        sizes, limit = (QUICK_PEER_SIZES, QUICK_LIMIT) if quick else (PEER_SIZES, LIMIT)
-        document["peers"] = measure_peers(started, Path(folder) / "peers", sizes, limit)
-        save(document)
+            save(document)
+            shutil.rmtree(scratch)
+        if not parts or PEERS in parts:
+            say("other ways")
+            sizes, limit = (QUICK_PEER_SIZES, QUICK_LIMIT) if quick else (PEER_SIZES, LIMIT)
+            document["peers"] = measure_peers(started, Path(folder) / PEERS, sizes, limit)
+            save(document)
     return document
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--quick", action="store_true", help="small sizes")
+    parser.add_argument("--only", nargs="+", metavar="PART", default=[], help="numbers of rules, or peers")
     parser.add_argument("--render", action="store_true", help="measure nothing, write the pages anew")
     parser.add_argument("--output", type=Path, help="the folder to write to; docs unless --quick")
     arguments = parser.parse_args()
@@ -77,11 +88,10 @@ def main() -> None:
             (folder / "benchmarks").mkdir(parents=True, exist_ok=True)
             (folder / "benchmarks" / "spark.json").write_text(json.dumps(document, indent=1) + "\n")
 
-    if arguments.render:
-        stored = (folder or DOCS) / "benchmarks" / "spark.json"
-        document = json.loads(stored.read_text()) if stored.exists() else None
-    else:
-        document = measure(arguments.quick, save)
+    stored = (folder or DOCS) / "benchmarks" / "spark.json"
+    document = json.loads(stored.read_text()) if stored.exists() and (arguments.render or arguments.only) else None
+    if not arguments.render:
+        document = measure(arguments.quick, arguments.only, document or {"results": [], "peers": []}, save)
     core = json.loads((DOCS / "benchmarks" / "core.json").read_text())
     if folder is None and not arguments.render:
         sys.stdout.write(page(document) + "\n" + scale_page(document, core))

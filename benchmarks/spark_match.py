@@ -15,6 +15,7 @@ from pyspark.sql import DataFrame, SparkSession
 from core_timing import affordable, say
 from ruledex.index import Index
 from ruledex.spark import match
+from ruledex.spark.columns import projected
 from ruledex.spark.matching import BYTES_A_BATCH, EVENTS_A_BLOCK
 from ruledex.workloads.base import Workload
 from spark_timing import CORES, run, timed, wall_rounds
@@ -22,6 +23,7 @@ from spark_timing import CORES, run, timed, wall_rounds
 K = 10
 BASE_EVENTS = 16_384  # drawn; where more are needed they are repeated
 N_FILES = 4 * CORES
+MOST_EVENTS = 1 << 18  # a thousand columns of so many are a gigabyte in this process
 
 
 def measure_match(
@@ -41,10 +43,10 @@ def measure_match(
     took, n_found = timed(lambda: int(index.count(base[:2048]).sum()))
     matches_an_event = n_found / 2048
     say(f"    {matches_an_event:,.0f} matches an event, {took / 2048 * 1e6:.0f} µs each to count")
-    n_events = affordable(took / 2048 / CORES, budget, 4096, 1 << 22)
+    n_events = affordable(took / 2048 / CORES, budget, 4096, MOST_EVENTS)
     table = repeated(base, n_events)
     events = written(started, table, scratch / "events")
-    found: dict[str, Any] = {"matches_an_event": matches_an_event, "n_events": table.num_rows}
+    found: dict[str, Any] = {"matches_an_event": matches_an_event, "n_events": table.num_rows, "cores": CORES}
     found["plan_seconds"] = timed(lambda: match(events, root, keep=[], count=True))[0]
     for name, job, block in (
         ("count", match(events, root, keep=[], count=True), lambda part: index.count(part)),
@@ -54,9 +56,29 @@ def measure_match(
         found[name] = wall_rounds(
             {"spark": lambda job=job: run(job), "process": lambda block=block: in_process(table, block)}, n_rounds
         )
+    say("    the events alone")
+    found["alone"] = measure_alone(events, n_rounds)
     n_handed = max(512, min(table.num_rows, int(most_matches / max(1.0, matches_an_event))))
     found["handed"] = measure_handed(started, root, repeated(base, n_handed), scratch / "handed", n_rounds)
     return found
+
+
+def measure_alone(events: DataFrame, n_rounds: int) -> dict[str, Any]:
+    """Seconds to read the events, to hand them to Python as they are, and as a match lays them out; nothing is done."""
+
+    def count(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        yield pa.RecordBatch.from_pydict({"n": pa.array([sum(batch.num_rows for batch in batches)])})
+
+    paths = [(name,) for name in events.columns]
+    plain, packed = (projected(events, paths, [], is_packed=is_packed)[0] for is_packed in (False, True))
+    return wall_rounds(
+        {
+            "read": lambda: run(events),
+            "plain": lambda: run(plain.mapInArrow(count, "n bigint")),
+            "packed": lambda: run(packed.mapInArrow(count, "n bigint")),
+        },
+        n_rounds,
+    )
 
 
 def in_process(table: pa.Table, answer: Any) -> None:

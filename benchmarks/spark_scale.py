@@ -61,9 +61,13 @@ def core_seconds(result: Document, name: str, n_cores: int) -> float:
     return float(result["match"][name]["spark"]["median"] * n_cores / result["match"]["n_events"])
 
 
+def _measured(document: Document) -> list[Document]:
+    return [result for result in document["results"] if "match" in result]
+
+
 def plan(document: Document, core: Document) -> dict[str, Any]:
     """The figures of the page, from the largest index that was measured, which is as large as a shard."""
-    result = max(document["results"], key=lambda r: r["n_rules"])
+    result = max(_measured(document), key=lambda r: r["n_rules"])
     n_shards = N_RULES // RULES_A_SHARD
     n_used = document["about"]["spark_cores"]
     scale = N_RULES / result["n_rules"]
@@ -126,7 +130,7 @@ def scale_page(document: Document | None, core: Document) -> str:
         "## Figures",
         "",
     ]
-    if document is None or max(r["n_rules"] for r in document["results"]) < RULES_A_SHARD:
+    if document is None or max((r["n_rules"] for r in _measured(document)), default=0) < RULES_A_SHARD:
         lines += [f"*No measurements of {RULES_A_SHARD:,} rules yet: `python benchmarks/spark.py` fills them in.*", ""]
     else:
         found = plan(document, core)

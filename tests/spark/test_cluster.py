@@ -18,6 +18,7 @@ import pytest
 
 from ruledex import Index
 from ruledex.workloads import workload
+from tests.conftest import QUICK_JAVA
 
 from .conftest import WAIT_S, kill_group, own_process, wait_for
 
@@ -39,6 +40,7 @@ def daemon(folder: Path, name: str, *arguments: str) -> Iterator[subprocess.Pope
         "SPARK_HOME": str(SPARK_HOME),
         "SPARK_LOCAL_IP": "127.0.0.1",
         "SPARK_DAEMON_MEMORY": "256m",
+        "SPARK_DAEMON_JAVA_OPTS": QUICK_JAVA,
         "SPARK_MASTER_OPTS": "-Dspark.master.rest.enabled=false",
         "PYSPARK_PYTHON": sys.executable,
     }
@@ -93,6 +95,7 @@ def matched(master: str, folder: Path) -> list[tuple[int, list[int]]]:
         SparkSession.builder.master(master)
         .config("spark.ui.enabled", "false")
         .config("spark.executor.memory", "512m")
+        .config("spark.executor.extraJavaOptions", QUICK_JAVA)
         .config("spark.cores.max", "2")
         .config("spark.driver.host", "127.0.0.1")
         .getOrCreate()

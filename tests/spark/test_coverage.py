@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections import Counter
 from itertools import combinations
 
@@ -46,6 +47,22 @@ def test_rules_that_are_never_true_and_events_without_a_rule(root, events, found
         assert counted.totals() == (len(EVENTS), sum(map(len, found)), sum(not rules for rules in found))
     finally:
         counted.unpersist()
+
+
+def test_counters_that_are_kept_have_partitions_by_the_number_of_rules(spark, root, events, monkeypatch):
+    before = spark.conf.get("spark.sql.shuffle.partitions")
+    spark.conf.set("spark.sql.shuffle.partitions", "5")
+    try:
+        counted = coverage(root, events).persist()
+        assert counted.counters.rdd.getNumPartitions() == 1
+        counted.unpersist()
+        monkeypatch.setattr(sys.modules[coverage.__module__], "RULES_A_PARTITION", len(RULES))
+        counters = coverage(root, events).counters
+        assert counters.rdd.getNumPartitions() == 2
+        plan = counters._jdf.queryExecution().executedPlan().toString().split("Initial Plan")[-1]
+        assert plan.count("Exchange hashpartitioning(") == 1  # the sums need no other
+    finally:
+        spark.conf.set("spark.sql.shuffle.partitions", before)
 
 
 def test_pairs_of_named_rules(root, events, found):

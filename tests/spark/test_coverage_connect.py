@@ -27,8 +27,7 @@ def through_connect(folder: Path) -> dict[str, object]:
     from ruledex.spark import backtest, coverage, profile, ratify
 
     os.environ["SPARK_TESTING"] = "1"  # else the server takes the one port that every other takes, too
-    # What is persisted is not cut down to fewer partitions afterwards.
-    spark = SparkSession.builder.remote("local[1]").config("spark.sql.shuffle.partitions", "2").getOrCreate()
+    spark = SparkSession.builder.remote("local[1]").getOrCreate()
     events = spark.range(6).selectExpr("id AS a", "if(id % 2 = 1, 'x', 'y') AS b").repartition(2)
     counted = coverage(folder / "old", events, [1, 2]).persist()
     ratified = ratify(folder / "old", events)

@@ -160,6 +160,13 @@ def of_all_types(spark):
     return spark.sql(f"SELECT 1L AS id, {', '.join(cast)} UNION ALL SELECT 2L, {', '.join(empty)}")
 
 
+@pytest.fixture(params=[1, 1000], ids=["packed", "plain"])
+def least_packed(request, monkeypatch):
+    """Columns go as elements of lists from so many of a type on."""
+    monkeypatch.setattr("ruledex.spark.columns.LEAST_PACKED", request.param)
+
+
+@pytest.mark.usefixtures("least_packed")
 def test_every_type_is_kept_as_it_is_and_read(spark, of_all_types, tmp_path):
     rules = {name: rule for name, (_, _, rule) in TYPES.items() if rule is not None}
     Index.build(list(rules.items())).save(tmp_path)
@@ -175,6 +182,7 @@ def test_every_type_is_kept_as_it_is_and_read(spark, of_all_types, tmp_path):
     assertDataFrameEqual(without, found.limit(0))
 
 
+@pytest.mark.usefixtures("least_packed")
 def test_columns_that_are_null_throughout(spark, of_all_types, tmp_path):
     Index.build([(n, f"{name} IS NULL") for n, name in enumerate(TYPES)]).save(tmp_path)
     nulls = of_all_types.filter("id = 2")

@@ -14,7 +14,10 @@ def gc(
         typer.Option("--keep", metavar="VERSION", help="A version to keep; may be given several times."),
     ] = None,
     alone: Annotated[
-        bool, typer.Option("--alone", help="Nobody publishes meanwhile; needed for URLs, where locks do not tell.")
+        bool,
+        typer.Option(
+            "--alone", help="Nobody publishes, and no stream runs, meanwhile: needed for URLs, where locks do not tell."
+        ),
     ] = False,
 ) -> None:
     """Remove every version but the current one, and what builds left behind that died.

@@ -14,6 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from ruledex.encode.arrow_packed import SparseColumn, packed_in, sparse_columns
 from ruledex.errors import EventError
 
 Array: TypeAlias = Any  # pyarrow has no types of its own
@@ -23,13 +24,13 @@ Path: TypeAlias = tuple[str, ...]
 class Leaves(NamedTuple):
     """All values on a path, null for what is missing.
 
-    Without `events` there is one value an event, in order. An event that is neither among `events` nor `nulls` has only
-    empty lists there.
+    Without `events` there is one value an event, in order. With `events` and without `nulls` there is one at most, and
+    all other events have null. With both, an event that is among neither has only empty lists there.
     """
 
     values: Array
     events: NDArray[np.int64] | None  # of each value, ascending
-    nulls: NDArray[np.int64]  # an event for each further value that is null
+    nulls: NDArray[np.int64] | None  # an event for each further value that is null
 
 
 _NONE: Final = np.empty(0, np.int64)
@@ -60,15 +61,20 @@ class EventColumns:
         self._columns = dict(
             zip(batch.schema.names, batch.columns, strict=True)
         )  # of two with one name the last counts
+        self._sparse: dict[str, SparseColumn] = {}
+        for name, names in packed_in(batch.schema).items():
+            self._sparse.update(sparse_columns(self._columns.pop(name), names))
         self._opened: dict[Path, Leaves] = {}
 
     @property
     def names(self) -> Iterable[str]:
-        """The columns' names, each once."""
-        return self._columns.keys()
+        """The columns' names, each once; of packed ones only those that some event has something in."""
+        return [*self._columns, *self._sparse]
 
     def is_null(self, name: str) -> bool:
         """Whether no event has anything under a name."""
+        if name in self._sparse:
+            return False
         column = self._columns.get(name)
         return column is None or bool(column.null_count == self.n_events)
 
@@ -80,6 +86,9 @@ class EventColumns:
     def _reached(self, path: Path) -> Leaves:
         name = path[-1]
         if len(path) == 1:
+            sparse = self._sparse.get(name)
+            if sparse is not None:
+                return Leaves(_plain(sparse.values), sparse.rows, None)
             column = self._columns.get(name)
             return Leaves(pa.nulls(self.n_events) if column is None else _plain(_whole(column)), None, _NONE)
         above = self._open(path[:-1])
@@ -141,6 +150,7 @@ def _elements(lists: Leaves) -> Leaves:
     nulls = np.flatnonzero(_is_null(array))
     if lists.events is not None:
         owners, nulls = lists.events[owners], lists.events[nulls]
+    assert lists.nulls is not None  # packed columns are of scalars
     return Leaves(_plain(array.flatten()), owners, np.concatenate([lists.nulls, nulls]))
 
 

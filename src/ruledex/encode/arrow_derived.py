@@ -12,9 +12,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from ruledex.encode.arrow_buffers import there
 from ruledex.encode.arrow_columns import EventColumns, Leaves, Path
 from ruledex.encode.arrow_slots import Pairs, cell_table
-from ruledex.encode.arrow_values import OPAQUE, distinct, is_nameless, there, to_python
+from ruledex.encode.arrow_values import OPAQUE, distinct, is_nameless, to_python
 from ruledex.encode.dictionary import inputs_of
 from ruledex.encode.slot import Slot
 from ruledex.language.reference import evaluate
@@ -70,7 +71,11 @@ def inputs_at(columns: EventColumns, path: Path) -> Inputs:
     """The leaves of a path in all events."""
     leaves = columns.at(path)
     codes, values = _coded(leaves)
-    if leaves.events is None:
+    if leaves.events is None or leaves.nulls is None:
+        if leaves.events is not None:
+            of_those = codes
+            codes = np.full(columns.n_events, len(values) - 1)
+            codes[leaves.events] = of_those
         return Inputs(codes, len(values), np.arange(columns.n_events + 1), codes, values)
     owners = np.concatenate([leaves.events, leaves.nulls])
     codes = np.concatenate([codes, np.full(len(leaves.nulls), len(values) - 1)])[np.argsort(owners, kind="stable")]

@@ -122,6 +122,7 @@ class SlotColumns:
         events = places
         if leaves.events is not None:
             events = leaves.events[places]
+        if leaves.events is not None and leaves.nulls is not None:
             kept = self._count_values(np.concatenate([leaves.events, leaves.nulls]), events, n_events, pairs)
             places, events = places[kept], events[kept]
             chosen = None if chosen is None else chosen[kept]

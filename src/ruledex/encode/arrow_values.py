@@ -9,10 +9,11 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from ruledex.encode.arrow_buffers import BYTE, bitmap_of, there, values_in
 from ruledex.encode.arrow_columns import Array, is_text
 from ruledex.encode.domain import microseconds
 from ruledex.errors import EventError
-from ruledex.kernels.arrow_values import set_bits, take_doubles, take_integers
+from ruledex.kernels.arrow_values import take_doubles, take_integers
 
 OPAQUE: Final[dict[str, Any]] = {}  # a value that is there and of no type that a rule can name, as a struct is
 
@@ -22,7 +23,6 @@ _FIRST: Final = (datetime.min - _EPOCH) // _MICROSECOND
 _LAST: Final = (datetime.max - _EPOCH) // _MICROSECOND
 _HOUR: Final = 3_600_000_000
 _MILLISECONDS_A_DAY: Final = 86_400_000
-_BYTE: Final = np.dtype(np.uint8)
 _NUMBERS: Final = {
     kind.id: np.dtype(kind.to_pandas_dtype())
     for kind in (
@@ -49,17 +49,6 @@ class Distinct(NamedTuple):
     values: Array  # by code, not necessarily all different; null may be among them
 
 
-def there(array: Array) -> NDArray[np.int64]:
-    """The places of the values that are not null."""
-    n_there = len(array) - array.null_count
-    if n_there == len(array):
-        return np.arange(len(array))
-    places = np.empty(n_there, np.int64)
-    if n_there:
-        set_bits(_bitmap(array), array.offset, len(array), places)
-    return places
-
-
 def present(array: Array) -> NDArray[np.int64]:
     """The places of the values that are neither null nor NaN."""
     return taken_numbers(array)[0] if pa.types.is_floating(array.type) else there(array)
@@ -67,7 +56,7 @@ def present(array: Array) -> NDArray[np.int64]:
 
 def numbers(array: Array) -> NDArray[Any]:
     """The values of an array as they lie in its buffer; what stands in the place of a null means nothing."""
-    return _values_in(array.buffers()[1], _WIDTHS[array.type.id], array.offset, len(array))
+    return values_in(array.buffers()[1], _WIDTHS[array.type.id], array.offset, len(array))
 
 
 def is_number(kind: Any) -> bool:
@@ -85,11 +74,11 @@ def taken_numbers(array: Array) -> tuple[NDArray[np.int64], NDArray[Any]]:
     places = np.empty(n_there, np.int64)
     if n_there == 0:
         return places, np.empty(0, np.int64)
-    bitmap = _NO_BITMAP if n_there == length else _bitmap(array)
+    bitmap = _NO_BITMAP if n_there == length else bitmap_of(array)
     width = _NUMBERS[array.type.id]
     if width.kind != "f":
         size = width.itemsize
-        data = _values_in(array.buffers()[1], _BYTE, offset * size, length * size)
+        data = values_in(array.buffers()[1], BYTE, offset * size, length * size)
         integers = np.empty(n_there, np.int64)
         take_integers(bitmap, offset, length, data, size, width.kind == "i", places, integers)
         return places, integers
@@ -101,19 +90,6 @@ def taken_numbers(array: Array) -> tuple[NDArray[np.int64], NDArray[Any]]:
     out = np.empty(n_there, np.float64)
     n_taken = take_doubles(bitmap, offset, length, singles, doubles, places, out)
     return places[:n_taken], out[:n_taken]
-
-
-def _bitmap(array: Array) -> NDArray[np.uint8]:
-    return _values_in(array.buffers()[0], _BYTE, 0, (array.offset + len(array) + 7) >> 3)
-
-
-def _values_in(buffer: Any, width: np.dtype[Any], offset: int, length: int) -> NDArray[Any]:
-    if buffer is None:
-        return np.empty(0, width)
-    values = np.frombuffer(buffer, width, length, offset * width.itemsize)
-    if buffer.is_mutable:
-        values.flags.writeable = False  # as all others are: a kernel takes it for another type otherwise
-    return values
 
 
 def distinct(array: Array) -> Distinct:

@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from ruledex.errors import RuledexError
 from ruledex.spark.columns import projected, require_columns
-from ruledex.spark.coverage import require_past
+from ruledex.spark.coverage import by_rules, require_past
+from ruledex.spark.layout import Layout
 from ruledex.spark.match import id_type
-from ruledex.spark.needs import Path, read_needs
+from ruledex.spark.needs import read_needs
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -32,7 +33,7 @@ class Question(NamedTuple):
 
     old: Version
     new: Version
-    variants: tuple[Path, ...]
+    layout: Layout
     key: str | None  # the column that an example is told by; without one it is the event, as JSON
     n_examples: int
 
@@ -66,9 +67,9 @@ def backtest(
     if before.ids != after.ids:
         raise RuledexError(f"the rules of one index have {before.ids} ids, those of the other {after.ids} ids")
     paths = tuple(dict.fromkeys([*before.paths, *after.paths]))
-    read, variants = projected(events, paths, [] if key is None else [key], weights=None, is_pinned=False)
+    read, layout = projected(events, paths, [] if key is None else [key])
     question = Question(
-        Version(os.fspath(old), before.version), Version(os.fspath(new), after.version), variants, key, examples
+        Version(os.fspath(old), before.version), Version(os.fspath(new), after.version), layout, key, examples
     )
     example = ArrayType(StringType() if key is None else events.schema[key].dataType)
     rule = StructField("rule", id_type(before.ids), False)
@@ -97,7 +98,7 @@ def backtest(
     )
     counted_rules = read.mapInArrow(count, StructType([rule, change, *counters, *examples_of]))
     return (
-        counted_rules.unionAll(rules)
+        by_rules(counted_rules.unionAll(rules), max(before.n_rules, after.n_rules), "rule")
         .groupBy("rule")
         .agg(
             functions.max("change").alias("change"),

@@ -15,8 +15,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from ruledex.spark.columns import EVENT, KEPT
+from ruledex.spark.columns import KEPT
 from ruledex.spark.coverage_blocks import in_batches, matched_blocks, spark_ids
+from ruledex.spark.layout import event_table
 from ruledex.spark.structs import fields_of
 from ruledex.spark.variants import mappings
 from ruledex.spark.worker import explaining_memory, opened
@@ -37,7 +38,7 @@ def counted(question: Question, batches: Iterable[pa.RecordBatch]) -> Iterator[p
         gained, lost, kept = (np.zeros(len(rules), np.int64) for _ in range(3))
         examples = [_Examples(len(rules), question.n_examples) for _ in range(2)]
         kind = None
-        for table, found in matched_blocks(batches, question.variants, [old, new]):
+        for table, found in matched_blocks(batches, question.layout, [old, new]):
             kind = pa.string() if question.key is None else table.schema.field(KEPT).type.field(question.key).type
             before, after = (_numbers(side, place, len(rules)) for side, place in zip(found, places, strict=True))
             both = np.concatenate([before, after])
@@ -47,7 +48,7 @@ def counted(question: Question, batches: Iterable[pa.RecordBatch]) -> Iterator[p
             for mine, of_rule, shown in ((after, gained, examples[0]), (before, lost, examples[1])):
                 only = np.setdiff1d(mine, common, assume_unique=True)
                 of_rule += _by_rule(only, len(rules))
-                shown.take(only, table, question.key)
+                shown.take(only, table, question)
         if kind is not None:
             yield from _written(rules, gained, lost, kept, [shown.lists(kind) for shown in examples])
 
@@ -62,7 +63,7 @@ class _Examples:
         self._rules: list[Counts] = []
         self._events: list[pa.Array] = []
 
-    def take(self, numbers: Counts, table: pa.Table, key: str | None) -> None:
+    def take(self, numbers: Counts, table: pa.Table, question: Question) -> None:
         """Take those of a block's matches whose rules have too few examples."""
         if not (self.most and len(numbers)):
             return
@@ -75,7 +76,7 @@ class _Examples:
             event, rule = event[wanted], rule[wanted]
             self._n_taken += np.bincount(rule, minlength=self._n_rules)
             self._rules.append(rule)
-            self._events.append(_shown(table, event, key))
+            self._events.append(_shown(table, event, question))
 
     def lists(self, kind: Any) -> pa.Array:
         """The examples of each rule, of this type."""
@@ -101,11 +102,11 @@ def _by_rule(numbers: Counts, n_rules: int) -> Counts:
     return np.bincount(numbers % n_rules, minlength=n_rules) if n_rules else np.zeros(0, np.int64)
 
 
-def _shown(table: pa.Table, event: Counts, key: str | None) -> pa.Array:
-    if key is not None:
-        return fields_of(table, KEPT)[key].combine_chunks().take(pa.array(event))
+def _shown(table: pa.Table, event: Counts, question: Question) -> pa.Array:
+    if question.key is not None:
+        return fields_of(table, KEPT)[question.key].combine_chunks().take(pa.array(event))
     distinct, place = np.unique(event, return_inverse=True)
-    rows = mappings(fields_of(table, EVENT).take(pa.array(distinct)))
+    rows = mappings(event_table(table, question.layout).take(pa.array(distinct)))
     texts = [orjson.dumps(row, default=str, option=orjson.OPT_PASSTHROUGH_DATETIME).decode() for row in rows]
     return pa.array(texts, pa.string()).take(pa.array(place))
 

@@ -1,40 +1,62 @@
 """The columns of events that a match reads, and those that it hands on.
 
 What no rule looks at is left out before the step that Spark cannot see into, so that a columnar source never reads it.
-Within structs only the fields that are needed are taken; lists and maps are taken whole.
+Within structs only the fields that are needed are taken; lists and maps are taken whole. Columns of one scalar type, if
+they are many, go as the elements of one list (encode/arrow_packed.py): to be handed to Python, a column costs some 100
+ns a row, also where it is null, and an element of a list less than half of that.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from pyspark.sql import functions
 from pyspark.sql.types import (
     ArrayType,
+    BinaryType,
+    BooleanType,
     CalendarIntervalType,
     DataType,
+    DateType,
+    DayTimeIntervalType,
     MapType,
+    NumericType,
+    StringType,
     StructField,
     StructType,
+    TimestampNTZType,
+    TimestampType,
     VariantType,
     YearMonthIntervalType,
 )
 
 from ruledex.errors import RuledexError
+from ruledex.spark.layout import EVENT, PACKED, Layout
 from ruledex.spark.needs import Path
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
 
-EVENT, KEPT, WEIGHTS, TIME = "event", "kept", "weights", "time"
+KEPT, WEIGHTS, TIME = "kept", "weights", "time"
 NOTHING = "ruledex: nothing"  # beside users' own names, so one that nobody has
+LEAST_PACKED: Final = 16  # columns of one type
+_SCALARS: Final = (
+    *(BooleanType, NumericType, StringType, BinaryType, DateType),
+    *(TimestampType, TimestampNTZType, DayTimeIntervalType),
+)
 
 
 def projected(
-    events: DataFrame, paths: Collection[Path], keep: Sequence[str], weights: str | None = None, is_pinned: bool = False
-) -> tuple[DataFrame, tuple[Path, ...]]:
-    """Two structs, what rules look at of an event and the columns to keep; and where JSON lies that was a VARIANT.
+    events: DataFrame,
+    paths: Collection[Path],
+    keep: Sequence[str],
+    weights: str | None = None,
+    *,
+    is_pinned: bool = False,
+    is_packed: bool = True,
+) -> tuple[DataFrame, Layout]:
+    """Two structs, what rules look at of an event and the columns to keep; and where things lie in the first.
 
     A struct must have a field: one that needs none has `NOTHING`, always null. Beside them stand the column of weights,
     if one is named, and the time of the micro-batch, where a version is pinned to it: Spark writes it down with the
@@ -43,7 +65,14 @@ def projected(
     names = {path[0] for path in paths}
     _require_arrow(field for field in events.schema.fields if field.name in names or field.name in keep)
     variants: list[Path] = []
-    read = _fields(events.schema, paths, lambda name: functions.col(_quoted(name)), (), variants)
+    packed = _packs(events.schema, names) if is_packed else ()
+    packed_names = {name for names in packed for name in names}
+    others = [path for path in paths if path[0] not in packed_names]
+    read = _fields(events.schema, others, lambda name: functions.col(_quoted(name)), (), variants)
+    read += [
+        functions.array(*(functions.col(_quoted(name)) for name in names)).alias(f"{PACKED}{number}")
+        for number, names in enumerate(packed)
+    ]
     kept = [functions.col(_quoted(name)) for name in keep]
     nothing = [functions.lit(None).cast("boolean").alias(NOTHING)]
     columns = [functions.struct(*(read or nothing)).alias(EVENT), functions.struct(*(kept or nothing)).alias(KEPT)]
@@ -51,7 +80,16 @@ def projected(
         columns.append(functions.col(_quoted(weights)).alias(WEIGHTS))
     if is_pinned:
         columns.append(functions.current_timestamp().alias(TIME))
-    return events.select(*columns), tuple(variants)
+    return events.select(*columns), Layout(tuple(variants), packed)
+
+
+def _packs(kind: StructType, needed: Collection[str]) -> tuple[tuple[str, ...], ...]:
+    """The needed columns that are packed, those of one type together."""
+    by_type: dict[DataType, list[str]] = {}
+    for field in kind.fields:
+        if field.name in needed and isinstance(field.dataType, _SCALARS):
+            by_type.setdefault(field.dataType, []).append(field.name)
+    return tuple(tuple(names) for names in by_type.values() if len(names) >= LEAST_PACKED)
 
 
 def outside(kind: StructType, planned: Iterable[Path], needed: Iterable[Path]) -> list[Path]:

@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, NamedTuple
 from ruledex.errors import RuledexError
 from ruledex.spark.columns import projected
 from ruledex.spark.coverage_pairs import chosen_positions
+from ruledex.spark.layout import Layout
 from ruledex.spark.match import id_type
-from ruledex.spark.needs import Path, read_needs
+from ruledex.spark.needs import read_needs
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
 
     from ruledex.index.identities import RuleId
 
+RULES_A_PARTITION = 100_000
 RULE, PAIR, EVENTS, MATCHES, WITHOUT = "rule", "pair", "events", "matches", "without"  # what is counted
 
 
@@ -78,7 +80,7 @@ class Question(NamedTuple):
 
     root: str
     version: str
-    variants: tuple[Path, ...]
+    layout: Layout
     pairs: tuple[int, ...]  # positions of the rules of which pairs are counted
 
 
@@ -101,8 +103,8 @@ def coverage(
     root = os.fspath(index)
     needs = read_needs(events.sparkSession, root, version)
     chosen = chosen_positions(events.sparkSession, root, needs.version, pairs, seed)
-    read, variants = projected(events, needs.paths, [], weights=None, is_pinned=False)
-    question = Question(root, needs.version, variants, chosen)
+    read, layout = projected(events, needs.paths, [])
+    question = Question(root, needs.version, layout, chosen)
     identity = id_type(needs.ids)
     schema = StructType(
         [
@@ -124,8 +126,17 @@ def coverage(
         return zeros(question, batches)
 
     all_rules = events.sparkSession.range(1, numPartitions=1).mapInArrow(zero, schema)
-    counters = read.mapInArrow(count, schema).unionAll(all_rules).groupBy("kind", "rule", "other")
-    return Coverage(counters.agg(functions.sum("n").alias("matches")))
+    keys = ("kind", "rule", "other")
+    found = by_rules(read.mapInArrow(count, schema).unionAll(all_rules), needs.n_rules, *keys)
+    return Coverage(found.groupBy(*keys).agg(functions.sum("n").alias("matches")))
+
+
+def by_rules(counters: DataFrame, n_rules: int, *keys: str) -> DataFrame:
+    """Counters, of which a task has each rule once at most, partitioned to be summed.
+
+    Said in so many words, since Spark keeps its 200 partitions, or whatever it is told, where the sums are cached.
+    """
+    return counters.repartition(n_rules // RULES_A_PARTITION + 1, *keys)
 
 
 def require_past(events: DataFrame) -> None:

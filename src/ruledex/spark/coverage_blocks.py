@@ -9,22 +9,19 @@ import pyarrow as pa
 from ruledex.index import Index, IndexMatches
 from ruledex.kernels.words import N_EVENTS
 from ruledex.spark.blocks import Blocks
-from ruledex.spark.columns import EVENT
+from ruledex.spark.layout import Layout, events_of_block
 from ruledex.spark.matching import next_size
-from ruledex.spark.needs import Path
-from ruledex.spark.structs import fields_of
-from ruledex.spark.variants import with_variants
 
 ROWS_A_BATCH = 1 << 16
 
 
 def matched_blocks(
-    batches: Iterable[pa.RecordBatch], variants: Sequence[Path], indexes: Sequence[Index]
+    batches: Iterable[pa.RecordBatch], layout: Layout, indexes: Sequence[Index]
 ) -> Iterator[tuple[pa.Table, list[IndexMatches]]]:
     """Blocks as `projected` gave them, and what each index finds; at first few events, then as many as fit."""
     blocks = Blocks(batches, N_EVENTS)
     for table in blocks:
-        events = with_variants(fields_of(table, EVENT), variants)
+        events = events_of_block(table, layout)
         found = [index.match_batch(events) for index in indexes]
         blocks.size = min(next_size(blocks.size, matches) for matches in found)
         yield table, found

@@ -25,7 +25,7 @@ def counted(question: Question, batches: Iterable[pa.RecordBatch]) -> Iterator[p
         of_rule: NDArray[np.int64] = np.zeros(len(index), np.int64)
         pairs = _Pairs(len(index), question.pairs)
         n_events = n_without = 0
-        for _, (found,) in matched_blocks(batches, question.variants, [index]):
+        for _, (found,) in matched_blocks(batches, question.layout, [index]):
             of_rule += np.bincount(found.position, minlength=len(index))
             pairs.count(found)
             n_events += found.n_events

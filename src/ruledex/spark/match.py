@@ -10,6 +10,7 @@ from ruledex.encode.event_weights import checked_weights
 from ruledex.errors import RuledexError
 from ruledex.spark.columns import columns_to_keep, projected, require_columns
 from ruledex.spark.distribution import is_shipped
+from ruledex.spark.layout import Layout
 from ruledex.spark.needs import Path, read_needs
 from ruledex.spark.weights import require_weights
 
@@ -40,7 +41,7 @@ class Question(NamedTuple):
     shape: Shape
     top: int | None
     rank: Rank
-    variants: tuple[Path, ...]  # where JSON lies that was a VARIANT
+    layout: Layout  # of the events
     weights: Weights | None  # of all events
     stream: StreamPlan | None  # where versions are pinned to micro-batches
     tells_version: bool
@@ -86,14 +87,14 @@ def match(
     shape: Shape = "count" if count else "rows" if explode else "arrays"
     added = _added(shape, needs.ids, top is not None, events.isStreaming)
     kept = columns_to_keep(events, keep, [field.name for field in added])
-    read, variants = projected(events, paths, kept, column, is_pinned)
+    read, layout = projected(events, paths, kept, column, is_pinned=is_pinned)
     question = Question(
         index,
         needs.version,
         shape,
         top,
         rank,
-        variants,
+        layout,
         checked_weights(weights) if isinstance(weights, Mapping) else None,
         StreamPlan(needs.ids, events.schema.json(), paths) if is_pinned else None,
         events.isStreaming,

@@ -12,10 +12,11 @@ from ruledex.errors import RuledexError
 from ruledex.index import Index, IndexMatches
 from ruledex.kernels.words import N_EVENTS
 from ruledex.spark.blocks import Blocks, event_cuts, events_of, match_cuts, row_bytes
-from ruledex.spark.columns import EVENT, KEPT, NOTHING, TIME, WEIGHTS
+from ruledex.spark.columns import KEPT, NOTHING, TIME, WEIGHTS
+from ruledex.spark.layout import events_of_block
 from ruledex.spark.stream import pinned_version
 from ruledex.spark.structs import fields_of
-from ruledex.spark.variants import mappings, with_variants
+from ruledex.spark.variants import mappings
 from ruledex.spark.worker import explaining_memory, opened
 
 if TYPE_CHECKING:
@@ -48,7 +49,7 @@ def _answers(question: Question, batches: Iterable[pa.RecordBatch]) -> Iterator[
         added = {"version": version} if question.tells_version else {}
         kept = fields_of(table, KEPT)
         if question.shape == "count":
-            counts = index.count(with_variants(fields_of(table, EVENT), question.variants))
+            counts = index.count(events_of_block(table, question.layout))
             yield _batch(kept, {"n_rules": pa.array(counts)}, added)
             continue
         found = _found(question, index, table)
@@ -59,11 +60,10 @@ def _answers(question: Question, batches: Iterable[pa.RecordBatch]) -> Iterator[
 
 
 def _found(question: Question, index: Index, table: pa.Table) -> IndexMatches:
-    events: Any = fields_of(table, EVENT)
     weights = _weights(question, table)
-    if weights is not None and not question.variants:
+    events: Any = events_of_block(table, question.layout)
+    if weights is not None and isinstance(events, pa.Table):
         events = mappings(events)  # weights are given by value, event by event
-    events = with_variants(events, question.variants)
     if question.top is None:
         return index.match_batch(events)
     return index.top_batch(events, question.top, question.rank, weights)

@@ -18,17 +18,18 @@ Path = tuple[str, ...]
 
 
 class Needs(NamedTuple):
-    """The version that was current, the kind of its ids, and the paths into an event that its rules look at."""
+    """The version that was current, the kind of its ids, how many rules, and what they look at of an event."""
 
     version: str
     ids: str  # "integer" or "string"
+    n_rules: int
     paths: tuple[Path, ...]
 
 
 def needs_of(index: Index) -> Needs:
     """What an open index needs."""
     assert index.version is not None
-    return Needs(index.version, index.id_kind, tuple(index.paths))
+    return Needs(index.version, index.id_kind, len(index), tuple(index.paths))
 
 
 def read_needs(session: SparkSession, root: str, version: str | None = None, with_pinned: bool = False) -> Needs:
@@ -46,7 +47,7 @@ def read_needs(session: SparkSession, root: str, version: str | None = None, wit
     if row.error is not None:
         raise ArtifactError(row.error)
     found = json.loads(row.needs)
-    return Needs(found["version"], found["ids"], tuple(map(tuple, found["paths"])))
+    return Needs(found["version"], found["ids"], found["n_rules"], tuple(map(tuple, found["paths"])))
 
 
 def _read(root: str, version: str | None, with_pinned: bool) -> pa.RecordBatch:

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 
 from ruledex.encode.event_statistics import EventStatistics
 from ruledex.errors import RuledexError
-from ruledex.spark.columns import EVENT, columns_to_keep, projected
+from ruledex.spark.columns import columns_to_keep, projected
+from ruledex.spark.layout import EVENT
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -33,10 +34,10 @@ def profile(
     if heavy < 1 or quantiles < 2:
         raise RuledexError(f"heavy is at least 1 and quantiles at least 2, not {heavy} and {quantiles}")
     names = columns_to_keep(events, columns, [])
-    read, variants = projected(events, [(name,) for name in names], [], weights=None, is_pinned=False)
+    read, layout = projected(events, [(name,) for name in names], [], is_packed=False)
 
     def sketch(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        return _sketches(batches, variants, heavy, quantiles)
+        return _sketches(batches, layout.variants, heavy, quantiles)
 
     parts = read.mapInArrow(sketch, "sketch binary").repartition(1)
     rows = parts.mapInArrow(_merged, "statistics string").collect()

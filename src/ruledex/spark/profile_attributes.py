@@ -151,7 +151,7 @@ class EventSketch:
         places = present(values) if not pa.types.is_null(values.type) else np.empty(0, np.int64)
         n_present = len(places) if leaves.events is None else _n_distinct(leaves.events[places])
         attribute.n_present += n_present
-        if leaves.events is not None:
+        if leaves.events is not None and leaves.nulls is not None:
             attribute.n_empty += n_events - _n_distinct(np.concatenate([leaves.events, leaves.nulls]))
         if n_present:
             attribute.add_values(values.take(pa.array(places)), n_present, self.sizes)

@@ -15,8 +15,9 @@ from ruledex.language.reference import evaluate
 from ruledex.language.schema import Schema
 from ruledex.language.spark_text import to_spark
 from ruledex.language.tree import Expression, Predicate, attributes, operands, predicates
-from ruledex.spark.columns import EVENT, projected
+from ruledex.spark.columns import projected
 from ruledex.spark.coverage import require_past
+from ruledex.spark.layout import EVENT, Layout, events_of_block
 from ruledex.spark.needs import Path, read_needs
 from ruledex.spark.ratify_documented import documented_difference, is_of_times
 from ruledex.spark.ratify_report import Asked, Difference, Ratification, Refusal
@@ -45,26 +46,25 @@ def ratify(
     configuration, about rules that can be said in it.
     """
     from ruledex.spark.ratify_tasks import Subject
-    from ruledex.spark.structs import fields_of
-    from ruledex.spark.variants import mappings, with_variants
+    from ruledex.spark.variants import mappings
 
     require_past(events)
     if rules_sample < 1 or events_sample < 1:
         raise RuledexError(f"a sample has one rule and one event at least, not {rules_sample} and {events_sample}")
     root = os.fspath(index)
     needs = read_needs(events.sparkSession, root, version)
-    sample, table, variants = _sampled(events, needs.paths, events_sample, seed)
+    sample, table, layout = _sampled(events, needs.paths, events_sample, seed)
     if not table.num_rows:
         return Ratification(needs.version, 0, 0, 0, 0, [], [])
-    subject = Subject(root, needs.version, variants)
+    subject = Subject(root, needs.version, layout)
     rules, schema = _drawn_rules(sample, subject, rules_sample, seed)
     by_index, by_reference = _answers(sample, subject, rules)
-    rows = with_variants(fields_of(table, EVENT), variants)
+    rows = events_of_block(table, layout)
     zone = events.sparkSession.conf.get("spark.sql.session.timeZone")
     judged = _Judged(rules, rows if isinstance(rows, list) else mappings(rows), by_reference, schema, str(zone))
     everything = range(len(rules))
     differences = [judged.difference(*place, "index", None) for place in judged.differing(by_index, everything)]
-    refusals, n_asked = _ask_spark(judged, SqlTable(sample, needs.paths), variants, differences)
+    refusals, n_asked = _ask_spark(judged, SqlTable(sample, needs.paths), layout.variants, differences)
     n_true = sum(truth is True for truths in by_reference.values() for truth in truths)
     return Ratification(needs.version, table.num_rows, len(rules), n_true, n_asked, differences, refusals)
 
@@ -112,20 +112,20 @@ class _Judged:
 
 def _sampled(
     events: DataFrame, paths: tuple[Path, ...], n_events: int, seed: int
-) -> tuple[DataFrame, pa.Table, tuple[Path, ...]]:
+) -> tuple[DataFrame, pa.Table, Layout]:
     """Some events as a small table of this session, and the same here; what is read again and again is read once."""
     import pyarrow as pa
     from pyspark.sql import functions
     from pyspark.sql.types import LongType, StructField, StructType
 
-    read, variants = projected(events, paths, [], weights=None, is_pinned=False)
+    read, layout = projected(events, paths, [], is_packed=False)  # the sample is a table for SQL, too
     by_seed = functions.xxhash64(functions.lit(seed), functions.to_json(functions.col(EVENT)))
     chosen = read.select(EVENT).orderBy(by_seed).limit(n_events)
     table = chosen.toArrow()
     numbered = table.append_column(NUMBER, pa.array(range(table.num_rows), pa.int64()))
     schema = StructType([chosen.schema[EVENT], StructField(NUMBER, LongType(), False)])
     sample = events.sparkSession.createDataFrame(numbered, schema)
-    return sample, table, variants
+    return sample, table, layout
 
 
 def _drawn_rules(sample: DataFrame, subject: Subject, n_rules: int, seed: int) -> tuple[Rules, Schema]:

@@ -9,7 +9,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import functions
 from pyspark.sql.types import ArrayType, DataType, MapType, StructType
 
-from ruledex.spark.columns import EVENT
+from ruledex.spark.layout import EVENT
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame

@@ -17,17 +17,15 @@ from ruledex.index import IndexMatches
 from ruledex.language.parser import parse
 from ruledex.language.reference import evaluate
 from ruledex.language.schema import Schema
-from ruledex.spark.columns import EVENT
 from ruledex.spark.coverage_blocks import matched_blocks
 from ruledex.spark.distribution import local_root
+from ruledex.spark.layout import Layout, events_of_block
 from ruledex.spark.ratify_sql import NUMBER
-from ruledex.spark.structs import fields_of
-from ruledex.spark.variants import mappings, with_variants
+from ruledex.spark.variants import mappings
 from ruledex.spark.worker import opened
 
 if TYPE_CHECKING:
     from ruledex.index.identities import RuleId
-    from ruledex.spark.needs import Path
 
 
 Rules: TypeAlias = "list[tuple[RuleId, str]]"  # ids and texts
@@ -38,7 +36,7 @@ class Subject(NamedTuple):
 
     root: str
     version: str
-    variants: tuple[Path, ...]
+    layout: Layout
 
 
 class Drawn(NamedTuple):
@@ -55,7 +53,7 @@ def drawn(subject: Subject, n_rules: int, seed: int, batches: Iterable[pa.Record
     """
     index = opened(subject.root, subject.version)
     is_true = np.zeros(len(index), np.bool_)
-    for _, (found,) in matched_blocks(batches, subject.variants, [index]):
+    for _, (found,) in matched_blocks(batches, subject.layout, [index]):
         is_true[found.position] = True
     generator = random.Random(seed)
     true = np.flatnonzero(is_true).tolist()
@@ -72,8 +70,8 @@ def answered(subject: Subject, rules: Rules, batches: Iterable[pa.RecordBatch]) 
     index = opened(subject.root, subject.version)
     schema = Schema.of_mapping(_schema(subject))
     trees = [schema.bind(parse(text), text) for _, text in rules]
-    for table, (found,) in matched_blocks(batches, subject.variants, [index]):
-        events = with_variants(fields_of(table, EVENT), subject.variants)
+    for table, (found,) in matched_blocks(batches, subject.layout, [index]):
+        events = events_of_block(table, subject.layout)
         reference = [
             [evaluate(tree, event, schema) for tree in trees]
             for event in (mappings(events) if isinstance(events, pa.Table) else events)

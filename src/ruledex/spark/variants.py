@@ -8,6 +8,7 @@ from typing import Any
 import orjson
 import pyarrow as pa
 
+from ruledex.encode.arrow_packed import unpacked
 from ruledex.spark.needs import Path
 
 
@@ -27,6 +28,7 @@ def with_variants(events: pa.Table, variants: Sequence[Path]) -> pa.Table | list
 
 def mappings(table: pa.Table) -> list[dict[str, Any]]:
     """The rows of a table as mappings, maps within them included, which Arrow gives as lists of pairs."""
+    table = unpacked(table)
     rows: list[dict[str, Any]] = table.to_pylist()
     for field in table.schema:
         if _has_map(field.type):
