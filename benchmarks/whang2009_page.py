@@ -295,7 +295,8 @@ def _ranking(figures: Figures, folder: Path) -> Iterator[str]:
         )
         parts.append(f"the best 5 take `{form}` {at}")
     yield (
-        f"**Here:** {'; '.join(parts)}. A predicate of a rule has one weight here, the paper's has one a value; the "
-        "scores of what is found are computed by the rules' score trees."
+        f"**Here:** {'; '.join(parts)}. A predicate of a rule has one weight here, the paper's has one a value. Lists "
+        "are bounded by the largest weight of their key, partitions are looked at in the order of what their lists "
+        "promise, and only what may be among the best is scored, by the rules' score trees."
     )
     yield ""

@@ -36,9 +36,7 @@ class ConjunctionScan(Baseline):
         annotations = annotated.annotations
         self.conjunctions = annotated.conjunctions
         n_trees = len(annotations.expression_offsets) - 1
-        tree = np.searchsorted(annotations.expression_offsets, annotations.annotations, side="right") - 1
-        conjunction = np.repeat(np.arange(self.conjunctions.n_conjunctions), np.diff(annotations.annotation_offsets))
-        pairs = np.unique(conjunction * np.int64(max(n_trees, 1)) + tree)
+        pairs = np.unique(annotations.conjunction_of * np.int64(max(n_trees, 1)) + annotations.expression_of)
         conjunction, tree = pairs // max(n_trees, 1), pairs % max(n_trees, 1)
         self.index = ConjunctionTrees(
             *grouped(conjunction, tree, self.conjunctions.n_conjunctions),

@@ -2,7 +2,7 @@ import numpy as np
 
 from ruledex.encode.program import ALWAYS
 from ruledex.engines import annotator as annotator_module
-from ruledex.engines.annotator import Annotator
+from ruledex.engines.annotator import MOST_TESTED, Annotator
 from ruledex.engines.dewey import DeweyEngine
 from ruledex.engines.interval import IntervalEngine, IntervalLabeller
 from tests.contract.agreement import assert_agrees
@@ -24,12 +24,29 @@ def test_a_conjunction_that_expressions_share_stands_once_with_many_annotations(
     found = annotated(both, ("or", both, C), ("and", both, ("or", C, D)), ("and", A, B, ("or", A, D)))
     # A AND B, C, D and A.
     assert found.conjunctions.n_conjunctions == 4
-    n_annotations = np.diff(found.annotations.annotation_offsets)
-    assert sorted(n_annotations.tolist()) == [1, 2, 2, 4]
-    assert found.annotations.expression_offsets.tolist() == [0, 1, 3, 6, 9]
-    (most,) = np.flatnonzero(n_annotations == 4)
-    of_both = found.annotations.annotations[found.annotations.annotation_offsets[most] :][:4]
-    assert found.annotations.expression_of[of_both].tolist() == [0, 1, 2, 3]
+    annotations = found.annotations
+    n_leaves = np.bincount(annotations.conjunction_of)
+    assert sorted(n_leaves.tolist()) == [1, 2, 2, 4]
+    assert annotations.expression_offsets.tolist() == [0, 1, 3, 6, 9]
+    of_both = annotations.annotations[slice(*annotations.annotation_offsets[np.argmax(n_leaves) :][:2])]
+    assert annotations.expression_of[of_both].tolist() == [0, 1, 2, 3]
+
+
+def test_an_and_is_led_to_by_one_child_alone():
+    found = annotated(("and", ("or", A, B), ("or", B, C, D)), ("or", A, D)).annotations
+    assert found.is_tested.tolist() == [1, 0]
+    # A and B lead to the first leaf of the first expression; A and D to their leaves in the second.
+    assert sorted(found.annotations.tolist()) == [0, 0, 5, 6]
+
+
+def test_of_a_large_expression_all_leaves_lead_to_it():
+    many = tuple(("in", (cell, cell)) for cell in range(1, MOST_TESTED + 2))
+    for n_leaves, is_tested in ((MOST_TESTED - 1, 1), (MOST_TESTED, 0)):
+        tree = ("and", many[0], ("or", *many[1 : n_leaves + 1]))
+        program = make_program([MOST_TESTED + 1], [(tree, 0.0, None)])
+        found = Annotator(program).annotate(np.arange(1), IntervalLabeller(), None).annotations
+        assert found.is_tested.tolist() == [is_tested]
+        assert len(found.annotations) == (1 if is_tested else n_leaves + 1)
 
 
 def test_rules_that_share_a_root_share_its_annotations():

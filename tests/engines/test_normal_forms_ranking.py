@@ -33,8 +33,29 @@ def test_the_lists_of_rules_that_are_a_normal_form_are_bounded_by_the_literals_t
 
 
 @pytest.mark.parametrize("engine", ENGINES)
+def test_the_lists_of_a_key_are_bounded_by_its_largest_weight(engine):
+    weighted = ("and", ("leaf", FIRST, 4.0), ("leaf", SECOND, 2.0))
+    other = ("and", ("leaf", FIRST, 3.0), ("leaf", SECOND, 2.5))
+    program = make_program(SIZES, [(("and", FIRST, SECOND), 0.0, score) for score in (weighted, other)])
+    bounds = engine.build(program)._form_ranker.bounds
+    assert sorted(bounds.own_weight.tolist()) == [2.5, 4.0]
+    assert not bounds.share.any()
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_the_lists_of_a_set_that_rules_share_are_bounded_by_its_weight(engine):
+    either = ("in", (1, 1), (3, 3))
+    score = ("and", ("leaf", either, 4.0), ("leaf", THIRD, 2.0))
+    others = [(("and", either, ("in", (cell, cell))), 0.0, None) for cell in (2, 4, 6)]
+    built = engine.build(make_program(SIZES, [(("and", either, THIRD), 0.0, score), *others]))
+    assert len(built.index.links) > 0
+    assert sorted(set(built._form_ranker.bounds.own_weight.tolist())) == [1.0, 2.0, 4.0]
+    assert_top_agrees(built, make_batch(built.program, [{1, 5}, {3, 5}, {3, 4}, {2}]), 2)
+
+
+@pytest.mark.parametrize("engine", ENGINES)
 def test_the_lists_of_other_rules_share_the_bound_of_the_whole(engine):
-    score = ("and", ("leaf", FIRST, 4.0), ("leaf", SECOND, 2.0))
+    score = ("and", ("leaf", FIRST, 4.0), ("or", ("leaf", SECOND, 2.0), ("leaf", THIRD, 1.0)))
     program = make_program(SIZES, [(("and", FIRST, SECOND), 0.0, score)])
     bounds = engine.build(program)._form_ranker.bounds
     assert bounds.share == pytest.approx(3.0)

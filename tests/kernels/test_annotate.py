@@ -105,6 +105,14 @@ def test_counts_of_what_doubles_at_each_level_stop_before_they_overflow():
 def test_annotations_ascend_within_each_conjunction():
     conjunctions = np.array([2, 0, 2, 3, 0, 2], np.int32)
     offsets, annotations = np.zeros(6, np.int32), np.zeros(6, np.int32)
-    list_annotations(conjunctions, offsets, annotations)
+    list_annotations(conjunctions, np.arange(6, dtype=np.int32), offsets, annotations)
     assert offsets.tolist() == [0, 2, 2, 5, 6, 6]
     assert annotations.tolist() == [1, 4, 0, 2, 5, 3]
+
+
+def test_leaves_that_lead_to_nothing_have_no_annotation():
+    conjunctions = np.array([2, 0, 2, 3, 0, 2], np.int32)
+    offsets, annotations = np.zeros(5, np.int32), np.zeros(4, np.int32)
+    list_annotations(conjunctions, np.array([0, 0, -1, 3, -1, 3], np.int32), offsets, annotations)
+    assert offsets.tolist() == [0, 1, 1, 3, 4]
+    assert annotations.tolist() == [0, 0, 3, 3]

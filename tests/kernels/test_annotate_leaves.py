@@ -1,6 +1,7 @@
 import numpy as np
 
 from ruledex.engines.interval import IntervalEngine
+from ruledex.engines.protocol import Statistics
 from ruledex.kernels.annotate_leaves import BLOCK_BITS, gather_leaves, write_rules
 from tests.contract.builder import make_batch, make_program
 from tests.contract.sizes import scaled
@@ -11,16 +12,18 @@ ALL_ALIVE = np.zeros(0, np.uint8)
 
 def gathered(engine, batch, first_event, room):
     """The event that comes next, and the true leaves of each event before it."""
-    annotations, n_leaves = engine.annotations, len(engine.annotations.annotations)
+    n_leaves, n_conjunctions = len(engine.annotations.conjunction_of), engine.conjunctions.n_conjunctions
     marks = np.zeros((n_leaves >> 6) + 1, np.uint64), np.zeros((n_leaves >> BLOCK_BITS) + 1, np.uint8)
     leaf_offsets, leaves = np.zeros(batch.n_events + 1, np.int64), np.zeros(room, np.int32)
+    true = np.zeros((n_conjunctions >> 6) + 1, np.uint64)
     after = gather_leaves(
         tuple(engine.conjunctions.index),
         tuple(engine.conjunctions.new_scratch(batch)),
-        annotations.annotation_offsets,
-        annotations.annotations,
+        tuple(engine.annotations),
         marks,
-        np.zeros(engine.conjunctions.n_conjunctions, np.int32),
+        np.zeros(n_conjunctions, np.int32),
+        true,
+        np.zeros(n_leaves, np.int32),
         batch.offsets,
         batch.cells,
         first_event,
@@ -29,6 +32,7 @@ def gathered(engine, batch, first_event, room):
     )
     assert not marks[0].any()
     assert not marks[1].any()
+    assert not true.any()
     return after, [leaves[leaf_offsets[i] : leaf_offsets[i + 1]].tolist() for i in range(after - first_event)]
 
 
@@ -58,6 +62,18 @@ def test_events_are_taken_as_long_as_all_leaves_would_fit():
     assert len(found[0]) == 2
     after, found = gathered(engine, batch, 1, n_leaves + 1)
     assert (after, [len(leaves) for leaves in found]) == (4, [0, 1, 3])
+
+
+def test_an_expression_is_found_through_its_rarest_part_with_all_its_true_leaves():
+    tree = ("and", ("or", A, B), ("or", C, ("in", (4, 4)), ("in", (5, 5))))
+    program = make_program([5], [(tree, 0.0, None), (("or", A, C), 0.0, None)])
+    frequency = np.array([1.0, 0.1, 0.1, 0.9, 0.9, 0.9])
+    engine = IntervalEngine.build(program, Statistics(frequency))
+    assert engine.annotations.is_tested.tolist() == [1, 0]
+    batch = make_batch(program, [{3, 4}, {2}, {1, 3, 5}])
+    _, found = gathered(engine, batch, 0, 100)
+    expressions = [engine.annotations.expression_of[leaves].tolist() for leaves in found]
+    assert expressions == [[1], [0], [0, 0, 0, 1, 1]]
 
 
 def test_rules_of_expressions_ascend_and_the_dead_are_left_out():

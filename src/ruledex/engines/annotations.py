@@ -16,26 +16,31 @@ from numpy.typing import NDArray
 from ruledex.encode.event_batch import EventBatch
 from ruledex.encode.program import Program
 from ruledex.engines.annotator import Annotated, Annotator, Labeller, Labels
-from ruledex.engines.conjunction_index import ConjunctionIndex
+from ruledex.engines.conjunction_index import NO_DISJUNCTIONS, ConjunctionIndex
 from ruledex.engines.inputs import array_of, frozen_alive, frozen_batch
 from ruledex.engines.normal_forms import Overflow
 from ruledex.engines.normal_forms_engine import stored_overflow
 from ruledex.engines.normal_forms_overflow import OverflowRules
+from ruledex.engines.normal_forms_work import Work, averages, postings_work, true_items
 from ruledex.engines.protocol import Alive, Arrays, Matches, Rank, Statistics
 from ruledex.engines.ranking import Ranker
 from ruledex.errors import BudgetError, RuledexError
 from ruledex.kernels.annotate_leaves import BLOCK_BITS, Annotations, Marks, gather_leaves, write_rules
+from ruledex.kernels.normal_forms_rules import Owners, count_owners
 
 DEFAULT_BUDGET = 1 << 18  # leaves of one rule
-CHUNK = 1 << 18  # leaves found by one call into the kernels, at the least
+CHUNK = 1 << 18  # leaves of several events that one call into the kernels may find
 CONJUNCTIONS = "conjunctions."  # before the names of the arrays of their index
+WIDTHS: dict[str, type[np.generic]] = {"is_tested": np.uint8}
 
 
 class Scratch(NamedTuple):
     """What one call needs while it matches."""
 
     conjunctions: NDArray[np.int32]
+    true_conjunctions: NDArray[np.uint64]  # a bit each, none set between events
     leaf_marks: Marks
+    marked: NDArray[np.int32]
     leaves: NDArray[np.int32]
     rule_marks: NDArray[np.uint64]
     evaluation: Any  # the engine's own
@@ -55,6 +60,7 @@ class AnnotatedEngine(ABC):
         self.overflow = overflow
         # Numba tells the type of a plain tuple faster than that of a named one; a match may take but microseconds.
         self._postings: tuple[NDArray[Any], ...] = tuple(self.conjunctions.index)
+        self._annotations: tuple[NDArray[Any], ...] = tuple(self.annotations)
         self._ranker = Ranker(program)
         self._pool: list[Scratch] = []
 
@@ -88,7 +94,7 @@ class AnnotatedEngine(ABC):
     def from_arrays(cls, program: Program, arrays: Arrays) -> Self:
         """The engine over stored arrays, which are used as they lie."""
         annotated = Annotated(
-            Annotations(*(array_of(arrays, name, np.int32) for name in Annotations._fields)),
+            Annotations(*(array_of(arrays, name, WIDTHS.get(name, np.int32)) for name in Annotations._fields)),
             ConjunctionIndex.from_arrays(
                 program,
                 {name.removeprefix(CONJUNCTIONS): arrays[name] for name in arrays if name.startswith(CONJUNCTIONS)},
@@ -148,6 +154,29 @@ class AnnotatedEngine(ABC):
             "bytes_of_labels": sum(array.nbytes for array in self.labels.values()),
         }
 
+    def work(self, batch: EventBatch) -> Work:
+        """What an event makes the engine touch, on average; rules past the budget are not in it."""
+        index, trees = self.conjunctions.index, self.annotations
+        counts = dict.fromkeys(
+            ("conjunctions true", "annotations", "expressions", "leaves looked at", "leaves true"), 0
+        )
+        n_leaves, n_annotations = np.diff(trees.expression_offsets), np.diff(trees.annotation_offsets)
+        for numbers in true_items(index, NO_DISJUNCTIONS, batch):
+            is_true = np.zeros(self.conjunctions.n_conjunctions, np.bool_)
+            is_true[index.item[numbers]] = True
+            leads_to = np.unique(trees.annotations[np.repeat(is_true, n_annotations)])
+            expressions = np.unique(trees.expression_of[leads_to])
+            tested = expressions[trees.is_tested[expressions] != 0]
+            is_found = np.zeros(len(n_leaves), np.bool_)
+            is_found[expressions] = True
+            n_alone = len(leads_to) - len(tested)  # leaves that stand for themselves
+            counts["conjunctions true"] += len(numbers)
+            counts["annotations"] += int(np.sum(n_annotations[is_true]))
+            counts["expressions"] += len(expressions)
+            counts["leaves looked at"] += n_alone + int(np.sum(n_leaves[tested]))
+            counts["leaves true"] += int(np.sum(is_true[trees.conjunction_of] & is_found[trees.expression_of]))
+        return {**postings_work(index, batch), **averages(counts, batch)}
+
     @classmethod
     @abstractmethod
     def _new_labeller(cls, program: Program) -> Labeller:
@@ -180,10 +209,11 @@ class AnnotatedEngine(ABC):
             after = gather_leaves(
                 self._postings,
                 cursors,
-                annotations.annotation_offsets,
-                annotations.annotations,
+                self._annotations,
                 scratch.leaf_marks,
                 scratch.conjunctions,
+                scratch.true_conjunctions,
+                scratch.marked,
                 batch.offsets,
                 batch.cells,
                 event,
@@ -193,7 +223,7 @@ class AnnotatedEngine(ABC):
             n_events = after - event
             self._evaluate(scratch, leaf_offsets, n_events, true_offsets)
             true = scratch.leaves[: true_offsets[n_events]]
-            out = np.empty(self._n_rules(true), np.int32)
+            out = np.empty(count_owners(Owners(annotations.rule_offsets, annotations.rules), true), np.int32)
             n_written = write_rules(
                 annotations.rule_offsets,
                 annotations.rules,
@@ -209,23 +239,18 @@ class AnnotatedEngine(ABC):
             event = after
         self._pool.append(scratch)
 
-    def _n_rules(self, expressions: NDArray[np.int32]) -> int:
-        """How many rules these expressions have together."""
-        offsets = self.annotations.rule_offsets
-        if len(self.annotations.rules) == len(offsets) - 1:
-            return len(expressions)
-        return int(np.sum(offsets[expressions + 1] - offsets[expressions]))
-
     def _scratch(self) -> Scratch:
         """Scratch that no other call uses: from the pool, which a call that fails does not give it back to."""
         try:
             return self._pool.pop()
         except IndexError:
-            n_leaves = len(self.annotations.annotations)
+            n_leaves = len(self.annotations.conjunction_of)
             return Scratch(
                 np.empty(self.conjunctions.n_conjunctions, np.int32),
+                np.zeros((self.conjunctions.n_conjunctions >> 6) + 1, np.uint64),
                 (np.zeros((n_leaves >> 6) + 1, np.uint64), np.zeros((n_leaves >> BLOCK_BITS) + 1, np.uint8)),
-                np.empty(max(n_leaves, CHUNK), np.int32),
+                np.empty(n_leaves, np.int32),
+                np.empty(n_leaves + CHUNK, np.int32),
                 np.zeros((self.program.n_rules >> 6) + 1, np.uint64),
                 self._new_evaluation(),
             )

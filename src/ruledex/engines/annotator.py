@@ -7,23 +7,27 @@ What `dewey` and `interval` do alike is here; they differ in how a tree's leaves
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import pairwise
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ruledex.encode.program import ALWAYS, NEVER, Program
+from ruledex.encode.program import ALWAYS, AND, NEVER, Program
+from ruledex.engines.access import node_probabilities
 from ruledex.engines.conjunction_index import ConjunctionIndex
 from ruledex.engines.inputs import frozen
 from ruledex.engines.normal_forms import Clauses, distinct_clauses, nodes_of
 from ruledex.engines.protocol import Statistics
 from ruledex.errors import RuledexError
-from ruledex.kernels.annotate import Trees, count_leaves, list_annotations, unfold
+from ruledex.kernels.annotate import LEAF, Trees, count_leaves, list_annotations, unfold
+from ruledex.kernels.annotate_access import annotate_expressions, choose_access
 from ruledex.kernels.annotate_conjunctions import write_conjunctions
 from ruledex.kernels.annotate_leaves import Annotations
 
 LARGEST = np.iinfo(np.int32).max
 LEAVES_AT_ONCE = 1 << 20  # of trees that are unfolded together
+MOST_TESTED = 64  # leaves of an expression that are all looked at when one of them leads to it
 
 Labels = dict[str, NDArray[Any]]
 
@@ -78,16 +82,25 @@ class Annotator:
         n_leaves = int(expression_offsets[-1])
         if n_leaves > LARGEST:
             raise RuledexError(f"the rules have {n_leaves:,} leaves, more than {LARGEST:,}; build several indexes")
-        leaves = np.zeros(n_leaves, np.int32)
+        leaves, is_chosen = np.zeros(n_leaves, np.int32), np.zeros(n_leaves, np.uint8)
+        probability = self._leaf_probabilities(statistics)
         for first, last in _parts(expression_offsets):
             begin, end = expression_offsets[first], expression_offsets[last]
-            labeller.label(self._unfolded(roots[first:last], int(end - begin)), last - first, leaves[begin:end])
-        annotation_offsets, annotations, conjunctions = self._annotations(leaves, statistics)
+            trees = self._unfolded(roots[first:last], int(end - begin))
+            leaves[begin:end], is_chosen[begin:end] = _labelled(trees, last - first, labeller, probability)
+        is_tested, leads_to = np.zeros(len(roots), np.uint8), np.zeros(n_leaves, np.int32)
+        annotate_expressions(frozen(expression_offsets, np.int32), is_chosen, MOST_TESTED, is_tested, leads_to)
+        conjunction_of, conjunctions = self._conjunctions(leaves, statistics)
+        annotation_offsets = np.zeros(conjunctions.n_conjunctions + 1, np.int32)
+        annotations = np.zeros(int(np.sum(leads_to >= 0)), np.int32)
+        list_annotations(conjunction_of, leads_to, annotation_offsets, annotations)
         return Annotated(
             Annotations(
                 frozen(annotation_offsets, np.int32),
                 frozen(annotations, np.int32),
+                frozen(conjunction_of, np.int32),
                 frozen(np.repeat(np.arange(len(roots), dtype=np.int32), np.diff(expression_offsets)), np.int32),
+                frozen(is_tested, np.uint8),
                 frozen(expression_offsets, np.int32),
                 frozen(_offsets(np.bincount(expression, minlength=len(roots))), np.int32),
                 frozen(rules[np.argsort(expression, kind="stable")], np.int32),
@@ -107,10 +120,28 @@ class Annotator:
         unfold(self._nodes, self.program.n_literals, self._n_leaves, self._n_joined, roots, stack, trees)
         return trees
 
-    def _annotations(
+    def _leaf_probabilities(self, statistics: Statistics | None) -> NDArray[np.float64]:
+        """For each node that a leaf may come from, and last for ALWAYS, how often the leaf is true.
+
+        An AND node's leaf is of its literals and of those that dissolved AND nodes bring along.
+        """
+        program = self.program
+        probability = np.append(node_probabilities(program, statistics), 1.0)
+        first = program.n_literals
+        is_or = np.concatenate([np.zeros(first, np.bool_), program.node_op != AND])
+        for begin, end in pairwise(program.level_offsets.tolist()):
+            if begin == end:
+                continue
+            offsets = program.child_offsets[begin - first : end - first + 1]
+            below = program.children[offsets[0] : offsets[-1]]
+            joined = np.where(is_or[below], 1.0, probability[below])
+            probability[begin:end] = np.multiply.reduceat(joined, offsets[:-1] - offsets[0])
+        return probability
+
+    def _conjunctions(
         self, leaves: NDArray[np.int32], statistics: Statistics | None
-    ) -> tuple[NDArray[np.int32], NDArray[np.int32], ConjunctionIndex]:
-        """For each distinct conjunction the leaves that it stands at, and the index of the conjunctions."""
+    ) -> tuple[NDArray[np.int32], ConjunctionIndex]:
+        """The conjunction of each leaf, and the index of the distinct ones."""
         n_literals = self.program.n_literals
         is_used = np.zeros(self.program.n_nodes - ALWAYS, np.bool_)
         is_used[leaves - ALWAYS] = True
@@ -120,13 +151,26 @@ class Annotator:
         stack = np.zeros((2, self._depth), np.int64)
         write_conjunctions(self._nodes, n_literals, frozen(used, np.int32), stack, offsets, literals)
         distinct, number = distinct_clauses(iter([Clauses(np.ones(len(used), np.int64), offsets, literals)]))
-        n_conjunctions = len(distinct.offsets) - 1
         number_of = np.zeros(len(is_used), np.int32)
         number_of[used - ALWAYS] = number
-        annotation_offsets, annotations = np.zeros(n_conjunctions + 1, np.int32), np.zeros(len(leaves), np.int32)
-        list_annotations(number_of[leaves - ALWAYS], annotation_offsets, annotations)
         index = ConjunctionIndex.build(self.program, distinct.offsets, distinct.literals, statistics)
-        return annotation_offsets, annotations, index
+        return number_of[leaves - ALWAYS], index
+
+
+def _labelled(
+    trees: Trees, n_trees: int, labeller: Labeller, probability: NDArray[np.float64]
+) -> tuple[NDArray[np.int32], NDArray[np.uint8]]:
+    """The nodes of all leaves in the order of their labels, and which leaves lead to their trees."""
+    place = np.flatnonzero(trees.kind[: trees.offsets[n_trees]] == LEAF)
+    node = trees.node[place]
+    how_often, is_chosen = np.zeros(len(trees.kind)), np.zeros(len(trees.kind), np.uint8)
+    how_often[place] = probability[node]
+    choose_access(trees, n_trees, how_often, is_chosen)
+    # With their places instead of nodes the labeller gives the order of the leaves.
+    trees.node[place] = np.arange(len(place))
+    order = np.zeros(len(place), np.int32)
+    labeller.label(trees, n_trees, order)
+    return node[order], is_chosen[place[order]]
 
 
 def _offsets(lengths: NDArray[np.integer]) -> NDArray[np.int64]:

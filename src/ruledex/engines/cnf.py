@@ -23,6 +23,7 @@ class CnfEngine(NormalFormEngine):
 
     name = "cnf"
     form = "CNF"
+    items = "expressions"
 
     @classmethod
     def build(

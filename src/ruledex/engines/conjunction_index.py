@@ -15,12 +15,15 @@ from ruledex.engines.hierarchy import Sources, make_sources
 from ruledex.engines.inputs import frozen, frozen_batch
 from ruledex.engines.protocol import Arrays, Statistics
 from ruledex.kernels.conjunctions_build import NO_SOURCE, write_leading_ranks, write_predicates, write_uses
+from ruledex.kernels.disjunctions import Disjunctions
 from ruledex.kernels.postings import Cursors, Postings
 from ruledex.kernels.postings_leads import NO_LEAD
 
 N_LEADING = 3  # predicates of a conjunction that say where it stands among its like
 N_CLUSTERED = 256  # conjunctions from which on their order is worth while
 RANK_BITS = 21  # of a place by frequency; three of them fit into 64 bits
+NOTHING = frozen(np.zeros(0), np.int32)
+NO_DISJUNCTIONS = Disjunctions(NOTHING, NOTHING, NOTHING)  # for kernels that take conjunctions and CNF expressions
 
 
 class Predicates(NamedTuple):

@@ -108,11 +108,13 @@ def new_cursors(postings: Postings, batch: EventBatch, ranked: bool = False) -> 
     """Cursors for any event of the batch, whose arrays are frozen; with room for bounds where they are to be ranked."""
     n_partitions = len(postings.partition_size)
     is_open = np.zeros(n_partitions, np.uint8)
-    n_lists = most_lists(postings, batch.offsets, batch.cells, is_open)
+    n_nodes, n_lists = most_lists(postings, batch.offsets, batch.cells, is_open)
     n_items = int(np.diff(postings.partition_first).max(initial=0)) + 1
     return Cursors(
         is_open,
         np.zeros(n_partitions + 1, np.int64),
+        np.empty(n_nodes, np.int32),
+        np.empty(n_nodes, np.int64),
         np.empty(n_lists + 1, np.int32),
         np.empty(n_lists + 1, np.int64),
         np.empty(n_lists + 1 if ranked else 0, np.float64),
@@ -122,5 +124,6 @@ def new_cursors(postings: Postings, batch: EventBatch, ranked: bool = False) -> 
         np.empty(n_lists, np.int32),
         np.empty(n_lists, np.int32),
         np.full(n_items, NONE, np.int32),
+        np.zeros(n_items, np.uint32),
         np.zeros((n_items >> 6) + 1, np.uint64),
     )

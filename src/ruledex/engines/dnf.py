@@ -9,19 +9,14 @@ from numpy.typing import NDArray
 
 from ruledex.encode.event_batch import EventBatch
 from ruledex.encode.program import Program
-from ruledex.engines.conjunction_index import ConjunctionIndex
-from ruledex.engines.inputs import frozen
+from ruledex.engines.conjunction_index import NO_DISJUNCTIONS, ConjunctionIndex
 from ruledex.engines.normal_forms import Overflow, clauses_of, distinct_clauses, expressions_of
 from ruledex.engines.normal_forms_engine import NormalFormEngine, make_owners, stored_overflow, stored_owners
 from ruledex.engines.normal_forms_overflow import OverflowRules
 from ruledex.engines.protocol import Arrays, Statistics
-from ruledex.kernels.disjunctions import Disjunctions
 from ruledex.kernels.normal_forms_match import dnf_match
 from ruledex.kernels.postings import Cursors
 from ruledex.rewrite.normal_form import DEFAULT_BUDGET
-
-NOTHING = frozen(np.zeros(0), np.int32)
-NO_DISJUNCTIONS = Disjunctions(NOTHING, NOTHING, NOTHING)
 
 
 class DnfEngine(NormalFormEngine):
@@ -29,6 +24,7 @@ class DnfEngine(NormalFormEngine):
 
     name = "dnf"
     form = "DNF"
+    items = "conjunctions"
 
     @classmethod
     def build(

@@ -14,6 +14,7 @@ from ruledex.engines.inputs import array_of, frozen, frozen_alive, frozen_batch,
 from ruledex.engines.normal_forms import Form
 from ruledex.engines.normal_forms_overflow import OverflowRules
 from ruledex.engines.normal_forms_ranking import FormRanker
+from ruledex.engines.normal_forms_work import Work, averages, postings_work, true_items
 from ruledex.engines.protocol import Alive, Arrays, Matches, Rank
 from ruledex.engines.ranking import Ranker, checked_k
 from ruledex.kernels.disjunctions import Disjunctions
@@ -28,6 +29,7 @@ class NormalFormEngine(ABC):
 
     name = ""
     form: Form
+    items = ""  # what is indexed
 
     def __init__(
         self,
@@ -91,6 +93,15 @@ class NormalFormEngine(ABC):
             "n_entries": len(index.entries),
             "bytes": sum(array.nbytes for array in self.arrays().values()),
         }
+
+    def work(self, batch: EventBatch) -> Work:
+        """What an event makes the engine touch, on average; rules past the budget are not in it."""
+        found = true_items(self.index, self.disjunctions, batch)
+        counts = {
+            f"{self.items} true": sum(map(len, found)),
+            "rules marked": sum(int(np.sum(np.diff(self.owners.offsets)[numbers])) for numbers in found),
+        }
+        return {**postings_work(self.index, batch), **averages(counts, batch)}
 
     def _index_arrays(self) -> Arrays:
         return self.index._asdict()

@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 from functools import cached_property
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ruledex.encode.event_batch import EventBatch
+from ruledex.encode.program import Program
 from ruledex.engines.conjunction_index_postings import new_cursors
+from ruledex.engines.hierarchy import make_sources
 from ruledex.engines.inputs import frozen
 from ruledex.engines.normal_forms import OUTER, Form, nodes_of
 from ruledex.engines.protocol import Matches
 from ruledex.engines.ranking import Ranker
 from ruledex.kernels.disjunctions import Disjunctions
-from ruledex.kernels.normal_forms_bounds import find_plain_rules, item_bounds, list_bounds
+from ruledex.kernels.normal_forms_bounds import SLACK, item_bounds, lead_bounds, list_bounds
+from ruledex.kernels.normal_forms_plain import find_plain_rules
 from ruledex.kernels.normal_forms_rules import Owners
 from ruledex.kernels.normal_forms_top import TopScratch, tops_of_form
 from ruledex.kernels.postings import ListBounds, Postings
@@ -34,21 +38,39 @@ class FormRanker:
         self._owners = owners
 
     @cached_property
+    def _plain(self) -> tuple[NDArray[np.bool_], NDArray[np.float64]]:
+        """Which rules are plain, and for each literal a weight that none of these exceeds for it."""
+        program = self._ranker.program
+        is_plain, largest = np.zeros(program.n_rules, np.bool_), np.zeros(program.n_literals)
+        outer = OUTER[self._form]
+        find_plain_rules(nodes_of(program), self._ranker.programs, program.n_literals, outer, is_plain, largest)
+        return is_plain, largest
+
+    @cached_property
     def of_item(self) -> NDArray[np.float64]:
         """For each item what its rules may score, or that they are plain. Matching alone never needs it."""
-        program = self._ranker.program
-        is_plain = np.zeros(program.n_rules, np.bool_)
-        find_plain_rules(nodes_of(program), self._ranker.programs, program.n_literals, OUTER[self._form], is_plain)
         of_item = np.zeros(len(self._owners.offsets) - 1)
-        item_bounds(self._owners, is_plain, self._ranker.match_bound, of_item)
+        item_bounds(self._owners, self._plain[0], self._ranker.match_bound, of_item)
         return of_item
+
+    @cached_property
+    def of_node(self) -> NDArray[np.float64]:
+        """UB of each key."""
+        return key_bounds(self._ranker.program, self._index, self._plain[1])
 
     @cached_property
     def bounds(self) -> ListBounds:
         """The upper bound of each list."""
         n_lists = len(self._index.list_partition)
         bounds = ListBounds(np.zeros(n_lists), np.zeros(n_lists))
-        list_bounds(self._index, self._disjunctions, self.of_item, bounds)
+        list_bounds(self._index, self._disjunctions, self.of_item, self.of_node, bounds)
+        return bounds
+
+    @cached_property
+    def of_lead(self) -> NDArray[np.float64]:
+        """What the predicate that opens a partition may add to a score."""
+        bounds = np.zeros(len(self._index.partition_size))
+        lead_bounds(self._index, self.of_node, bounds)
         return bounds
 
     def top(
@@ -81,8 +103,13 @@ class FormRanker:
             np.zeros(int(self._disjunctions.n_disjunctions.max(initial=0)), np.int64),
             np.zeros((self._ranker.program.n_rules + 63) >> 6, np.uint64),
             np.zeros(max(int(self._index.partition_size.max(initial=0)), 1)),
+            np.zeros(len(self._index.partition_size), np.int64),
+            np.zeros(len(self._index.partition_size)),
             stack,
         )
+        # Sums of ones are exact, and what is bounded by a tie is then left out.
+        weighs_one = len(batch.weights) == 0 and bool(np.all((self.of_node == 0) | (self.of_node == 1)))
+        rounding = 0.0 if weighs_one else SLACK
         cursors = new_cursors(self._index, batch, ranked=True)
         n_rows = max(1, min(batch.n_events, ROOM // k))
         n_held = np.zeros(batch.n_events, np.int64)
@@ -96,6 +123,8 @@ class FormRanker:
                 self._owners,
                 self.bounds,
                 self.of_item,
+                self.of_lead,
+                rounding,
                 self._ranker.literals,
                 ranking,
                 kind,
@@ -116,3 +145,23 @@ class FormRanker:
             kept_ranks.append(ranks[is_held])
         offsets = np.concatenate([[0], np.cumsum(n_held)])
         return Matches(frozen(offsets, np.int64), np.concatenate(kept_rules), np.concatenate(kept_ranks))
+
+
+def key_bounds(program: Program, index: Postings, largest: NDArray[np.float64]) -> NDArray[np.float64]:
+    """For each node of an index the largest of the weights `largest` of the literals that have it as a key."""
+    sources = make_sources(program, None)
+    n_tree_nodes = len(index.link_offsets) - 1
+    of_node = np.zeros(len(index.node_lists) - 1)
+    # Which set of keys each shared set stands for.
+    order = np.argsort(index.links, kind="stable")
+    linked_from = np.repeat(np.arange(n_tree_nodes, dtype=np.int32), np.diff(index.link_offsets))[order]
+    first = np.searchsorted(index.links[order], np.arange(n_tree_nodes, len(of_node) + 1))
+    shared = {
+        linked_from[begin:end].tobytes(): n_tree_nodes + number
+        for number, (begin, end) in enumerate(pairwise(first.tolist()))
+    }
+    for literal in range(program.n_positive):
+        keys = np.sort(sources.keys[sources.key_offsets[literal] : sources.key_offsets[literal + 1]])
+        own = shared.get(keys.tobytes(), keys)
+        of_node[own] = np.maximum(of_node[own], largest[literal])
+    return of_node

@@ -108,21 +108,26 @@ def unfold(
 
 @jit
 def list_annotations(
-    conjunctions: NDArray[np.int32], offsets: NDArray[np.int32], annotations: NDArray[np.int32]
+    conjunctions: NDArray[np.int32],
+    leads_to: NDArray[np.int32],
+    offsets: NDArray[np.int32],
+    annotations: NDArray[np.int32],
 ) -> None:
-    """Write for each conjunction the leaves that it stands at, ascending; `conjunctions` has the one of each leaf.
+    """Write for each conjunction the leaves that it leads to, ascending; `conjunctions` has the one of each leaf.
 
-    `offsets` is all zero, and gets where each conjunction's leaves begin and the last one's end.
+    `leads_to` has for each leaf the one that its conjunction leads to, or -1, and ascends where it is not -1. `offsets`
+    is all zero, and gets where each conjunction's leaves begin and the last one's end.
     """
-    for conjunction in conjunctions:
-        offsets[conjunction + 1] += 1
+    for leaf in range(conjunctions.size):
+        offsets[conjunctions[leaf] + 1] += 1 if leads_to[leaf] >= 0 else 0
     for conjunction in range(1, offsets.size):
         offsets[conjunction] += offsets[conjunction - 1]
     # While leaves are written, an offset moves from where a list begins to where it ends.
     for leaf in range(conjunctions.size):
-        conjunction = conjunctions[leaf]
-        annotations[offsets[conjunction]] = leaf
-        offsets[conjunction] += 1
+        if leads_to[leaf] >= 0:
+            conjunction = conjunctions[leaf]
+            annotations[offsets[conjunction]] = leads_to[leaf]
+            offsets[conjunction] += 1
     for conjunction in range(offsets.size - 1, 0, -1):
         offsets[conjunction] = offsets[conjunction - 1]
     offsets[0] = 0

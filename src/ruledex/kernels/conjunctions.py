@@ -11,11 +11,9 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from ruledex.kernels.disjunctions import Disjunctions, expression_numbers
 from ruledex.kernels.jit import jit
-from ruledex.kernels.postings import Cursors, ListBounds, Postings, get_posting_lists
-from ruledex.kernels.postings_cursors import NONE, agreed_codes, initialize_current_entries, next_agreement
-
-NOTHING_LEAST = -np.inf
+from ruledex.kernels.postings import Cursors, Postings
 
 
 @jit
@@ -26,47 +24,9 @@ def conjunction_numbers(
 
     They come partition by partition, and ascend. `out` has room for all conjunctions.
     """
-    none = scratch.bounds
-    get_posting_lists(index, scratch, ListBounds(none, none), cells, none, begin, end, 1.0)
-    entries, partition_first = index.entries, index.partition_first
-    partition_size, partition_shift = index.partition_size, index.partition_shift
-    partition_lists, place_of, end_of = scratch.partition_lists, scratch.place, scratch.end
-    following, p_lists, codes = scratch.following, scratch.p_lists, scratch.codes
-    first_on, occupied, bounds = scratch.first_on, scratch.occupied, scratch.bounds
-    n_found = 0
-    for partition in range(partition_size.size):
-        first, last = partition_lists[partition], partition_lists[partition + 1]
-        k = max(partition_size[partition], 1)  # processing K = 0 and K = 1 is identical
-        if last - first < k:
-            continue  # too few posting lists for any conjunction to be satisfied
-        code_bits = partition_shift[partition]
-        initialize_current_entries(first, last, code_bits, entries, place_of, following, first_on, occupied)
-        n_lists, n_taken, current_id = last - first, 0, NONE
-        while True:
-            n_lists, current_id, n_taken = next_agreement(
-                k,
-                n_lists,
-                n_taken,
-                current_id + 1,
-                code_bits,
-                entries,
-                place_of,
-                end_of,
-                p_lists,
-                following,
-                first_on,
-                occupied,
-                bounds,
-                NOTHING_LEAST,
-            )
-            if current_id == NONE:
-                break
-            n_codes = agreed_codes(n_taken, code_bits, entries, place_of, p_lists, codes)
-            # The first code is 0 if a ∉ predicate is violated.
-            if n_codes == k and codes[0] != 0:
-                out[n_found] = partition_first[partition] + current_id
-                n_found += 1
-    return n_found
+    none = index.item[:0]
+    no_disjunctions, no_counters = Disjunctions(none, none, none), scratch.place[:0]
+    return expression_numbers(index, no_disjunctions, scratch, no_counters, cells, begin, end, out)
 
 
 @jit

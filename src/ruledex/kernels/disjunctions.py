@@ -19,10 +19,13 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ruledex.kernels.conjunctions import NOTHING_LEAST
+from ruledex.kernels.bits import ONE, ZERO, lowest_bit
 from ruledex.kernels.jit import inlined, jit
 from ruledex.kernels.postings import Cursors, ListBounds, Postings, get_posting_lists
 from ruledex.kernels.postings_cursors import NONE, agreed_codes, initialize_current_entries, next_agreement
+from ruledex.kernels.postings_states import are_noted, forget_entries, note_entries, noted_codes
+
+NOTHING_LEAST = -np.inf
 
 
 class Disjunctions(NamedTuple):
@@ -70,6 +73,24 @@ def is_satisfied(
     return holds
 
 
+@inlined
+def is_accepted(
+    number: int,
+    k: int,
+    n_codes: int,
+    codes: NDArray[np.int32],
+    n_disjunctions: NDArray[np.int32],
+    negative_offsets: NDArray[np.int32],
+    negative_disjunction: NDArray[np.int32],
+    counters: NDArray[np.int64],
+) -> bool:
+    """Whether an item is true, by the codes that lists have for it, ascending; `n_disjunctions` says of which form."""
+    if n_disjunctions.size != 0:
+        return is_satisfied(number, n_codes, codes, n_disjunctions, negative_offsets, negative_disjunction, counters)
+    # All ordinals of a conjunction, and not the first code 0 of a ∉ predicate that is violated.
+    return n_codes == k and codes[0] != 0
+
+
 @jit
 def expression_numbers(
     index: Postings,
@@ -84,7 +105,7 @@ def expression_numbers(
     """Write the numbers of the CNF expressions that are true of the event `cells[begin:end]`; return how many.
 
     They come partition by partition, and ascend. `out` has room for all expressions, `counters` for the disjunctions
-    of any.
+    of any. Without `disjunctions` the items are conjunctions: but for what accepts an item, both algorithms are one.
     """
     none = scratch.bounds
     get_posting_lists(index, scratch, ListBounds(none, none), cells, none, begin, end, 1.0)
@@ -94,14 +115,36 @@ def expression_numbers(
     negative_disjunction = disjunctions.negative_disjunction
     partition_lists, place_of, end_of = scratch.partition_lists, scratch.place, scratch.end
     following, p_lists, codes = scratch.following, scratch.p_lists, scratch.codes
-    first_on, occupied, bounds = scratch.first_on, scratch.occupied, scratch.bounds
+    first_on, states, occupied, bounds = scratch.first_on, scratch.states, scratch.occupied, scratch.bounds
     n_found = 0
     for partition in range(partition_size.size):
         first, last = partition_lists[partition], partition_lists[partition + 1]
         k = max(partition_size[partition], 1)  # processing K = 0 and K = 1 is identical
         if last - first < k:
-            continue  # too few posting lists for any expression to be satisfied
-        code_bits = partition_shift[partition]
+            continue  # too few posting lists for any item to be satisfied
+        code_bits, first_item = partition_shift[partition], partition_first[partition]
+        if are_noted(first, last, k, code_bits, place_of, end_of):
+            note_entries(first, last, k, code_bits, entries, place_of, end_of, states, occupied)
+            for word in range(((partition_first[partition + 1] - first_item) >> 6) + 1):
+                left = occupied[word]
+                occupied[word] = ZERO
+                while left != ZERO:
+                    item = (word << 6) + lowest_bit(left)
+                    left &= left - ONE
+                    n_codes = noted_codes(states[item], codes)
+                    out[n_found] = first_item + item
+                    n_found += is_accepted(
+                        first_item + item,
+                        k,
+                        n_codes,
+                        codes,
+                        n_disjunctions,
+                        negative_offsets,
+                        negative_disjunction,
+                        counters,
+                    )
+            forget_entries(first, last, code_bits, entries, place_of, end_of, states)
+            continue
         initialize_current_entries(first, last, code_bits, entries, place_of, following, first_on, occupied)
         n_lists, n_taken, current_id = last - first, 0, NONE
         while True:
@@ -124,8 +167,9 @@ def expression_numbers(
             if current_id == NONE:
                 break
             n_codes = agreed_codes(n_taken, code_bits, entries, place_of, p_lists, codes)
-            number = partition_first[partition] + current_id
-            if is_satisfied(number, n_codes, codes, n_disjunctions, negative_offsets, negative_disjunction, counters):
-                out[n_found] = number
-                n_found += 1
+            number = first_item + current_id
+            out[n_found] = number
+            n_found += is_accepted(
+                number, k, n_codes, codes, n_disjunctions, negative_offsets, negative_disjunction, counters
+            )
     return n_found

@@ -1,9 +1,10 @@
 """Upper bounds of posting lists, from what their items' rules may score (whang2009, Section 5).
 
 The paper's bounds are sums over the keys of one conjunction, or of one CNF expression. A rule's score is such a sum
-where its score tree is the very form that is indexed: there an ∈ entry adds at most its literal's weight times the
-event's weight for it. Of any other rule only the match score as a whole is bounded; an item of such a rule is found
-through K lists at the least, so that each of its entries carries a K-th of the bound.
+where its score tree is the very form that is indexed (kernels/normal_forms_plain.py): there an ∈ entry adds at most
+UB(A, v), the largest weight that a rule gives a literal of that key, times the event's weight for it. Of any other rule
+only the match score as a whole is bounded; an item of such a rule is found through K lists at the least, so that each
+of its entries carries a K-th of the bound.
 """
 
 from __future__ import annotations
@@ -15,34 +16,11 @@ from ruledex.kernels.disjunctions import Disjunctions
 from ruledex.kernels.jit import jit
 from ruledex.kernels.normal_forms_rules import Owners
 from ruledex.kernels.postings import ListBounds, Postings
-from ruledex.kernels.scan import Nodes
-from ruledex.kernels.score import ScorePrograms
 from ruledex.kernels.top import PRODUCT, SUM
 
 # What a sum of bounds may lack for rounding is less than this part of it. Sums of ones lack nothing.
 SLACK = 1e-9
 IS_PLAIN = -1.0  # in place of an item's bound, which is not negative
-
-
-@jit
-def find_plain_rules(
-    nodes: Nodes, programs: ScorePrograms, n_literals: int, outer: int, is_plain: NDArray[np.bool_]
-) -> None:
-    """Note which rules are scored by their match trees, having no program, and are a normal form as they stand."""
-    node_op, child_offsets, children = nodes.node_op, nodes.child_offsets, nodes.children
-    for rule in range(is_plain.size):
-        root = programs.root[rule]
-        plain = programs.score_offsets[rule] == programs.score_offsets[rule + 1]
-        if plain and root >= n_literals:
-            inner = root - n_literals
-            for place in range(child_offsets[inner], child_offsets[inner + 1]):
-                child = children[place] - n_literals
-                if child < 0:
-                    continue
-                plain = plain and node_op[inner] == outer and node_op[child] != outer
-                for other in range(child_offsets[child], child_offsets[child + 1]):
-                    plain = plain and children[other] < n_literals
-        is_plain[rule] = plain
 
 
 @jit
@@ -60,8 +38,18 @@ def item_bounds(
 
 
 @jit
-def list_bounds(index: Postings, disjunctions: Disjunctions, of_item: NDArray[np.float64], bounds: ListBounds) -> None:
-    """Write the bounds of all lists, which are all zero before. Of conjunctions, `disjunctions` is empty."""
+def list_bounds(
+    index: Postings,
+    disjunctions: Disjunctions,
+    of_item: NDArray[np.float64],
+    of_node: NDArray[np.float64],
+    bounds: ListBounds,
+) -> None:
+    """Write the bounds of all lists, which are all zero before. Of conjunctions, `disjunctions` is empty.
+
+    `of_node` is UB of each key: a weight that no plain rule exceeds for a literal that the node is a key of.
+    """
+    node_lists, node = index.node_lists, 0
     entries, list_partition, list_offsets = index.entries, index.list_partition, index.list_offsets
     partition_first, partition_shift, sizes = index.partition_first, index.partition_shift, index.partition_size
     n_disjunctions, negative_offsets = disjunctions.n_disjunctions, disjunctions.negative_offsets
@@ -69,6 +57,8 @@ def list_bounds(index: Postings, disjunctions: Disjunctions, of_item: NDArray[np
     is_cnf = n_disjunctions.size != 0
     for number in range(list_partition.size):
         partition = list_partition[number]
+        while node_lists[node + 1] <= number:
+            node += 1
         shift, first_item = partition_shift[partition], partition_first[partition]
         k = float(max(sizes[partition], 1))
         for place in range(list_offsets[number], list_offsets[number + 1]):
@@ -80,7 +70,16 @@ def list_bounds(index: Postings, disjunctions: Disjunctions, of_item: NDArray[np
                 if not is_violation:
                     share[number] = max(share[number], float(of_item[item]) / k * (1.0 + SLACK))
             elif is_in and (not is_cnf or code < n_negative + n_disjunctions[item]):
-                own_weight[number] = 1.0
+                own_weight[number] = of_node[node]
+
+
+@jit
+def lead_bounds(index: Postings, of_node: NDArray[np.float64], bounds: NDArray[np.float64]) -> None:
+    """For each partition what the predicate that opens it may add to a plain rule's score; all zero before."""
+    open_offsets, opens = index.open_offsets, index.opens
+    for node in range(open_offsets.size - 1):
+        for place in range(open_offsets[node], open_offsets[node + 1]):
+            bounds[opens[place]] = max(bounds[opens[place]], of_node[node])
 
 
 @jit

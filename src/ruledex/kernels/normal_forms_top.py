@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ruledex.kernels.bits import LOW_SIX, ONE, SIX, ZERO
-from ruledex.kernels.disjunctions import Disjunctions, is_satisfied
+from ruledex.kernels.disjunctions import Disjunctions, is_accepted
 from ruledex.kernels.jit import inlined, jit
 from ruledex.kernels.literals import Literals
 from ruledex.kernels.normal_forms_bounds import IS_PLAIN, SLACK, least_bound
@@ -25,6 +25,8 @@ class TopScratch(NamedTuple):
     counters: NDArray[np.int64]  # one a disjunction of the largest CNF expression
     marks: NDArray[np.uint64]
     largest: NDArray[np.float64]  # [largest K, and at least 1]
+    partitions: NDArray[np.int64]  # [n_partitions]
+    promised: NDArray[np.float64]  # [n_partitions]
     stack: ScoreStack
 
 
@@ -54,13 +56,42 @@ def sum_of_largest(bounds: NDArray[np.float64], first: int, last: int, k: int, l
     return total
 
 
-@inlined
-def n_above(codes: NDArray[np.int32], n_codes: int, least: int) -> int:
-    """How many of the ascending codes are `least` or larger."""
-    place = n_codes
-    while place > 0 and codes[place - 1] >= least:
-        place -= 1
-    return n_codes - place
+@jit
+def order_partitions(
+    index: Postings,
+    cursors: Cursors,
+    is_cnf: bool,
+    of_lead: NDArray[np.float64],
+    largest_of_event: float,
+    largest: NDArray[np.float64],
+    partitions: NDArray[np.int64],
+    promised: NDArray[np.float64],
+) -> int:
+    """Write the partitions whose lists may be enough for an item, the most promising first; return how many.
+
+    `promised` gets what any of a partition's items scores at the most: the second pruning technique. More than K
+    disjunctions may score, so that for CNF all lists count.
+    """
+    partition_size, partition_lists, bounds = index.partition_size, cursors.partition_lists, cursors.bounds
+    n_partitions = 0
+    for partition in range(partition_size.size):
+        first, last = partition_lists[partition], partition_lists[partition + 1]
+        k = max(partition_size[partition], 1)
+        if last - first < k:
+            continue
+        total = 0.0
+        if is_cnf:
+            for cursor in range(first, last):
+                total += float(bounds[cursor])
+        else:
+            total = sum_of_largest(bounds, first, last, k, largest)
+        partitions[n_partitions] = partition
+        promised[n_partitions] = total + float(of_lead[partition]) * float(largest_of_event)
+        n_partitions += 1
+    order = np.argsort(-promised[:n_partitions])
+    partitions[:n_partitions] = partitions[:n_partitions][order]
+    promised[:n_partitions] = promised[:n_partitions][order]
+    return n_partitions
 
 
 @jit
@@ -70,6 +101,8 @@ def top_of_form(
     owners: Owners,
     bounds_of: ListBounds,
     of_item: NDArray[np.float64],
+    of_lead: NDArray[np.float64],
+    rounding: float,
     literals: Literals,
     ranking: Ranking,
     kind: int,
@@ -87,13 +120,13 @@ def top_of_form(
     """Write the best rules of the event `cells[begin:end]` and their ranks, the best first; return how many.
 
     `ranks` and `rules` are as long as the answer may be, which is not 0. Of conjunctions, `disjunctions` is empty.
-    `of_item` are the bounds that those of the lists were made from.
+    `of_item` are the bounds that those of the lists were made from, and `of_lead` those of what opens partitions.
     """
     largest_of_event = largest_weight(weights, begin, end)
     if weights.size != 0:
         largest_of_event *= 1.0 + SLACK
     get_posting_lists(index, cursors, bounds_of, cells, weights, begin, end, largest_of_event)
-    entries, partition_first, partition_opened = index.entries, index.partition_first, index.partition_opened
+    entries, partition_first = index.entries, index.partition_first
     partition_size, partition_shift = index.partition_size, index.partition_shift
     n_disjunctions, negative_offsets = disjunctions.n_disjunctions, disjunctions.negative_offsets
     negative_disjunction, counters = disjunctions.negative_disjunction, scratch.counters
@@ -102,20 +135,20 @@ def top_of_form(
     first_on, occupied, bounds = cursors.first_on, cursors.occupied, cursors.bounds
     owner_offsets, owner_rules = owners.offsets, owners.rules
     static_score, match_bound, marks = ranking.static_score, ranking.match_bound, scratch.marks
-    is_cnf = n_disjunctions.size != 0
+    partitions, promised = scratch.partitions, scratch.promised
+    n_partitions = order_partitions(
+        index, cursors, n_disjunctions.size != 0, of_lead, largest_of_event, scratch.largest, partitions, promised
+    )
     n_held, worst = 0, -np.inf
-    for partition in range(partition_size.size):
+    for turn in range(n_partitions):
+        if promised[turn] < least_bound(kind, highest_static, 0.0, worst):
+            break  # and so do all that promise less
+        partition = partitions[turn]
         first, last = partition_lists[partition], partition_lists[partition + 1]
         k = max(partition_size[partition], 1)
-        if last - first < k:
-            continue
         # The predicate that opens the partition is in no list.
-        n_leads = partition_opened[partition]
-        before = n_leads * largest_of_event
+        before = float(of_lead[partition]) * float(largest_of_event)
         least = least_bound(kind, highest_static, before, worst)
-        # The second pruning technique, which is not for CNF: there more than K disjunctions may score.
-        if not is_cnf and sum_of_largest(bounds, first, last, k, scratch.largest) < least:
-            continue
         code_bits = partition_shift[partition]
         initialize_current_entries(first, last, code_bits, entries, place_of, following, first_on, occupied)
         n_lists, n_taken, current_id = last - first, 0, NONE
@@ -140,19 +173,16 @@ def top_of_form(
                 break
             n_codes = agreed_codes(n_taken, code_bits, entries, place_of, p_lists, codes)
             number = partition_first[partition] + current_id
-            n_scoring = min(n_codes, partition_size[partition])
-            if is_cnf:
-                holds = is_satisfied(
-                    number, n_codes, codes, n_disjunctions, negative_offsets, negative_disjunction, counters
-                )
-                n_scoring = n_above(codes, n_codes, 2 * (negative_offsets[number + 1] - negative_offsets[number]))
-            else:
-                holds = n_codes == k and codes[0] != 0
-            if not holds:
+            if not is_accepted(
+                number, k, n_codes, codes, n_disjunctions, negative_offsets, negative_disjunction, counters
+            ):
                 continue
             # A plain rule's score is that of one of its items: one that scores too little is as good as none.
             is_plain = of_item[number] == IS_PLAIN
-            plain_bound = (n_scoring + n_leads) * largest_of_event
+            plain_bound = before
+            for taken in range(n_taken):
+                plain_bound += float(bounds[p_lists[taken]])
+            plain_bound *= 1.0 + rounding
             for owner in range(owner_offsets[number], owner_offsets[number + 1]):
                 rule = owner_rules[owner]
                 word, bit = np.uint64(rule) >> SIX, ONE << (np.uint64(rule) & LOW_SIX)
@@ -160,7 +190,7 @@ def top_of_form(
                     continue
                 bound = rank_bound(kind, static_score[rule], match_bound[rule], largest_of_event)
                 if is_plain:
-                    bound = rank_bound(kind, static_score[rule], plain_bound, 1.0)
+                    bound = min(bound, rank_bound(kind, static_score[rule], plain_bound, 1.0))
                 if n_held == ranks.size and not precedes(bound, rule, ranks[0], rules[0]):
                     continue
                 marks[word] |= bit
@@ -181,6 +211,8 @@ def tops_of_form(
     owners: Owners,
     bounds_of: ListBounds,
     of_item: NDArray[np.float64],
+    of_lead: NDArray[np.float64],
+    rounding: float,
     literals: Literals,
     ranking: Ranking,
     kind: int,
@@ -205,6 +237,8 @@ def tops_of_form(
             owners,
             bounds_of,
             of_item,
+            of_lead,
+            rounding,
             literals,
             ranking,
             kind,

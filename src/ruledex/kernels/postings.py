@@ -21,6 +21,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from ruledex.kernels.bits import prefetch
 from ruledex.kernels.hierarchy import LEVEL_BITS
 from ruledex.kernels.jit import jit
 from ruledex.kernels.literals import first_at_least
@@ -62,11 +63,14 @@ class ListBounds(NamedTuple):
 class Cursors(NamedTuple):
     """What one thread needs while it moves along lists; the arrays of a cursor each have room for all of an event's.
 
-    `first_on` and `occupied` are over the items of the largest partition; they are NONE and 0 between partitions.
+    `first_on`, `states` and `occupied` are over the items of the largest partition; they are NONE and 0 between
+    partitions.
     """
 
     is_open: NDArray[np.uint8]  # [n_partitions]
     partition_lists: NDArray[np.int64]  # [n_partitions + 1] where the cursors of each partition begin
+    nodes: NDArray[np.int32]  # those that the event has
+    node_hit: NDArray[np.int64]  # of each of them, the place of the cell that led to it
     found: NDArray[np.int32]  # lists
     hit: NDArray[np.int64]  # of each list found, the place of the cell that led to it
     bounds: NDArray[np.float64]  # of each cursor, what its list may add to a score; empty where nothing is ranked
@@ -76,27 +80,28 @@ class Cursors(NamedTuple):
     p_lists: NDArray[np.int32]  # cursors: the first lists of PLists, once they are taken
     codes: NDArray[np.int32]  # of lists that agree on an item
     first_on: NDArray[np.int32]
+    states: NDArray[np.uint32]  # a bit a code, where entries are noted instead of skipped
     occupied: NDArray[np.uint64]
 
 
 @jit
-def _find_lists(
+def _find_nodes(
     postings: Postings,
     cells: NDArray[np.int32],
     begin: int,
     end: int,
     is_open: NDArray[np.uint8],
-    found: NDArray[np.int32],
-    hit: NDArray[np.int64],
-) -> int:
-    """Write the lists of all nodes that the event has, and open partitions; return how many lists.
+    nodes: NDArray[np.int32],
+    node_hit: NDArray[np.int64],
+) -> tuple[int, int]:
+    """Write all nodes that the event has, and open partitions; return how many nodes, and how many lists they have.
 
-    With an empty `found` no list is written.
+    With empty `nodes` none is written.
     """
     domain_offsets, domain_nodes, levels_used = postings.domain_offsets, postings.domain_nodes, postings.domain_levels
     link_offsets, links = postings.link_offsets, postings.links
     open_offsets, opens, node_lists = postings.open_offsets, postings.opens, postings.node_lists
-    n_domains, domain, n_found = domain_offsets.size - 1, 0, 0
+    n_domains, domain, n_nodes, n_lists = domain_offsets.size - 1, 0, 0, 0
     for place in range(begin, end):
         domain = first_at_least(domain_offsets, domain, n_domains + 1, cells[place] + 1) - 1
         within = cells[place] - domain_offsets[domain]
@@ -110,33 +115,35 @@ def _find_lists(
                 while True:  # the node itself, and then its links
                     for opened in range(open_offsets[node], open_offsets[node + 1]):
                         is_open[opens[opened]] = 1
-                    if found.size != 0:
-                        for number in range(node_lists[node], node_lists[node + 1]):
-                            found[n_found + number - node_lists[node]] = number
-                            hit[n_found + number - node_lists[node]] = place
-                    n_found += node_lists[node + 1] - node_lists[node]
+                    n_own = node_lists[node + 1] - node_lists[node]
+                    if n_own != 0:
+                        if nodes.size != 0:
+                            nodes[n_nodes], node_hit[n_nodes] = node, place
+                        n_nodes += 1
+                        n_lists += n_own
                     link += 1
                     if link == last_link:
                         break
                     node = links[link]
             first += last + 1
             within, last, levels = within >> LEVEL_BITS, last >> LEVEL_BITS, levels >> 1
-    return n_found
+    return n_nodes, n_lists
 
 
 @jit
 def most_lists(
     postings: Postings, event_offsets: NDArray[np.int64], cells: NDArray[np.int32], is_open: NDArray[np.uint8]
-) -> int:
-    """How many lists an event of the batch leads to, at the most, whether their partitions are open or not.
+) -> tuple[int, int]:
+    """How many nodes and lists an event of the batch leads to, at the most, whether partitions are open or not.
 
     `is_open` is scratch, one entry a partition.
     """
-    most, found, hit = 0, np.empty(0, np.int32), np.empty(0, np.int64)
+    most_nodes, most, nodes, node_hit = 0, 0, np.empty(0, np.int32), np.empty(0, np.int64)
     for event in range(event_offsets.size - 1):
         begin, end = event_offsets[event], event_offsets[event + 1]
-        most = max(most, _find_lists(postings, cells, begin, end, is_open, found, hit))
-    return most
+        n_nodes, n_lists = _find_nodes(postings, cells, begin, end, is_open, nodes, node_hit)
+        most_nodes, most = max(most_nodes, n_nodes), max(most, n_lists)
+    return most_nodes, most
 
 
 @jit
@@ -149,27 +156,29 @@ def get_posting_lists(
     begin: int,
     end: int,
     largest: float,
-) -> None:
+) -> int:
     """`GetPostingLists` for all open partitions at once, with their bounds where `cursors` has room for them.
 
     `weights` are the event's, and none of them is larger than `largest`, which bounds are taken for where an entry's
-    part of the score is not known.
+    part of the score is not known. Return how many nodes the event has.
     """
     is_open, partition_lists, found, hit = cursors.is_open, cursors.partition_lists, cursors.found, cursors.hit
     for partition in range(is_open.size):
         is_open[partition] = 1 - postings.partition_opened[partition]
-    n_found = _find_lists(postings, cells, begin, end, is_open, found, hit)
-    list_partition, list_offsets = postings.list_partition, postings.list_offsets
-    place_of, end_of, bounds = cursors.place, cursors.end, cursors.bounds
+    nodes, node_hit = cursors.nodes, cursors.node_hit
+    n_nodes, _ = _find_nodes(postings, cells, begin, end, is_open, nodes, node_hit)
+    node_lists, list_partition, list_offsets = postings.node_lists, postings.list_partition, postings.list_offsets
+    entries, place_of, end_of, bounds = postings.entries, cursors.place, cursors.end, cursors.bounds
     own_weight, share = bounds_of.own_weight, bounds_of.share
     partition_lists[:] = 0
     n_open = 0
-    for position in range(n_found):
-        number = found[position]
-        found[n_open], hit[n_open] = number, hit[position]
-        if is_open[list_partition[number]] != 0:
-            partition_lists[list_partition[number]] += 1
-            n_open += 1
+    for position in range(n_nodes):
+        node = nodes[position]
+        for number in range(node_lists[node], node_lists[node + 1]):
+            found[n_open], hit[n_open] = number, node_hit[position]
+            if is_open[list_partition[number]] != 0:
+                partition_lists[list_partition[number]] += 1
+                n_open += 1
     total = 0
     for partition in range(partition_lists.size):
         n_lists = partition_lists[partition]
@@ -180,6 +189,7 @@ def get_posting_lists(
         cursor = partition_lists[list_partition[number]]
         partition_lists[list_partition[number]] += 1
         place_of[cursor], end_of[cursor] = list_offsets[number], list_offsets[number + 1]
+        prefetch(entries, np.int64(list_offsets[number]))
         if bounds.size != 0:
             weight = float(weights[hit[position]]) if weights.size != 0 else 1.0
             # Plain numbers overflow without a warning, uncompiled too.
@@ -188,3 +198,4 @@ def get_posting_lists(
     for partition in range(partition_lists.size - 1, 0, -1):
         partition_lists[partition] = partition_lists[partition - 1]
     partition_lists[0] = 0
+    return n_nodes

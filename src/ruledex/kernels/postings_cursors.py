@@ -72,6 +72,18 @@ def n_hanging(item: int, following: NDArray[np.int32], first_on: NDArray[np.int3
 
 
 @inlined
+def hanging_bound(
+    item: int, bounds: NDArray[np.float64], following: NDArray[np.int32], first_on: NDArray[np.int32]
+) -> float:
+    """The bounds of the lists that hang on an item, together."""
+    cursor, bound = first_on[item], 0.0
+    while cursor != NONE:
+        bound += float(bounds[cursor])
+        cursor = following[cursor]
+    return bound
+
+
+@inlined
 def skip_to(entries: NDArray[np.int32], place: int, end: int, entry: int) -> int:
     """`SkipTo`: the first place behind `place` whose entry is not smaller, or `end`; found by galloping."""
     first, step = place + 1, 1
@@ -194,8 +206,8 @@ def next_agreement(
 
     Skip the `n_taken` lists in `p_lists` to `next_id`, and go on until K lists agree; return how many lists are not at
     their end, the item or NONE, and how many lists agree on it, which are in `p_lists` then. Where there are `bounds`,
-    an item is passed over when those of the lists that may have it are less than `least` together (Section 5, the
-    first pruning technique).
+    items are passed over as long as those of the lists that may have them are less than `least` together (Section 5,
+    the first pruning technique, not one item at a time but up to the first list with which the bounds suffice).
     """
     while True:
         n_lists -= skip_lists(
@@ -213,13 +225,13 @@ def next_agreement(
                 break
             n_taken = take_down(next_id, n_taken, p_lists, following, first_on, occupied)
         if bounds.size != 0:
-            bound = 0.0
+            bound = hanging_bound(next_id, bounds, following, first_on)
             for taken in range(n_taken):
                 bound += float(bounds[p_lists[taken]])
-            cursor = first_on[next_id]
-            while cursor != NONE:
-                bound += float(bounds[cursor])
-                cursor = following[cursor]
+            while bound < least and n_taken + n_hanging(next_id, following, first_on) < n_lists:
+                n_taken = take_down(next_id, n_taken, p_lists, following, first_on, occupied)
+                next_id = next_occupied(occupied, next_id + 1)
+                bound += hanging_bound(next_id, bounds, following, first_on)
             if bound < least:
                 n_taken = take_down(next_id, n_taken, p_lists, following, first_on, occupied)
                 next_id += 1
