@@ -40,24 +40,26 @@ def measure_match(
     base = generator.event_table(BASE_EVENTS)
     index.count(base[:1024])
     index.top_batch(base[:1024], K)
-    took, n_found = timed(lambda: int(index.count(base[:2048]).sum()))
-    matches_an_event = n_found / 2048
-    say(f"    {matches_an_event:,.0f} matches an event, {took / 2048 * 1e6:.0f} µs each to count")
-    n_events = affordable(took / 2048 / CORES, budget, 4096, MOST_EVENTS)
-    table = repeated(base, n_events)
-    events = written(started, table, scratch / "events")
-    found: dict[str, Any] = {"matches_an_event": matches_an_event, "n_events": table.num_rows, "cores": CORES}
-    found["plan_seconds"] = timed(lambda: match(events, root, keep=[], count=True))[0]
-    for name, job, block in (
-        ("count", match(events, root, keep=[], count=True), lambda part: index.count(part)),
-        ("top", match(events, root, keep=[], top=K), lambda part: index.top_batch(part, K)),
+    found: dict[str, Any] = {"cores": CORES, "n_events": {}}
+    for name, options, block in (
+        ("count", {"count": True}, lambda part: index.count(part)),
+        ("top", {"top": K}, lambda part: index.top_batch(part, K)),
     ):
-        say(f"    {name} of {table.num_rows:,} events")
+        took, _ = timed(lambda block=block: block(base[:2048]))
+        table = repeated(base, affordable(took / 2048 / CORES, budget, 4096, MOST_EVENTS))
+        say(f"    {name} of {table.num_rows:,} events, {took / 2048 * 1e6:.0f} µs each in this process")
+        events = written(started, table, scratch / f"events-{name}")
+        job = match(events, root, keep=[], **options)
         found[name] = wall_rounds(
-            {"spark": lambda job=job: run(job), "process": lambda block=block: in_process(table, block)}, n_rounds
+            {"spark": lambda job=job: run(job), "process": lambda t=table, block=block: in_process(t, block)}, n_rounds
         )
+        found["n_events"][name] = table.num_rows
+    found["plan_seconds"] = timed(lambda: match(events, root, keep=[], count=True))[0]
+    matches_an_event = int(index.count(base[:2048]).sum()) / 2048
+    found["matches_an_event"] = matches_an_event
     say("    the events alone")
     found["alone"] = measure_alone(events, n_rounds)
+    found["n_events"]["alone"] = table.num_rows
     n_handed = max(512, min(table.num_rows, int(most_matches / max(1.0, matches_an_event))))
     found["handed"] = measure_handed(started, root, repeated(base, n_handed), scratch / "handed", n_rounds)
     return found

@@ -58,7 +58,7 @@ def cores_needed(seconds_an_event: float, spread: float) -> int:
 
 def core_seconds(result: Document, name: str, n_cores: int) -> float:
     """Of one core, for one event and all rules of the result, in Spark."""
-    return float(result["match"][name]["spark"]["median"] * n_cores / result["match"]["n_events"])
+    return float(result["match"][name]["spark"]["median"] * n_cores / result["match"]["n_events"][name])
 
 
 def _measured(document: Document) -> list[Document]:
