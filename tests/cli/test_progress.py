@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from ruledex.cli import progress
+from ruledex.cli import bars, progress
 from ruledex.sources import RuleFile
 
 
@@ -21,7 +21,7 @@ def test_the_bar_is_shown_on_a_terminal_that_wants_it_and_loses_no_row(
     path = tmp_path / "rules.txt"
     path.write_text("a = 1\n" * 1000)
     screen = io.StringIO()
-    monkeypatch.setattr(progress, "Console", lambda stderr: Console(file=screen, force_terminal=is_terminal, width=120))
+    monkeypatch.setattr(bars, "Console", lambda stderr: Console(file=screen, force_terminal=is_terminal, width=120))
     rows = list(progress.rows_with_progress(RuleFile(str(path)), wanted))
     assert [row.line for row in rows] == list(range(1, 1001))
     assert ("rules.txt" in screen.getvalue()) is shown

@@ -42,6 +42,32 @@ def test_an_artifact_that_is_no_index_is_found(tmp_path):
     assert (result.exit_code, "not an index" in result.stderr) == (1, True)
 
 
+def test_the_changes_in_a_journal_are_counted(root):
+    Index.open(root).add([(2, "a = 2"), (3, "a = 3")])
+    Index.open(root).remove([1])
+    told = json.loads(run("verify", root, "--json").stdout)
+    assert (told["journals"], told["journal_records"], told["faults"]) == (1, 2, [])
+    assert "2 changes in 1 journals: sound" in run("verify", root).stdout
+
+
+def test_a_flipped_byte_of_a_journal_is_found(root):
+    for number in (2, 3):
+        Index.open(root).add([(number, "a = 2")])
+    (file,) = (path for path in (root / "journal").iterdir() if path.name != "LOCK")
+    data = bytearray(file.read_bytes())
+    data[len(data) // 2 - 40] ^= 1
+    file.write_bytes(bytes(data))
+    result = run("verify", root)
+    assert (result.exit_code, "damaged" in result.stderr) == (1, True)
+
+
+def test_what_a_crash_left_at_the_end_of_a_journal_is_no_fault(root):
+    Index.open(root).add([(2, "a = 2")])
+    (file,) = (path for path in (root / "journal").iterdir() if path.name != "LOCK")
+    file.write_bytes(file.read_bytes() + b"RDXR half")
+    assert run("verify", root).exit_code == 0
+
+
 def test_old_versions_are_removed_but_for_those_that_are_kept(root):
     first = Index.open(root).version
     second = Index.build([(2, "a = 1")], "scan").save(root)

@@ -50,6 +50,21 @@ def sharded(program: Program, shard_of: np.ndarray, engines: list[str]) -> Shard
     return engine
 
 
+def test_what_is_alive_is_taken_apart_once_for_an_array_that_stays_as_it_is():
+    program = drawn_program(20)
+    engine = sharded(program, np.arange(20, dtype=np.int32) % 3, ["scan", "sparse", "scan"])
+    batch = make_batch(program, [{1, 2, 5}])
+    alive = np.ones(20, np.uint8)
+    everything = engine.match(batch, alive).rule.tolist()
+    alive[everything[:1]] = 0
+    assert engine.match(batch, alive).rule.tolist() == everything[1:]
+    alive.flags.writeable = False
+    first, second = engine._alive.of(alive), engine._alive.of(alive)
+    assert first is second
+    assert engine.match(batch, alive).rule.tolist() == everything[1:]
+    assert engine.count(batch, np.ones(20, np.uint8)).tolist() == [len(everything)]
+
+
 def drawn_shards(data, program):
     n_shards = data.draw(st.integers(1, 4))
     of = data.draw(st.lists(st.integers(0, n_shards - 1), min_size=program.n_rules, max_size=program.n_rules))

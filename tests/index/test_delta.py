@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
-import pyarrow as pa
 import pytest
 
-from ruledex import Schema
+from ruledex import Schema, parse
+from ruledex.errors import RulesError
 from ruledex.index.delta import Delta, NewRules
-from ruledex.index.program_of import build_program
+from ruledex.index.delta_layer import FEW_TREES
 
 
 def new_rules(rules):
     rules = sorted(rules)
-    texts = pa.array([text for _, text, _ in rules], pa.large_string())
+    texts = [text for _, text, _ in rules]
     scores = np.array([score for _, _, score in rules])
     ids = np.array([rule_id for rule_id, _, _ in rules], object if isinstance(rules[0][0], str) else np.int64)
-    built = build_program(texts, scores, Schema())
-    return NewRules(ids, texts, scores, np.zeros(len(ids), np.int64), built)
+    trees = [parse(text) for text in texts]
+    return NewRules(ids, texts, scores, np.zeros(len(ids), np.int64), trees)
 
 
 def rule(number):
@@ -44,7 +46,19 @@ def test_what_comes_is_joined_with_layers_that_are_not_much_larger():
     delta = layered()
     assert delta.describe() == {"added": 21, "layers": [20, 1]}
     assert delta.changed([], [], new_rules([rule(21)])).describe()["layers"] == [20, 2]
-    assert delta.changed([], [], new_rules(map(rule, range(21, 25)))).describe()["layers"] == [25]
+    assert delta.changed([], [], new_rules(map(rule, range(21, 21 + FEW_TREES)))).describe()["layers"] == [
+        21 + FEW_TREES
+    ]
+
+
+def test_rules_that_come_one_by_one_lie_in_few_layers():
+    delta = Delta.empty(Schema())
+    for number in range(200):
+        delta = delta.changed([], [], new_rules([rule(number)]))
+        layers = delta.describe()["layers"]
+        assert len(layers) <= 4
+        assert all(one > other for one, other in pairwise(layers))
+    assert sorted(delta.match_one({"a": 150})) == list(range(151))
 
 
 def test_all_layers_answer_as_one():
@@ -103,3 +117,10 @@ def test_any_order_of_changes_gives_the_rules_that_are_left(seed):
         for value in range(3):
             wanted = [i for i, (text, _) in left.items() if value >= int(text.split()[-1])]
             assert sorted(delta.match_one({"a": value})) == sorted(wanted)
+
+
+def test_a_rule_that_is_none_is_found_when_all_are_compiled():
+    delta = layered().changed([], [], NewRules(np.array([30]), ["a ="], np.zeros(1), np.zeros(1, np.int64)))
+    with pytest.raises(RulesError, match="rule 30"):
+        delta.compile()
+    layered().compile()

@@ -46,7 +46,7 @@ def test_a_list_keeps_its_words_while_it_grows_and_shrinks():
         assert heap[start : start + len(words)].tolist() == words
     while words:
         words.pop()
-        start = without_waste(heap, start, len(words))
+        start = without_waste(heap, start, len(words), 1)
         assert heap[start : start + len(words)].tolist() == words
     assert start == NO_BLOCK
 

@@ -18,7 +18,9 @@ def verify(
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="As a JSON object.")] = False,
 ) -> None:
-    """Check the hash of every file of every version, and that each version can be opened.
+    """Check the hash of every file of every version and all records of journals, and that each version can be opened.
+
+    The current version is opened with the changes that its journal has.
 
     Examples:
 
@@ -26,23 +28,38 @@ def verify(
 
     The exit status is 1 if something is damaged.
     """
+    from ruledex.artifact import locate
     from ruledex.artifact import verify as verify_files
+    from ruledex.artifact.pointer import read_pointer
     from ruledex.index import Index
+    from ruledex.index.journal_home import verify_journals
 
     report = verify_files(index, version or None)
-    faults = [str(fault) for fault in report.faults]
+    journals = verify_journals(index, report.versions)
+    faults = [str(fault) for fault in report.faults] + journals.faults
     if not faults:
         for name in report.versions:
             try:
                 Index.open(index, name)
+                if name == read_pointer(locate(index)):
+                    Index.open(index)
             except ArtifactError as error:
                 faults.append(f"{name}: {error}")
     if as_json:
-        told = {"versions": report.versions, "files": report.n_files, "bytes": report.n_bytes, "faults": faults}
+        told = {
+            "versions": report.versions,
+            "files": report.n_files,
+            "bytes": report.n_bytes,
+            "journals": journals.n_journals,
+            "journal_records": journals.n_records,
+            "faults": faults,
+        }
         typer.echo(orjson.dumps(told))
     else:
         for fault in faults:
             typer.echo(fault, err=True)
         state = f"{len(faults):,} faults" if faults else "sound"
-        typer.echo(f"{len(report.versions):,} versions, {report.n_files:,} files, {report.n_bytes:,} bytes: {state}")
+        journaled = f"{journals.n_records:,} changes in {journals.n_journals:,} journals"
+        found = f"{len(report.versions):,} versions, {report.n_files:,} files, {report.n_bytes:,} bytes, {journaled}"
+        typer.echo(f"{found}: {state}")
     raise typer.Exit(FINDINGS if faults else CLEAN)

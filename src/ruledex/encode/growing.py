@@ -117,7 +117,10 @@ class GrowingSlot(Slot):
         if rounded is not None:
             return rounded.use(as_double(cut))
         exact = self.growing[Kind.EXACT]
-        if len({as_double(other) for other in exact.near(cut)}) == len(exact.near(cut)):
+        if exact.is_used_again(cut):
+            return False
+        near = exact.near(cut)
+        if len({as_double(other) for other in near}) == len(near):
             return False
         rounded = self._domain(Kind.ROUNDED)
         for other in exact.each_use():

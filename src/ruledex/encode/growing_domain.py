@@ -153,6 +153,10 @@ class GrowingDomain(Domain):
             del self._list_of_cuts[at]
             del self.labels[at]
 
+    def is_used_again(self, cut: Cut) -> bool:
+        """Whether a constant in use has more than one use."""
+        return self._uses[cut] > 1
+
     def near(self, cut: Cut) -> Sequence[Cut]:
         """A constant in use and its neighbours."""
         at = bisect_left(self.cuts, cut)

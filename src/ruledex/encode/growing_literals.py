@@ -56,10 +56,15 @@ class Negative(NamedTuple):
 
 
 class Meanings(NamedTuple):
-    """The literals of a Program in the order of their ids, and of its slots what a dictionary needs to know."""
+    """The literals of a Program in the order of their ids, and of its slots what a dictionary needs to know.
+
+    `keys` has a text for each literal, positives first, by which it is found: literals are deep tuples, and to hash
+    one takes longer than all else that there is to do with it. Equal texts mean the same.
+    """
 
     positives: list[Positive]
     negatives: list[Negative]
+    keys: list[str]
     operands: dict[Name, SlotOperand]
     predicates: dict[Mark, tuple[Predicate, Family]]  # of the marks that are keys
 
@@ -82,7 +87,9 @@ def meanings_of(program: Program, dictionary: Dictionary) -> Meanings:
         Negative(reader.mark(presence), positives[positive])
         for presence, positive in zip(program.negative_presence.tolist(), program.negative_of.tolist(), strict=True)
     ]
-    return Meanings(positives, negatives, reader.operands, reader.predicates)
+    keys = [repr((*positive.marks, *positive.stretches)) for positive in positives]
+    keys += [f"NOT {negative.presence!r} {keys[program.negative_of[at]]}" for at, negative in enumerate(negatives)]
+    return Meanings(positives, negatives, keys, reader.operands, reader.predicates)
 
 
 class _Reader:

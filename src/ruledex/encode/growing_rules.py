@@ -26,6 +26,7 @@ class EncodedRules(NamedTuple):
 
     program: Program
     meanings: Meanings
+    static_score: NDArray[np.float64]
     score_offsets: NDArray[np.int64]  # [n_rules + 1]
     score_code: NDArray[np.int32]
 
@@ -43,7 +44,8 @@ def encode_rules(schema: Schema, rules: Sequence[NewRule]) -> EncodedRules:
         raise RulesError(faults, len(rules))
     program, dictionary = builder.finish()
     offsets, code = _score_programs(program)
-    return EncodedRules(program, meanings_of(program, dictionary), offsets, code)
+    static_score = read_only(program.static_scores())
+    return EncodedRules(program, meanings_of(program, dictionary), static_score, read_only(offsets), read_only(code))
 
 
 def _add_texts(builder: ProgramBuilder, rules: Sequence[NewRule], first: int) -> list[RuleFault]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,6 +30,7 @@ from ruledex.engines.protocol import Matches, Rank
 from ruledex.kernels.atree_plain import Scopes
 from ruledex.kernels.atree_rules import NewRules
 from ruledex.kernels.event_cells import order_cells
+from ruledex.kernels.growing import read_only
 from ruledex.language.reference import Weights
 from ruledex.language.schema import Schema
 
@@ -38,19 +39,25 @@ if TYPE_CHECKING:
 
 Literal = Positive | Negative
 NO_NODE = -1
+NO_CHANCE = read_only(np.zeros(0, np.float32))
 
 
-class Insertion(NamedTuple):
+class Insertion:
     """Rules that come, and the numbers that they get."""
 
-    rules: NDArray[np.int32]
-    encoded: EncodedRules
+    def __init__(self, rules: NDArray[np.int32], encoded: EncodedRules) -> None:
+        self.rules = read_only(rules)
+        self.encoded = encoded
+        self.n_numbers = max(rules.tolist()) + 1
+        # The nodes of the literals, if all were there when the first of the replicas saw the change.
+        self.nodes: NDArray[np.int32] | None = None
 
 
-class Deletion(NamedTuple):
+class Deletion:
     """The numbers of rules that go."""
 
-    rules: NDArray[np.int32]
+    def __init__(self, rules: NDArray[np.int32]) -> None:
+        self.rules = read_only(rules)
 
 
 class Replica:
@@ -66,9 +73,9 @@ class Replica:
         self.tree = GrowingTree(self.switches)
         self.dictionary = GrowingDictionary(self.schema)
         self.scores = GrowingScores()
-        self._node_of: dict[Literal, int] = {}
-        self._literal_of: dict[int, Literal] = {}
-        self._literals_of: dict[Name, dict[Positive, None]] = {}
+        self._node_of: dict[str, int] = {}  # by the keys of literals
+        self._literal_of: dict[int, tuple[str, Literal]] = {}
+        self._literals_of: dict[Name, dict[int, Positive]] = {}
         self.n_rules = 0
         self._settle()
 
@@ -102,21 +109,13 @@ class Replica:
 
     def _insert(self, change: Insertion) -> None:
         program = change.encoded.program
-        nodes = self._literal_nodes(change.encoded)
-        self.tree.hold(nodes)
-        self.tree.insert(
-            NewRules(
-                program.node_op,
-                program.child_offsets,
-                program.children,
-                program.root,
-                change.rules,
-                np.zeros(0, np.float32),
-                nodes,
-            )
+        nodes = self._literal_nodes(change)
+        self.tree.reserve_rules(change.n_numbers)
+        new = self.scores.make_room(change.n_numbers, len(change.rules), change.encoded)
+        rules = NewRules(
+            program.node_op, program.child_offsets, program.children, program.root, change.rules, NO_CHANCE, nodes
         )
-        self.tree.hold(self.scores.add(change.rules, change.encoded, nodes))
-        self._forget(self.tree.release(nodes))
+        self._forget(self.tree.insert_scored(rules, self.scores.arrays, new))
         self.n_rules += len(change.rules)
 
     def _delete(self, rules: NDArray[np.int32]) -> None:
@@ -124,44 +123,44 @@ class Replica:
         if self.n_rules == 0:
             self._clear()
             return
-        self._forget(self.tree.release(self.scores.remove(rules)))
-        self._forget(self.tree.delete(rules))
+        self._forget(self.tree.delete_scored(rules, self.scores.arrays))
 
-    def _literal_nodes(self, encoded: EncodedRules) -> NDArray[np.int32]:
-        """The nodes of a Program's literals, made where there are none."""
-        meanings = encoded.meanings
-        # Literals are deep tuples, whose hashes are the largest part of this: each is looked up once.
-        nodes = [self._node_of.get(literal, NO_NODE) for literal in meanings.positives]
-        nodes += [self._node_of.get(literal, NO_NODE) for literal in meanings.negatives]
-        if NO_NODE in nodes:
-            new = [place for place, node in enumerate(nodes) if node == NO_NODE]
-            n_positives = len(meanings.positives)
-            self._make_literals(
-                list(dict.fromkeys(meanings.positives[place] for place in new if place < n_positives)),
-                list(dict.fromkeys(meanings.negatives[place - n_positives] for place in new if place >= n_positives)),
-                meanings,
-            )
-            for place in new:
-                is_positive = place < n_positives
-                literal: Literal = meanings.positives[place] if is_positive else meanings.negatives[place - n_positives]
-                nodes[place] = self._node_of[literal]
-        return np.array(nodes, np.int32)
+    def _literal_nodes(self, change: Insertion) -> NDArray[np.int32]:
+        """The nodes of a Program's literals, made where there are none.
 
-    def _make_literals(self, positives: list[Positive], negatives: list[Negative], meanings: Meanings) -> None:
-        """Make nodes of literals that have none."""
+        Replicas are equal before a change, so the second one need not look for what the first has found.
+        """
+        if change.nodes is not None:
+            return change.nodes
+        keys = change.encoded.meanings.keys
         known = self._node_of
+        nodes = [known.get(key, NO_NODE) for key in keys]
+        if NO_NODE in nodes:
+            places = {keys[place]: place for place, node in enumerate(nodes) if node == NO_NODE}
+            self._make_literals(sorted(places.values()), change.encoded)
+            return read_only(np.array([known[key] for key in keys], np.int32))
+        change.nodes = read_only(np.array(nodes, np.int32))
+        return change.nodes
+
+    def _make_literals(self, places: list[int], encoded: EncodedRules) -> None:
+        """Make nodes of literals that have none, by their places, ascending."""
+        meanings, n_positives = encoded.meanings, len(encoded.meanings.positives)
+        positives = {place: meanings.positives[place] for place in places if place < n_positives}
+        negatives = {place: meanings.negatives[place - n_positives] for place in places if place >= n_positives}
         # All constants first: what moves others must have moved them before anything is given its cells.
-        moved = self.dictionary.use([*positives, *negatives], meanings)
-        moving = [literal for name in sorted(moved) for literal in self._literals_of.get(name, ())]
+        moved = self.dictionary.use([*positives.values(), *negatives.values()], meanings)
+        moving = {node: literal for name in sorted(moved) for node, literal in self._literals_of.get(name, {}).items()}
         if moving:
-            self.tree.move_literals(np.array([known[literal] for literal in moving], np.int32), self._cells(moving))
+            self.tree.move_literals(np.fromiter(moving, np.int32, len(moving)), self._cells(moving.values()))
         if positives:
-            self._note(positives, self.tree.add_literals(self._cells(positives)))
+            self._note(positives, meanings, self.tree.add_literals(self._cells(positives.values())))
         if negatives:
-            presence = np.array([self.dictionary.cell(literal.presence) for literal in negatives], CELL)
-            positive_of = np.array([known[literal.positive] for literal in negatives], np.int32)
+            presence = np.array([self.dictionary.cell(literal.presence) for literal in negatives.values()], CELL)
+            of = encoded.program.negative_of[np.fromiter(negatives, np.int64, len(negatives)) - n_positives]
+            positive_of = np.array([self._node_of[meanings.keys[place]] for place in of.tolist()], np.int32)
             offsets = np.arange(len(presence) + 1, dtype=np.int32)
-            self._note(negatives, self.tree.add_literals(Intervals(offsets, presence, presence), positive_of))
+            made = self.tree.add_literals(Intervals(offsets, presence, presence), positive_of)
+            self._note(negatives, meanings, made)
 
     def _cells(self, literals: Iterable[Positive]) -> Intervals:
         spans = [self.dictionary.cells(literal) for literal in literals]
@@ -170,23 +169,25 @@ class Replica:
         ends = np.array([span for row in spans for span in row], CELL).reshape(-1, 2)
         return Intervals(offsets, ends[:, 0].copy(), ends[:, 1].copy())
 
-    def _note(self, literals: Iterable[Literal], nodes: NDArray[np.int32]) -> None:
-        for literal, node in zip(literals, nodes.tolist(), strict=True):
-            self._node_of[literal] = node
-            self._literal_of[node] = literal
+    def _note(self, literals: Mapping[int, Literal], meanings: Meanings, nodes: NDArray[np.int32]) -> None:
+        for (place, literal), node in zip(literals.items(), nodes.tolist(), strict=True):
+            self._node_of[meanings.keys[place]] = node
+            self._literal_of[node] = meanings.keys[place], literal
             if isinstance(literal, Positive):
                 for stretch in literal.stretches:
-                    self._literals_of.setdefault(stretch.slot, {})[literal] = None
+                    self._literals_of.setdefault(stretch.slot, {})[node] = literal
 
     def _forget(self, nodes: NDArray[np.int32]) -> None:
         if not len(nodes):
             return
-        gone = [self._literal_of.pop(node) for node in nodes.tolist()]
-        for literal in gone:
-            del self._node_of[literal]
+        gone = []
+        for node in nodes.tolist():
+            key, literal = self._literal_of.pop(node)
+            del self._node_of[key]
+            gone.append(literal)
             if isinstance(literal, Positive):
                 for name in {stretch.slot for stretch in literal.stretches}:
-                    del self._literals_of[name][literal]
+                    del self._literals_of[name][node]
                     if not self._literals_of[name]:
                         del self._literals_of[name]
         self.dictionary.drop(gone)
@@ -241,5 +242,6 @@ class Replica:
     def check(self) -> None:
         """Raise a `BrokenTreeError` where something is not as it should be."""
         check_tree(self.tree, self.scores.literals().tolist())
-        for literal, node in self._node_of.items():
-            assert self._literal_of[node] == literal
+        for key, node in self._node_of.items():
+            assert self._literal_of[node][0] == key
+        assert len(self._literal_of) == len(self._node_of)

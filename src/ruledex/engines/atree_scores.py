@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -11,9 +13,10 @@ from ruledex.encode.program import ALWAYS, FALSE_BY, LEAF, STEP_BITS, WEIGH, Pro
 from ruledex.engines.atree_tree import GrowingTree
 from ruledex.engines.protocol import Matches, Rank
 from ruledex.engines.ranking import Ranker
+from ruledex.kernels.atree_changes import NewScores, ScoreHeap
 from ruledex.kernels.atree_heap import TOP, empty_heap
 from ruledex.kernels.atree_layout import KEY, N_DOWN, NEGATIVE, OP
-from ruledex.kernels.atree_scores import copy_intervals, copy_steps, drop_steps, keep_steps, rename_literals
+from ruledex.kernels.atree_scores import copy_intervals, copy_steps, rename_literals
 from ruledex.kernels.growing import lengthened, read_only
 from ruledex.kernels.score import OPERATION
 
@@ -25,69 +28,65 @@ class GrowingScores:
     """For each rule its static score and its score program, whose literals are nodes of a tree."""
 
     def __init__(self) -> None:
-        self.static_score: NDArray[np.float64] = np.zeros(0)
-        self._start: NDArray[np.int32] = np.zeros(0, np.int32)
-        self._length: NDArray[np.int32] = np.zeros(0, np.int32)
-        self._heap = empty_heap(256)
+        self._arrays = ScoreHeap(np.zeros(0), np.zeros(0, np.int32), np.zeros(0, np.int32), empty_heap(256))
         self._weights: NDArray[np.float64] = np.zeros(0)
         self._weight_number: dict[float, int] = {}
 
     def copy(self) -> GrowingScores:
         """The same in arrays of its own."""
         made = GrowingScores()
-        made.static_score, made._start, made._length = self.static_score.copy(), self._start.copy(), self._length.copy()
-        made._heap, made._weights = self._heap.copy(), self._weights.copy()
+        arrays: Any = (array.copy() for array in self._arrays)
+        made._arrays, made._weights = ScoreHeap(*arrays), self._weights.copy()
         made._weight_number = self._weight_number.copy()
         return made
 
     @property
+    def arrays(self) -> ScoreHeap:
+        """What the kernels that change rules change too."""
+        return self._arrays
+
+    @property
     def n_bytes(self) -> int:
         """What the arrays take."""
-        arrays = (self.static_score, self._start, self._length, self._heap, self._weights)
-        return sum(array.nbytes for array in arrays)
+        return sum(array.nbytes for array in (*self._arrays, self._weights))
 
-    def add(self, rules: NDArray[np.int32], encoded: EncodedRules, nodes: NDArray[np.int32]) -> NDArray[np.int32]:
-        """Keep the scores of new rules; `nodes` are those of the literals. Returns the nodes that they look at."""
-        n_rules = int(rules.max(initial=-1)) + 1
-        self.static_score = lengthened(self.static_score, n_rules)
-        n_known = len(self._length)
-        self._start, self._length = lengthened(self._start, n_rules), lengthened(self._length, n_rules)
-        self._length[n_known:] = 0
-        self.static_score[rules] = encoded.program.static_scores()
-        code = np.empty(len(encoded.score_code), np.int32)
-        rename_literals(read_only(encoded.score_code), read_only(nodes), code)
-        self._name_weights(code, encoded.program.score_weight)
-        n_words = WORDS_A_BLOCK * len(rules) + WORDS_A_STEP * len(code)
-        self._heap = lengthened(self._heap, int(self._heap[TOP]) + n_words)
-        keep_steps(self._heap, self._start, self._length, read_only(rules), encoded.score_offsets, code)
-        return _literals_in(code)
-
-    def remove(self, rules: NDArray[np.int32]) -> NDArray[np.int32]:
-        """Forget the scores of rules; the nodes that they looked at."""
-        _, code = self._programs(rules)
-        drop_steps(self._heap, self._start, read_only(rules))
-        self._length[rules] = 0
-        return _literals_in(code)
+    def make_room(self, n_rules: int, n_new: int, encoded: EncodedRules) -> NewScores:
+        """Make room for rules of numbers below `n_rules`, of which `n_new` come; their scores, with weights named."""
+        static_score, start, length, heap = self._arrays
+        n_words = int(heap[TOP]) + WORDS_A_BLOCK * n_new + WORDS_A_STEP * len(encoded.score_code)
+        n_known = len(length)
+        if n_rules > n_known or n_words > len(heap):
+            self._arrays = ScoreHeap(
+                lengthened(static_score, n_rules),
+                lengthened(start, n_rules),
+                lengthened(length, n_rules),
+                lengthened(heap, n_words),
+            )
+            self._arrays.length[n_known:] = 0
+        return NewScores(encoded.static_score, encoded.score_offsets, self._with_named_weights(encoded))
 
     def literals(self) -> NDArray[np.int32]:
         """The nodes that the programs of all rules look at, each as often as they do."""
-        return _literals_in(self._programs(np.flatnonzero(self._length).astype(np.int32))[1])
+        return _literals_in(self._programs(np.flatnonzero(self._arrays.length).astype(np.int32))[1])
 
-    def _name_weights(self, code: NDArray[np.int32], weights: NDArray[np.float64]) -> None:
-        """Give the weights of new programs their numbers among all. Weights are few, and stay."""
+    def _with_named_weights(self, encoded: EncodedRules) -> NDArray[np.int32]:
+        """The programs of new rules with the numbers that weights have among all. Weights are few, and stay."""
+        weights = encoded.program.score_weight
+        if not len(weights):
+            return encoded.score_code
+        code = encoded.score_code.copy()
         places = np.flatnonzero((code & OPERATION) == WEIGH)
-        if not len(places):
-            return
         numbers = self._weight_number
         names = np.array([numbers.setdefault(weight, len(numbers)) for weight in weights.tolist()], np.int32)
         code[places] = names[code[places] >> STEP_BITS] << STEP_BITS | WEIGH
         self._weights = np.fromiter(numbers, np.float64, len(numbers))
+        return read_only(code)
 
     def _programs(self, rules: NDArray[np.int32]) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
         offsets = np.zeros(len(rules) + 1, np.int64)
-        np.cumsum(self._length[rules], out=offsets[1:])
+        np.cumsum(self._arrays.length[rules], out=offsets[1:])
         code = np.empty(offsets[-1], np.int32)
-        copy_steps(self._heap, self._start, read_only(rules), offsets, code)
+        copy_steps(self._arrays.heap, self._arrays.start, read_only(rules), offsets, code)
         return offsets, code
 
     def top(
@@ -104,9 +103,9 @@ class GrowingScores:
         rules = np.unique(found.rule)
         if order is not None:
             rules = rules[np.argsort(order[rules], kind="stable")]
-        position = np.zeros(len(self.static_score), np.int32)
+        position = np.zeros(len(self._arrays.static_score), np.int32)
         position[rules] = np.arange(len(rules), dtype=np.int32)
-        scores = self.static_score if static_score is None else static_score
+        scores = self._arrays.static_score if static_score is None else static_score
         program = self._program_of(tree, rules, scores[rules])
         found = Matches(found.offsets, position[found.rule])
         best = Ranker(program).top(batch, found, k, rank, None)

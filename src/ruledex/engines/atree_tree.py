@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ruledex.errors import RuledexError
-from ruledex.kernels.atree_covers import MOST_ADOPTERS, MOST_CANDIDATES, Plan
+from ruledex.kernels.atree_changes import NewScores, ScoreHeap, delete_scored, insert_scored
 from ruledex.kernels.atree_heap import TOP, empty_heap
 from ruledex.kernels.atree_layout import (
     ALWAYS_RULE,
@@ -49,7 +49,6 @@ from ruledex.kernels.atree_literals import add_literals, move_literals
 from ruledex.kernels.atree_match import TreeIndex
 from ruledex.kernels.atree_rules import (
     NOT_MADE,
-    LoadScratch,
     NewRules,
     delete_rules,
     hold_literals,
@@ -60,6 +59,7 @@ from ruledex.kernels.growing import FREE, lengthened, read_only
 
 WIDTHS = read_only(np.array([N_COLUMNS, ROW, 0]))
 LARGEST = np.iinfo(np.int32).max
+NOTHING_FREED = read_only(np.zeros(0, np.int32))
 _NODES, _LEVELS, _WORDS = 16, 32, 256  # of an empty tree
 
 
@@ -99,6 +99,7 @@ class GrowingTree:
 
     def __init__(self, switches: Switches, chance: NDArray[np.float32] | None = None) -> None:
         self.switches = switches
+        self._bits = switches.bits
         self.arrays = Tree(
             nodes=np.zeros((_NODES, N_COLUMNS), np.int32),
             heap=empty_heap(_WORDS),
@@ -182,32 +183,35 @@ class GrowingTree:
     def insert(self, rules: NewRules) -> None:
         """Put in rules under numbers that are not in use."""
         self.reserve_rules(int(rules.rule.max(initial=-1)) + 1)
-        n_inner, n_children = len(rules.node_op), len(rules.children)
-        scratch = LoadScratch(
-            node_of=np.full(n_inner, NOT_MADE, np.int32),
-            seen=np.zeros(n_inner, np.int32),
-            walk=np.zeros(2, np.int64),
-            stack=np.empty(n_inner + 1, np.int32),
-            made=np.empty(n_inner, np.int32),
-            nested=np.empty(n_inner, np.int32),
-            atoms=np.empty(n_children + 1, np.int32),
-        )
-        plan = Plan(
-            np.empty(n_children + 1, np.uint8),
-            np.empty(MOST_CANDIDATES, np.int32),
-            np.empty(MOST_ADOPTERS, np.int32),
-        )
         arrays: Any = (array if not array.flags.writeable else read_only(array) for array in rules)
-        given, bits = NewRules(*arrays), self.switches.bits
-        self._run(len(rules.root), lambda first: insert_rules(self.arrays, bits, given, scratch, plan, first))
+        given, bits = NewRules(*arrays), self._bits
+        node_of = np.full(len(rules.node_op), NOT_MADE, np.int32)
+        self._run(len(rules.root), lambda first: insert_rules(self.arrays, bits, given, node_of, first))
+
+    def insert_scored(self, rules: NewRules, scores: ScoreHeap, new: NewScores) -> NDArray[np.int32]:
+        """Put in rules with what scores them, for which `scores` has room; the literals that nothing uses, and went.
+
+        There must be room for their numbers, and all arrays that come are read-only.
+        """
+        self.arrays.counts[N_FREED] = 0
+        bits, node_of = self._bits, np.empty(len(rules.node_op), np.int32)
+        node_of.fill(NOT_MADE)
+        self._run(len(rules.root), lambda first: insert_scored(self.arrays, scores, bits, rules, new, node_of, first))
+        return self._freed()
 
     def delete(self, rules: NDArray[np.int32]) -> NDArray[np.int32]:
         """Take out rules; the literals that went with them."""
-        counts = self.arrays.counts
-        counts[N_FREED] = 0
-        given, bits = read_only(rules), self.switches.bits
+        self.arrays.counts[N_FREED] = 0
+        given, bits = read_only(rules), self._bits
         self._run(len(rules), lambda first: delete_rules(self.arrays, bits, given, first))
-        return self.arrays.freed[: counts[N_FREED]].copy()
+        return self._freed()
+
+    def delete_scored(self, rules: NDArray[np.int32], scores: ScoreHeap) -> NDArray[np.int32]:
+        """Take out rules and what scores them; the literals that went with them. The array is read-only."""
+        self.arrays.counts[N_FREED] = 0
+        bits = self._bits
+        self._run(len(rules), lambda first: delete_scored(self.arrays, scores, bits, rules, first))
+        return self._freed()
 
     def hold(self, literals: NDArray[np.int32]) -> None:
         """Count one use more of each literal, those that stand there twice twice: what scores needs them too."""
@@ -215,10 +219,14 @@ class GrowingTree:
 
     def release(self, literals: NDArray[np.int32]) -> NDArray[np.int32]:
         """Undo `hold`; the literals that nothing uses any longer, and that are gone."""
-        counts = self.arrays.counts
-        counts[N_FREED] = 0
-        release_literals(self.arrays, self.switches.bits, read_only(literals))
-        return self.arrays.freed[: counts[N_FREED]].copy()
+        self.arrays.counts[N_FREED] = 0
+        release_literals(self.arrays, self._bits, read_only(literals))
+        return self._freed()
+
+    def _freed(self) -> NDArray[np.int32]:
+        """The literals that the last change took out."""
+        n_freed = int(self.arrays.counts[N_FREED])
+        return self.arrays.freed[:n_freed].copy() if n_freed else NOTHING_FREED
 
     def _run(self, n_wanted: int, kernel: Callable[[int], int]) -> None:
         """Call a kernel until it is done, with more room each time that it stops before."""

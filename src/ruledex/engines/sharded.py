@@ -26,24 +26,28 @@ class Part(NamedTuple):
 class ShardedEngine:
     """Answers as one engine over all rules would, ties included. Safe to use from several threads at once.
 
-    A batch goes through one part after the other, so that a part's arrays are in the cache for all events.
+    A batch goes through one part after the other, so that a part's arrays are in the cache for all events. Of which
+    rules are alive, and of static scores, each part's own are remembered from one call to the next, by the array that
+    was given, if that is read-only: it must then stay as it is.
     """
 
     def __init__(self, parts: Sequence[Part]) -> None:
         self.parts = parts
         self.name = parts[0].engine.name
+        self._alive, self._scores = _Slices(parts), _Slices(parts)
 
     def match(self, batch: EventBatch, alive: Alive | None = None) -> Matches:
         """All rules that are true, ascending within an event."""
         batch = frozen_batch(batch)
-        return reduce(merged, (_whole(part.engine.match(batch, _of(alive, part)), part) for part in self.parts))
+        mine = zip(self.parts, self._alive.of(alive), strict=True)
+        return reduce(merged, (_whole(part.engine.match(batch, living), part) for part, living in mine))
 
     def count(self, batch: EventBatch, alive: Alive | None = None) -> NDArray[np.int64]:
         """For each event, how many rules are true."""
         batch = frozen_batch(batch)
         counts = np.zeros(batch.n_events, np.int64)
-        for part in self.parts:
-            counts += part.engine.count(batch, _of(alive, part))
+        for part, living in zip(self.parts, self._alive.of(alive), strict=True):
+            counts += part.engine.count(batch, living)
         return counts
 
     def top(
@@ -56,10 +60,8 @@ class ShardedEngine:
     ) -> Matches:
         """The best k rules of each event with their ranks as scores, the best first, ties by position."""
         batch, k = frozen_batch(batch), checked_k(k)
-        best = [
-            _whole(part.engine.top(batch, k, rank, _of(alive, part), _of(static_score, part)), part)
-            for part in self.parts
-        ]
+        mine = zip(self.parts, self._alive.of(alive), self._scores.of(static_score), strict=True)
+        best = [_whole(part.engine.top(batch, k, rank, living, scores), part) for part, living, scores in mine]
         return reduce(lambda left, right: merged_top(left, right, k), best)
 
     def describe(self) -> dict[str, Any]:
@@ -73,9 +75,26 @@ class ShardedEngine:
         }
 
 
-def _of(values: Any, part: Part) -> Any:
-    """A part's own of what there is one a rule."""
-    return None if values is None else values[part.rules]
+class _Slices:
+    """Each part's own of what there is one a rule."""
+
+    def __init__(self, parts: Sequence[Part]) -> None:
+        self._parts = parts
+        self._last: tuple[NDArray[Any], list[NDArray[Any]]] | None = None
+
+    def of(self, values: NDArray[Any] | None) -> Sequence[NDArray[Any] | None]:
+        """For each part; None where there are no values."""
+        if values is None:
+            return [None] * len(self._parts)
+        last = self._last
+        if last is not None and last[0] is values:
+            return last[1]
+        mine = [values[part.rules] for part in self._parts]
+        for array in mine:
+            array.flags.writeable = False
+        if not values.flags.writeable:
+            self._last = values, mine
+        return mine
 
 
 def _whole(found: Matches, part: Part) -> Matches:

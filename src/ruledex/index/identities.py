@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Iterator
-from typing import Protocol, TypeAlias
+from collections.abc import Iterator, Sequence
+from typing import Any, Protocol, TypeAlias
 
 import numpy as np
 import pyarrow as pa
@@ -65,6 +65,10 @@ class IntegerIdentities:
         """The ids of some positions as an array."""
         return self._ids[positions]
 
+    def all(self) -> NDArray[np.int64]:
+        """The ids of all positions."""
+        return self._ids
+
     def position(self, rule_id: RuleId) -> int:
         """The position of an id; KeyError where there is none."""
         if isinstance(rule_id, int) and not isinstance(rule_id, bool):
@@ -122,6 +126,37 @@ class StringIdentities:
     def to_arrow(self) -> pa.Array:
         """All ids."""
         return self._texts.to_arrow()
+
+
+def found_in(among: NDArray[Any], ids: NDArray[Any]) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
+    """Where ids stand or would stand in an ascending array, and whether they are there."""
+    if not len(among):
+        return np.zeros(len(ids), np.int64), np.zeros(len(ids), np.bool_)
+    at = among.searchsorted(ids)
+    return at, among[np.minimum(at, len(among) - 1)] == ids
+
+
+def find_ids(identities: Identities, ids: NDArray[Any]) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
+    """How many ids there are smaller than each of these, which are of the same kind, and whether it is there itself."""
+    if isinstance(identities, IntegerIdentities):
+        return found_in(identities.all(), ids)
+    texts = _Items(identities)
+    before = np.array([bisect_left(texts, rule_id) for rule_id in ids.tolist()], np.int64)
+    is_there = [at < len(texts) and texts[at] == rule_id for at, rule_id in zip(before.tolist(), ids, strict=True)]
+    return before, np.array(is_there, np.bool_)
+
+
+class _Items(Sequence[Any]):
+    """Ids one at a time, for a search that looks at few of them."""
+
+    def __init__(self, identities: Identities) -> None:
+        self._identities = identities
+
+    def __len__(self) -> int:
+        return len(self._identities)
+
+    def __getitem__(self, at: Any) -> Any:
+        return self._identities.of(np.array([at], np.int32))[0]
 
 
 def identities_of(ids: pa.Array) -> Identities:

@@ -56,15 +56,17 @@ class Journal:
         """
         with reporting("read", self.path):
             try:
-                file = self.path.open("rb")
+                file = self.path.open("rb", buffering=0)
             except FileNotFoundError:
                 return [], None, since is None
             with file:
-                header = self._checked(file.read(_HEADER_BYTES))
+                header = file.read(_HEADER_BYTES)
                 goes_on = since is not None and since.header == header
-                at = since if goes_on and since is not None else Mark(header, _HEADER_BYTES, 0)
+                at = since if goes_on and since is not None else Mark(self._checked(header), _HEADER_BYTES, 0)
                 file.seek(at.end)
-                data = file.read()
+                data = file.readall()
+        if not data:
+            return [], at, goes_on or since is None
         changes, mark = self._records(data, at)
         return changes, mark, goes_on or since is None
 

@@ -11,15 +11,15 @@ removed by the next who holds the lock and publishes.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any, Final, NamedTuple
 
 from ruledex.artifact import LocalStore, RootLike, current, locate
 from ruledex.artifact.files import reporting
-from ruledex.artifact.layout import ROOT_LOCK, VERSIONS
+from ruledex.artifact.layout import POINTER, ROOT_LOCK, VERSIONS
 from ruledex.artifact.locks import StagingArea, claim_staging, release_lock, take_lock
-from ruledex.artifact.pointer import read_pointer
+from ruledex.artifact.pointer import encode_pointer, read_pointer
 from ruledex.artifact.publish import publish_staged
 from ruledex.errors import ArtifactError, RulesError
 from ruledex.index.journal import FOLDER, Journal, Mark
@@ -44,10 +44,14 @@ class JournalHome:
 
     def __init__(self, store: LocalStore, version: str, mark: Mark | None = None) -> None:
         self._store = store
-        self._journal = Journal(store.root, version)
-        self._version = version
         self._mark = mark
+        self._be_of(version)
         self._folded_to: Mark | None = None
+
+    def _be_of(self, version: str) -> None:
+        self._version = version
+        self._journal = Journal(self._store.root, version)
+        self._pointer = encode_pointer(version)
 
     def change(self, state: Snapshot, prepare: Prepare) -> Snapshot:
         """Make a change to what the journal has by now, and wait until it is on the disk."""
@@ -107,7 +111,8 @@ class JournalHome:
                 journal.remove()
             publish_staged(self._store, staged.area, version)
             remove_stale_journals(self._store, version)
-        self._journal, self._version, self._mark = journal, version, mark
+        self._be_of(version)
+        self._mark = mark
         return changed
 
     def discard(self, staged: Staged | None) -> None:
@@ -137,8 +142,9 @@ class JournalHome:
         return _replayed(state if goes_on else _base(state), changes, self._journal), mark
 
     def _check_current(self) -> None:
-        now = current(self._store)
-        if now != self._version:
+        # A version has one pointer, to the byte.
+        if self._store.read(POINTER) != self._pointer:
+            now = current(self._store)
             raise ArtifactError(
                 f"this index is of version {self._version}, and {now} has been published meanwhile: refresh it first"
             )
@@ -177,12 +183,41 @@ def journal_lock(store: LocalStore) -> Iterator[None]:
     """Be the only one to change what is in a folder."""
     path = store.root / FOLDER / ROOT_LOCK
     with reporting("lock", path):
-        path.parent.mkdir(exist_ok=True)
-        descriptor = take_lock(path)
+        try:
+            descriptor = take_lock(path)
+        except FileNotFoundError:
+            path.parent.mkdir(exist_ok=True)
+            descriptor = take_lock(path)
     try:
         yield
     finally:
         release_lock(descriptor)
+
+
+class JournalReport(NamedTuple):
+    """What the journals of some versions hold, and what is wrong with them."""
+
+    n_journals: int
+    n_records: int
+    faults: list[str]
+
+
+def verify_journals(root: RootLike, versions: Iterable[str]) -> JournalReport:
+    """Read all records of the journals of some versions. What a crash left half written at an end is no fault."""
+    store = locate(root)
+    if not isinstance(store, LocalStore):
+        return JournalReport(0, 0, [])  # a remote root has none
+    n_journals, n_records, faults = 0, 0, []
+    for version in versions:
+        try:
+            mark = Journal(store.root, version).read()[1]
+        except ArtifactError as error:
+            n_journals += 1
+            faults.append(str(error))
+        else:
+            n_journals += mark is not None
+            n_records += 0 if mark is None else mark.n_records
+    return JournalReport(n_journals, n_records, faults)
 
 
 def remove_stale_journals(store: LocalStore, version: str | None) -> None:
@@ -195,7 +230,10 @@ def remove_stale_journals(store: LocalStore, version: str | None) -> None:
 
 def _replayed(state: Snapshot, changes: list[Change], journal: Journal) -> Snapshot:
     try:
-        return applied(state, combined(changes))
+        replayed = applied(state, combined(changes))
+        if isinstance(replayed, LiveState):
+            replayed.delta.compile()
+        return replayed
     except RulesError as error:
         raise ArtifactError(f"{journal.path} cannot be applied to its version: {error}") from error
 

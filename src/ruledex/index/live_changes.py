@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import math
-from bisect import bisect_left
 from collections.abc import Iterable, Sequence
 from typing import Any, Final, NamedTuple
 
 import numpy as np
-import pyarrow as pa
 from numpy.typing import NDArray
 
 from ruledex.errors import RuledexError, RuleError, RuleFault, RulesError
 from ruledex.index.delta import NewRules
-from ruledex.index.identities import Identities, RuleId
+from ruledex.index.identities import RuleId, find_ids, found_in
 from ruledex.index.live import LiveState, Snapshot
 from ruledex.index.overlay import Overlay
 from ruledex.index.program_of import BuiltRules, build_program
@@ -21,6 +19,7 @@ from ruledex.index.rules_in import RuleColumns
 from ruledex.index.state import position_of
 from ruledex.language.parser import parse
 from ruledex.language.schema import Schema
+from ruledex.language.tree import Expression
 
 _FEW: Final = 8  # rules that are parsed one by one
 
@@ -34,10 +33,11 @@ class Change(NamedTuple):
 
 
 class Checked(NamedTuple):
-    """A change that can be made; `built` has its rules compiled, if that was needed to know."""
+    """A change that can be made; its rules compiled, or parsed and bound, whichever was needed to know."""
 
     change: Change
     built: BuiltRules | None = None
+    trees: Sequence[Expression] | None = None
 
 
 # From what a user asks for.
@@ -46,7 +46,10 @@ class Checked(NamedTuple):
 def putting(state: Snapshot, read: RuleColumns, *, replace: bool) -> Checked:
     """New rules, or with `replace` other rules for ids that are there. All that is wrong is told at once."""
     n_given = len(read.ids) + len(read.faults)
-    bad_texts, built = _checked_texts(read.texts, read.scores, state.dictionary.schema)
+    schema = state.dictionary.schema
+    texts = read.texts.to_pylist()
+    built = build_program(read.texts, read.scores, schema) if len(texts) > _FEW else None
+    bad_texts, trees = (built.faults, None) if built is not None else _parsed(texts, schema)
     faults = read.faults + [_fault(read, at, error) for at, error in bad_texts]
     bad = {at for at, _ in bad_texts}
     for at, problem in _unfit(state, read, replace):
@@ -54,27 +57,19 @@ def putting(state: Snapshot, read: RuleColumns, *, replace: bool) -> Checked:
             faults.append(_fault(read, at, RuleError(problem)))
     if faults:
         raise RulesError(sorted(faults, key=lambda fault: fault.line), n_given)
-    put = zip(read.ids.to_pylist(), read.texts.to_pylist(), read.scores.tolist(), strict=True)
-    return Checked(Change(put=list(put)), built)
+    put = zip(read.ids.to_pylist(), texts, read.scores.tolist(), strict=True)
+    return Checked(Change(put=list(put)), built, trees)
 
 
-def _checked_texts(
-    texts: pa.Array, scores: NDArray[np.float64], schema: Schema
-) -> tuple[list[tuple[int, RuleError]], BuiltRules | None]:
-    """What is wrong with texts, by their places; and the rules compiled, where they are many.
-
-    A few are compiled together with the layers of the delta that they will be joined with.
-    """
-    if len(texts) > _FEW:
-        built = build_program(texts, scores, schema)
-        return built.faults, built
-    faults = []
-    for at, text in enumerate(texts.to_pylist()):
+def _parsed(texts: Sequence[str], schema: Schema) -> tuple[list[tuple[int, RuleError]], list[Expression]]:
+    """What is wrong with texts, by their places, and the trees of the others; what can be bound can be compiled."""
+    faults, trees = [], []
+    for at, text in enumerate(texts):
         try:
-            schema.bind(parse(text), text)
+            trees.append(schema.bind(parse(text), text))
         except RuleError as error:
             faults.append((at, error))
-    return faults, None
+    return faults, trees
 
 
 def _fault(read: RuleColumns, at: int, error: RuleError) -> RuleFault:
@@ -108,7 +103,8 @@ def removing(state: Snapshot, ids: Iterable[RuleId]) -> Checked:
 
 def scoring(state: Snapshot, rule_id: RuleId, score: float) -> Checked:
     """Another static score of one rule."""
-    position_of(state.identities, rule_id)  # refuses an id that is not there
+    if not has(state, rule_id):
+        position_of(state.identities, rule_id)  # refuses it
     try:
         value = float(score)
     except (TypeError, ValueError, OverflowError):
@@ -120,6 +116,8 @@ def scoring(state: Snapshot, rule_id: RuleId, score: float) -> Checked:
 
 def has(state: Snapshot, rule_id: object) -> bool:
     """Whether there is a rule of this id."""
+    if isinstance(state, LiveState):
+        return state.identities.has(rule_id)
     try:
         state.identities.position(rule_id)  # type: ignore[arg-type]  # whatever else it is, is not there
     except KeyError:
@@ -130,8 +128,10 @@ def has(state: Snapshot, rule_id: object) -> bool:
 # What an index is after them.
 
 
-def applied(state: Snapshot, change: Change, built: BuiltRules | None = None) -> Snapshot:
-    """An index after a change; `built` has its rules compiled, if they are already.
+def applied(
+    state: Snapshot, change: Change, built: BuiltRules | None = None, trees: Sequence[Expression] | None = None
+) -> Snapshot:
+    """An index after a change; `built` and `trees` have its rules compiled and parsed, as far as that is done.
 
     What is to go and is not there is passed over, so that several changes may be joined to one. A version without any
     change left is the version itself.
@@ -144,12 +144,13 @@ def applied(state: Snapshot, change: Change, built: BuiltRules | None = None) ->
     if len(gone.positions):
         alive = alive or Overlay(np.ones(len(live.base.identities), np.uint8))
         alive = alive.replaced(gone.positions.tolist(), [0] * len(gone.positions))
-        dead = np.union1d(dead, gone.positions)
+        dead = np.concatenate([dead, gone.positions])
+        dead.sort(kind="stable")  # which is quick where most are in order
     if len(scored.positions):
         scores = scores or Overlay(live.base.static_scores())
         scores = scores.replaced(scored.positions.tolist(), [values[at] for at in scored.in_base.tolist()])
     of_delta = [(number, values[at]) for number, at in zip(scored.numbers, scored.in_delta, strict=True)]
-    new = None if not change.put else _new_rules(live, change, built)
+    new = None if not change.put else _new_rules(live, change, built, trees)
     delta = live.delta.changed(gone.numbers.tolist(), of_delta, new)
     if not (len(dead) or len(delta) or scores is not None):
         return live.base
@@ -194,9 +195,11 @@ class Located(NamedTuple):
     @staticmethod
     def of(live: LiveState, ids: NDArray[Any]) -> Located:
         """Look ids up, all of the index's type unless it has no rules."""
-        before, is_base = _in_base(live.base.identities, ids)
-        is_base &= ~_found(live.dead, before)[1]
-        numbers, is_delta = _found(live.delta.ids, ids)
+        if not len(ids):
+            return _NOWHERE
+        before, is_base = find_ids(live.base.identities, ids)
+        is_base &= ~found_in(live.dead, before)[1]
+        numbers, is_delta = found_in(live.delta.ids, ids)
         in_base, in_delta = np.flatnonzero(is_base), np.flatnonzero(is_delta)
         return Located(before, in_base, before[in_base], in_delta, numbers[in_delta])
 
@@ -208,12 +211,17 @@ class Located(NamedTuple):
         return there
 
 
-def _new_rules(live: LiveState, change: Change, built: BuiltRules | None) -> NewRules:
+_NOWHERE: Final = Located(*[np.zeros(0, np.int64)] * len(Located._fields))
+
+
+def _new_rules(
+    live: LiveState, change: Change, built: BuiltRules | None, trees: Sequence[Expression] | None
+) -> NewRules:
     """The rules of a change, ascending by id as they come."""
-    texts = pa.array([text for _, text, _ in change.put], pa.large_string())
+    texts = [text for _, text, _ in change.put]
     scores = np.array([score for _, _, score in change.put], np.float64)
     ids = _array([rule_id for rule_id, _, _ in change.put])
-    return NewRules(ids, texts, scores, _in_base(live.base.identities, ids)[0], built)
+    return NewRules(ids, texts, scores, find_ids(live.base.identities, ids)[0], trees, built)
 
 
 def _live(state: Snapshot) -> LiveState:
@@ -222,41 +230,3 @@ def _live(state: Snapshot) -> LiveState:
 
 def _array(ids: Sequence[RuleId]) -> NDArray[Any]:
     return np.array(ids, object if ids and isinstance(ids[0], str) else np.int64)
-
-
-def _in_base(identities: Identities, ids: NDArray[Any]) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
-    """How many ids of the base are smaller than each, and whether it is there itself."""
-    if not (len(identities) and len(ids)):
-        return np.zeros(len(ids), np.int64), np.zeros(len(ids), np.bool_)
-    if identities.kind == "integer":
-        return _found(np.asarray(identities.to_arrow()), ids)
-    texts = _Items(identities)
-    before = np.array([bisect_left(texts, rule_id) for rule_id in ids.tolist()], np.int64)
-    inside = np.flatnonzero(before < len(identities))
-    is_there = np.zeros(len(ids), np.bool_)
-    is_there[inside] = [texts[at] == rule_id for at, rule_id in zip(before[inside], ids[inside], strict=True)]
-    return before, is_there
-
-
-def _found(among: NDArray[Any], ids: NDArray[Any]) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
-    """Where ids stand or would stand in an ascending array, and whether they are there."""
-    if not (len(among) and len(ids)):
-        return np.zeros(len(ids), np.int64), np.zeros(len(ids), np.bool_)
-    at = np.searchsorted(among, ids)
-    inside = at < len(among)
-    is_there = np.zeros(len(ids), np.bool_)
-    is_there[inside] = among[at[inside]] == ids[inside]
-    return at.astype(np.int64), is_there
-
-
-class _Items(Sequence[Any]):
-    """Ids one at a time, for a search that looks at few of them."""
-
-    def __init__(self, identities: Identities) -> None:
-        self._identities = identities
-
-    def __len__(self) -> int:
-        return len(self._identities)
-
-    def __getitem__(self, at: Any) -> Any:
-        return self._identities.of(np.array([at], np.int32))[0]

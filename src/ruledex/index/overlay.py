@@ -18,26 +18,50 @@ class Overlay(Generic[Item]):
     """An array of which some entries are replaced. Immutable.
 
     The whole array is made when it is first asked for: of a stream of changes without a reader between them, none is.
+    Until then an overlay knows its own replacements and the overlay before it.
     """
 
-    def __init__(self, origin: NDArray[Item], places: tuple[int, ...] = (), values: tuple[float, ...] = ()) -> None:
+    def __init__(
+        self,
+        origin: NDArray[Item] | Overlay[Item],
+        places: Sequence[int] = (),
+        values: Sequence[float] = (),
+    ) -> None:
         self._origin = origin
         self._places = places
         self._values = values
+        self._n_pending: int = origin._n_pending + 1 if isinstance(origin, Overlay) else 0
+        self._array: NDArray[Item] | None = None
 
-    @cached_property
+    @property
     def array(self) -> NDArray[Item]:
         """All entries, read-only."""
-        array = self._origin.copy()
-        array[list(self._places)] = self._values  # of a place that is there twice, the last value stays
+        made = self._array
+        if made is None:
+            made = self._array = self._made()
+            # Those before may go. Whoever walks past at this moment replaces once more what is replaced already.
+            self._origin = made
+        return made
+
+    def _made(self) -> NDArray[Item]:
+        places: list[Sequence[int]] = []
+        values: list[Sequence[float]] = []
+        at: Overlay[Item] | NDArray[Item] = self
+        while isinstance(at, Overlay):
+            places.append(at._places)
+            values.append(at._values)
+            at = at._origin
+        array = at.copy()
+        for where, what in zip(reversed(places), reversed(values), strict=True):
+            array[list(where)] = what
         array.flags.writeable = False
         return array
 
     def replaced(self, places: Sequence[int], values: Sequence[float]) -> Overlay[Item]:
         """With other values at some places, a later one for an earlier one."""
-        if "array" in self.__dict__ or len(self._places) > _MOST_PENDING:
-            return Overlay(self.array, tuple(places), tuple(values))
-        return Overlay(self._origin, (*self._places, *places), (*self._values, *values))
+        if self._array is not None or self._n_pending > _MOST_PENDING:
+            return Overlay(self.array, places, values)
+        return Overlay(self, places, values)
 
 
 class Places:
@@ -54,7 +78,7 @@ class Places:
 
     def is_gone(self, position: int) -> bool:
         """Whether a rule of the base is no longer there."""
-        at = int(np.searchsorted(self._dead, position))
+        at = int(self._dead.searchsorted(position))
         return at < len(self._dead) and int(self._dead[at]) == position
 
     @cached_property

@@ -63,6 +63,16 @@ class OverlayIdentities:
             raise KeyError(rule_id)
         return int(self._places.of_base(np.array([position], np.int32))[0])
 
+    def has(self, rule_id: object) -> bool:
+        """Whether there is such an id."""
+        if self._delta.number(rule_id) is not None:
+            return True
+        try:
+            position = self._base.position(rule_id)  # type: ignore[arg-type]  # whatever else it is, is not there
+        except KeyError:
+            return False
+        return not self._places.is_gone(position)
+
     def arrays(self) -> dict[str, NDArray[np.generic]]:
         """What would be stored of them."""
         return identities_of(self.to_arrow()).arrays()

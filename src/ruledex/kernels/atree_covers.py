@@ -21,6 +21,7 @@ from ruledex.kernels.atree_layout import (
     MEMBERS,
     N_ATOMS,
     N_BORROWED,
+    N_COLUMNS,
     N_DOWN,
     N_LISTS_SKIPPED,
     N_MEMBERS,
@@ -29,7 +30,8 @@ from ruledex.kernels.atree_layout import (
     n_atoms_in,
     place_in,
 )
-from ruledex.kernels.jit import jit
+from ruledex.kernels.bits import prefetch
+from ruledex.kernels.jit import inlined, jit
 
 MOST_CANDIDATES = 64
 MOST_ADOPTERS = 1024
@@ -46,6 +48,12 @@ class Plan(NamedTuple):
 
 
 @jit
+def new_plan(most_atoms: int) -> Plan:
+    """Scratch for nodes of so many atoms at the most."""
+    return Plan(np.empty(most_atoms, np.uint8), np.empty(MOST_CANDIDATES, np.int32), np.empty(MOST_ADOPTERS, np.int32))
+
+
+@jit
 def find_candidates(
     nodes: NDArray[np.int32],
     heap: NDArray[np.int32],
@@ -55,7 +63,10 @@ def find_candidates(
     signature: int,
     candidates: NDArray[np.int32],
 ) -> int:
-    """Nodes all of whose atoms are among these; return how many."""
+    """Nodes all of whose atoms are among these; return how many.
+
+    First those are noted that may be such, so that the memory of all of them is waited for together.
+    """
     longest = 0
     for place in range(n_atoms):
         if nodes[atoms[place], N_MEMBERS] > nodes[atoms[longest], N_MEMBERS]:
@@ -75,10 +86,25 @@ def find_candidates(
                 is_known = False
                 for other in range(n_found):
                     is_known = is_known or candidates[other] == node
-                if not is_known and n_atoms_in(nodes, heap, node, atoms, n_atoms) == nodes[node, N_ATOMS]:
+                if not is_known:
+                    prefetch(nodes, N_COLUMNS * np.int64(node))
                     candidates[n_found] = node
                     n_found += 1
-    return n_found
+    _fetch_blocks(nodes, heap, candidates, n_found)
+    n_kept = 0
+    for place in range(n_found):
+        node = candidates[place]
+        if n_atoms_in(nodes, heap, node, atoms, n_atoms) == nodes[node, N_ATOMS]:
+            candidates[n_kept] = node
+            n_kept += 1
+    return n_kept
+
+
+@inlined
+def _fetch_blocks(nodes: NDArray[np.int32], heap: NDArray[np.int32], found: NDArray[np.int32], n_found: int) -> None:
+    """Ask for the blocks of nodes."""
+    for place in range(n_found):
+        prefetch(heap, np.int64(nodes[found[place], BLOCK]))
 
 
 @jit
@@ -119,7 +145,7 @@ def choose_cover(
     return n_chosen
 
 
-@jit
+@inlined
 def _n_replaced(
     nodes: NDArray[np.int32], heap: NDArray[np.int32], node: int, atoms: NDArray[np.int32], n_atoms: int
 ) -> int:
@@ -130,7 +156,7 @@ def _n_replaced(
     return n_replaced
 
 
-@jit
+@inlined
 def is_within(
     nodes: NDArray[np.int32], heap: NDArray[np.int32], place: int, atoms: NDArray[np.int32], n_atoms: int
 ) -> bool:
@@ -164,11 +190,17 @@ def find_adopters(
     n_found = 0
     for entry in range(start, start + PAIR * n_members, PAIR):
         if signature & ~heap[entry + 1] == 0 and n_found < adopters.size:
-            node = heap[entry]
-            if (
-                n_atoms_in(nodes, heap, node, atoms, n_atoms) == n_atoms
-                and _n_replaced(nodes, heap, node, atoms, n_atoms) >= 2
-            ):
-                adopters[n_found] = node
-                n_found += 1
-    return n_found
+            prefetch(nodes, N_COLUMNS * np.int64(heap[entry]))
+            adopters[n_found] = heap[entry]
+            n_found += 1
+    _fetch_blocks(nodes, heap, adopters, n_found)
+    n_kept = 0
+    for place in range(n_found):
+        node = adopters[place]
+        if (
+            n_atoms_in(nodes, heap, node, atoms, n_atoms) == n_atoms
+            and _n_replaced(nodes, heap, node, atoms, n_atoms) >= 2
+        ):
+            adopters[n_kept] = node
+            n_kept += 1
+    return n_kept

@@ -44,22 +44,36 @@ def _size_for(n_words: int) -> int:
     return size
 
 
-@jit
+@inlined
+def _stays_in_size(n_words: int, n_after: int) -> bool:
+    """Whether a list that grows or shrinks is known to need a block of the same size as before.
+
+    Sizes differ in the two highest bits alone, so most lists need not be asked: the word that says how large a block is
+    lies far from the end of a long one.
+    """
+    return 4 * (n_words ^ n_after) <= min(n_words, n_after)
+
+
+@inlined
 def words_for(n_words: int) -> int:
     """How much of the heap a new list of so many words takes at the most."""
     return _words_of(_size_for(n_words)) if n_words > 0 else 0
 
 
-@jit
+@inlined
 def words_to_append(heap: NDArray[np.int32], start: int, n_words: int, n_more: int) -> int:
     """How much of the heap it takes at the most to append to a list of `n_words`."""
-    capacity = 0
-    if start != NO_BLOCK:
-        capacity = _words_of(heap[start - 1]) - 1
-    return _words_of(_size_for(n_words + n_more)) if n_words + n_more > capacity else 0
+    n_wanted = 0
+    if not _stays_in_size(n_words, n_words + n_more):
+        capacity = 0
+        if start != NO_BLOCK:
+            capacity = _words_of(heap[start - 1]) - 1
+        if n_words + n_more > capacity:
+            n_wanted = _words_of(_size_for(n_words + n_more))
+    return n_wanted
 
 
-@jit
+@inlined
 def new_block(heap: NDArray[np.int32], n_words: int) -> int:
     """The start of a block with room for so many words, one that was given back if there is such a one."""
     size = _size_for(n_words)
@@ -73,7 +87,7 @@ def new_block(heap: NDArray[np.int32], n_words: int) -> int:
     return start
 
 
-@jit
+@inlined
 def give_back(heap: NDArray[np.int32], start: int) -> None:
     """Free the block of a list; that of a list without one is none."""
     if start != NO_BLOCK:
@@ -92,18 +106,20 @@ def _moved(heap: NDArray[np.int32], start: int, n_words: int, n_room: int) -> in
     return made
 
 
-@jit
+@inlined
 def with_room(heap: NDArray[np.int32], start: int, n_words: int, n_more: int) -> int:
     """The start of the same list where `n_more` words fit behind its `n_words`."""
     made = start
-    if start == NO_BLOCK or n_words + n_more > _words_of(heap[start - 1]) - 1:
+    if not _stays_in_size(n_words, n_words + n_more) and (
+        start == NO_BLOCK or n_words + n_more > _words_of(heap[start - 1]) - 1
+    ):
         made = _moved(heap, start, n_words, n_words + n_more)
     return made
 
 
-@jit
-def without_waste(heap: NDArray[np.int32], start: int, n_words: int) -> int:
-    """The start of the same list once words have been taken off its end: in a smaller block where most is unused.
+@inlined
+def without_waste(heap: NDArray[np.int32], start: int, n_words: int, n_gone: int) -> int:
+    """The start of the same list once `n_gone` words have been taken off its end: in a smaller block if most is unused.
 
     Only one that was given back is taken: what was never used belongs to those who found out how much they need.
     """
@@ -111,7 +127,10 @@ def without_waste(heap: NDArray[np.int32], start: int, n_words: int) -> int:
     if n_words == 0:
         give_back(heap, start)
         made = NO_BLOCK
-    elif heap[start - 1] >= _size_for(n_words) + _STEPS_BEFORE_SHRINKING:
+    elif (
+        not _stays_in_size(n_words + n_gone, n_words)
+        and heap[start - 1] >= _size_for(n_words) + _STEPS_BEFORE_SHRINKING
+    ):
         # One size larger than needed, so that the next word does not move it again.
         size = _size_for(n_words) + 1
         if heap[_FIRST_FREE + size] != NO_BLOCK:

@@ -49,6 +49,7 @@ UNLISTED, BORROWED = -1, -2
 
 # The columns of a rule: the node that it is, or one of the next two; and its neighbours among the rules of the node.
 ROOT, NEXT, PREVIOUS = 0, 1, 2
+RULE_COLUMNS = 3
 ALWAYS, NEVER, NO_RULE = -1, -2, -1
 
 # The columns of a bucket of intervals (see atree_literals.py).
@@ -107,7 +108,7 @@ def operation_bit(operation: int) -> int:
     return 1 << (N_SIGNATURE_BITS + operation)
 
 
-@jit
+@inlined
 def hash_of(operation: int, atoms: NDArray[np.int32], n_atoms: int) -> int:
     """A hash of a set, of 31 bits: the order of the atoms does not matter."""
     total = operation
@@ -116,7 +117,7 @@ def hash_of(operation: int, atoms: NDArray[np.int32], n_atoms: int) -> int:
     return mixed(total & HASH_MASK) >> 1
 
 
-@jit
+@inlined
 def signature_of(operation: int, atoms: NDArray[np.int32], n_atoms: int) -> int:
     """The bits of an operation and of all atoms."""
     signature = operation_bit(operation)
@@ -125,7 +126,7 @@ def signature_of(operation: int, atoms: NDArray[np.int32], n_atoms: int) -> int:
     return signature
 
 
-@jit
+@inlined
 def place_in(atoms: NDArray[np.int32], n_atoms: int, atom: int) -> int:
     """The place of an atom among ascending ones, or -1."""
     low, high = 0, n_atoms
@@ -138,7 +139,7 @@ def place_in(atoms: NDArray[np.int32], n_atoms: int, atom: int) -> int:
     return low if low < n_atoms and atoms[low] == atom else -1
 
 
-@jit
+@inlined
 def n_atoms_in(
     nodes: NDArray[np.int32], heap: NDArray[np.int32], node: int, atoms: NDArray[np.int32], n_atoms: int
 ) -> int:
@@ -178,7 +179,7 @@ def find(
     return found
 
 
-@jit
+@inlined
 def enter(table: NDArray[np.int32], node: int, key: int) -> None:
     """Put a node that is not there into the table of hashes."""
     mask = table.size - 1
@@ -188,7 +189,7 @@ def enter(table: NDArray[np.int32], node: int, key: int) -> None:
     table[slot] = node
 
 
-@jit
+@inlined
 def leave(nodes: NDArray[np.int32], table: NDArray[np.int32], node: int) -> None:
     """Take a node out of the table of hashes, and move up those that its place kept from their own."""
     mask = table.size - 1
@@ -207,7 +208,7 @@ def leave(nodes: NDArray[np.int32], table: NDArray[np.int32], node: int) -> None
     table[hole] = FREE
 
 
-@jit
+@inlined
 def new_node(
     nodes: NDArray[np.int32], levels: NDArray[np.int32], counts: NDArray[np.int64], operation: int, level: int
 ) -> int:
@@ -227,7 +228,7 @@ def new_node(
     return node
 
 
-@jit
+@inlined
 def drop_node(nodes: NDArray[np.int32], levels: NDArray[np.int32], counts: NDArray[np.int64], node: int) -> None:
     """Give back the row of a node whose lists are given back."""
     levels[nodes[node, LEVEL]] -= 1

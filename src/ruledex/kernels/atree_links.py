@@ -52,7 +52,7 @@ def target_node(rules: NDArray[np.int32], target: int) -> int:
     return target if target >= 0 else int(rules[~target, ROOT])
 
 
-@jit
+@inlined
 def _row_of(nodes: NDArray[np.int32], heap: NDArray[np.int32], parent: int, child: int, column: int) -> int:
     """Where the row of a child lies in the parent's block: among children, or if `column` is MEMBER among all rows."""
     n_rows = nodes[parent, N_DOWN]
@@ -65,7 +65,7 @@ def _row_of(nodes: NDArray[np.int32], heap: NDArray[np.int32], parent: int, chil
     return int(place)
 
 
-@jit
+@inlined
 def append_fired(nodes: NDArray[np.int32], heap: NDArray[np.int32], child: int, parent: int) -> int:
     """Let a child fire a parent; the rest of the entry is for `write_entries` to fill in. Returns its place."""
     n_fired = nodes[child, N_FIRE]
@@ -76,7 +76,7 @@ def append_fired(nodes: NDArray[np.int32], heap: NDArray[np.int32], child: int, 
     return int(n_fired)
 
 
-@jit
+@inlined
 def append_silent(nodes: NDArray[np.int32], heap: NDArray[np.int32], child: int, parent: int) -> int:
     """Note a silent parent; returns ~place."""
     n_silent = nodes[child, N_SILENT]
@@ -87,7 +87,7 @@ def append_silent(nodes: NDArray[np.int32], heap: NDArray[np.int32], child: int,
     return ~int(n_silent)
 
 
-@jit
+@inlined
 def _remove_fired(
     nodes: NDArray[np.int32], heap: NDArray[np.int32], rules: NDArray[np.int32], child: int, place: int
 ) -> None:
@@ -97,22 +97,22 @@ def _remove_fired(
             heap[start + ROW * place + word] = heap[start + ROW * last + word]
         moved = target_node(rules, heap[start + ROW * place])
         heap[_row_of(nodes, heap, moved, child, UP) + UP] = place
-    nodes[child, FIRE] = without_waste(heap, start, ROW * last)
+    nodes[child, FIRE] = without_waste(heap, start, ROW * last, ROW)
     nodes[child, N_FIRE] = last
 
 
-@jit
+@inlined
 def _remove_silent(nodes: NDArray[np.int32], heap: NDArray[np.int32], child: int, place: int) -> None:
     start, last = nodes[child, SILENT], nodes[child, N_SILENT] - 1
     if place != last:
         moved = heap[start + last]
         heap[start + place] = moved
         heap[_row_of(nodes, heap, moved, child, UP) + UP] = ~place
-    nodes[child, SILENT] = without_waste(heap, start, last)
+    nodes[child, SILENT] = without_waste(heap, start, last, 1)
     nodes[child, N_SILENT] = last
 
 
-@jit
+@inlined
 def remove_up(
     nodes: NDArray[np.int32], heap: NDArray[np.int32], rules: NDArray[np.int32], child: int, place: int
 ) -> None:
@@ -123,7 +123,7 @@ def remove_up(
         _remove_silent(nodes, heap, child, ~place)
 
 
-@jit
+@inlined
 def append_member(nodes: NDArray[np.int32], heap: NDArray[np.int32], atom: int, node: int, signature: int) -> int:
     """Note that an atom is one of a node's; returns the place."""
     n_members = nodes[atom, N_MEMBERS]
@@ -135,7 +135,7 @@ def append_member(nodes: NDArray[np.int32], heap: NDArray[np.int32], atom: int, 
     return int(n_members)
 
 
-@jit
+@inlined
 def remove_member(nodes: NDArray[np.int32], heap: NDArray[np.int32], atom: int, place: int) -> None:
     """Take an entry out of an atom's list of members."""
     start, last = nodes[atom, MEMBERS], nodes[atom, N_MEMBERS] - 1
@@ -144,11 +144,11 @@ def remove_member(nodes: NDArray[np.int32], heap: NDArray[np.int32], atom: int, 
         heap[start + PAIR * place] = moved
         heap[start + PAIR * place + 1] = heap[start + PAIR * last + 1]
         heap[_row_of(nodes, heap, moved, atom, MEMBER) + MEMBER] = place
-    nodes[atom, MEMBERS] = without_waste(heap, start, PAIR * last)
+    nodes[atom, MEMBERS] = without_waste(heap, start, PAIR * last, PAIR)
     nodes[atom, N_MEMBERS] = last
 
 
-@jit
+@inlined
 def link(
     nodes: NDArray[np.int32],
     heap: NDArray[np.int32],
@@ -169,7 +169,7 @@ def link(
     counts[N_EDGES] += 1
 
 
-@jit
+@inlined
 def unlink(
     nodes: NDArray[np.int32],
     heap: NDArray[np.int32],
@@ -187,7 +187,7 @@ def unlink(
     counts[N_EDGES] -= 1
 
 
-@jit
+@inlined
 def swap_rows(heap: NDArray[np.int32], start: int, row: int, other: int) -> None:
     """Exchange two rows of a block: nothing outside of a block knows their order."""
     for word in range(ROW):
@@ -195,7 +195,7 @@ def swap_rows(heap: NDArray[np.int32], start: int, row: int, other: int) -> None
         heap[one], heap[two] = heap[two], heap[one]
 
 
-@jit
+@inlined
 def is_inner_sink(nodes: NDArray[np.int32], rules: NDArray[np.int32], node: int) -> bool:
     """Whether one rule is all that an AND or OR is for."""
     rule = nodes[node, RULE]

@@ -127,7 +127,7 @@ def _unhang(
         while heap[row + LOW] != heap[start + ROW * place + LOW]:
             row += ROW
         heap[row + PLACE] = place
-    centers[slot, ENTRIES] = without_waste(heap, start, ROW * last)
+    centers[slot, ENTRIES] = without_waste(heap, start, ROW * last, ROW)
     centers[slot, N_ENTRIES] = last
     counts[N_OF_WIDTH + width] -= 1
     if last == 0:

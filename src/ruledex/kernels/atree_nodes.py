@@ -63,7 +63,8 @@ from ruledex.kernels.atree_links import (
     unlink,
     write_entries,
 )
-from ruledex.kernels.jit import jit
+from ruledex.kernels.bits import prefetch
+from ruledex.kernels.jit import inlined, jit
 
 NO_ROOM = -3
 SPARE_WORDS = 4  # a list that grows step by step passes through blocks of less than four times its last one
@@ -118,6 +119,21 @@ def order_children(
             at -= 1
 
 
+@inlined
+def _fetch_lists(nodes: NDArray[np.int32], heap: NDArray[np.int32], operation: int, atom: int) -> None:
+    """Ask for both ends of the list of an atom's members, and for the end of the one that a link most likely goes to.
+
+    Not for more: what is asked for in vain, in pages that were not used lately, costs more than it saves.
+    """
+    members = nodes[atom, MEMBERS]
+    prefetch(heap, np.int64(members))
+    prefetch(heap, np.int64(members + PAIR * nodes[atom, N_MEMBERS]))
+    if operation == AND:
+        prefetch(heap, np.int64(nodes[atom, SILENT] + nodes[atom, N_SILENT]))
+    else:
+        prefetch(heap, np.int64(nodes[atom, FIRE] + ROW * nodes[atom, N_FIRE]))
+
+
 @jit
 def make_node(
     tree: Tree, switches: int, operation: int, atoms: NDArray[np.int32], n_atoms: int, chance_of: float, plan: Plan
@@ -133,6 +149,7 @@ def make_node(
     n_chosen, n_adopters = 0, 0
     for place in range(n_atoms):
         covered[place] = 0
+        _fetch_lists(nodes, heap, operation, atoms[place])
     if switches & REORGANISE != 0:
         n_candidates = find_candidates(nodes, heap, counts, atoms, n_atoms, signature, candidates)
         n_chosen = choose_cover(nodes, heap, operation, atoms, n_atoms, covered, candidates, n_candidates)

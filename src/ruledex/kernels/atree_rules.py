@@ -7,10 +7,12 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ruledex.kernels.atree_covers import Plan
+from ruledex.kernels.atree_covers import Plan, new_plan
 from ruledex.kernels.atree_layout import (
     ALWAYS,
     ALWAYS_RULE,
+    BLOCK,
+    N_COLUMNS,
     NEVER,
     NEXT,
     NO_RULE,
@@ -19,6 +21,7 @@ from ruledex.kernels.atree_layout import (
     PREVIOUS,
     ROOT,
     RULE,
+    RULE_COLUMNS,
     SHARE,
     USES,
     Tree,
@@ -28,10 +31,13 @@ from ruledex.kernels.atree_layout import (
 from ruledex.kernels.atree_links import write_entries
 from ruledex.kernels.atree_nodes import NO_ROOM, make_node
 from ruledex.kernels.atree_removal import lose_use, remove_doomed
+from ruledex.kernels.bits import prefetch
 from ruledex.kernels.growing import FREE
-from ruledex.kernels.jit import jit
+from ruledex.kernels.jit import inlined, jit
 
 NOT_MADE = -1
+AHEAD = 4  # how many rules before its use memory is asked for, step by step
+_FEW_ATOMS = 24
 
 
 class NewRules(NamedTuple):
@@ -47,7 +53,7 @@ class NewRules(NamedTuple):
 
 
 class LoadScratch(NamedTuple):
-    """What loading needs. `node_of` is NOT_MADE at first, `seen` is 0."""
+    """What loading needs."""
 
     node_of: NDArray[np.int32]  # [n_inner] the node that each inner node of the Program became
     seen: NDArray[np.int32]  # [n_inner] the number of the walk that last met it
@@ -59,12 +65,34 @@ class LoadScratch(NamedTuple):
 
 
 @jit
-def insert_rules(tree: Tree, switches: int, rules: NewRules, scratch: LoadScratch, plan: Plan, first: int) -> int:
+def _scratch_for(rules: NewRules, node_of: NDArray[np.int32]) -> LoadScratch:
+    """Scratch for rules of which some may be in already. It is made here: to hand it over would take longer."""
+    n_inner, n_made = node_of.size, 0
+    made, walk = np.empty(n_inner, np.int32), np.zeros(2, np.int64)
+    for inner in range(n_inner):
+        if node_of[inner] != NOT_MADE:
+            made[n_made] = inner
+            n_made += 1
+    walk[1] = n_made
+    return LoadScratch(
+        node_of,
+        np.zeros(n_inner, np.int32),
+        walk,
+        np.empty(n_inner + 1, np.int32),
+        made,
+        np.empty(n_inner, np.int32),
+        np.empty(rules.children.size + 1, np.int32),
+    )
+
+
+@jit
+def insert_rules(tree: Tree, switches: int, rules: NewRules, node_of: NDArray[np.int32], first: int) -> int:
     """Put in rules from `first` on as long as there is room; return which comes next.
 
-    A rule for which the room ends in the middle is begun again: the nodes that it has already are found there. Where
-    nodes are not shared, they are found in `node_of`.
+    `node_of` has the node that each inner node of the Program became, at first NOT_MADE. A rule for which the room ends
+    in the middle is begun again: the nodes that it has already are found there.
     """
+    scratch, plan = _scratch_for(rules, node_of), new_plan(rules.children.size + 1)
     n_literals = rules.literal_node.size
     rule, has_room = first, True
     while has_room and rule < rules.root.size:
@@ -108,12 +136,26 @@ def _make_nodes(tree: Tree, switches: int, rules: NewRules, scratch: LoadScratch
     return has_room
 
 
+@inlined
+def _sort(atoms: NDArray[np.int32], n_atoms: int) -> None:
+    """Put atoms in ascending order; they are few, but for some."""
+    if n_atoms > _FEW_ATOMS:
+        atoms[:n_atoms].sort()
+    else:
+        for place in range(1, n_atoms):
+            atom, at = atoms[place], place
+            while at > 0 and atoms[at - 1] > atom:
+                atoms[at] = atoms[at - 1]
+                at -= 1
+            atoms[at] = atom
+
+
 @jit
 def _gather(rules: NewRules, scratch: LoadScratch, inner: int) -> tuple[int, int]:
     """Write the atoms of an inner node, ascending; return how many, and a node that is still to be made, if any.
 
-    Children of the same operation count for their own children, as in the paper's ids: (a AND b) AND c is a AND b AND
-    c.
+    Where there is one, the atoms are not complete. Children of the same operation count for their own children, as in
+    the paper's ids: (a AND b) AND c is a AND b AND c.
     """
     node_op, child_offsets, children = rules.node_op, rules.child_offsets, rules.children
     literal_node, node_of, seen, nested, atoms = (
@@ -128,7 +170,7 @@ def _gather(rules: NewRules, scratch: LoadScratch, inner: int) -> tuple[int, int
     walk = scratch.walk[0]
     nested[0] = inner
     n_nested, n_atoms, missing = 1, 0, NOT_MADE
-    while n_nested > 0:
+    while n_nested > 0 and missing == NOT_MADE:
         n_nested -= 1
         at = nested[n_nested]
         for edge in range(child_offsets[at], child_offsets[at + 1]):
@@ -147,7 +189,8 @@ def _gather(rules: NewRules, scratch: LoadScratch, inner: int) -> tuple[int, int
                 else:
                     atoms[n_atoms] = node_of[below]
                     n_atoms += 1
-    atoms[:n_atoms].sort()
+    if missing == NOT_MADE:
+        _sort(atoms, n_atoms)
     n_distinct = min(n_atoms, 1)
     for place in range(1, n_atoms):
         if atoms[place] != atoms[n_distinct - 1]:
@@ -167,6 +210,9 @@ def _node_of_atoms(
         node = int(atoms[0])
     elif switches & SHARE != 0:
         key = hash_of(operation, atoms, n_atoms)
+        prefetch(tree.table, key & (tree.table.size - 1))
+        for place in range(n_atoms):
+            prefetch(tree.nodes, N_COLUMNS * np.int64(atoms[place]))
         node = find(tree.nodes, tree.heap, tree.table, operation, atoms, n_atoms, key)
     if node == FREE:
         chance = float(rules.chance[inner]) if rules.chance.size != 0 else 0.0
@@ -198,19 +244,38 @@ def _attach(tree: Tree, switches: int, rule: int, node: int) -> None:
 def delete_rules(tree: Tree, switches: int, deleted: NDArray[np.int32], first: int) -> int:
     """Take out rules from `first` on as long as there is room to dissolve nodes; return which comes next.
 
-    What an earlier call had to leave doomed is removed first.
+    A rule for which the room ends is come back to, and has nothing left then but nodes that are doomed.
     """
-    place = first
-    has_room = remove_doomed(tree, switches)
+    nodes, heap, rules = tree.nodes, tree.heap, tree.rules
+    place, has_room = first, True
     while has_room and place < deleted.size:
-        _detach(tree, switches, deleted[place])
-        place += 1
+        fetch_rules_ahead(nodes, heap, rules, deleted, place)
+        detach(tree, switches, deleted[place])
         has_room = remove_doomed(tree, switches)
+        place += has_room
     return place
 
 
+@inlined
+def fetch_rules_ahead(
+    nodes: NDArray[np.int32],
+    heap: NDArray[np.int32],
+    rules: NDArray[np.int32],
+    deleted: NDArray[np.int32],
+    place: int,
+) -> None:
+    """Ask for the memory of rules that will be taken out soon: their rows, their nodes, and the blocks of these."""
+    if place + 3 * AHEAD < deleted.size:
+        prefetch(rules, RULE_COLUMNS * np.int64(deleted[place + 3 * AHEAD]))
+    if place + 2 * AHEAD < deleted.size:
+        prefetch(nodes, N_COLUMNS * np.int64(max(rules[deleted[place + 2 * AHEAD], ROOT], 0)))
+    if place + AHEAD < deleted.size:
+        prefetch(heap, np.int64(nodes[max(rules[deleted[place + AHEAD], ROOT], 0), BLOCK]))
+
+
 @jit
-def _detach(tree: Tree, switches: int, rule: int) -> None:
+def detach(tree: Tree, switches: int, rule: int) -> None:
+    """Let a node no longer be for a rule, which is true of nothing then."""
     nodes, rules, counts = tree.nodes, tree.rules, tree.counts
     node, after, before = rules[rule, ROOT], rules[rule, NEXT], rules[rule, PREVIOUS]
     if node != NEVER:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from ruledex.kernels.atree_heap import NO_BLOCK, give_back, new_block
 from ruledex.kernels.atree_layout import BLOCK, N_DOWN, ROW
 from ruledex.kernels.jit import jit
 from ruledex.kernels.score import FALSE_BY, LEAF, OPERATION, STEP_BITS
@@ -119,25 +118,6 @@ def rename_literals(code: NDArray[np.int32], names: NDArray[np.int32], out: NDAr
 
 
 @jit
-def keep_steps(
-    heap: NDArray[np.int32],
-    starts: NDArray[np.int32],
-    lengths: NDArray[np.int32],
-    rules: NDArray[np.int32],
-    offsets: NDArray[np.int64],
-    code: NDArray[np.int32],
-) -> None:
-    """Keep the program of each rule in a block, for which the heap must have room."""
-    for place in range(rules.size):
-        rule, n_steps = rules[place], offsets[place + 1] - offsets[place]
-        starts[rule], lengths[rule] = NO_BLOCK, n_steps
-        if n_steps > 0:
-            starts[rule] = new_block(heap, n_steps)
-            for step in range(n_steps):
-                heap[starts[rule] + step] = code[offsets[place] + step]
-
-
-@jit
 def copy_steps(
     heap: NDArray[np.int32],
     starts: NDArray[np.int32],
@@ -150,14 +130,6 @@ def copy_steps(
         start = starts[rules[place]]
         for step in range(offsets[place + 1] - offsets[place]):
             out[offsets[place] + step] = heap[start + step]
-
-
-@jit
-def drop_steps(heap: NDArray[np.int32], starts: NDArray[np.int32], rules: NDArray[np.int32]) -> None:
-    """Give back the blocks of some rules."""
-    for rule in rules:
-        give_back(heap, starts[rule])
-        starts[rule] = NO_BLOCK
 
 
 @jit

@@ -1,0 +1,36 @@
+import numpy as np
+import pytest
+
+from ruledex.kernels import atree_layout as layout
+from ruledex.kernels.atree_pack import guess_chances, pack
+from tests.kernels.atree_sets import children_of, tree_of
+
+
+def test_chances_are_guessed_from_those_of_children():
+    for operation, expected in ((layout.AND, 0.5 * 0.4), (layout.OR, 1 - 0.5 * 0.6)):
+        tree = tree_of(2, [{0, 1}], operation)
+        chance = np.array([0.5, 0.4, 0.0])
+        guess_chances(tree.index(), np.arange(3), chance)
+        assert chance[2] == pytest.approx(expected)
+
+
+def test_nodes_are_written_in_the_order_given_with_their_children_and_what_they_fire():
+    tree = tree_of(3, [{0, 1}, {0, 1, 2}])
+    n_nodes = int(tree.arrays.counts[layout.N_NODES])
+    order = np.array([2, 0, 1, 4, 3])
+    names = np.empty(n_nodes, np.int32)
+    names[order] = np.arange(n_nodes)
+    rows = tree.arrays.nodes[:n_nodes]
+    n_words = layout.ROW * int(rows[:, layout.N_FIRE].sum()) + int(rows[3:, layout.N_DOWN].sum())
+    nodes, heap = np.empty(layout.N_MATCH_COLUMNS * n_nodes, np.int32), np.empty(n_words, np.int32)
+    assert pack(tree.index(), order, names, nodes, heap) == n_words
+    packed = nodes.reshape(n_nodes, -1)
+    for place, node in enumerate(order.tolist()):
+        assert packed[place, layout.OP] == rows[node, layout.OP]
+        fired = heap[packed[place, layout.FIRE] :][: layout.ROW * packed[place, layout.N_FIRE]]
+        old = tree.arrays.heap[rows[node, layout.FIRE] :][: layout.ROW * rows[node, layout.N_FIRE]]
+        targets = [names[target] if target >= 0 else target for target in old[:: layout.ROW].tolist()]
+        assert fired[:: layout.ROW].tolist() == targets
+        if packed[place, layout.OP] <= layout.OR:
+            children = heap[packed[place, layout.BLOCK] :][: packed[place, layout.N_DOWN]].tolist()
+            assert children == names[children_of(tree, node)].tolist()
