@@ -34,3 +34,15 @@ def test_nodes_are_written_in_the_order_given_with_their_children_and_what_they_
         if packed[place, layout.OP] <= layout.OR:
             children = heap[packed[place, layout.BLOCK] :][: packed[place, layout.N_DOWN]].tolist()
             assert children == names[children_of(tree, node)].tolist()
+
+
+def test_several_rules_of_a_node_lie_side_by_side_behind_what_it_fires():
+    tree = tree_of(2, [{0, 1}, {0, 1}, {0, 1}])
+    n_nodes = int(tree.arrays.counts[layout.N_NODES])
+    rows = tree.arrays.nodes[:n_nodes]
+    n_words = layout.ROW * int(rows[:, layout.N_FIRE].sum()) + int(rows[2:, layout.N_DOWN].sum()) + 4
+    nodes, heap = np.empty(layout.N_MATCH_COLUMNS * n_nodes, np.int32), np.empty(n_words, np.int32)
+    assert pack(tree.index(), np.arange(n_nodes), np.arange(n_nodes, dtype=np.int32), nodes, heap) == n_words
+    place = layout.RUN - nodes.reshape(n_nodes, -1)[2, layout.RULE]
+    assert heap[place] == 3
+    assert sorted(heap[place + 1 : place + 4].tolist()) == [0, 1, 2]

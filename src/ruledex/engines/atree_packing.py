@@ -10,6 +10,8 @@ from numpy.typing import NDArray
 from ruledex.engines.atree_tree import GrowingTree
 from ruledex.engines.inputs import frozen
 from ruledex.kernels.atree_layout import (
+    ALWAYS,
+    ALWAYS_RULE,
     CENTER,
     ENTRIES,
     LEVEL,
@@ -22,6 +24,7 @@ from ruledex.kernels.atree_layout import (
     OR,
     ROOT,
     ROW,
+    RUN,
     TOP_LEVEL,
 )
 from ruledex.kernels.atree_match import TreeIndex
@@ -78,10 +81,15 @@ def packed(tree: GrowingTree, literal_chance: NDArray[np.float64]) -> TreeIndex:
     names[order] = np.arange(n_nodes, dtype=np.int32)
 
     is_inner = rows[:, OP] <= OR
-    n_words = ROW * int(rows[:, N_FIRE].sum()) + int(rows[is_inner, N_DOWN].sum())
+    n_words = ROW * int(rows[:, N_FIRE].sum()) + int(rows[is_inner, N_DOWN].sum()) + _words_of_rules(index.rules)
     nodes, heap = np.empty(N_MATCH_COLUMNS * n_nodes, np.int32), np.empty(n_words, np.int32)
     pack(index, order, names, nodes, heap)
-    buckets, centers = _buckets(index, entries, names, n_words)
+    always = np.flatnonzero(index.rules[:, ROOT] == ALWAYS)
+    counts = index.counts.copy()
+    if len(always) > 1:
+        counts[ALWAYS_RULE] = RUN - n_words
+        heap = np.concatenate([heap, [len(always)], always])
+    buckets, centers = _buckets(index, entries, names, len(heap))
     rules = index.rules.copy()
     is_node = rules[:, ROOT] >= 0
     rules[is_node, ROOT] = names[rules[is_node, ROOT]]
@@ -91,9 +99,15 @@ def packed(tree: GrowingTree, literal_chance: NDArray[np.float64]) -> TreeIndex:
         frozen(rules, np.int32),
         frozen(centers, np.int32),
         frozen(index.levels, np.int32),
-        frozen(index.counts.copy(), np.int64),
+        frozen(counts, np.int64),
         frozen(np.array([N_MATCH_COLUMNS, 1, 1]), np.int64),
     )
+
+
+def _words_of_rules(rules: NDArray[np.int32]) -> int:
+    """What nodes of several rules need for these and for their number."""
+    n_rules = np.bincount(rules[rules[:, ROOT] >= 0, ROOT])
+    return int(np.sum(n_rules[n_rules > 1] + 1))
 
 
 def _order(

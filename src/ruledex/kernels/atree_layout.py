@@ -51,6 +51,7 @@ UNLISTED, BORROWED = -1, -2
 ROOT, NEXT, PREVIOUS = 0, 1, 2
 RULE_COLUMNS = 3
 ALWAYS, NEVER, NO_RULE = -1, -2, -1
+RUN = -2  # in a packed tree, where a node has several rules: they and their number lie at RUN - rule in the heap
 
 # The columns of a bucket of intervals (see atree_literals.py).
 CENTER, ENTRIES, N_ENTRIES = 0, 1, 2

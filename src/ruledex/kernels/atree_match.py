@@ -28,6 +28,7 @@ from ruledex.kernels.atree_layout import (
     NO_RULE,
     ROW,
     RULE,
+    RUN,
     TOP_LEVEL,
 )
 from ruledex.kernels.atree_links import VERIFY
@@ -41,14 +42,16 @@ WORD_BITS, WORD_SHIFT, NUMBER_SHIFT = 32, 5, 32
 LAST_EVENT = 2**31 - 1  # from which on all words must be cleared
 LOW_WORD = 0xFFFFFFFF
 ONE = np.int64(1)
+PACKED = 2  # of `widths`
 
 
 class TreeIndex(NamedTuple):
     """A tree that is matched: the arrays of a `Tree`, or of one that was packed (see atree_pack.py).
 
     Nodes lie in one dimension, `widths[0]` columns each, and `widths[1]` are the words of a row of a node's block.
-    Where `widths[2]` is 1, the entries of a bucket are sorted by their low ends, and behind them lie the number of
-    those that are wider than one cell, and these once more, sorted by their high ends, descending.
+    Where `widths[PACKED]` is 1, the entries of a bucket are sorted by their low ends, and behind them lie the number of
+    those that are wider than one cell, and these once more, sorted by their high ends, descending; and several rules of
+    a node lie side by side.
     """
 
     nodes: NDArray[np.int32]
@@ -111,7 +114,7 @@ def start_queues(index: TreeIndex, ends: NDArray[np.int64]) -> None:
 def true_literals(index: TreeIndex, scratch: MatchScratch, number: int, cells: NDArray[np.int32]) -> int:
     """Set the bits of the literals that an event makes true, and write them to the queue; return their number."""
     nodes, heap, centers, counts = index.nodes, index.heap, index.centers, index.counts
-    width, is_sorted = index.widths[0], index.widths[2] == 1
+    width, is_sorted = index.widths[0], index.widths[PACKED] == 1
     truth, queue, negatives = scratch.truth, scratch.queue, scratch.negatives
     n_true, n_negatives = 0, 0
     for cell in cells:
@@ -177,10 +180,35 @@ def _verify(index: TreeIndex, scratch: MatchScratch, number: int, begin: int, en
     return kept
 
 
+@inlined
+def set_rules_true(
+    found: NDArray[np.int64],
+    number: int,
+    rules: NDArray[np.int32],
+    heap: NDArray[np.int32],
+    first: int,
+    is_packed: bool,
+) -> None:
+    """Set the bits of all rules of a node, of which `first` is the first, or says where they lie."""
+    if is_packed and first <= RUN:
+        place = RUN - first
+        for at in range(place + 1, place + 1 + heap[place]):
+            set_true(found, number, heap[at])
+    elif is_packed:
+        if first != NO_RULE:
+            set_true(found, number, first)
+    else:
+        rule = first
+        while rule != NO_RULE:
+            set_true(found, number, rule)
+            rule = rules[rule, NEXT]
+
+
 @jit
 def _fire(index: TreeIndex, scratch: MatchScratch, number: int, begin: int, end: int) -> None:
     """Carry the truth of queued nodes to their rules and their parents."""
     nodes, heap, rules, width = index.nodes, index.heap, index.rules, index.widths[0]
+    is_packed = index.widths[PACKED] == 1
     truth, found, queue, ends = scratch.truth, scratch.found, scratch.queue, scratch.ends
     for place in range(begin, end):
         if place + 2 * AHEAD < end:
@@ -188,10 +216,8 @@ def _fire(index: TreeIndex, scratch: MatchScratch, number: int, begin: int, end:
         if place + AHEAD < end:
             prefetch(heap, np.int64(nodes[width * queue[place + AHEAD] + FIRE]))
         node = queue[place]
-        rule = nodes[width * node + RULE]
-        while rule != NO_RULE:
-            set_true(found, number, rule)
-            rule = rules[rule, NEXT]
+        if nodes[width * node + RULE] != NO_RULE:
+            set_rules_true(found, number, rules, heap, nodes[width * node + RULE], is_packed)
         entry = nodes[width * node + FIRE]
         last = entry + ROW * nodes[width * node + N_FIRE]
         while entry < last:
@@ -214,10 +240,7 @@ def propagate(index: TreeIndex, scratch: MatchScratch, number: int, cells: NDArr
     """Set the bits of all rules that are true of an event."""
     ends = scratch.ends
     start_queues(index, ends)
-    rule = index.counts[ALWAYS_RULE]
-    while rule != NO_RULE:
-        set_true(scratch.found, number, rule)
-        rule = index.rules[rule, NEXT]
+    set_rules_true(scratch.found, number, index.rules, index.heap, index.counts[ALWAYS_RULE], index.widths[PACKED] == 1)
     n_literals = true_literals(index, scratch, number, cells)
     _fire(index, scratch, number, 0, n_literals)
     begin = ends[1] + index.levels[1]

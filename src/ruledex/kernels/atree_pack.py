@@ -2,7 +2,7 @@
 
 Literals that an event makes true together lie together, as do other nodes that are often true, with what they fire in
 the same order, so that an event touches fewer lines of memory. Blocks hold nothing but children, and have neither room
-to grow nor a word for their size.
+to grow nor a word for their size. Several rules of one node lie behind what it fires, with their number before them.
 """
 
 from __future__ import annotations
@@ -19,9 +19,13 @@ from ruledex.kernels.atree_layout import (
     N_FIRE,
     N_MATCH_COLUMNS,
     NEGATIVE,
+    NEXT,
+    NO_RULE,
     OP,
     OR,
     ROW,
+    RULE,
+    RUN,
 )
 from ruledex.kernels.atree_match import TreeIndex
 from ruledex.kernels.jit import jit
@@ -55,9 +59,9 @@ def pack(
 ) -> int:
     """Write nodes in the order given, under the `names` that they have by it, and what is theirs; return how much.
 
-    The heap must be as long as they have entries and children.
+    The heap must be as long as they have entries, children, and rules where there are several.
     """
-    given, old, width = index.nodes, index.heap, index.widths[0]
+    given, old, rules, width = index.nodes, index.heap, index.rules, index.widths[0]
     top = 0
     for place in range(order.size):
         node, row = width * order[place], N_MATCH_COLUMNS * place
@@ -70,6 +74,16 @@ def pack(
             heap[top + 1] = names[old[entry + 1]]
             heap[top + 2] = old[entry + 2]
             top += ROW
+        rule = given[node + RULE]
+        if rule != NO_RULE and rules[rule, NEXT] != NO_RULE:
+            first = top
+            nodes[row + RULE] = RUN - first
+            while rule != NO_RULE:
+                top += 1
+                heap[top] = rule
+                rule = rules[rule, NEXT]
+            heap[first] = top - first
+            top += 1
     for place in range(order.size):
         node, row = width * order[place], N_MATCH_COLUMNS * place
         start = given[node + BLOCK]

@@ -19,8 +19,6 @@ from ruledex.kernels.atree_layout import (
     LEVEL,
     N_DOWN,
     N_FIRE,
-    NEXT,
-    NO_RULE,
     ON_DEMAND,
     OP,
     ROW,
@@ -28,7 +26,14 @@ from ruledex.kernels.atree_layout import (
     TOP_LEVEL,
 )
 from ruledex.kernels.atree_links import target_node
-from ruledex.kernels.atree_match import MatchScratch, TreeIndex, set_true, start_queues, true_literals
+from ruledex.kernels.atree_match import (
+    PACKED,
+    MatchScratch,
+    TreeIndex,
+    set_rules_true,
+    start_queues,
+    true_literals,
+)
 from ruledex.kernels.jit import jit
 from ruledex.kernels.literals import first_at_least
 
@@ -127,10 +132,8 @@ def propagate_plainly(
     nodes, heap, rules, width = index.nodes, index.heap, index.rules, index.widths[0]
     ends, queue = scratch.ends, scratch.queue
     start_queues(index, ends)
-    rule = index.counts[ALWAYS_RULE]
-    while rule != NO_RULE:
-        set_true(scratch.found, number, rule)
-        rule = rules[rule, NEXT]
+    is_packed = index.widths[PACKED] == 1
+    set_rules_true(scratch.found, number, rules, heap, index.counts[ALWAYS_RULE], is_packed)
     n_literals = true_literals(index, scratch, number, cells)
     for place in range(n_literals):
         _meet(plain, number, queue[place])
@@ -146,10 +149,7 @@ def propagate_plainly(
                 plain.result[node] = _result(index, plain, number, switches, node)
             result = plain.result[node]
             if result == TRUE:
-                rule = nodes[width * node + RULE]
-                while rule != NO_RULE:
-                    set_true(scratch.found, number, rule)
-                    rule = rules[rule, NEXT]
+                set_rules_true(scratch.found, number, rules, heap, nodes[width * node + RULE], is_packed)
             if result == TRUE or (result == FALSE and scopes.first_cell.size != 0):
                 entry = nodes[width * node + FIRE]
                 for at in range(entry, entry + ROW * nodes[width * node + N_FIRE], ROW):
