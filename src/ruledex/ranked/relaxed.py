@@ -36,7 +36,8 @@ PATIENCE = (
 )
 
 MOST_READ = 256  # entries of a list by the Threshold Algorithm, before subscriptions are read best first
-FIRST_BY_SCORE = 1 << 14  # subscriptions that are read best first, before it is asked whether all that can follow pay
+PATIENCE_IN_ORDER = 4  # the same for reading best first, which costs less in vain
+FEWEST_BY_SCORE = 1 << 14  # subscriptions, of which fewer are read best first without asking whether that pays
 
 Method = Literal["auto", "threshold", "best_first", "add_up", "scan"]
 METHODS: tuple[Method, ...] = ("auto", "threshold", "best_first", "add_up", "scan")
@@ -84,6 +85,7 @@ class RelaxedIndex:
         self.n_subscriptions = len(subscriptions.offsets) - 1
         self._n_in_dimension = np.bincount(subscriptions.dimension, minlength=len(gap))
         self._n_in_vain = 0  # events in a row, of those that came last, for which reading was
+        self._n_unordered = 0  # events in a row for which subscriptions were scanned after all
         self._pool: list[NDArray[np.uint64]] = []  # bitmaps that are clear
 
     def top(self, rows: EventRows, k: int, method: Method) -> tuple[Ranked, RelaxedReport]:
@@ -111,16 +113,17 @@ class RelaxedIndex:
         self, rows: EventRows, ranks: NDArray[np.float64], found: NDArray[np.int32], may_scan: bool = False
     ) -> tuple[int, RelaxedReport]:
         """Read subscriptions in their order. If `may_scan`, scan instead where this can take longer."""
-        factor, n_all = self._factor(rows), self.n_subscriptions
-        last = min(max(FIRST_BY_SCORE, n_all // 8), n_all)
-        n_read, n_held = self._read(rows, 0, last, factor, 0, ranks, found)
-        if n_read == last < n_all:
-            # How many can follow is known by now. A scan passes each in less time, for it reads memory in order.
-            most = self.best_first.most
-            is_tight = n_held == len(ranks) and factor * most[2 * n_all // 3] < ranks[0]
-            if may_scan and not is_tight:
+        factor, n_all, most = self._factor(rows), self.n_subscriptions, self.best_first.most
+        n_read = n_held = 0
+        for last, n_at_most in ((n_all // 8, 9 * n_all // 10), (n_all // 4, 6 * n_all // 10)):
+            if not may_scan or n_all < FEWEST_BY_SCORE:
+                break
+            n_read, n_held = self._read(rows, n_read, last, factor, n_held, ranks, found)
+            # How many can follow is known by now, and it will be fewer. A scan passes each in half the time, for it
+            # reads memory in order.
+            if n_read == last and (n_held < len(ranks) or factor * most[n_at_most] >= ranks[0]):
                 return self._scan(rows, ranks, found)
-            n_read, n_held = self._read(rows, n_read, n_all, factor, n_held, ranks, found)
+        n_read, n_held = self._read(rows, n_read, n_all, factor, n_held, ranks, found)
         sort_heap(ranks, found, n_held)
         return n_held, RelaxedReport("best_first", 0, n_read)
 
@@ -213,7 +216,14 @@ class RelaxedIndex:
     ) -> tuple[int, RelaxedReport]:
         """What is done where the Threshold Algorithm does not pay."""
         self._n_in_vain += 1
-        return self._add_up(rows, ranks, found) if are_added_up else self._best_first(rows, ranks, found, may_scan=True)
+        if are_added_up:
+            return self._add_up(rows, ranks, found)
+        if self._n_unordered % PATIENCE_IN_ORDER:
+            self._n_unordered += 1
+            return self._scan(rows, ranks, found)
+        n_found, report = self._best_first(rows, ranks, found, may_scan=True)
+        self._n_unordered = self._n_unordered + 1 if report.method == "scan" else 0
+        return n_found, report
 
     def _rows(self, lists: Lists, rows: EventRows) -> tuple[NDArray[np.generic], ...]:
         return tuple(Rows(rows.dimensions, lists.ids, lists.scores, lists.n_filled, lists.has_more, self.gap))
