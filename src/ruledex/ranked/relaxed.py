@@ -31,10 +31,8 @@ MANY_WANTED = 4096  # up to here lists are asked for four times as many each tim
 # one in the event's dimensions that is added up if it is met, 4.
 ENTRIES_A_READ = 40
 ENTRIES_AN_ADDITION = 4
-PATIENCE = (
-    16  # after it was in vain for an event, so much less is read for the next ones, and as much again for the 16th
-)
-
+# After it was in vain for an event, so much less is read for the next ones, and as much again for the 16th.
+PATIENCE = 16
 MOST_READ = 256  # entries of a list by the Threshold Algorithm, before subscriptions are read best first
 PATIENCE_IN_ORDER = 4  # the same for reading best first, which costs less in vain
 FEWEST_BY_SCORE = 1 << 14  # subscriptions, of which fewer are read best first without asking whether that pays
