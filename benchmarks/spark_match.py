@@ -23,6 +23,8 @@ from spark_timing import CORES, run, timed, wall_rounds
 K = 10
 BASE_EVENTS = 16_384  # drawn; where more are needed they are repeated
 N_FILES = 4 * CORES
+N_TRIED = 512  # events by which it is guessed how many a round can afford
+FEWEST_EVENTS = 1024
 MOST_EVENTS = 1 << 18  # a thousand columns of so many are a gigabyte in this process
 
 
@@ -45,21 +47,21 @@ def measure_match(
         ("count", {"count": True}, lambda part: index.count(part)),
         ("top", {"top": K}, lambda part: index.top_batch(part, K)),
     ):
-        took, _ = timed(lambda block=block: block(base[:2048]))
-        table = repeated(base, affordable(took / 2048 / CORES, budget, 4096, MOST_EVENTS))
-        say(f"    {name} of {table.num_rows:,} events, {took / 2048 * 1e6:.0f} µs each in this process")
+        took, _ = timed(lambda block=block: block(base[:N_TRIED]))
+        table = repeated(base, affordable(took / N_TRIED / CORES, budget, FEWEST_EVENTS, MOST_EVENTS))
+        say(f"    {name} of {table.num_rows:,} events, {took / N_TRIED * 1e6:.0f} µs each in this process")
         events = written(started, table, scratch / f"events-{name}")
         job = match(events, root, keep=[], **options)
         found[name] = wall_rounds(
             {"spark": lambda job=job: run(job), "process": lambda t=table, block=block: in_process(t, block)}, n_rounds
         )
         found["n_events"][name] = table.num_rows
+        if name == "count":
+            say("    the events alone")
+            found["alone"] = measure_alone(events, n_rounds)
     found["plan_seconds"] = timed(lambda: match(events, root, keep=[], count=True))[0]
-    matches_an_event = int(index.count(base[:2048]).sum()) / 2048
+    matches_an_event = int(index.count(base[:N_TRIED]).sum()) / N_TRIED
     found["matches_an_event"] = matches_an_event
-    say("    the events alone")
-    found["alone"] = measure_alone(events, n_rounds)
-    found["n_events"]["alone"] = table.num_rows
     n_handed = max(512, min(table.num_rows, int(most_matches / max(1.0, matches_an_event))))
     found["handed"] = measure_handed(started, root, repeated(base, n_handed), scratch / "handed", n_rounds)
     return found

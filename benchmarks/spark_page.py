@@ -24,7 +24,7 @@ def on_top(result: Result, name: str) -> Goal:
     what = {"count": "`count`", "top": "`top=10`"}[name]
     ratio = spark["median"] / process["median"]
     alone, cores, n_events = result["match"]["alone"], result["match"]["cores"], result["match"]["n_events"]
-    an_event, alone_an_event = 1e6 * cores / n_events[name], 1e6 * cores / n_events["alone"]
+    an_event, alone_an_event = 1e6 * cores / n_events[name], 1e6 * cores / n_events["count"]
     return Goal(
         f"{what} at `abe` {result['n_rules']:,} in Spark takes at most half on top of the index in a process",
         f"{ratio - 1:.0%} on top ({number(spark['median'])} against {number(process['median'])} s for "
@@ -69,12 +69,12 @@ def matching(results: list[Result]) -> Iterator[str]:
 def alone(results: list[Result]) -> Iterator[str]:
     rows = []
     for r in results:
-        factor = 1e6 * r["match"]["cores"] / r["match"]["n_events"]["alone"]
+        factor = 1e6 * r["match"]["cores"] / r["match"]["n_events"]["count"]
         times = r["match"]["alone"]
         rows.append(
             (
                 f"{r['n_rules']:,}",
-                f"{r['match']['n_events']['alone']:,}",
+                f"{r['match']['n_events']['count']:,}",
                 *(ranged(scaled(times[name], factor)) for name in ("read", "plain", "packed")),
             )
         )
