@@ -11,6 +11,8 @@ from ruledex.kernels.bits import prefetch
 from ruledex.kernels.jit import jit
 from ruledex.kernels.normal_forms_rules import Owners, collect_rules, mark_rules
 
+from .true_literals_kernel import tick
+
 AHEAD = 8  # functions by which a root is asked for before its walk
 
 
@@ -45,11 +47,7 @@ def bdd_match(
     event, n_written, n_rules = first_event, 0, 64 * marks.size
     while event < last_event and n_written + n_rules <= out.size:
         begin, end = fact_offsets[event], fact_offsets[event + 1]
-        for place in range(begin, end):
-            if literals[place] < 0:
-                holds[~literals[place]] = 0
-            else:
-                holds[literals[place]] = 1
+        tick(literals, begin, end, holds, 1)
         n_visited, n_found = 0, 0
         for function in range(roots.size):
             if function + AHEAD < roots.size:
@@ -64,11 +62,7 @@ def bdd_match(
             if (edge ^ is_flipped) & 1 == 0:
                 found[n_found] = function
                 n_found += 1
-        for place in range(begin, end):
-            if literals[place] < 0:
-                holds[~literals[place]] = 1
-            else:
-                holds[literals[place]] = 0
+        tick(literals, begin, end, holds, 0)
         mark_rules(owners, found, n_found, alive, marks)
         n_written += collect_rules(marks, out[n_written:])
         work[0] += n_visited

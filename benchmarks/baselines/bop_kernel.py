@@ -17,6 +17,8 @@ from ruledex.kernels.jit import jit
 from ruledex.kernels.normal_forms_rules import Owners, collect_rules, mark_rules
 from ruledex.kernels.scan import AND, Nodes
 
+from .true_literals_kernel import tick
+
 ACCEPT, REJECT = -1, -2
 AHEAD = 12  # candidates by which an expression is asked for before it is evaluated
 
@@ -164,11 +166,7 @@ def bop_match(
             if step == ACCEPT:
                 found[n_found] = found[candidate]
                 n_found += 1
-        for place in range(begin, end):
-            if literals[place] < 0:
-                holds[~literals[place]] = 1
-            else:
-                holds[literals[place]] = 0
+        tick(literals, begin, end, holds, 0)
         mark_rules(owners, found, n_found, alive, marks)
         n_written += collect_rules(marks, out[n_written:])
         work[0] += n_entries

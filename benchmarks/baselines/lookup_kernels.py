@@ -14,10 +14,12 @@ from numpy.typing import NDArray
 
 from ruledex.kernels.bits import prefetch
 from ruledex.kernels.conjunctions import matching_conjunctions
-from ruledex.kernels.jit import inlined, jit
+from ruledex.kernels.jit import jit
 from ruledex.kernels.normal_forms_rules import Owners, collect_rules, mark_rules
 from ruledex.kernels.postings import Cursors, Postings
 from ruledex.kernels.scan import ALWAYS, AND, Nodes
+
+from .true_literals_kernel import tick
 
 ENDS_DISJUNCTION, ENDS_EXPRESSION = 1, 2
 AHEAD = 12  # entries by which an expression is asked for before it is evaluated
@@ -62,16 +64,6 @@ class ConjunctionTrees(NamedTuple):
     owner_rules: NDArray[np.int32]
 
 
-@inlined
-def _tick(literals: NDArray[np.int32], begin: int, end: int, holds: NDArray[np.uint8], value: int) -> None:
-    """Give the true literals among the facts `value`, and the violated ones its opposite."""
-    for place in range(begin, end):
-        if literals[place] < 0:
-            holds[~literals[place]] = 1 - value
-        else:
-            holds[literals[place]] = value
-
-
 @jit
 def propagate(
     index: Clusters,
@@ -96,7 +88,7 @@ def propagate(
     event, n_written, n_rules = first_event, 0, 64 * marks.size
     while event < last_event and n_written + n_rules <= out.size:
         begin, end = fact_offsets[event], fact_offsets[event + 1]
-        _tick(literals, begin, end, holds, 1)
+        tick(literals, begin, end, holds, 1)
         n_checked, n_found = 0, 0
         for place in range(begin, end + 1):
             literal = literals[place] if place < end else always
@@ -115,7 +107,7 @@ def propagate(
                     if column == row:
                         found[n_found] = conjunction
                         n_found += 1
-        _tick(literals, begin, end, holds, 0)
+        tick(literals, begin, end, holds, 0)
         mark_rules(owners, found, n_found, alive, marks)
         n_written += collect_rules(marks, out[n_written:])
         work[0] += n_checked
@@ -146,7 +138,7 @@ def pscan_match(
     event, n_written, n_rules = first_event, 0, 64 * marks.size
     while event < last_event and n_written + n_rules <= out.size:
         begin, end = fact_offsets[event], fact_offsets[event + 1]
-        _tick(literals, begin, end, holds, 1)
+        tick(literals, begin, end, holds, 1)
         is_done[:] = 0
         n_entries, n_evaluated, n_found = 0, 0, 0
         for place in range(begin, end + 1):
@@ -175,7 +167,7 @@ def pscan_match(
                 if is_true:
                     found[n_found] = expression
                     n_found += 1
-        _tick(literals, begin, end, holds, 0)
+        tick(literals, begin, end, holds, 0)
         mark_rules(owners, found, n_found, alive, marks)
         n_written += collect_rules(marks, out[n_written:])
         work[0] += n_entries
@@ -218,7 +210,7 @@ def conjunction_scan(
     event, n_written, n_rules = first_event, 0, 64 * marks.size
     while event < last_event and n_written + n_rules <= out.size:
         begin, end = fact_offsets[event], fact_offsets[event + 1]
-        _tick(literals, begin, end, holds, 1)
+        tick(literals, begin, end, holds, 1)
         is_candidate[:] = 0
         n_true = matching_conjunctions(
             postings, cursors, cells, event_offsets[event], event_offsets[event + 1], conjunctions
@@ -252,7 +244,7 @@ def conjunction_scan(
             if value:
                 found[n_found] = tree
                 n_found += 1
-        _tick(literals, begin, end, holds, 0)
+        tick(literals, begin, end, holds, 0)
         mark_rules(owners, found, n_found, alive, marks)
         n_written += collect_rules(marks, out[n_written:])
         work[0] += n_true

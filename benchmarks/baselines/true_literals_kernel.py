@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ruledex.kernels.hierarchy import LEVEL_BITS
-from ruledex.kernels.jit import jit
+from ruledex.kernels.jit import inlined, jit
 from ruledex.kernels.literals import first_at_least
 
 
@@ -91,3 +91,13 @@ def find_facts(
         event += 1
         fact_offsets[event] = n_facts
     return event
+
+
+@inlined
+def tick(literals: NDArray[np.int32], begin: int, end: int, holds: NDArray[np.uint8], value: int) -> None:
+    """Give the true literals among the facts `value`, and the violated ones its opposite."""
+    for place in range(begin, end):
+        if literals[place] < 0:
+            holds[~literals[place]] = 1 - value
+        else:
+            holds[literals[place]] = value

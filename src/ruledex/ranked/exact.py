@@ -42,6 +42,11 @@ class ExactIndex:
         self.unconditional = unconditional
         self.score: NDArray[np.float64] = tree.arrays()["score"]
 
+    @property
+    def n_bytes(self) -> int:
+        """What the tree takes, and the list of those without intervals."""
+        return self.tree.n_bytes + self.unconditional.nbytes
+
     def top(self, rows: EventRows, k: int) -> tuple[Ranked, ExactReport]:
         """The best k subscriptions, ties by id; k is not more than there are."""
         out_ids, out_scores, state = np.empty(k, np.int32), np.empty(k), np.zeros(3, np.int64)

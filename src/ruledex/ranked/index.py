@@ -19,7 +19,7 @@ from ruledex.ranked.intervals import doubles
 from ruledex.ranked.protocol import Ranked
 from ruledex.ranked.relaxed import BestFirst, Method, RelaxedIndex, RelaxedReport, relaxed_entries, score_gaps
 from ruledex.ranked.structures import STRUCTURES, structure_named
-from ruledex.ranked.subscriptions import from_columns, subscriptions_of
+from ruledex.ranked.subscriptions import Floats, from_columns, subscriptions_of
 
 Mode = Literal["exact", "relaxed"]
 Combination = Literal["sum", "max"]
@@ -87,14 +87,16 @@ class RankedIndex:
             offsets, dimension, left, right, score, n_dimensions, weights, left_open, right_open
         )
         exact = relaxed = None
+        whole = np.empty(len(subscriptions.offsets) - 1)  # what each scores when all its intervals are met
+        full_scores(tuple(subscriptions), COMBINATIONS[combine], whole)
         if "exact" in wanted:
-            points = _own_scores(subscriptions, combine, subscription_score)
+            points = _own_scores(whole, subscription_score)
             tree = kind.from_entries(exact_entries(subscriptions, points, n_dimensions), **options)
             exact = ExactIndex(subscriptions, tree, unconditional_of(subscriptions, points))
         if "relaxed" in wanted:
             entries = relaxed_entries(subscriptions, n_dimensions)
             tree = kind.from_entries(entries, **options)
-            best_first = BestFirst.of(subscriptions, COMBINATIONS[combine])
+            best_first = BestFirst.of(whole)
             relaxed = RelaxedIndex(subscriptions, COMBINATIONS[combine], tree, score_gaps(entries), best_first)
         return cls(subscriptions, n_dimensions, combine, exact, relaxed)
 
@@ -213,7 +215,7 @@ class RankedIndex:
             "combine": self.combine,
             "bytes": {
                 "subscriptions": sum(array.nbytes for array in self.subscriptions),
-                **{name: part.tree.n_bytes for name, part in parts.items() if part is not None},
+                **{name: part.n_bytes for name, part in parts.items() if part is not None},
             },
         }
 
@@ -239,14 +241,9 @@ def _check_intervals(rows: EventRows, part: ExactIndex | RelaxedIndex) -> None:
         )
 
 
-def _own_scores(subscriptions: Subscriptions, combine: Combination, given: ArrayLike | None) -> Any:
-    """What each subscription scores when all its intervals are met."""
-    n_subscriptions = len(subscriptions.offsets) - 1
-    if given is None:
-        points = np.empty(n_subscriptions)
-        full_scores(tuple(subscriptions), COMBINATIONS[combine], points)
-    else:
-        points = doubles("subscription_score", given)
-        if len(points) != n_subscriptions or not np.isfinite(points).all():
-            raise RuledexError(f"subscription_score must be {n_subscriptions:,} finite numbers")
+def _own_scores(whole: Floats, given: ArrayLike | None) -> Floats:
+    """What exact matching ranks each subscription by."""
+    points = whole if given is None else doubles("subscription_score", given)
+    if len(points) != len(whole) or not np.isfinite(points).all():
+        raise RuledexError(f"subscription_score must be {len(whole):,} finite numbers")
     return frozen(points, np.float64)

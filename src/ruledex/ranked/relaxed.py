@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from ruledex.engines.inputs import frozen
 from ruledex.errors import RuledexError
 from ruledex.kernels.ranked_best_first import read_best_first
-from ruledex.kernels.ranked_subscriptions import SubscriptionArrays, Subscriptions, full_scores, relaxed_scan
+from ruledex.kernels.ranked_subscriptions import SubscriptionArrays, Subscriptions, relaxed_scan
 from ruledex.kernels.ranked_threshold import N_HELD, N_READ, N_SCORED, Rows, add_up, forget, threshold_rows
 from ruledex.kernels.score import EPSILON
 from ruledex.kernels.top import sort_heap
@@ -56,10 +56,8 @@ class BestFirst(NamedTuple):
     most: NDArray[np.float64]
 
     @classmethod
-    def of(cls, subscriptions: Subscriptions, combination: int) -> Self:
-        """Sort all subscriptions."""
-        scores = np.empty(len(subscriptions.offsets) - 1)
-        full_scores(tuple(subscriptions), combination, scores)
+    def of(cls, scores: NDArray[np.float64]) -> Self:
+        """Sort all subscriptions by what each of them scores."""
         order = np.argsort(-scores, kind="stable")
         return cls(frozen(order, np.int32), frozen(scores[order], np.float64))
 
@@ -85,6 +83,11 @@ class RelaxedIndex:
         self._n_in_vain = 0  # events in a row, of those that came last, for which reading was
         self._n_unordered = 0  # events in a row for which subscriptions were scanned after all
         self._pool: list[NDArray[np.uint64]] = []  # bitmaps that are clear
+
+    @property
+    def n_bytes(self) -> int:
+        """What the tree and the order take."""
+        return self.tree.n_bytes + sum(array.nbytes for array in self.best_first)
 
     def top(self, rows: EventRows, k: int, method: Method) -> tuple[Ranked, RelaxedReport]:
         """The best k subscriptions, ties by id; k is not more than there are."""
