@@ -14,6 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from ruledex.encode.arrow_maps import NO_ENTRIES, MapEntries
 from ruledex.encode.arrow_packed import SparseColumn, packed_in, sparse_columns
 from ruledex.errors import EventError
 
@@ -65,6 +66,7 @@ class EventColumns:
         for name, names in packed_in(batch.schema).items():
             self._sparse.update(sparse_columns(self._columns.pop(name), names))
         self._opened: dict[Path, Leaves] = {}
+        self._maps: dict[Path, MapEntries | None] = {}
 
     @property
     def names(self) -> Iterable[str]:
@@ -81,7 +83,7 @@ class EventColumns:
     def at(self, path: Path) -> Leaves:
         """The values at the end of a path."""
         found = self._reached(path)
-        return _elements(found) if _is_list(found.values.type) else found
+        return self._elements(found) if _is_list(found.values.type) else found
 
     def _reached(self, path: Path) -> Leaves:
         name = path[-1]
@@ -95,8 +97,24 @@ class EventColumns:
         if pa.types.is_struct(above.values.type):
             return above._replace(values=_plain(_field(above.values, name)))
         if pa.types.is_map(above.values.type):
-            return above._replace(values=_plain(_by_key(above.values, name)))
+            return self._under(path[:-1], above, name)
         return above._replace(values=pa.nulls(len(above.values)))
+
+    def _under(self, path: Path, maps: Leaves, key: str) -> Leaves:
+        """What the maps at a path have under a key."""
+        if path not in self._maps:
+            self._maps[path] = _map_entries(maps.values)
+        entries = self._maps[path]
+        found = NO_ENTRIES if entries is None else entries.under(key)
+        values, owners = _plain(found.values), found.rows
+        if maps.events is None:
+            return Leaves(values, owners, None)
+        if maps.nulls is None:
+            return Leaves(values, maps.events[owners], None)
+        # Maps in lists: each has a value, if it is null.
+        place = np.full(len(maps.values), -1)
+        place[owners] = np.arange(len(owners))
+        return maps._replace(values=values.take(pa.array(place, mask=place < 0)))
 
     def _open(self, path: Path) -> Leaves:
         """What lies at a path, all lists around it opened."""
@@ -104,9 +122,22 @@ class EventColumns:
         if known is None:
             known = self._reached(path)
             while _is_list(known.values.type):
-                known = _elements(known)
+                known = self._elements(known)
             self._opened[path] = known
         return known
+
+    def _elements(self, lists: Leaves) -> Leaves:
+        """The elements of lists; a list that is null is one null element, an empty one none."""
+        array = lists.values
+        sizes = pc.list_value_length(array).fill_null(0).to_numpy(zero_copy_only=False)
+        owners = np.repeat(np.arange(len(array)), sizes)
+        nulls = np.flatnonzero(_is_null(array))
+        further = lists.nulls
+        if lists.events is not None:
+            owners, nulls = lists.events[owners], lists.events[nulls]
+            if further is None:
+                further = np.setdiff1d(np.arange(self.n_events), lists.events, assume_unique=True)
+        return Leaves(_plain(array.flatten()), owners, np.concatenate([_NONE if further is None else further, nulls]))
 
 
 def _whole(column: Array) -> Array:
@@ -142,18 +173,6 @@ def _is_null(array: Array) -> NDArray[np.bool_]:
     return nulls
 
 
-def _elements(lists: Leaves) -> Leaves:
-    """The elements of lists; a list that is null is one null element, an empty one none."""
-    array = lists.values
-    sizes = pc.list_value_length(array).fill_null(0).to_numpy(zero_copy_only=False)
-    owners = np.repeat(np.arange(len(array)), sizes)
-    nulls = np.flatnonzero(_is_null(array))
-    if lists.events is not None:
-        owners, nulls = lists.events[owners], lists.events[nulls]
-    assert lists.nulls is not None  # packed columns are of scalars
-    return Leaves(_plain(array.flatten()), owners, np.concatenate([lists.nulls, nulls]))
-
-
 def _field(array: Array, name: str) -> Array:
     places = array.type.get_all_field_indices(name)
     if len(places) > 1:
@@ -161,24 +180,15 @@ def _field(array: Array, name: str) -> Array:
     return pc.struct_field(array, places) if places else pa.nulls(len(array))
 
 
-def _by_key(array: Array, name: str) -> Array:
-    """The values under one key of maps; of two that are the same the last counts."""
-    keys = _plain(array.keys)
+def _map_entries(maps: Array) -> MapEntries | None:
+    """The entries of maps, or nothing where no key is a text."""
+    keys, items = _plain(maps.keys), maps.items
     if pa.types.is_dictionary(keys.type):
         keys = keys.dictionary_decode()
     if not is_text(keys.type):
-        return pa.nulls(len(array))
-    offsets = array.offsets.to_numpy()
-    is_wanted = pc.equal(keys, pa.scalar(name, keys.type)).to_numpy(zero_copy_only=False)
-    entries = np.flatnonzero(is_wanted[offsets[0] : offsets[-1]]) + offsets[0]
-    owner = np.searchsorted(offsets, entries, side="right") - 1
-    entry = np.full(len(array), -1)
-    entry[owner] = entries  # in order, so that the last one stays
-    entry[_is_null(array)] = -1
-    items = array.items
-    if _has_views(items.type):  # which cannot be taken from
-        items = items.cast(_without_views(items.type))
-    return items.take(pa.array(entry, mask=entry < 0))
+        return None
+    # Views cannot be taken from.
+    return MapEntries(maps, keys, items.cast(_without_views(items.type)) if _has_views(items.type) else items)
 
 
 def _has_views(kind: Any) -> bool:
