@@ -81,12 +81,12 @@ def update_goals(found: dict[str, Any]) -> Iterator[Goal]:
     yield rate(f"insertions {where}", {name: rates[name] for name in ("load_all", "insert_a_tenth")}, 50_000)
     yield rate(f"deletions {where}", {name: rates[name] for name in ("delete_a_tenth", "delete_half")}, 100_000)
     for name, what in (("insert_encoded", "insertion"), ("delete", "deletion")):
-        time = found["single"][name]["p50_us"]
+        time = found["single"][name]["cpu_p50_us"]
         yield below(f"a single {what} {where}, without parsing and journal,", time, 100)
     index = found["index"]
-    flush = f" (a bare write and fsync: {index['bare_flush']['p50_us']:,.0f})"
+    flush = f" (a bare write and fsync: {index['bare_flush']['wall_p50_us']:,.0f})"
     for name in ("add", "update", "remove", "set_score"):
-        time = index["journalled"][name]["p50_us"]
+        time = index["journalled"][name]["wall_p50_us"]
         yield below(f"`Index.{name}` of one rule {where}, with parsing, journal and fsync,", time, 2000, flush)
 
 

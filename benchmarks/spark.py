@@ -23,10 +23,11 @@ from core import about
 from core_timing import say
 from ruledex.workloads import workload
 from spark_build import measure_build
-from spark_match import measure_match
+from spark_match import Matching, Rounds
 from spark_page import page
 from spark_peers import measure_peers
 from spark_scale import scale_page
+from spark_shapes import MAPS, SHAPES
 from spark_timing import CORES, DRIVER_MEMORY, local_session
 
 SEED = 0
@@ -35,10 +36,8 @@ DOCS = ROOT / "docs"
 SIZES, QUICK_SIZES = (10_000, 100_000, 1_000_000), (1_000,)
 PEER_SIZES, QUICK_PEER_SIZES = (10, 100, 1_000, 10_000, 100_000), (10, 100)
 PEERS = "peers"
-BUDGET, QUICK_BUDGET = 8.0, 0.5  # seconds of a round in this process
+ROUNDS, QUICK_ROUNDS = Rounds(8.0, 3, 50_000_000), Rounds(0.5, 1, 1_000_000)
 LIMIT, QUICK_LIMIT = 60.0, 10.0  # seconds after which a peer is given no more rules
-N_ROUNDS, QUICK_N_ROUNDS = 3, 1
-MATCHES, QUICK_MATCHES = 50_000_000, 1_000_000  # handed to Spark in a round
 
 Document = dict[str, Any]
 
@@ -56,16 +55,20 @@ def measure(quick: bool, parts: list[str], document: Document, save: Any) -> Doc
             if parts and str(n_rules) not in parts:
                 continue
             say(f"abe, {n_rules:,} rules")
-            scratch = Path(folder) / str(n_rules)
-            generator = workload("abe", seed=SEED, n_expressions=n_rules)
-            result: Document = {"n_rules": n_rules, "build": measure_build(started, generator, n_rules, scratch)}
+            result: Document = {"n_rules": n_rules}
             others = [other for other in document["results"] if other["n_rules"] != n_rules]
             document["results"] = sorted([*others, result], key=lambda found: found["n_rules"])
-            save(document)  # after each part, so that a run that is stopped leaves what it has
-            settings = (QUICK_BUDGET, QUICK_MATCHES, QUICK_N_ROUNDS) if quick else (BUDGET, MATCHES, N_ROUNDS)
-            result["match"] = measure_match(started, str(scratch / "index"), generator, scratch, *settings)
-            save(document)
-            shutil.rmtree(scratch)
+            generator = workload("abe", seed=SEED, n_expressions=n_rules)
+            for shape, names in SHAPES.items():
+                scratch = Path(folder) / f"{n_rules}-{shape.name}"
+                result.setdefault("build", {})[shape.name] = measure_build(started, generator, shape, n_rules, scratch)
+                save(document)  # after each part, so that a run that is stopped leaves what it has
+                matching = Matching(
+                    started, scratch / "index", generator, shape, scratch, QUICK_ROUNDS if quick else ROUNDS
+                )
+                result.setdefault("match", {})[shape.name] = matching.measure(names, with_matches=shape is MAPS)
+                save(document)
+                shutil.rmtree(scratch)
         if not parts or PEERS in parts:
             say("other ways")
             sizes, limit = (QUICK_PEER_SIZES, QUICK_LIMIT) if quick else (PEER_SIZES, LIMIT)

@@ -11,14 +11,17 @@ from pyspark.sql import SparkSession
 from core_timing import say
 from ruledex.spark import build_index
 from ruledex.workloads.base import Workload
+from spark_shapes import Shape
 from spark_timing import CORES, shuffled_bytes, timed
 
 
-def measure_build(started: SparkSession, generator: Workload, n_rules: int, scratch: Path) -> dict[str, Any]:
+def measure_build(
+    started: SparkSession, generator: Workload, shape: Shape, n_rules: int, scratch: Path
+) -> dict[str, Any]:
     """Build the index that the others match with; it is at `scratch`/index."""
     rules = scratch / "rules"
     rules.mkdir(parents=True)
-    batches = list(generator.rule_batches(n_rules))
+    batches = [shape.rules(batch) for batch in generator.rule_batches(n_rules)]
     n_files = 2 * CORES
     text_bytes = 0
     for number in range(n_files):

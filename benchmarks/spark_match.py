@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -18,6 +18,7 @@ from ruledex.spark import match
 from ruledex.spark.columns import projected
 from ruledex.spark.matching import BYTES_A_BATCH, EVENTS_A_BLOCK
 from ruledex.workloads.base import Workload
+from spark_shapes import Shape
 from spark_timing import CORES, run, timed, wall_rounds
 
 K = 10
@@ -25,64 +26,91 @@ BASE_EVENTS = 16_384  # drawn; where more are needed they are repeated
 N_FILES = 4 * CORES
 N_TRIED = 512  # events by which it is guessed how many a round can afford
 FEWEST_EVENTS = 1024
-MOST_EVENTS = 1 << 18  # a thousand columns of so many are a gigabyte in this process
 
 
-def measure_match(
-    started: SparkSession,
-    root: str,
-    generator: Workload,
-    scratch: Path,
-    budget: float,
-    most_matches: int,
-    n_rounds: int,
-) -> dict[str, Any]:
-    """Seconds of `count` and of the best ten, each as a Spark job and in this process, and of matches handed over."""
-    index = Index.open(root)
-    base = generator.event_table(BASE_EVENTS)
-    index.count(base[:1024])
-    index.top_batch(base[:1024], K)
-    found: dict[str, Any] = {"cores": CORES, "n_events": {}}
-    for name, options, block in (
-        ("count", {"count": True}, lambda part: index.count(part)),
-        ("top", {"top": K}, lambda part: index.top_batch(part, K)),
-    ):
-        took, _ = timed(lambda block=block: block(base[:N_TRIED]))
-        table = repeated(base, affordable(took / N_TRIED / CORES, budget, FEWEST_EVENTS, MOST_EVENTS))
-        say(f"    {name} of {table.num_rows:,} events, {took / N_TRIED * 1e6:.0f} µs each in this process")
-        events = written(started, table, scratch / f"events-{name}")
-        job = match(events, root, keep=[], **options)
-        found[name] = wall_rounds(
-            {"spark": lambda job=job: run(job), "process": lambda t=table, block=block: in_process(t, block)}, n_rounds
-        )
-        found["n_events"][name] = table.num_rows
+class Rounds(NamedTuple):
+    """How long and how often is measured."""
+
+    seconds: float  # of a round in this process
+    n_rounds: int
+    n_matches: int  # handed to Spark in a round
+
+
+class Matching:
+    """The events of one shape, and an index over rules of that shape, in Spark and in this process."""
+
+    def __init__(
+        self, started: SparkSession, root: Path, generator: Workload, shape: Shape, scratch: Path, rounds: Rounds
+    ) -> None:
+        self.started = started
+        self.root = str(root)
+        self.shape = shape
+        self.scratch = scratch
+        self.rounds = rounds
+        self.index = Index.open(root)
+        self.base = shape.events(generator, BASE_EVENTS)
+
+    def measure(self, names: Iterable[str], with_matches: bool) -> dict[str, Any]:
+        """Seconds of `count`, or of the best ten, each as a Spark job and in this process; and of matches handed on."""
+        found: dict[str, Any] = {"cores": CORES, "n_events": {}}
+        for name in names:
+            found["n_events"][name], found[name] = self._beside(name)
+        events = written(self.started, self.base, self.scratch / "plan")
+        found["plan_seconds"] = timed(lambda: match(events, self.root, keep=[], count=True))[0]
+        found["matches_an_event"] = int(self.index.count(self.base[:N_TRIED]).sum()) / N_TRIED
+        if with_matches:
+            n_handed = int(self.rounds.n_matches / max(1.0, found["matches_an_event"]))
+            table = repeated(self.base, max(FEWEST_EVENTS, min(n_handed, self.shape.most_events)))
+            found["handed"] = self._handed(table)
+        return found
+
+    def _beside(self, name: str) -> tuple[int, dict[str, Any]]:
+        """How many events a round had, and the times of the job, of the process, and of reading without matching."""
+        options: dict[str, Any] = {"count": {"count": True}, "top": {"top": K}}[name]
+        answer: Callable[[pa.Table], object] = {
+            "count": self.index.count,
+            "top": lambda part: self.index.top_batch(part, K),
+        }[name]
+        answer(self.base[:N_TRIED])
+        took, _ = timed(lambda: answer(self.base[:N_TRIED]))
+        n_events = affordable(took / N_TRIED / CORES, self.rounds.seconds, FEWEST_EVENTS, self.shape.most_events)
+        table = repeated(self.base, n_events)
+        say(f"    {name} of {table.num_rows:,} events in {self.shape.name}, {took / N_TRIED * 1e6:.0f} µs each alone")
+        events = written(self.started, table, self.scratch / f"events-{name}")
+        job = match(events, self.root, keep=[], **options)
+        functions = {"spark": lambda: run(job), "process": lambda: in_process(table, answer)}
         if name == "count":
-            say("    the events alone")
-            found["alone"] = measure_alone(events, n_rounds)
-    found["plan_seconds"] = timed(lambda: match(events, root, keep=[], count=True))[0]
-    matches_an_event = int(index.count(base[:N_TRIED]).sum()) / N_TRIED
-    found["matches_an_event"] = matches_an_event
-    n_handed = max(512, min(table.num_rows, int(most_matches / max(1.0, matches_an_event))))
-    found["handed"] = measure_handed(started, root, repeated(base, n_handed), scratch / "handed", n_rounds)
-    return found
+            functions |= reading(events)
+        return table.num_rows, wall_rounds(functions, self.rounds.n_rounds)
+
+    def _handed(self, table: pa.Table) -> dict[str, Any]:
+        """Seconds of matches as arrays and as rows, beside tasks that write as much and do nothing else."""
+        say(f"    matches of {table.num_rows:,} events handed over")
+        events = written(self.started, table, self.scratch / "handed")
+        n_matches = int(self.index.count(table).sum())
+        jobs = {
+            "arrays": match(events, self.root, keep=[]),
+            "rows": match(events, self.root, keep=[], explode=True),
+            "empty arrays": _empty(self.started, table.num_rows, n_matches, "rules array<bigint>"),
+            "empty rows": _empty(self.started, table.num_rows, n_matches, "rule bigint"),
+        }
+        times = wall_rounds({name: lambda job=job: run(job) for name, job in jobs.items()}, self.rounds.n_rounds)
+        return {"n_events": table.num_rows, "n_matches": n_matches, "seconds": times}
 
 
-def measure_alone(events: DataFrame, n_rounds: int) -> dict[str, Any]:
-    """Seconds to read the events, to hand them to Python as they are, and as a match lays them out; nothing is done."""
+def reading(events: DataFrame) -> dict[str, Callable[[], object]]:
+    """Jobs that read the events, hand them to Python as they are, and as a match lays them out, and do nothing else."""
 
     def count(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         yield pa.RecordBatch.from_pydict({"n": pa.array([sum(batch.num_rows for batch in batches)])})
 
     paths = [(name,) for name in events.columns]
     plain, packed = (projected(events, paths, [], is_packed=is_packed)[0] for is_packed in (False, True))
-    return wall_rounds(
-        {
-            "read": lambda: run(events),
-            "plain": lambda: run(plain.mapInArrow(count, "n bigint")),
-            "packed": lambda: run(packed.mapInArrow(count, "n bigint")),
-        },
-        n_rounds,
-    )
+    return {
+        "read": lambda: run(events),
+        "plain": lambda: run(plain.mapInArrow(count, "n bigint")),
+        "packed": lambda: run(packed.mapInArrow(count, "n bigint")),
+    }
 
 
 def in_process(table: pa.Table, answer: Any) -> None:
@@ -91,23 +119,6 @@ def in_process(table: pa.Table, answer: Any) -> None:
     with ThreadPoolExecutor(CORES) as pool:
         for _ in pool.map(answer, parts):
             pass
-
-
-def measure_handed(started: SparkSession, root: str, table: pa.Table, folder: Path, n_rounds: int) -> dict[str, Any]:
-    """Nanoseconds a match of arrays and of rows, beside tasks that write as much and do nothing else."""
-    say(f"    matches of {table.num_rows:,} events handed over")
-    events = written(started, table, folder)
-    n_matches = int(Index.open(root).count(table).sum())
-    times = wall_rounds(
-        {
-            "arrays": lambda: run(match(events, root, keep=[])),
-            "rows": lambda: run(match(events, root, keep=[], explode=True)),
-            "empty arrays": lambda: run(_empty(started, table.num_rows, n_matches, "rules array<bigint>")),
-            "empty rows": lambda: run(_empty(started, table.num_rows, n_matches, "rule bigint")),
-        },
-        n_rounds,
-    )
-    return {"n_events": table.num_rows, "n_matches": n_matches, "seconds": times}
 
 
 def _empty(started: SparkSession, n_events: int, n_matches: int, schema: str) -> DataFrame:

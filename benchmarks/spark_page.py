@@ -8,56 +8,63 @@ from typing import Any
 from core_goals import Goal, extremes
 from core_page import number, ranged, table
 from core_timing import scaled
+from spark_shapes import MAPS, SHAPES
 
 Result = dict[str, Any]
 MOST_ON_TOP = 1.5  # times what the index takes in a process
 GOAL_SIZES = (100_000, 1_000_000)
 
 
-def events_a_second(result: Result, name: str, side: str) -> float:
-    return float(result["match"]["n_events"][name] / result["match"][name][side]["median"])
+def asked(result: Result) -> Iterator[tuple[str, str, Result]]:
+    """Each shape of the events with each question that was asked of it, and what was measured of the shape."""
+    for shape, found in result["match"].items():
+        yield from ((shape, name, found) for name in found["n_events"])
 
 
-def on_top(result: Result, name: str) -> Goal:
-    times = result["match"][name]
-    spark, process = times["spark"], times["process"]
-    what = {"count": "`count`", "top": "`top=10`"}[name]
+def question(name: str) -> str:
+    return {"count": "`count`", "top": "`top=10`"}[name]
+
+
+def on_top(result: Result, shape: str, name: str, found: Result) -> Goal:
+    spark, process = found[name]["spark"], found[name]["process"]
     ratio = spark["median"] / process["median"]
-    alone, cores, n_events = result["match"]["alone"], result["match"]["cores"], result["match"]["n_events"]
-    an_event, alone_an_event = 1e6 * cores / n_events[name], 1e6 * cores / n_events["count"]
+    read, handed = found["count"]["read"], found["count"]["packed"]
+    n_events = found["n_events"]
+    an_event, reading_an_event = 1e6 * found["cores"] / n_events[name], 1e6 * found["cores"] / n_events["count"]
     return Goal(
-        f"{what} at `abe` {result['n_rules']:,} in Spark takes at most half on top of the index in a process",
+        f"{question(name)} of events in {shape} at `abe` {result['n_rules']:,} in Spark takes at most half on top of "
+        "the index in a process",
         f"{ratio - 1:.0%} on top ({number(spark['median'])} against {number(process['median'])} s for "
-        f"{result['match']['n_events'][name]:,} events)",
+        f"{n_events[name]:,} events)",
         ratio <= MOST_ON_TOP,
-        f"of Spark's {number(times['spark']['median'] * an_event)} µs of a core an event, "
-        f"{number(alone['read']['median'] * alone_an_event)} are for reading the events, and "
-        f"{number(alone['packed']['median'] * alone_an_event)} for reading them and handing them to Python; the "
-        "process has them in memory",
+        f"of Spark's {number(spark['median'] * an_event)} µs of a core an event, "
+        f"{number(read['median'] * reading_an_event)} are for reading the events, and "
+        f"{number(handed['median'] * reading_an_event)} for reading them and handing them to Python; the process has "
+        "them in memory",
         extremes(spark, process, MOST_ON_TOP),
     )
 
 
 def goals(document: Result) -> Iterator[Goal]:
-    for result in document["results"]:
-        if result["n_rules"] in GOAL_SIZES and "match" in result:
-            yield from (on_top(result, name) for name in ("count", "top"))
+    for result in complete(document):
+        if result["n_rules"] in GOAL_SIZES:
+            yield from (on_top(result, *found) for found in asked(result))
 
 
 def matching(results: list[Result]) -> Iterator[str]:
     rows = []
     for r in results:
-        for name, what in (("count", "`count`"), ("top", "`top=10`")):
-            times = r["match"][name]
+        for shape, name, found in asked(r):
+            times, n_events = found[name], found["n_events"][name]
             rows.append(
                 (
-                    f"{r['n_rules']:,}" if name == "count" else "",
-                    what,
-                    f"{r['match']['n_events'][name]:,}",
+                    f"{r['n_rules']:,}",
+                    f"{question(name)} of {shape}",
+                    f"{n_events:,}",
                     ranged(times["spark"]),
                     ranged(times["process"]),
-                    number(events_a_second(r, name, "spark")),
-                    number(events_a_second(r, name, "process")),
+                    number(n_events / times["spark"]["median"]),
+                    number(n_events / times["process"]["median"]),
                     f"{times['spark']['median'] / times['process']['median']:.2f}",
                 )
             )
@@ -69,27 +76,25 @@ def matching(results: list[Result]) -> Iterator[str]:
 def alone(results: list[Result]) -> Iterator[str]:
     rows = []
     for r in results:
-        factor = 1e6 * r["match"]["cores"] / r["match"]["n_events"]["count"]
-        times = r["match"]["alone"]
-        rows.append(
-            (
-                f"{r['n_rules']:,}",
-                f"{r['match']['n_events']['count']:,}",
-                *(ranged(scaled(times[name], factor)) for name in ("read", "plain", "packed")),
-            )
-        )
-    yield from table(("rules", "events", "read", "read, and handed over in columns", "in lists, as `match` does"), rows)
+        for shape, found in r["match"].items():
+            n_events = found["n_events"]["count"]
+            factor = 1e6 * found["cores"] / n_events
+            times = (ranged(scaled(found["count"][name], factor)) for name in ("read", "plain", "packed"))
+            rows.append((f"{r['n_rules']:,}", shape, f"{n_events:,}", *times))
+    header = ("rules", "events in", "events", "read", "read, and handed over", "handed over as `match` does")
+    yield from table(header, rows, 2)
 
 
 def handing(results: list[Result]) -> Iterator[str]:
     rows = []
     for r in results:
-        handed = r["match"]["handed"]
+        found = r["match"][MAPS.name]
+        handed = found["handed"]
         factor = 1e9 / handed["n_matches"]
         rows.append(
             (
                 f"{r['n_rules']:,}",
-                number(r["match"]["matches_an_event"]),
+                number(found["matches_an_event"]),
                 f"{handed['n_matches']:,}",
                 *(
                     ranged(scaled(handed["seconds"][name], factor))
@@ -123,28 +128,37 @@ def peers(found: list[Result]) -> Iterator[str]:
 
 
 def building(results: list[Result]) -> Iterator[str]:
-    stages = list(results[0]["build"]["by_stage"])
-    yield from table(
-        ("rules", "whole, s", *(f"{stage}, s" for stage in stages), "shuffled, MB", "texts, MB", "index, MB", "shards"),
-        (
-            (
-                f"{r['n_rules']:,}",
-                number(r["build"]["seconds"]),
-                *(number(r["build"]["by_stage"].get(stage)) for stage in stages),
-                number(r["build"]["shuffled"]["bytes"] / 1e6),
-                number(r["build"]["text_bytes"] / 1e6),
-                number(r["build"]["n_bytes"] / 1e6),
-                str(r["build"]["n_shards"]),
+    rows = []
+    stages: list[str] = []
+    for r in results:
+        for shape, built in r["build"].items():
+            stages = stages or list(built["by_stage"])
+            rows.append(
+                (
+                    f"{r['n_rules']:,}",
+                    f"in {shape}",
+                    number(built["seconds"]),
+                    *(number(built["by_stage"].get(stage)) for stage in stages),
+                    *(
+                        number(size / 1e6)
+                        for size in (built["shuffled"]["bytes"], built["text_bytes"], built["n_bytes"])
+                    ),
+                    str(built["n_shards"]),
+                )
             )
-            for r in results
-        ),
-    )
+    sizes = ("shuffled, MB", "texts, MB", "index, MB", "shards")
+    yield from table(("rules", "attributes", "whole, s", *(f"{stage}, s" for stage in stages), *sizes), rows, 2)
+
+
+def complete(document: Result) -> list[Result]:
+    """The results of all parts that were run to their end."""
+    return [result for result in document["results"] if len(result.get("match", ())) == len(SHAPES)]
 
 
 def page(document: Result) -> str:
     """Goals first, then every table."""
     facts = document["about"]
-    results = [result for result in document["results"] if "match" in result]
+    results = complete(document)
     found = [(goal.text, goal.measured, goal.verdict) for goal in goals(document)]
     lines = [
         "# Spark",
@@ -152,8 +166,9 @@ def page(document: Result) -> str:
         f"One run on {facts['processor']}, {facts['cores']} cores that other work shared, Python {facts['python']}, "
         f"PySpark {facts['pyspark']}, a local session with {facts['spark_cores']} cores and {facts['driver_memory']} "
         "for the JVM; written by `python benchmarks/spark.py`. Times are wall time, medians over rounds, in "
-        "parentheses the fastest to the slowest round. Rules and events are `abe`, a-tree2021's default, which has a "
-        "thousand columns of which an event has twenty.",
+        "parentheses the fastest to the slowest round. Rules and events are `abe`, a-tree2021's default: of a thousand "
+        "attributes an event has twenty. They lie in *maps*, one column with an entry for each attribute that an event "
+        "has (`attributes.a17 = 5` in a rule), and in *columns*, one for each attribute, nearly all of them null.",
         "",
     ]
     if found:
@@ -167,14 +182,14 @@ def page(document: Result) -> str:
         *matching(results),
         "## The events alone",
         "",
-        "Microseconds of a core an event for what no index can save: Spark reads a thousand columns from Parquet, and "
-        "hands them to Python workers that do nothing.",
+        "Microseconds of a core an event for what no index can save: Spark reads them from Parquet, and hands them to "
+        "Python workers that do nothing, as they are and as `match` lays them out (columns of one type as one list).",
         "",
         *alone(results),
         "## Handing matches over",
         "",
         "Nanoseconds a match, matching included, as arrays and as rows; beside them tasks that match nothing and write "
-        "as many numbers in batches as large.",
+        "as many numbers in batches as large. Events lie in maps.",
         "",
         *handing(results),
     ]
@@ -193,6 +208,6 @@ def page(document: Result) -> str:
         "",
         "From Parquet of texts to a published index, by stage; shuffled is all that stages write for other stages.",
         "",
-        *building(document["results"]),
+        *building(results),
     ]
     return "\n".join(lines).rstrip() + "\n"

@@ -10,6 +10,8 @@ from typing import Any
 import numpy as np
 
 from core_page import number, table
+from spark_page import complete
+from spark_shapes import MAPS
 
 N_RULES = 100_000_000
 N_EVENTS = 10_000_000_000  # a day
@@ -58,23 +60,20 @@ def cores_needed(seconds_an_event: float, spread: float) -> int:
 
 def core_seconds(result: Document, name: str, n_cores: int) -> float:
     """Of one core, for one event and all rules of the result, in Spark."""
-    return float(result["match"][name]["spark"]["median"] * n_cores / result["match"]["n_events"][name])
-
-
-def _measured(document: Document) -> list[Document]:
-    return [result for result in document["results"] if "match" in result]
+    found = result["match"][MAPS.name]
+    return float(found[name]["spark"]["median"] * n_cores / found["n_events"][name])
 
 
 def plan(document: Document, core: Document) -> dict[str, Any]:
     """The figures of the page, from the largest index that was measured, which is as large as a shard."""
-    result = max(_measured(document), key=lambda r: r["n_rules"])
+    result = max(complete(document), key=lambda r: r["n_rules"])
     n_shards = N_RULES // RULES_A_SHARD
     n_used = document["about"]["spark_cores"]
     scale = N_RULES / result["n_rules"]
     largest = max((r for r in core["results"] if r["workload"] == "abe"), key=lambda r: r["n_rules"])
     figures: dict[str, Any] = {"measured_rules": result["n_rules"], "n_shards": n_shards}
     for name in ("count", "top"):
-        times = result["match"][name]["spark"]
+        times = result["match"][MAPS.name][name]["spark"]
         spread = max(0.05, (times["high"] - times["low"]) / times["median"] / 2)
         an_event = core_seconds(result, name, n_used) * scale
         n_cores = cores_needed(an_event, spread)
@@ -84,10 +83,11 @@ def plan(document: Document, core: Document) -> dict[str, Any]:
             "cores": n_cores,
             "hosts": n_cores // CORES_A_HOST,
         }
-    figures["index_bytes"] = result["build"]["n_bytes"] * scale
+    built = result["build"][MAPS.name]
+    figures["index_bytes"] = built["n_bytes"] * scale
     figures["batch_bytes"] = largest["engines"]["batch"]["bytes_a_rule"] * N_RULES
-    figures["build_core_seconds"] = result["build"]["seconds"] * n_used * scale
-    handed = result["match"]["handed"]
+    figures["build_core_seconds"] = built["seconds"] * n_used * scale
+    handed = result["match"][MAPS.name]["handed"]
     figures["ns_a_match"] = handed["seconds"]["arrays"]["median"] * 1e9 / handed["n_matches"]
     return figures
 
@@ -130,7 +130,7 @@ def scale_page(document: Document | None, core: Document) -> str:
         "## Figures",
         "",
     ]
-    if document is None or max((r["n_rules"] for r in _measured(document)), default=0) < RULES_A_SHARD:
+    if document is None or max((r["n_rules"] for r in complete(document)), default=0) < RULES_A_SHARD:
         lines += [f"*No measurements of {RULES_A_SHARD:,} rules yet: `python benchmarks/spark.py` fills them in.*", ""]
     else:
         found = plan(document, core)
@@ -139,8 +139,8 @@ def scale_page(document: Document | None, core: Document) -> str:
         "## What was assumed",
         "",
         "- Time an event grows in proportion to the rules: shards are of one size, and each is as far out of the cache "
-        "as the measured one. Rules and events are `abe`'s; its match rate is higher than the one stated, so counting "
-        "here is dearer than it need be.",
+        "as the measured one. Rules and events are `abe`'s, in maps; its match rate is higher than the one stated, so "
+        "counting here is dearer than it need be.",
         "- Cores do not slow each other down. They share memory bandwidth, which `batch` waits for beyond the cache; a "
         "host with many cores and few memory channels gets less out of each.",
         f"- The busiest hour has {PEAK:g} times the mean, and every hour's events must be done within the next.",

@@ -11,10 +11,12 @@ from numpy.typing import NDArray
 
 from ruledex.encode.event_batch import EventBatch
 from ruledex.encode.program import Program
+from ruledex.engines.access import domain_boundaries
 from ruledex.engines.inputs import frozen, frozen_batch, frozen_static_score, literals_of, rank_code, score_programs_of
 from ruledex.engines.protocol import Matches, Rank
 from ruledex.errors import RuledexError
-from ruledex.kernels.score import NO_EVENT, ScoreStack, node_bounds, score_bounds, stack_height
+from ruledex.kernels.score import AT_ONCE, NO_EVENT, ScoreStack, node_bounds, score_bounds, stack_height
+from ruledex.kernels.score_literals import FIELDS, EventPlaces, ScoreLiterals, write_records
 from ruledex.kernels.top import Ranking, top_of_batch
 
 
@@ -23,9 +25,17 @@ class Ranker:
 
     def __init__(self, program: Program) -> None:
         self.program = program
-        self.literals = literals_of(program)
         self.programs = score_programs_of(program)
         self._pool: list[ScoreStack] = []
+
+    @cached_property
+    def literals(self) -> ScoreLiterals:
+        """The literals, each with what it takes to score it."""
+        program = self.program
+        plain, domain_begin = literals_of(program), frozen(domain_boundaries(program), np.int32)
+        records = np.zeros(FIELDS * program.n_literals, np.int32)
+        write_records(*plain, domain_begin, records)
+        return ScoreLiterals(*plain[:3], domain_begin, frozen(records, np.int32))
 
     @cached_property
     def stack_height(self) -> int:
@@ -47,15 +57,21 @@ class Ranker:
         try:
             stack = self._pool.pop()
         except IndexError:
-            height = self.stack_height
+            height, n_domains = self.stack_height, len(self.literals.domain_begin) - 1
             stack = ScoreStack(
                 np.zeros(height, np.uint8),
                 np.zeros(height),
                 np.zeros(height, np.int32),
                 np.zeros(height, np.int64),
-                np.zeros(self.program.n_literals, np.int64),
-                np.zeros(self.program.n_literals),
+                EventPlaces(
+                    np.zeros(n_domains, np.int64),
+                    np.zeros(n_domains, np.int32),
+                    np.zeros(self.program.n_literals, np.int64),
+                    np.zeros(self.program.n_literals),
+                ),
                 np.zeros(2, np.int64),
+                np.zeros(AT_ONCE, np.int32),
+                np.zeros(AT_ONCE),
             )
         stack.event[1] = NO_EVENT
         yield stack

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from ruledex.encode.event_batch import EventBatch
 from ruledex.encode.program import Program
-from ruledex.engines.inputs import frozen, frozen_alive, frozen_batch
+from ruledex.engines.inputs import frozen, frozen_alive, frozen_batch, literals_of
 from ruledex.engines.protocol import Alive, Arrays, Matches, Rank, Statistics
 from ruledex.engines.ranking import Ranker
 from ruledex.kernels.scan import Nodes, scan
@@ -23,6 +23,7 @@ class ScanEngine:
     def __init__(self, program: Program) -> None:
         self.program = program
         self._ranker = Ranker(program)
+        self._literals = literals_of(program)
         self._nodes = Nodes(
             frozen(program.node_op, np.uint8),
             frozen(program.child_offsets, np.int32),
@@ -77,9 +78,9 @@ class ScanEngine:
         before = np.zeros(self.program.n_cells + 1, np.int32)
         out = np.zeros(self.program.n_rules, np.int32)
         found = []
+        literals = self._literals
         for event in range(batch.n_events):
             begin, end = batch.offsets[event], batch.offsets[event + 1]
-            literals = self._ranker.literals
             n_found = scan(literals, self._nodes, self._root, alive_bytes, batch.cells, begin, end, path, before, out)
             found.append(out[:n_found].copy())
         return found

@@ -7,8 +7,8 @@ from numpy.typing import NDArray
 
 from ruledex.kernels.bits import ONE, ZERO, lowest_bit
 from ruledex.kernels.jit import jit
-from ruledex.kernels.literals import Literals
 from ruledex.kernels.score import ScoreStack
+from ruledex.kernels.score_literals import ScoreLiterals
 from ruledex.kernels.top import Ranking, precedes, push, rank_bound, rank_in_event
 from ruledex.kernels.words import N_WORDS, ROW, U0, Words
 
@@ -92,7 +92,7 @@ def write_rows(
 
 @jit
 def rank_rows(
-    literals: Literals,
+    literals: ScoreLiterals,
     ranking: Ranking,
     kind: int,
     rules: NDArray[np.int32],

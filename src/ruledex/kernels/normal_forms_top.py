@@ -10,12 +10,12 @@ from numpy.typing import NDArray
 from ruledex.kernels.bits import LOW_SIX, ONE, SIX, ZERO
 from ruledex.kernels.disjunctions import Disjunctions, is_accepted
 from ruledex.kernels.jit import inlined, jit
-from ruledex.kernels.literals import Literals
 from ruledex.kernels.normal_forms_bounds import IS_PLAIN, SLACK, least_bound
 from ruledex.kernels.normal_forms_rules import Owners
 from ruledex.kernels.postings import Cursors, ListBounds, Postings, get_posting_lists
 from ruledex.kernels.postings_cursors import NONE, agreed_codes, initialize_current_entries, next_agreement
 from ruledex.kernels.score import ScoreStack
+from ruledex.kernels.score_literals import ScoreLiterals
 from ruledex.kernels.top import Ranking, largest_weight, precedes, push, rank_bound, rank_in_event, sort_heap
 
 
@@ -103,7 +103,7 @@ def top_of_form(
     of_item: NDArray[np.float64],
     of_lead: NDArray[np.float64],
     rounding: float,
-    literals: Literals,
+    literals: ScoreLiterals,
     ranking: Ranking,
     kind: int,
     highest_static: float,
@@ -213,7 +213,7 @@ def tops_of_form(
     of_item: NDArray[np.float64],
     of_lead: NDArray[np.float64],
     rounding: float,
-    literals: Literals,
+    literals: ScoreLiterals,
     ranking: Ranking,
     kind: int,
     highest_static: float,

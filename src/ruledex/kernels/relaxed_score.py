@@ -8,25 +8,23 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ruledex.kernels.jit import inlined, jit
-from ruledex.kernels.literals import Literals
 from ruledex.kernels.score import (
+    AT_ONCE,
     LARGEST,
     LEAF,
-    NO_WEIGHT,
     OPERATION,
     STEP_BITS,
     TRUE,
     WEIGH,
     ScorePrograms,
     ScoreStack,
-    literal_weight,
-    match_score,
+    match_scores,
 )
+from ruledex.kernels.score_literals import NO_WEIGHT, ScoreLiterals, literal_weight
 from ruledex.kernels.top import precedes, push, rank_of, sort_heap
 
 MUST_HOLD, MAY_SCORE = 1, 2  # what `kind` says of a conjunct
 NOT_MET = -1.0  # scores are not negative
-AT_ONCE = 64  # rules that are scored by one call
 
 
 class RelaxedRules(NamedTuple):
@@ -35,7 +33,7 @@ class RelaxedRules(NamedTuple):
     branch_offsets: NDArray[np.int32]
     conjunct_offsets: NDArray[np.int32]
     kind: NDArray[np.uint8]  # [n_conjuncts]
-    literals: Literals
+    literals: ScoreLiterals
     programs: ScorePrograms
 
 
@@ -67,10 +65,10 @@ def relaxed_scores(
     branch_offsets, conjunct_offsets, kind = rules.branch_offsets, rules.conjunct_offsets, rules.kind
     literals, programs = rules.literals, rules.programs
     offsets, low, high = literals.interval_offsets, literals.interval_low, literals.interval_high
-    presence, positive = literals.negative_presence, literals.negative_of
+    records, known_of, known = literals.records, stack.places.known_of, stack.places.known
     code_offsets, code, code_weight = programs.score_offsets, programs.score_code, programs.score_weight
     cells, weights, begin, end = event.cells, event.weights, event.begin, event.end
-    truth, known_of, known = stack.truth, stack.known_of, stack.known
+    truth = stack.truth
     n_positive = offsets.size - 1
     if stack.event[1] != begin:
         stack.event[0] += 1
@@ -88,7 +86,7 @@ def relaxed_scores(
                     if known_of[argument] != number:
                         known_of[argument] = number
                         known[argument] = literal_weight(
-                            offsets, low, high, presence, positive, argument, cells, weights, begin, end
+                            offsets, low, high, records, argument, cells, weights, begin, end
                         )
                     points = float(known[argument])  # a plain number overflows without a warning, uncompiled too
                     holds = points != NO_WEIGHT
@@ -97,7 +95,9 @@ def relaxed_scores(
                     if argument >= n_positive:
                         points = 0.0
                 else:
-                    points = match_score(literals, programs, conjunct, cells, weights, begin, end, stack)
+                    stack.chosen[0] = conjunct
+                    match_scores(literals, programs, stack.chosen, 1, cells, weights, begin, end, stack, stack.scores)
+                    points = stack.scores[0]
                     holds = truth[0] == TRUE
                 may_score = kind[conjunct] & MAY_SCORE != 0
                 n_scoring += may_score

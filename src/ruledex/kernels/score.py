@@ -1,6 +1,6 @@
 """A rule's match score: its postfix program (see encode/program.py) run over one event.
 
-Every engine scores through `match_score`, in the order that the program has, so that all give the same float.
+Every engine scores through `match_scores`, in the order that the program has, so that all give the same float.
 """
 
 from __future__ import annotations
@@ -11,13 +11,23 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ruledex.kernels.jit import inlined, jit
-from ruledex.kernels.literals import Literals, first_at_least
+from ruledex.kernels.literals import first_at_least
+from ruledex.kernels.score_literals import (
+    FIELDS,
+    NO_DOMAIN,
+    NO_WEIGHT,
+    SEVERAL,
+    EventPlaces,
+    ScoreLiterals,
+    literal_weight,
+    place_in_domain,
+)
 
 AND, OR, XOR, XNOR, LEAF, CONSTANT, FALSE_BY, WEIGH = range(8)  # as in a Program, like what follows
 FALSE, TRUE, UNKNOWN, SCORES_ONE = range(4)
 STEP_BITS, OPERATION = 3, 7
-NO_WEIGHT = -1.0  # weights are not negative
-NO_EVENT = -1
+NO_EVENT, NONE = -1, -1
+AT_ONCE = 64  # rules that are scored by one call
 LARGEST = float(np.finfo(np.float64).max)
 EPSILON = float(np.finfo(np.float64).eps)
 
@@ -35,175 +45,156 @@ class ScorePrograms(NamedTuple):
 
 
 class ScoreStack(NamedTuple):
-    """Scratch of `match_score`. Stacks have one entry more than the deepest of any program, or way from a root down.
-
-    Rules that are true of one event share most of their literals, so what each literal scores is remembered, with the
-    event's number, which grows with each event: what is older counts for nothing, and nothing is ever cleared.
-    """
+    """Scratch of `match_scores`. Stacks have an entry more than the deepest of any program, or way from a root down."""
 
     truth: NDArray[np.uint8]
     score: NDArray[np.float64]
     node: NDArray[np.int32]
     next_child: NDArray[np.int64]
-    known_of: NDArray[np.int64]  # [n_literals] the number of the event that `known` is of
-    known: NDArray[np.float64]  # [n_literals] as `literal_weight` gives it
-    event: NDArray[np.int64]  # [2] the number of the event at hand, and where it begins
+    places: EventPlaces
+    event: NDArray[np.int64]  # [2] the number of the event at hand, which grows with each, and where it begins
+    chosen: NDArray[np.int32]  # [AT_ONCE] rules to be scored
+    scores: NDArray[np.float64]  # [AT_ONCE] theirs
 
 
 @jit
-def match_score(
-    literals: Literals,
+def match_scores(
+    literals: ScoreLiterals,
     programs: ScorePrograms,
-    rule: int,
+    rules: NDArray[np.int32],
+    n_rules: int,
     cells: NDArray[np.int32],
     weights: NDArray[np.float64],
     begin: int,
     end: int,
     stack: ScoreStack,
-) -> float:
-    """The score of a rule that is true of the event `cells[begin:end]`.
+    scores: NDArray[np.float64],
+) -> None:
+    """Write the scores of the first `n_rules` of some rules that are true of the event `cells[begin:end]`.
 
-    A stack that comes from other events must have `event[1]` set to `NO_EVENT`.
+    A stack that comes from other events must have `event[1]` set to `NO_EVENT`. Rules come several at a time: to take
+    an array out of a tuple counts a reference, and for all of them that costs ten times what a rule's score does.
     """
-    known_of, known, event = stack.known_of, stack.known, stack.event
+    offsets, low, high = literals.interval_offsets, literals.interval_low, literals.interval_high
+    domain_begin, records, places = literals.domain_begin, literals.records, stack.places
+    seen_in, place_in, known_of, known = places.seen_in, places.place_in, places.known_of, places.known
+    code_offsets, code, code_weight = programs.score_offsets, programs.score_code, programs.score_weight
+    roots, operations = programs.root, programs.node_op
+    child_offsets, children = programs.child_offsets, programs.children
+    truth, score, nodes, next_child = stack.truth, stack.score, stack.node, stack.next_child
+    event = stack.event
     if event[1] != begin:
         event[0] += 1
         event[1] = begin
     number = event[0]
-    if programs.score_offsets[rule] == programs.score_offsets[rule + 1]:
-        return _root_score(literals, programs, programs.root[rule], cells, weights, begin, end, stack)
-    # Taken out of the tuples once: each time counts a reference, which costs more than what is done with it.
-    offsets, low, high = literals.interval_offsets, literals.interval_low, literals.interval_high
-    presence, positive = literals.negative_presence, literals.negative_of
-    n_positive = offsets.size - 1
-    score_code, score_weight = programs.score_code, programs.score_weight
-    truth, score = stack.truth, stack.score
-    truth[0], score[0] = UNKNOWN, 0.0
-    height = 0
-    for place in range(programs.score_offsets[rule], programs.score_offsets[rule + 1]):
-        operation, argument = score_code[place] & OPERATION, score_code[place] >> STEP_BITS
-        if operation in (LEAF, FALSE_BY):
-            if known_of[argument] != number:
-                known_of[argument] = number
-                known[argument] = literal_weight(
-                    offsets, low, high, presence, positive, argument, cells, weights, begin, end
-                )
-            best = known[argument]
-            if operation == LEAF:
-                truth[height] = TRUE if best != NO_WEIGHT else UNKNOWN
-                score[height] = best if best != NO_WEIGHT and argument < n_positive else 0.0
-                height += 1
-            elif best != NO_WEIGHT and truth[height - 1] != TRUE:
+    n_positive, n_literals = offsets.size - 1, records.size // FIELDS
+    for chosen in range(n_rules):
+        rule = rules[chosen]
+        step, last_step = code_offsets[rule], code_offsets[rule + 1]
+        truth[0], score[0] = UNKNOWN, 0.0
+        # A rule without a program is the tree below its root, walked down and from left to right; its literals weigh 1.
+        is_walk = step == last_step
+        height, entered = 0, True
+        if is_walk:
+            nodes[0] = roots[rule]
+            height = 0 if roots[rule] >= 0 else -1
+        while True:
+            # On to the next literal, or to the end.
+            literal = NONE
+            while is_walk and height >= 0:
+                if nodes[height] < n_literals:
+                    literal = int(nodes[height])
+                    break
+                inner = nodes[height] - n_literals
+                is_and = operations[inner] == AND
+                if entered:
+                    truth[height], score[height] = TRUE if is_and else UNKNOWN, 0.0
+                    next_child[height] = child_offsets[inner]
+                elif truth[height + 1] == TRUE:
+                    if is_and:
+                        score[height] = float(score[height]) + float(score[height + 1])
+                    else:
+                        truth[height], score[height] = TRUE, max(score[height], score[height + 1])
+                elif is_and:
+                    truth[height] = UNKNOWN
+                if next_child[height] < child_offsets[inner + 1] and (truth[height] == TRUE or not is_and):
+                    nodes[height + 1] = children[next_child[height]]
+                    next_child[height] += 1
+                    height, entered = height + 1, True
+                else:
+                    height, entered = height - 1, False
+            while step < last_step:
+                operation, argument = code[step] & OPERATION, code[step] >> STEP_BITS
+                if operation in (LEAF, FALSE_BY):
+                    literal = int(argument)
+                    break
+                if operation == WEIGH:
+                    score[height - 1] *= code_weight[argument]
+                elif operation == CONSTANT:
+                    truth[height] = TRUE if argument == SCORES_ONE else argument
+                    score[height] = 1.0 if argument == SCORES_ONE else 0.0
+                    height += 1
+                else:
+                    height -= argument
+                    _combine(operation, truth, score, height, height + argument)
+                    height += 1
+                step += 1
+            if literal == NONE:
+                break
+
+            # The largest weight of the event's cells in a positive literal, 0 of a negative one that is true.
+            weight, positive, may_hold = NO_WEIGHT, literal, True
+            if literal >= n_positive:
+                record = FIELDS * literal
+                domain, cell, positive = records[record], records[record + 1], int(records[record + 2])
+                place = SEVERAL
+                if domain != NO_DOMAIN:
+                    if seen_in[domain] != number:
+                        seen_in[domain] = number
+                        place_in[domain] = place_in_domain(domain_begin, domain, cells, begin, end)
+                    place = int(place_in[domain])
+                if place == SEVERAL:
+                    place = first_at_least(cells, begin, end, cell)
+                may_hold = 0 <= place < end and bool(cells[place] == cell)
+            if may_hold:
+                record, place = FIELDS * positive, SEVERAL
+                domain = records[record]
+                if domain != NO_DOMAIN:
+                    if seen_in[domain] != number:
+                        seen_in[domain] = number
+                        place_in[domain] = place_in_domain(domain_begin, domain, cells, begin, end)
+                    place = int(place_in[domain])
+                if place >= 0:
+                    cell = cells[place]
+                    if records[record + 1] <= cell <= records[record + 2]:
+                        is_in = bool(records[record + 3] == 1)
+                        if not is_in:
+                            interval = first_at_least(high, offsets[positive], offsets[positive + 1], cell)
+                            is_in = bool(low[interval] <= cell)
+                        if is_in:
+                            weight = weights[place] if weights.size != 0 else 1.0
+                elif place == SEVERAL:
+                    if known_of[positive] != number:
+                        known_of[positive] = number
+                        known[positive] = literal_weight(
+                            offsets, low, high, records, positive, cells, weights, begin, end
+                        )
+                    weight = known[positive]
+                if literal >= n_positive:
+                    weight = 0.0 if weight == NO_WEIGHT else NO_WEIGHT
+
+            if is_walk or code[step] & OPERATION == LEAF:
+                truth[height] = TRUE if weight != NO_WEIGHT else UNKNOWN
+                score[height] = max(weight, 0.0)
+                height, entered = height - 1 if is_walk else height + 1, False
+            elif weight != NO_WEIGHT and truth[height - 1] != TRUE:
                 truth[height - 1] = FALSE
-        elif operation == WEIGH:
-            score[height - 1] *= score_weight[argument]
-        elif operation == CONSTANT:
-            truth[height] = TRUE if argument == SCORES_ONE else argument
-            score[height] = 1.0 if argument == SCORES_ONE else 0.0
-            height += 1
-        else:
-            height -= argument
-            _combine(operation, truth, score, height, height + argument)
-            height += 1
-    # Sums of finite weights may overflow; an infinite score times a static score of 0 would be no number.
-    return min(float(score[0]), LARGEST)
-
-
-@jit
-def literal_weight(
-    offsets: NDArray[np.int32],
-    low: NDArray[np.int32],
-    high: NDArray[np.int32],
-    presence: NDArray[np.int32],
-    positive: NDArray[np.int32],
-    argument: int,
-    cells: NDArray[np.int32],
-    weights: NDArray[np.float64],
-    begin: int,
-    end: int,
-) -> float:
-    """The largest weight of the event's cells in a positive literal, 0 of a negative one, `NO_WEIGHT` if not true."""
-    n_positive = offsets.size - 1
-    is_negative = argument >= n_positive
-    literal = positive[argument - n_positive] if is_negative else argument
-    best = NO_WEIGHT
-    # The fewer of intervals and cells are gone through, and each is looked up among the others.
-    interval, last = offsets[literal], offsets[literal + 1]
-    if last - interval <= end - begin:
-        while interval < last:
-            place = first_at_least(cells, begin, end, low[interval])
-            while place < end and cells[place] <= high[interval]:
-                best = max(best, weights[place] if weights.size != 0 else 1.0)
-                place += 1
-            interval += 1
-    else:
-        for place in range(begin, end):
-            found = first_at_least(high, interval, last, cells[place])
-            if found < last and low[found] <= cells[place]:
-                best = max(best, weights[place] if weights.size != 0 else 1.0)
-    if is_negative:
-        cell = presence[argument - n_positive]
-        place = first_at_least(cells, begin, end, cell)
-        is_there = place < end and cells[place] == cell
-        best = 0.0 if best == NO_WEIGHT and is_there else NO_WEIGHT
-    return best
+            step += not is_walk
+        # Sums of finite weights may overflow; an infinite score times a static score of 0 would be no number.
+        scores[chosen] = min(float(score[0]), LARGEST)
 
 
 @inlined
-def _root_score(
-    literals: Literals,
-    programs: ScorePrograms,
-    root: int,
-    cells: NDArray[np.int32],
-    weights: NDArray[np.float64],
-    begin: int,
-    end: int,
-    stack: ScoreStack,
-) -> float:
-    """The score of a match tree whose positive literals weigh 1, walked from its root down and left to right."""
-    offsets, low, high = literals.interval_offsets, literals.interval_low, literals.interval_high
-    presence, positive = literals.negative_presence, literals.negative_of
-    operations, child_offsets, children = programs.node_op, programs.child_offsets, programs.children
-    truth, score, nodes, next_child = stack.truth, stack.score, stack.node, stack.next_child
-    known_of, known, number = stack.known_of, stack.known, stack.event[0]
-    n_literals = offsets.size - 1 + positive.size
-    if root < 0:
-        return 0.0
-    nodes[0] = root
-    height, entered = 0, True
-    while height >= 0:
-        node = nodes[height]
-        if node < n_literals:
-            if known_of[node] != number:
-                known_of[node] = number
-                known[node] = literal_weight(offsets, low, high, presence, positive, node, cells, weights, begin, end)
-            weight = known[node]
-            truth[height] = TRUE if weight != NO_WEIGHT else UNKNOWN
-            score[height] = max(weight, 0.0)
-            height, entered = height - 1, False
-            continue
-        inner = node - n_literals
-        is_and = operations[inner] == AND
-        if entered:
-            truth[height], score[height] = TRUE if is_and else UNKNOWN, 0.0
-            next_child[height] = child_offsets[inner]
-        elif truth[height + 1] == TRUE:
-            if is_and:
-                score[height] = float(score[height]) + float(score[height + 1])
-            else:
-                truth[height], score[height] = TRUE, max(score[height], score[height + 1])
-        elif is_and:
-            truth[height] = UNKNOWN
-        if next_child[height] < child_offsets[inner + 1] and (truth[height] == TRUE or not is_and):
-            nodes[height + 1] = children[next_child[height]]
-            next_child[height] += 1
-            height, entered = height + 1, True
-        else:
-            height, entered = height - 1, False
-    return min(float(score[0]), LARGEST)
-
-
-@jit
 def _combine(operation: int, truth: NDArray[np.uint8], score: NDArray[np.float64], first: int, last: int) -> None:
     """Replace the entries from `first` up to `last` by one, at `first`. What is not true has a score of 0."""
     value, points = truth[first], float(score[first])

@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 from ruledex.kernels.bits import prefetch
 from ruledex.kernels.jit import jit
-from ruledex.kernels.literals import Literals
-from ruledex.kernels.score import ScorePrograms, ScoreStack, match_score
+from ruledex.kernels.score import AT_ONCE, ScorePrograms, ScoreStack, match_scores
+from ruledex.kernels.score_literals import ScoreLiterals
 
 SUM, PRODUCT, STATIC = 0, 1, 2
 AHEAD = 16  # how many rules before its use a score is asked for
@@ -47,7 +47,7 @@ def rank_bound(kind: int, static: float, match_bound: float, largest_weight: flo
 
 @jit
 def rank_in_event(
-    literals: Literals,
+    literals: ScoreLiterals,
     ranking: Ranking,
     kind: int,
     rule: int,
@@ -60,7 +60,9 @@ def rank_in_event(
     """The rank of a rule that is true of the event."""
     match = 0.0
     if kind != STATIC:
-        match = match_score(literals, ranking.programs, rule, cells, weights, begin, end, stack)
+        stack.chosen[0] = rule
+        match_scores(literals, ranking.programs, stack.chosen, 1, cells, weights, begin, end, stack, stack.scores)
+        match = stack.scores[0]
     return rank_of(kind, ranking.static_score[rule], match)
 
 
@@ -128,7 +130,7 @@ def sort_heap(ranks: NDArray[np.float64], rules: NDArray[np.int32], n_held: int)
 
 @jit
 def top_of_event(
-    literals: Literals,
+    literals: ScoreLiterals,
     ranking: Ranking,
     kind: int,
     found: NDArray[np.int32],
@@ -145,7 +147,8 @@ def top_of_event(
     `ranks` and `rules` are as long as the answer may be. The rules of the largest bounds are scored first: what they
     reach keeps most of the others from being scored at all.
     """
-    static_score, match_bound = ranking.static_score, ranking.match_bound
+    static_score, match_bound, programs = ranking.static_score, ranking.match_bound, ranking.programs
+    chosen, scores = stack.chosen, stack.scores
     largest = largest_weight(weights, begin, end)
     bounds = np.empty(found.size, np.float64)
     k, n_held = ranks.size, 0
@@ -161,24 +164,30 @@ def top_of_event(
             n_held = push(ranks, rules, n_held, bounds[place], rule)
     if n_held > 0 and kind != STATIC:
         last_bound, last_rule = ranks[0], rules[0]
-        for place in range(n_held):
-            ranks[place] = rank_in_event(literals, ranking, kind, rules[place], cells, weights, begin, end, stack)
-        for place in range(n_held):
-            push(ranks[: place + 1], rules[: place + 1], place, ranks[place], rules[place])
-        for place in range(found.size):
+        n_held, n_chosen = 0, 0
+        # Those that the heap held come first, then what they do not keep out.
+        for step in range(2 * found.size):
+            place = step % found.size
             bound, rule = bounds[place], found[place]
-            # Not one of those that were scored first, and not kept out by them.
-            if precedes(last_bound, last_rule, bound, rule) and precedes(bound, rule, ranks[0], rules[0]):
-                rank = rank_in_event(literals, ranking, kind, rule, cells, weights, begin, end, stack)
-                if precedes(rank, rule, ranks[0], rules[0]):
-                    push(ranks, rules, n_held, rank, rule)
+            is_later = precedes(last_bound, last_rule, bound, rule)
+            if is_later == (step >= found.size) and (n_held < k or precedes(bound, rule, ranks[0], rules[0])):
+                chosen[n_chosen] = rule
+                n_chosen += 1
+            if n_chosen == AT_ONCE or (n_chosen > 0 and place == found.size - 1):
+                match_scores(literals, programs, chosen, n_chosen, cells, weights, begin, end, stack, scores)
+                for place in range(n_chosen):
+                    rule = chosen[place]
+                    rank = rank_of(kind, static_score[rule], scores[place])
+                    if n_held < k or precedes(rank, rule, ranks[0], rules[0]):
+                        n_held = push(ranks, rules, n_held, rank, rule)
+                n_chosen = 0
     sort_heap(ranks, rules, n_held)
     return n_held
 
 
 @jit
 def top_of_batch(
-    literals: Literals,
+    literals: ScoreLiterals,
     ranking: Ranking,
     kind: int,
     found_offsets: NDArray[np.int64],
