@@ -1,13 +1,10 @@
 """Score programs cut into branches and conjuncts, on steps written by hand."""
 
-from itertools import pairwise
-
 import numpy as np
 import pytest
 
-from ruledex.kernels.relaxed_layout import Conjuncts, WalkStack, count_steps, find_operands, split_rules, write_steps
+from ruledex.kernels.relaxed_layout import Conjuncts, find_operands, split_rules
 from ruledex.kernels.score import AND, CONSTANT, FALSE, FALSE_BY, LEAF, OR, SCORES_ONE, STEP_BITS, TRUE, WEIGH, XOR
-from ruledex.kernels.score import ScorePrograms as Programs
 
 WEIGHTS = np.array([0.5, 1.0, 3.0])
 MARK, TRIPLE = (WEIGH, 1), (WEIGH, 2)
@@ -75,28 +72,3 @@ def test_operands_begin_where_their_first_step_is():
     starts = np.zeros(6, np.int64)
     assert find_operands(coded(steps), 0, 6, starts) == 3
     assert starts[:3].tolist() == [0, 2, 5]
-
-
-def test_match_trees_are_written_with_equal_operations_joined():
-    # Nodes 4: 1 AND 2, 5: 0 AND (4), 6: 3 OR (5); the last is a rule's tree, and others have a program or a constant.
-    programs = Programs(
-        np.array([0, 0, 2, 2, 2], np.int32),
-        coded([P, TRIPLE]),
-        WEIGHTS,
-        np.array([6, 3, -1, -2], np.int32),
-        np.array([AND, AND, OR], np.uint8),
-        np.array([0, 2, 4, 6], np.int32),
-        np.array([1, 2, 0, 4, 3, 5], np.int32),
-    )
-    n_steps = count_steps(programs, np.zeros(7, np.int64))
-    code, offsets = np.empty(n_steps, np.int32), np.zeros(5, np.int64)
-    stack = WalkStack(np.empty(5, np.int32), np.empty(5, np.int64), np.empty(5, np.int64))
-    write_steps(programs, 4, stack, offsets, code)
-    written = [read(code[first:last]) for first, last in pairwise(offsets)]
-    assert written == [
-        [S, P, Q, R, (AND, 3), (OR, 2)],
-        [P, TRIPLE],
-        [(CONSTANT, TRUE)],
-        [(CONSTANT, FALSE)],
-    ]
-    assert offsets[-1] <= n_steps

@@ -13,7 +13,8 @@ from ruledex.encode.event_batch import EventBatch
 from ruledex.engines.inputs import ALL_ALIVE
 from ruledex.engines.ranking import Ranker
 from ruledex.kernels.batch import BatchIndex, Block, evaluate, load_block
-from ruledex.kernels.emit import N_DIGITS, count_rows, rank_rows, tile_bounds, write_rows
+from ruledex.kernels.emit import N_DIGITS, count_rows, write_rows
+from ruledex.kernels.rank_rows import rank_rows, tile_bounds
 from ruledex.kernels.score import ScoreStack
 from ruledex.kernels.top import Ranking, largest_weights, sort_heaps
 from ruledex.kernels.words import N_EVENTS, empty_rows
@@ -103,6 +104,7 @@ class BlockWork:
         batch, n_events = self.batch, self.n_events
         largest = np.zeros(n_events)
         largest_weights(batch.offsets, batch.weights, self.first, largest)
+        scratch = ranker.row_scratch()
         bounds = np.zeros(-(-len(ranking.static_score) // RANK_TILE))
         tile_bounds(ranking, kind, float(largest.max()), RANK_TILE, bounds)
         ranks, rules, n_held = np.zeros((n_events, k)), np.zeros((n_events, k), np.int32), np.zeros(n_events, np.int64)
@@ -117,6 +119,7 @@ class BlockWork:
                         ranker.literals,
                         ranking,
                         kind,
+                        self.block,
                         *part,
                         batch.offsets,
                         batch.cells,
@@ -124,6 +127,7 @@ class BlockWork:
                         self.first,
                         largest,
                         stack,
+                        scratch,
                         ranks,
                         rules,
                         n_held,

@@ -15,8 +15,10 @@ from ruledex.engines.access import domain_boundaries
 from ruledex.engines.inputs import frozen, frozen_batch, frozen_static_score, literals_of, rank_code, score_programs_of
 from ruledex.engines.protocol import Matches, Rank
 from ruledex.errors import RuledexError
+from ruledex.kernels.rank_rows import RowScratch, new_row_scratch
 from ruledex.kernels.score import AT_ONCE, NO_EVENT, ScoreStack, node_bounds, score_bounds, stack_height
 from ruledex.kernels.score_literals import FIELDS, EventPlaces, ScoreLiterals, write_records
+from ruledex.kernels.score_steps import count_steps
 from ruledex.kernels.top import Ranking, top_of_batch
 
 
@@ -50,6 +52,17 @@ class Ranker:
         node_bounds(self.program.n_positive, self.programs, of_node)
         score_bounds(self.program.n_positive, self.programs, of_node, np.zeros(self.stack_height), bounds)
         return frozen(bounds, np.float64)
+
+    @cached_property
+    def n_steps(self) -> NDArray[np.int64]:
+        """For each rule how many steps it has at the most, where all are written as programs."""
+        n_steps = np.zeros(self.program.n_rules, np.int64)
+        count_steps(self.programs, np.zeros(self.program.n_nodes, np.int64), n_steps)
+        return n_steps
+
+    def row_scratch(self) -> RowScratch:
+        """Scratch to rank a block of events with."""
+        return new_row_scratch(len(self.program.level_offsets) + 1, self.n_steps)
 
     @contextmanager
     def stack(self) -> Iterator[ScoreStack]:

@@ -13,9 +13,10 @@ from ruledex.engines.inputs import frozen, score_programs_of
 from ruledex.engines.ranking import Ranker
 from ruledex.kernels.relaxed_access import EVERY_EVENT, write_keys
 from ruledex.kernels.relaxed_candidates import Keys
-from ruledex.kernels.relaxed_layout import Conjuncts, WalkStack, count_steps, split_rules, write_steps
+from ruledex.kernels.relaxed_layout import Conjuncts, split_rules
 from ruledex.kernels.relaxed_score import MAY_SCORE, MUST_HOLD, RelaxedRules
 from ruledex.kernels.score import CONSTANT, SCORES_ONE, STEP_BITS
+from ruledex.kernels.score_steps import WalkStack, count_steps, write_steps
 
 _EXACT_UNIT = 2.0**-20  # sums of multiples of it are exact while they are
 _EXACT_MOST = 2.0**30  # not larger than this
@@ -112,11 +113,12 @@ def relaxed_layout(program: Program) -> RelaxedLayout:
 def _conjuncts(program: Program) -> Conjuncts:
     """Count, allocate, fill, and cut to what was filled."""
     programs = score_programs_of(program)
-    n_steps = int(count_steps(programs, np.zeros(program.n_nodes, np.int64)))
+    n_steps_of = np.zeros(program.n_rules, np.int64)
+    count_steps(programs, np.zeros(program.n_nodes, np.int64), n_steps_of)
     n_levels = len(program.level_offsets) + 1
-    offsets, code = np.zeros(program.n_rules + 1, np.int64), np.empty(n_steps, np.int32)
+    offsets, code = np.zeros(program.n_rules + 1, np.int64), np.empty(n_steps_of.sum(), np.int32)
     stack = WalkStack(np.empty(n_levels, np.int32), np.empty(n_levels, np.int64), np.empty(n_levels, np.int64))
-    write_steps(programs, program.n_literals, stack, offsets, code)
+    write_steps(programs, program.n_literals, stack, np.arange(program.n_rules, dtype=np.int32), offsets, code)
     n_steps = int(offsets[-1])
     longest = int(np.diff(offsets).max(initial=0)) + 1
     room = Conjuncts(

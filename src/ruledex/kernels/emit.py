@@ -1,4 +1,4 @@
-"""From rows of bits, a bit an event, to answers an event: counted, written as CSR, or ranked."""
+"""From rows of bits, a bit an event, to answers an event: counted or written as CSR."""
 
 from __future__ import annotations
 
@@ -7,9 +7,6 @@ from numpy.typing import NDArray
 
 from ruledex.kernels.bits import ONE, ZERO, lowest_bit
 from ruledex.kernels.jit import jit
-from ruledex.kernels.score import ScoreStack
-from ruledex.kernels.score_literals import ScoreLiterals
-from ruledex.kernels.top import Ranking, precedes, push, rank_bound, rank_in_event
 from ruledex.kernels.words import N_WORDS, ROW, U0, Words
 
 N_DIGITS = 32  # of a column's sum, which is at most the number of rules
@@ -88,61 +85,3 @@ def write_rows(
                 out[target] = rule
                 cursor[event] = target + ONE
             first += SIXTY_FOUR
-
-
-@jit
-def rank_rows(
-    literals: ScoreLiterals,
-    ranking: Ranking,
-    kind: int,
-    rules: NDArray[np.int32],
-    words: Words,
-    n_rows: int,
-    event_offsets: NDArray[np.int64],
-    cells: NDArray[np.int32],
-    weights: NDArray[np.float64],
-    first_event: int,
-    largest: NDArray[np.float64],
-    stack: ScoreStack,
-    ranks: NDArray[np.float64],
-    ranked: NDArray[np.int32],
-    n_held: NDArray[np.int64],
-) -> None:
-    """Put the rules of rows into the heaps of their events; only what its bound does not keep out is scored.
-
-    `largest` is each event's largest weight, `ranks` and `ranked` have a row an event.
-    """
-    static_score, match_bound = ranking.static_score, ranking.match_bound
-    for row in range(n_rows):
-        rule = rules[row]
-        static, bound = static_score[rule], match_bound[rule]
-        for word in range(N_WORDS):
-            left = words[N_WORDS * row + word]
-            while left != ZERO:
-                event = 64 * word + lowest_bit(left)
-                left &= left - ONE
-                held = n_held[event]
-                # A heap that is full has its worst entry at place 0, which decides nearly always.
-                if held == ranks.shape[1] and (
-                    held == 0
-                    or precedes(
-                        ranks[event, 0], ranked[event, 0], rank_bound(kind, static, bound, largest[event]), rule
-                    )
-                ):
-                    continue
-                begin, end = event_offsets[first_event + event], event_offsets[first_event + event + 1]
-                rank = rank_in_event(literals, ranking, kind, rule, cells, weights, begin, end, stack)
-                if held < ranks.shape[1] or precedes(rank, rule, ranks[event, 0], ranked[event, 0]):
-                    n_held[event] = push(ranks[event], ranked[event], held, rank, rule)
-
-
-@jit
-def tile_bounds(ranking: Ranking, kind: int, largest: float, tile_size: int, bounds: NDArray[np.float64]) -> None:
-    """For each run of `tile_size` rules a rank that none of them exceeds on events of weights of at most `largest`."""
-    static_score, match_bound = ranking.static_score, ranking.match_bound
-    n_rules = static_score.size
-    for tile in range(bounds.size):
-        best = -np.inf
-        for rule in range(tile * tile_size, min((tile + 1) * tile_size, n_rules)):
-            best = max(best, rank_bound(kind, static_score[rule], match_bound[rule], largest))
-        bounds[tile] = best

@@ -136,7 +136,10 @@ def match_scores(
                     height += 1
                 else:
                     height -= argument
-                    _combine(operation, truth, score, height, height + argument)
+                    value, points = truth[height], float(score[height])
+                    for other in range(height + 1, height + argument):
+                        value, points = fold(operation, value, points, truth[other], float(score[other]))
+                    truth[height], score[height] = value, points
                     height += 1
                 step += 1
             if literal == NONE:
@@ -195,27 +198,21 @@ def match_scores(
 
 
 @inlined
-def _combine(operation: int, truth: NDArray[np.uint8], score: NDArray[np.float64], first: int, last: int) -> None:
-    """Replace the entries from `first` up to `last` by one, at `first`. What is not true has a score of 0."""
-    value, points = truth[first], float(score[first])
-    for place in range(first + 1, last):
-        other = truth[place]
-        # XOR has one true side, so that the sum is that side's score.
-        more = float(score[place])
-        points = max(points, more) if operation == OR else points + more
-        if operation in (AND, OR):
-            decisive = FALSE if operation == AND else TRUE
-            if value == decisive or other == decisive:
-                value = decisive
-            elif value == UNKNOWN or other == UNKNOWN:
-                value = UNKNOWN
+def fold(operation: int, value: int, points: float, other: int, more: float) -> tuple[int, float]:
+    """Truth and score of an operation on what was folded so far and on one more. What is not true has a score of 0."""
+    # XOR has one true side, so that the sum is that side's score.
+    total = max(points, more) if operation == OR else points + more
+    if operation in (AND, OR):
+        decisive = FALSE if operation == AND else TRUE
+        if value == decisive or other == decisive:
+            value = decisive
         elif value == UNKNOWN or other == UNKNOWN:
             value = UNKNOWN
-        else:
-            value = TRUE if (value != other) == (operation == XOR) else FALSE
-        if value != TRUE:
-            points = 0.0
-    truth[first], score[first] = value, points
+    elif value == UNKNOWN or other == UNKNOWN:
+        value = UNKNOWN
+    else:
+        value = TRUE if (value != other) == (operation == XOR) else FALSE
+    return value, total if value == TRUE else 0.0
 
 
 @jit
