@@ -36,7 +36,7 @@ DOCS = ROOT / "docs"
 SIZES, QUICK_SIZES = (10_000, 100_000, 1_000_000), (1_000,)
 PEER_SIZES, QUICK_PEER_SIZES = (10, 100, 1_000, 10_000, 100_000), (10, 100)
 PEERS = "peers"
-ROUNDS, QUICK_ROUNDS = Rounds(8.0, 3, 50_000_000), Rounds(0.5, 1, 1_000_000)
+ROUNDS, QUICK_ROUNDS = Rounds(4.0, 3, 30_000_000), Rounds(0.5, 1, 1_000_000)
 LIMIT, QUICK_LIMIT = 60.0, 10.0  # seconds after which a peer is given no more rules
 
 Document = dict[str, Any]
