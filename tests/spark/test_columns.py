@@ -39,6 +39,8 @@ EVENTS = StructType(
         (["v.a"], ["v.b", "v"], ["v.b", "v"]),
         (["w"], ["w.x"], []),
         (["v.'\""], ["v.x"], []),  # a name with both quotes: the whole is read
+        ([f"v.a{number}" for number in range(16)], ["v.x"], ["v.x"]),
+        ([f"v.a{number}" for number in range(17)], ["v.x"], []),  # many parts: the whole is read
     ],
 )
 def test_paths_outside_of_what_is_read(planned, needed, left_out):

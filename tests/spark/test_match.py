@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from datetime import UTC, date, datetime
 from decimal import Decimal
 
@@ -118,6 +119,20 @@ def test_parts_of_a_variant_are_read(spark, tmp_path):
     events = texts.select(*(functions.parse_json(name).alias(name) for name in texts.columns))
     found = [row.rules for row in match(events, str(tmp_path), keep=[]).collect()]
     assert found == [[1, 3], [2], [4, 5], [2, 3]]
+
+
+@pytest.mark.parametrize("kind", ["map", "variant"])
+def test_an_event_may_be_a_map_or_a_variant_with_many_attributes(spark, tmp_path, kind):
+    n_attributes = 40
+    rules = [(number, f"attributes.a{number} = {number % 3}") for number in range(n_attributes)]
+    Index.build([*rules, (100, "attributes.a1 = 1 AND attributes.a2 IS NULL")]).save(tmp_path)
+    events = [{f"a{number}": number % 3 for number in range(first, n_attributes, 7)} for first in range(7)]
+    rows = [(place, json.dumps(event)) for place, event in enumerate(events)]
+    text = spark.createDataFrame(rows, "event_id bigint, text string")
+    make = {"map": "from_json(text, 'map<string,bigint>')", "variant": "parse_json(text)"}[kind]
+    found = match(text.selectExpr("event_id", f"{make} AS attributes"), str(tmp_path), keep=["event_id"])
+    expected = {place: [*range(place, n_attributes, 7), *([100] if place == 1 else [])] for place in range(7)}
+    assert {row.event_id: row.rules for row in found.collect()} == expected
 
 
 def test_ids_may_be_strings(spark, tmp_path):

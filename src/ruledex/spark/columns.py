@@ -41,6 +41,7 @@ if TYPE_CHECKING:
 KEPT, WEIGHTS, TIME = "kept", "weights", "time"
 NOTHING = "ruledex: nothing"  # beside users' own names, so one that nobody has
 LEAST_PACKED: Final = 16  # columns of one type
+MOST_PARTS: Final = 16  # of a VARIANT, each of them searched for in every row
 _SCALARS: Final = (
     *(BooleanType, NumericType, StringType, BinaryType, DateType),
     *(TimestampType, TimestampNTZType, DayTimeIntervalType),
@@ -185,8 +186,9 @@ def _pruned(column: Column, kind: DataType, below: Sequence[Path], here: Path, v
 
 
 def _is_whole(below: Sequence[Path]) -> bool:
-    """Whether a VARIANT is taken whole: if it is asked for itself, or a part that no path can name, for its quotes."""
-    return any(not path or {"'", '"'} <= set(path[0]) for path in below)
+    """Whether a VARIANT is taken whole: if it is asked for itself, for a part that no path can name, or for many."""
+    is_asked = any(not path or {"'", '"'} <= set(path[0]) for path in below)
+    return is_asked or len({path[0] for path in below}) > MOST_PARTS
 
 
 def _quoted(name: str) -> str:
