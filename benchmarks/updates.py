@@ -27,6 +27,7 @@ from ruledex.engines.atree_tree import GrowingTree, Switches
 from ruledex.index import Index
 from ruledex.index.program_of import build_program
 from ruledex.kernels.atree_rules import NewRules
+from ruledex.kernels.growing import read_only
 from ruledex.language.schema import Schema
 from ruledex.workloads import workload
 
@@ -63,8 +64,34 @@ def _insert(tree: GrowingTree, program: Program, rules: np.ndarray) -> None:
     tree.insert(NewRules(*nodes, program.root[rules], rules, NO_CHANCE, literals))
 
 
+def _alone(program: Program, rule: int, literals: np.ndarray) -> NewRules:
+    """A rule with the nodes that it is made of, and no others."""
+    number: dict[int, int] = {}
+    operations, offsets, children = [], [0], []
+
+    def numbered(node: int) -> int:
+        if node < program.n_literals:
+            return node
+        if node not in number:
+            inner = node - program.n_literals
+            below = program.children[program.child_offsets[inner] : program.child_offsets[inner + 1]].tolist()
+            children.extend([numbered(child) for child in below])
+            offsets.append(len(children))
+            operations.append(program.node_op[inner])
+            number[node] = program.n_literals + len(number)
+        return number[node]
+
+    root = numbered(int(program.root[rule]))
+    nodes = np.array(operations, np.uint8), np.array(offsets, np.int32), np.array(children, np.int32)
+    numbers = np.array([root], np.int32), np.array([rule], np.int32)
+    return NewRules(*map(read_only, (*nodes, *numbers, NO_CHANCE)), literals)
+
+
 def measure_bulk(n_rules: int) -> dict[str, Any]:
-    """Encoded rules into a tree and out of it: how many a second, when it has `n_rules` or comes to have them."""
+    """Encoded rules into a tree and out of it, when it has `n_rules` or comes to have them: how many a second.
+
+    And how long one takes by itself, in a tree that nobody reads meanwhile.
+    """
     table = workload("abe", seed=SEED, n_expressions=n_rules).rule_table(n_rules)
     program = build_program(table["expr"], np.zeros(n_rules), Schema()).program
     tree = load(program._replace(root=program.root[:0]), None, Switches())
@@ -75,19 +102,31 @@ def measure_bulk(n_rules: int) -> dict[str, Any]:
     order = np.random.default_rng(SEED).permutation(n_rules).astype(np.int32)
     tenth, half = order[: n_rules // 10], order[: n_rules // 2]
     rest = np.setdiff1d(np.arange(n_rules, dtype=np.int32), half)
-    steps = {
+    before = {
         "load_all": (n_rules, lambda: _insert(tree, program, np.arange(n_rules, dtype=np.int32))),
         "delete_a_tenth": (len(tenth), lambda: tree.delete(tenth)),
         "insert_a_tenth": (len(tenth), lambda: _insert(tree, program, tenth)),
+    }
+    after = {
         "delete_half": (len(half), lambda: tree.delete(half)),
         "delete_the_rest": (len(rest), lambda: tree.delete(rest)),
     }
-    rates = {name: n_changed / seconds(step) for name, (n_changed, step) in steps.items()}
-    return {"n_rules": n_rules, "rules_a_second": rates}
+    rates = {name: n_changed / seconds(step) for name, (n_changed, step) in before.items()}
+    literals = read_only(np.arange(program.n_literals, dtype=np.int32))
+    ones = [_alone(program, rule, literals) for rule in tenth[:N_SINGLE].tolist()]
+    single = {
+        "delete": _percentiles(tree.delete, [one.rule for one in ones]),
+        "insert": _percentiles(tree.insert, ones),
+    }
+    rates |= {name: n_changed / seconds(step) for name, (n_changed, step) in after.items()}
+    return {"n_rules": n_rules, "rules_a_second": rates, "one_by_one": single}
 
 
 def measure_single(n_rules: int) -> dict[str, Any]:
-    """One encoded rule into a live tree of `n_rules`, and one out of it; and what parsing and encoding takes."""
+    """One encoded rule into a live tree of `n_rules`, and one out of it; and what parsing and encoding takes.
+
+    A live tree makes every change twice, once to each of its replicas, so that readers need not wait.
+    """
     rules = [(text, 0.0) for text in _texts(n_rules + N_SINGLE + N_WARM, n_rules)]
     tree = LiveTree()
     encoded = tree.encode(rules[:n_rules])
