@@ -1,8 +1,11 @@
 import numpy as np
 import pytest
 
+from ruledex import Schema
+from ruledex.encode.events import EventEncoder
 from ruledex.engines.batch import BatchEngine
 from ruledex.engines.scan import ScanEngine
+from ruledex.index.program_of import build_program
 from tests.contract.agreement import assert_agrees
 from tests.contract.sizes import scaled
 
@@ -57,3 +60,30 @@ def test_a_large_k_is_answered_from_all_that_was_found():
     program = drawn_program(N_RULES)
     batch = drawn_batch(program, scaled(40, 5))
     assert same(BatchEngine.build(program).top(batch, 1500), ScanEngine.build(program).top(batch, 1500))
+
+
+@pytest.mark.parametrize("several", [False, True])
+@pytest.mark.parametrize("rank", ["sum", "product", "static"])
+def test_the_best_of_a_block_are_those_of_its_events_one_by_one(rank, several):
+    program = drawn_program(N_RULES)
+    batch = drawn_batch(program, scaled(600, 20), several=several)
+    assert same(BatchEngine.build(program).top(batch, 9, rank), ScanEngine.build(program).top(batch, 9, rank))
+
+
+def test_an_events_own_weights_count_in_a_block():
+    program = drawn_program(N_RULES)
+    batch = drawn_batch(program, scaled(200, 20), several=True)
+    weighed = batch._replace(weights=np.random.default_rng(0).random(len(batch.cells)) * 3)
+    assert same(BatchEngine.build(program).top(weighed, 9), ScanEngine.build(program).top(weighed, 9))
+    assert not same(BatchEngine.build(program).top(batch, 9), ScanEngine.build(program).top(weighed, 9))
+
+
+def test_rules_with_weights_and_exclusive_ors_are_ranked_in_a_block():
+    texts = [
+        f"a{n % 5} = {n % 7}^{1 + n % 4} XOR (a{n % 3} > {n % 6})^0.3 OR NOT (a4 < {n % 9} XNOR b IN ('x', 'y'))"
+        for n in range(scaled(300, 70))
+    ]
+    built = build_program(texts, np.zeros(len(texts)), Schema())
+    events = [{f"a{n}": (event * n) % 8 for n in range(5)} | {"b": "xyz"[event % 3]} for event in range(scaled(64, 9))]
+    batch = EventEncoder(built.dictionary).encode(events)
+    assert same(BatchEngine.build(built.program).top(batch, 20), ScanEngine.build(built.program).top(batch, 20))

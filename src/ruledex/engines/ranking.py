@@ -54,15 +54,15 @@ class Ranker:
         return frozen(bounds, np.float64)
 
     @cached_property
-    def n_steps(self) -> NDArray[np.int64]:
-        """For each rule how many steps it has at the most, where all are written as programs."""
+    def largest_rules(self) -> NDArray[np.int64]:
+        """How many steps the rules have that have the most, as many rules as are written as steps together."""
         n_steps = np.zeros(self.program.n_rules, np.int64)
         count_steps(self.programs, np.zeros(self.program.n_nodes, np.int64), n_steps)
-        return n_steps
+        return np.sort(n_steps)[-AT_ONCE:]
 
     def row_scratch(self) -> RowScratch:
         """Scratch to rank a block of events with."""
-        return new_row_scratch(len(self.program.level_offsets) + 1, self.n_steps)
+        return new_row_scratch(len(self.program.level_offsets) + 1, self.largest_rules)
 
     @contextmanager
     def stack(self) -> Iterator[ScoreStack]:

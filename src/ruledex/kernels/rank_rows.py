@@ -58,9 +58,8 @@ class RowScratch(NamedTuple):
     events: NDArray[np.int64]  # [N_EVENTS] of the rule at hand that its bound does not keep out
 
 
-def new_row_scratch(n_levels: int, n_steps: NDArray[np.int64]) -> RowScratch:
-    """Scratch for rules of so many steps each, in trees of so many levels."""
-    largest = np.sort(n_steps)[-AT_ONCE:]
+def new_row_scratch(n_levels: int, largest: NDArray[np.int64]) -> RowScratch:
+    """Scratch for trees of so many levels; `largest` are the steps of the `AT_ONCE` rules that have the most."""
     most = int(largest.max(initial=0))
     return RowScratch(
         WalkStack(np.empty(n_levels, np.int32), np.empty(n_levels, np.int64), np.empty(n_levels, np.int64)),
