@@ -14,6 +14,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from core_timing import affordable, say
 from ruledex.index import Index
+from ruledex.kernels.words import N_EVENTS
 from ruledex.spark import match
 from ruledex.spark.columns import projected
 from ruledex.spark.matching import BYTES_A_BATCH, EVENTS_A_BLOCK
@@ -25,7 +26,7 @@ K = 10
 BASE_EVENTS = 16_384  # drawn; where more are needed they are repeated
 N_FILES = 4 * CORES
 N_TRIED = 512  # events by which it is guessed how many a round can afford
-FEWEST_EVENTS = 1024
+FEWEST_EVENTS = N_FILES * N_EVENTS  # a whole block of the batch engine in each task
 
 
 class Rounds(NamedTuple):
@@ -115,7 +116,8 @@ def reading(events: DataFrame) -> dict[str, Callable[[], object]]:
 
 def in_process(table: pa.Table, answer: Any) -> None:
     """Blocks of events as Spark's tasks have them, in as many threads as there are cores."""
-    parts = [table.slice(start, EVENTS_A_BLOCK) for start in range(0, table.num_rows, EVENTS_A_BLOCK)]
+    size = min(EVENTS_A_BLOCK, table.num_rows // N_FILES)
+    parts = [table.slice(start, size) for start in range(0, table.num_rows, size)]
     with ThreadPoolExecutor(CORES) as pool:
         for _ in pool.map(answer, parts):
             pass

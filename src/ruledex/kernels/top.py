@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from ruledex.kernels.bits import prefetch
 from ruledex.kernels.jit import jit
 from ruledex.kernels.score import AT_ONCE, ScorePrograms, ScoreStack, match_scores
+from ruledex.kernels.score_ahead import ask_for_rules
 from ruledex.kernels.score_literals import ScoreLiterals
 
 SUM, PRODUCT, STATIC = 0, 1, 2
@@ -174,12 +175,12 @@ def top_of_event(
                 chosen[n_chosen] = rule
                 n_chosen += 1
             if n_chosen == AT_ONCE or (n_chosen > 0 and place == found.size - 1):
+                ask_for_rules(programs, literals.records, chosen, n_chosen)
                 match_scores(literals, programs, chosen, n_chosen, cells, weights, begin, end, stack, scores)
-                for place in range(n_chosen):
-                    rule = chosen[place]
-                    rank = rank_of(kind, static_score[rule], scores[place])
-                    if n_held < k or precedes(rank, rule, ranks[0], rules[0]):
-                        n_held = push(ranks, rules, n_held, rank, rule)
+                for scored in range(n_chosen):
+                    rank = rank_of(kind, static_score[chosen[scored]], scores[scored])
+                    if n_held < k or precedes(rank, chosen[scored], ranks[0], rules[0]):
+                        n_held = push(ranks, rules, n_held, rank, chosen[scored])
                 n_chosen = 0
     sort_heap(ranks, rules, n_held)
     return n_held
