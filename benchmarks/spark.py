@@ -37,7 +37,7 @@ SIZES, QUICK_SIZES = (10_000, 100_000, 1_000_000), (1_000,)
 PEER_SIZES, QUICK_PEER_SIZES = (10, 100, 1_000, 10_000, 100_000), (10, 100)
 PEERS = "peers"
 ROUNDS, QUICK_ROUNDS = Rounds(4.0, 3, 30_000_000), Rounds(0.5, 1, 1_000_000)
-LIMIT, QUICK_LIMIT = 20.0, 10.0  # seconds after which a way is given no more rules: ten times as many would end in hours
+LIMIT, QUICK_LIMIT = 20.0, 10.0  # seconds after which a way is given no more rules: ten times as many may never end
 
 Document = dict[str, Any]
 
