@@ -120,7 +120,7 @@ def peers(found: list[Result]) -> Iterator[str]:
                 peer.get("error", "") if seconds is None else number(peer["prepare_seconds"]),
                 "–" if seconds is None else number(seconds),
                 "–" if seconds is None else number(peer["n_events"] / seconds),
-                number(peer["n_events"] / peer["index_seconds"]),
+                number(peer["index_events"] / peer["index_seconds"]),
             )
         )
         name = peer["peer"]
@@ -163,9 +163,10 @@ def page(document: Result) -> str:
     lines = [
         "# Spark",
         "",
-        f"One run on {facts['processor']}, {facts['cores']} cores that other work shared, Python {facts['python']}, "
+        f"Measured on {facts['processor']}, {facts['cores']} cores that other work shared, Python {facts['python']}, "
         f"PySpark {facts['pyspark']}, a local session with {facts['spark_cores']} cores and {facts['driver_memory']} "
-        "for the JVM; written by `python benchmarks/spark.py`. Times are wall time, medians over rounds, in "
+        "for the JVM; written by `python benchmarks/spark.py`, the rows of one number of rules in one run (`--only` "
+        "measures some anew). Times are wall time, medians over rounds, in "
         "parentheses the fastest to the slowest round. Rules and events are `abe`, a-tree2021's default: of a thousand "
         "attributes an event has twenty. They lie in *maps*, one column with an entry for each attribute that an event "
         "has (`attributes.a17 = 5` in a rule), and in *columns*, one for each attribute, nearly all of them null.",
@@ -197,16 +198,20 @@ def page(document: Result) -> str:
         lines += [
             "## Other ways to do it in Spark",
             "",
-            "At growing numbers of rules until one takes too long or fails. All find as many matches as the index does "
-            "on the same events, whose whole job is in the last column. The join is on rules in whang2009's "
-            "conjunction form (`advertising`), with one row a key of a conjunction, broadcast; the others on `abe`.",
+            "At growing numbers of rules until one takes too long. All find as many matches as the index does on the "
+            "same 2,048 events; in the last column is its whole job, with planning, on these events 32 times (for one "
+            "pass that would be most of it), in maps. One SQL condition a rule did not end at 10,000 rules: Spark ran "
+            "out of memory while it planned. The join is on rules in whang2009's conjunction form (`advertising`), "
+            "with one row a key of a conjunction, broadcast; the others on `abe`.",
             "",
             *peers(document["peers"]),
         ]
     lines += [
         "## Building",
         "",
-        "From Parquet of texts to a published index, by stage; shuffled is all that stages write for other stages.",
+        "From Parquet of texts to a published index, by stage; shuffled is all that stages write for other stages. The "
+        "first build after a start (10,000 rules in maps, and what `--only` began with) has the workers' start and the "
+        "compilation of their kernels in it.",
         "",
         *building(results),
     ]

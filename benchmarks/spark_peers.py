@@ -20,9 +20,11 @@ from ruledex.spark import match
 from ruledex.workloads import workload
 from ruledex.workloads.base import Workload
 from spark_match import repeated, written
+from spark_shapes import COLUMNS, MAPS, Shape
 from spark_timing import timed
 
 N_EVENTS = 2048
+INDEX_EVENTS = 32 * N_EVENTS  # the same again and again: what a job costs by itself would be most of it
 NEVER = -1_000_000  # what a hit on an excluded value adds to a conjunction's count
 PRESENT = ""  # beside an attribute: it is there, with whatever value
 
@@ -34,21 +36,23 @@ def measure_peers(started: SparkSession, scratch: Path, sizes: tuple[int, ...], 
     general = workload("abe", seed=0, n_expressions=max(sizes))
     conjunctions = workload("advertising", seed=0, form="dnf")
     found = []
-    for name, generator, ask, table in (
-        ("one SQL condition a rule", general, _sql, None),
-        ("a Python UDF over compiled conditions", general, _udf, None),
-        ("a broadcast join on conjunctions", conjunctions, _join, key_table(conjunctions)),
+    for name, generator, shape, ask, table in (
+        ("one SQL condition a rule", general, MAPS, _sql, None),
+        ("a Python UDF over compiled conditions", general, MAPS, _udf, None),
+        ("a broadcast join on conjunctions", conjunctions, COLUMNS, _join, key_table(conjunctions)),
     ):
         folder = scratch / name.replace(" ", "-")
-        events = written(started, repeated(generator.event_table(N_EVENTS), N_EVENTS), folder / "events")
-        asked = events if table is None else written(started, table, folder / "keys")
-        found += _growing(name, generator, events, ask(asked), sizes, limit, scratch)
+        events = repeated(generator.event_table(N_EVENTS), N_EVENTS) if table is None else table
+        asked = written(started, events, folder / "events")
+        many = written(started, repeated(shape.events(generator, N_EVENTS), INDEX_EVENTS), folder / "many")
+        found += _growing(name, generator, shape, many, ask(asked), sizes, limit, scratch)
     return found
 
 
 def _growing(
     name: str,
     generator: Workload,
+    shape: Shape,
     events: DataFrame,
     ask: Ask,
     sizes: tuple[int, ...],
@@ -60,11 +64,11 @@ def _growing(
         say(f"    {name}, {n_rules:,} rules")
         table = generator.rule_table(n_rules)
         root = str(scratch / f"{generator.__class__.__name__}-{n_rules}")
-        Index.build(table).save(root)
-        result: dict[str, Any] = {"peer": name, "n_rules": n_rules, "n_events": N_EVENTS}
+        Index.build(pa.Table.from_batches(map(shape.rules, table.to_batches()))).save(root)
+        result: dict[str, Any] = {"peer": name, "n_rules": n_rules, "n_events": N_EVENTS, "index_events": INDEX_EVENTS}
         if not results:
             _counted(events, root)  # workers have to be there, and their kernels loaded
-        result["index_seconds"], expected = timed(lambda: _counted(events, root))  # noqa: B023
+        result["index_seconds"], expected = timed(lambda: _counted(events, root) // (INDEX_EVENTS // N_EVENTS))  # noqa: B023
         try:
             result["prepare_seconds"], answer = timed(lambda: ask(table["expr"].to_pylist()))  # noqa: B023
             result["seconds"], n_found = timed(answer)
