@@ -141,8 +141,8 @@ def scale_page(document: Document | None, core: Document) -> str:
         found = plan(document, core)
         lines += [f"Carried over from {found['measured_rules']:,} rules.", "", *_figures(found)]
         ranking = [
-            f"- The best {K} take what counting takes and {found['ns_a_ranked_match']:,.0f} ns for each match, which is "
-            "what they take more than counting where they were measured."
+            f"- The best {K} take what counting takes and {found['ns_a_ranked_match']:,.0f} ns for each match, "
+            "which is what they take more than counting where they were measured."
         ]
     lines += [
         "## What was assumed",
