@@ -14,7 +14,10 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from ruledex import Schema, evaluate, parse, to_text
-from ruledex.engines.atree_live import FEW, LiveTree
+from ruledex.encode.growing_rules import encode_rules
+from ruledex.engines.atree_live import FEW, LiveTree, OutdatedError, TreeVersion
+from ruledex.engines.atree_replica import Deletion, Insertion
+from ruledex.engines.atree_tree import Switches
 from ruledex.errors import RuledexError, RulesError
 from ruledex.language.reference import score
 from ruledex.workloads import workload
@@ -301,3 +304,30 @@ def test_a_reader_that_stays_does_not_block_a_writer():
         assert replica.n_rules == before
     assert len(tree) == len(RULES) + 4
     assert answers_of(tree.match(EVENTS)) == expected_of(tree, EVENTS)
+
+
+def test_a_copy_answers_also_after_a_change_that_brings_nothing_new():
+    tree = tree_of([*RULES, *RULES])
+    with tree._reading():
+        tree.delete([0])
+        tree.delete([1])  # is made to a copy, since the other one is read
+    assert answers_of(tree.match(EVENTS)) == expected_of(tree, EVENTS)
+
+
+def test_a_version_whose_replica_was_changed_is_outdated_and_a_change_that_is_not_used_does_no_harm():
+    first = TreeVersion.empty(Schema(), Switches())
+    encoded = [encode_rules(Schema(), [(f"a > {number}", 0.0)]) for number in range(4)]
+    second = first.changed(Insertion(encoded[0]))
+    third = second.changed(Insertion(encoded[1]))
+    with pytest.raises(OutdatedError), first.reading():
+        pass
+    third.changed(Insertion(encoded[2]), Deletion(np.array([0], np.int32)))  # made to the replica of the second
+    with pytest.raises(OutdatedError), second.reading():
+        pass
+    fourth = third.changed(Insertion(encoded[3]))
+    with third.reading() as old, fourth.reading() as new:
+        assert (old.n_rules, new.n_rules) == (2, 3)
+        batch = new.encoder.encode([{"a": 2}, {"a": 4}])
+        assert answers_of(new.match(batch)) == [[0, 1], [0, 1, 2]]
+        assert new.count(batch).tolist() == [2, 3]
+        new.check()

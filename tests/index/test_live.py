@@ -185,13 +185,18 @@ def test_an_index_describes_its_changes():
 def test_a_reader_keeps_what_it_began_with():
     index = Index.build(PLAIN, "sparse")
     index.add(COME)
-    before, model = index._state, Model([*PLAIN, *COME])
-    found = index.match_batch(MORE_EVENTS)
+    model = Model([*PLAIN, *COME])
+
+    def events_while_it_changes():
+        for number, event in enumerate(MORE_EVENTS):
+            if number == 1:
+                index.remove([4, 3])
+                index.update([(5, "TRUE")])
+                index.compact()
+            yield event
+
     changed_rules = iter(index)
-    index.remove([4, 3])
-    index.update([(5, "TRUE")])
-    index.compact()
-    assert [before.match(event) for event in MORE_EVENTS] == [model.match(event) for event in MORE_EVENTS]
+    found = index.match_batch(events_while_it_changes())
     assert list(found) == [model.match(event) for event in MORE_EVENTS]
     assert [rule_id for rule_id, _ in changed_rules] == sorted(model.rules)
 
@@ -204,13 +209,30 @@ def test_what_comes_and_goes_again_leaves_the_version_itself():
     assert index._state is before
 
 
-def test_many_changes_keep_few_layers():
+def test_a_state_that_was_changed_twice_before_it_could_be_asked_gives_way_to_the_newest():
+    index = Index.build(PLAIN, "sparse")
+    index.add(COME)
+    old, asked = index._state, []
+
+    def question(state):
+        asked.append(state)
+        if len(asked) == 1:
+            index.remove([COME[0][0]])
+            index.remove([COME[1][0]])
+        return state.match({})
+
+    assert index._ask(question) == index.match({})
+    assert (asked[0] is old, asked[1] is index._state, len(asked)) == (True, True, 2)
+
+
+def test_rules_that_come_one_by_one_lie_in_one_tree():
     index = Index.build([], "scan")
     for number in range(150):
         index.add([(number, f"a = {number % 7} AND b > {number}")])
-    layers = index.describe()["changes"]["layers"]
-    assert (sum(layers), len(layers) <= 4) == (150, True)
+    assert index.describe()["changes"]["tree"]["n_rules"] == 150
     assert index.match({"a": 3, "b": 100}) == [number for number in range(100) if number % 7 == 3]
+    index.remove(range(100))
+    assert index.describe()["changes"]["tree"]["n_rules"] == 50
 
 
 def test_changing_needs_a_folder_and_its_current_version(tmp_path):

@@ -19,6 +19,7 @@ from ruledex.language.schema import Schema
 from ruledex.language.tree import Expression
 
 NewRule: TypeAlias = tuple[str | Expression, float]
+Fault: TypeAlias = tuple[int, RuleError]
 
 
 class EncodedRules(NamedTuple):
@@ -33,38 +34,45 @@ class EncodedRules(NamedTuple):
 
 def encode_rules(schema: Schema, rules: Sequence[NewRule]) -> EncodedRules:
     """Encode texts, and trees as the parser makes them. What is no rule is reported, all of it at once."""
+    encoded, faults = encode_good_rules(schema, rules)
+    if faults:
+        raise RulesError([RuleFault(None, error, place + 1) for place, error in faults], len(rules))
+    return encoded
+
+
+def encode_good_rules(schema: Schema, rules: Sequence[NewRule]) -> tuple[EncodedRules, list[Fault]]:
+    """Encode those that are rules; and what is wrong with the others, by their places."""
     builder = ProgramBuilder(schema)
-    faults: list[RuleFault] = []
+    faults: list[Fault] = []
     first = 0
     for is_text, group in groupby(rules, lambda rule: isinstance(rule[0], str)):
         run = list(group)
-        faults += _add_texts(builder, run, first) if is_text else _add_trees(builder, schema, run, first)
+        found = _add_texts(builder, run) if is_text else _add_trees(builder, schema, run)
+        faults += [(first + place, error) for place, error in found]
         first += len(run)
-    if faults:
-        raise RulesError(faults, len(rules))
     program, dictionary = builder.finish()
     offsets, code = _score_programs(program)
     static_score = read_only(program.static_scores())
-    return EncodedRules(program, meanings_of(program, dictionary), static_score, read_only(offsets), read_only(code))
+    meanings = meanings_of(program, dictionary)
+    return EncodedRules(program, meanings, static_score, read_only(offsets), read_only(code)), faults
 
 
-def _add_texts(builder: ProgramBuilder, rules: Sequence[NewRule], first: int) -> list[RuleFault]:
+def _add_texts(builder: ProgramBuilder, rules: Sequence[NewRule]) -> list[Fault]:
     texts = [str(text).encode("utf-8", "surrogatepass") for text, _ in rules]
     offsets = np.zeros(len(texts) + 1, np.int64)
     np.cumsum([len(text) for text in texts], out=offsets[1:])
     scores = np.array([score for _, score in rules], np.float64)
-    found = builder.add_texts(np.frombuffer(b"".join(texts), np.uint8), offsets, scores)
-    return [RuleFault(None, error, first + place + 1) for place, error in found]
+    return builder.add_texts(np.frombuffer(b"".join(texts), np.uint8), offsets, scores)
 
 
-def _add_trees(builder: ProgramBuilder, schema: Schema, rules: Sequence[NewRule], first: int) -> list[RuleFault]:
+def _add_trees(builder: ProgramBuilder, schema: Schema, rules: Sequence[NewRule]) -> list[Fault]:
     faults = []
-    for place, (tree, score) in enumerate(rules, first):
+    for place, (tree, score) in enumerate(rules):
         assert not isinstance(tree, str)
         try:
             builder.add(schema.bind(tree, ""), score)
         except RuleError as error:
-            faults.append(RuleFault(None, error, place + 1))
+            faults.append((place, error))
     return faults
 
 

@@ -1,9 +1,9 @@
-"""LiveTree: an A-Tree whose rules come and go while it answers (a-tree2021).
+"""An A-Tree whose rules come and go while it answers (a-tree2021).
 
 Readers are never blocked. There are two replicas of everything: one is read, and a change is made to the other, which
-then takes its place in one assignment; the next change first brings the one that was left behind up to date. So a call
-sees each change whole or not at all, and answers from one state, however long it takes. A replica that somebody still
-reads when it is to be changed is left to that reader, and a copy of the other is made instead.
+is the tree from then on; the next change first brings the one that was left behind up to date. So a call sees each
+change whole or not at all, and answers from one state, however long it takes. A replica that somebody still reads when
+it is to be changed is left to that reader, and a copy of the other is made instead.
 """
 
 from __future__ import annotations
@@ -11,13 +11,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from threading import Lock
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ruledex.encode.growing_rules import EncodedRules, NewRule, encode_rules
-from ruledex.engines.atree_replica import Deletion, Insertion, Replica
+from ruledex.engines.atree_replica import Change, Deletion, Insertion, Replica
 from ruledex.engines.atree_tree import Switches
 from ruledex.engines.protocol import Matches, Rank
 from ruledex.errors import RuledexError
@@ -31,8 +31,57 @@ COPY_FROM = 8  # a change of more than one rule in so many is copied to the othe
 FEW = 1000  # rules, of which any change is made again
 
 
+class OutdatedError(Exception):
+    """A version cannot be read any more: it has been changed twice since, so there is a newer one to read."""
+
+
+class TreeVersion(NamedTuple):
+    """A tree as it is after some change. It can be read until a change is made to the version that comes next."""
+
+    replica: Replica
+    stamp: int  # of the replica, while it is in this state
+    spare: Replica | None = None  # the other replica, which lacks the changes that led here
+    spare_stamp: int = 0
+    missed: tuple[Change, ...] = ()
+
+    @classmethod
+    def empty(cls, schema: Schema, switches: Switches) -> TreeVersion:
+        """Without rules."""
+        replica = Replica(schema, switches)
+        return cls(replica, replica.stamp)
+
+    @contextmanager
+    def reading(self) -> Iterator[Replica]:
+        """The replica, which is not changed meanwhile; an `OutdatedError` where it has been already."""
+        token = object()
+        if not self.replica.enter(token, self.stamp):
+            raise OutdatedError
+        try:
+            yield self.replica
+        finally:
+            self.replica.leave(token)
+
+    def changed(self, *changes: Change) -> TreeVersion:
+        """The version after changes, all of them made at once. One thread at a time calls, and on the last version.
+
+        Should it fail, or should what it gives not be used, this version is still the last.
+        """
+        replica = self._up_to_date()
+        replica.apply(changes)
+        return TreeVersion(replica, replica.stamp, self.replica, self.stamp, changes)
+
+    def _up_to_date(self) -> Replica:
+        """A replica in the state of this version that nobody reads."""
+        n_changed = sum(change.n_rules for change in self.missed)
+        is_large = n_changed > max(FEW, self.replica.n_rules // COPY_FROM)
+        if self.spare is None or is_large or not self.spare.claim(self.spare_stamp):
+            return self.replica.copy()
+        self.spare.apply(self.missed)
+        return self.spare
+
+
 class LiveTree:
-    """Rules in *slots*: numbers that `insert` gives, and that are given again once their rules are deleted.
+    """A tree by itself. Rules are in *slots*: numbers that `insert` gives, and gives again once they are deleted.
 
     Safe to use from any number of threads; changes are made one after the other.
     """
@@ -43,13 +92,9 @@ class LiveTree:
             self.switches = Switches(**switches)
         except TypeError:
             raise RuledexError(f"the switches of a tree are {', '.join(Switches._fields)}, not {switches}") from None
-        self._active = Replica(self.schema, self.switches)
-        self._spare: Replica | None = None
-        self._missed: Insertion | Deletion | None = None  # what the spare replica has not seen
+        self._version = TreeVersion.empty(self.schema, self.switches)
         self._writing = Lock()
         self._rules: dict[int, NewRule] = {}
-        self._free: list[int] = []
-        self._n_slots = 0
 
     # Changes.
 
@@ -66,12 +111,9 @@ class LiveTree:
         if not rules:
             return []
         with self._writing:
-            n_reused = min(len(rules), len(self._free))
-            n_slots = self._n_slots + len(rules) - n_reused
-            slots = [*reversed(self._free[len(self._free) - n_reused :]), *range(self._n_slots, n_slots)]
-            self._change(Insertion(np.array(slots, np.int32), encoded))
-            del self._free[len(self._free) - n_reused :]
-            self._n_slots = n_slots
+            insertion = Insertion(encoded)
+            self._version = self._version.changed(insertion)
+            slots: list[int] = insertion.rules.tolist()
             self._rules.update(zip(slots, rules, strict=True))
             return slots
 
@@ -84,58 +126,34 @@ class LiveTree:
             missing = [slot for slot in gone if slot not in self._rules]
             if missing or len(set(gone)) < len(gone):
                 raise RuledexError(f"there is no rule in slot {missing[0]}" if missing else "a slot was given twice")
-            self._change(Deletion(np.array(gone, np.int32)))
+            self._version = self._version.changed(Deletion(np.array(gone, np.int32)))
             for slot in gone:
                 del self._rules[slot]
-            self._free += gone
-            if not self._rules:
-                self._free, self._n_slots = [], 0
-
-    def _change(self, change: Insertion | Deletion) -> None:
-        replica = self._up_to_date()
-        replica.apply(change)
-        before, self._active = self._active, replica
-        self._spare, self._missed = before, change
-
-    def _up_to_date(self) -> Replica:
-        """A replica in the state of the active one that nobody reads."""
-        spare, missed = self._spare, self._missed
-        self._spare = None  # should a change fail, what it was made to is of no use any more
-        if spare is None or missed is None or spare.readers or self._is_large(missed):
-            return self._active.copy()
-        spare.apply(missed)
-        return spare
-
-    def _is_large(self, change: Insertion | Deletion) -> bool:
-        return len(change.rules) > max(FEW, self._active.n_rules // COPY_FROM)
 
     # Reading.
 
     @contextmanager
     def _reading(self) -> Iterator[Replica]:
-        """The active replica, which is not changed until it is left."""
+        """The newest replica, which is not changed until it is left."""
         token = object()
         while True:
-            replica = self._active
-            replica.readers.add(token)
-            if replica is self._active:
+            version = self._version
+            if version.replica.enter(token, version.stamp):
                 break
-            # It was replaced before it was known to be read, and may be changed by now.
-            replica.readers.discard(token)
         try:
-            yield replica
+            yield version.replica
         finally:
-            replica.readers.discard(token)
+            version.replica.leave(token)
 
     def match(self, events: Sequence[Mapping[str, Any]]) -> Matches:
         """The slots of the rules that are true of each event, ascending."""
         with self._reading() as replica:
-            return replica.match(replica.encode(events, None))
+            return replica.match(replica.encoder.encode(events))
 
     def match_arrow(self, table: ArrowEvents) -> Matches:
         """The same for the rows of an Arrow table, a record batch or a data frame."""
         with self._reading() as replica:
-            return replica.match(replica.encode_arrow(table))
+            return replica.match(replica.encoder.arrow.encode(table))
 
     def top(
         self,
@@ -153,7 +171,7 @@ class LiveTree:
         first, where it is not given the smaller slot.
         """
         with self._reading() as replica:
-            return replica.top(replica.encode(events, weights), k, rank, static_score, order)
+            return replica.top(replica.encoder.encode(events, weights), k, rank, static_score, order)
 
     def rule(self, slot: int) -> NewRule:
         """The rule in a slot as it was given: its text or tree, and its static score."""
@@ -168,15 +186,7 @@ class LiveTree:
     def describe(self) -> dict[str, Any]:
         """What the tree is made of; `bytes` are those of one replica's arrays."""
         with self._reading() as replica:
-            made = replica.tree.describe()
-            made["bytes"] += replica.scores.n_bytes
-            return {
-                "engine": "atree",
-                "n_rules": replica.n_rules,
-                "n_attributes": len(replica.dictionary.slots),
-                **made,
-                "switches": self.switches._asdict(),
-            }
+            return replica.describe()
 
     def check(self) -> None:
         """Raise an AssertionError where what is held of the rules contradicts itself. It is slow."""

@@ -1,21 +1,24 @@
 """One of the states that a live tree alternates between: a tree, the dictionary of its literals, and the scores.
 
-A replica is either read by any number of threads or changed by one, never both. Changes are values (`Insertion`,
-`Deletion`), and what they do depends on nothing else, so that two replicas that have seen the same changes are equal.
+A replica is either read by any number of threads or changed by one, never both: a reader enters a token and then
+looks whether the stamp is still that of the state that it wants, a writer takes the stamp away and then looks whether a
+token is there. Changes are values (`Insertion`, `Deletion`), and what they do depends on nothing else, so that two
+replicas that have seen the same changes are equal.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from itertools import count
+from typing import Any, Final, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ruledex.encode.event_batch import EventBatch
-from ruledex.encode.events import EventEncoder
 from ruledex.encode.growing import GrowingDictionary
+from ruledex.encode.growing_events import GrowingEncoder
 from ruledex.encode.growing_literals import Meanings, Negative, Positive
 from ruledex.encode.growing_rules import EncodedRules
 from ruledex.encode.merging import Name
@@ -29,28 +32,30 @@ from ruledex.engines.inputs import ALL_ALIVE, frozen_batch
 from ruledex.engines.protocol import Matches, Rank
 from ruledex.kernels.atree_plain import Scopes
 from ruledex.kernels.atree_rules import NewRules
-from ruledex.kernels.event_cells import order_cells
 from ruledex.kernels.growing import read_only
-from ruledex.language.reference import Weights
 from ruledex.language.schema import Schema
-
-if TYPE_CHECKING:
-    from ruledex.encode.arrow_events import ArrowEvents
 
 Literal = Positive | Negative
 NO_NODE = -1
 NO_CHANCE = read_only(np.zeros(0, np.float32))
+NO_RULES = read_only(np.zeros(0, np.int32))
+CHANGING: Final = -1  # the stamp of what somebody changes
+_STAMPS = count()  # each is given once, whatever the tree
 
 
 class Insertion:
-    """Rules that come, and the numbers that they get."""
+    """Rules that come. What the first of the replicas finds out, the second need not: they are equal."""
 
-    def __init__(self, rules: NDArray[np.int32], encoded: EncodedRules) -> None:
-        self.rules = read_only(rules)
+    def __init__(self, encoded: EncodedRules) -> None:
         self.encoded = encoded
-        self.n_numbers = max(rules.tolist()) + 1
-        # The nodes of the literals, if all were there when the first of the replicas saw the change.
+        self.rules = NO_RULES  # the numbers that they get, once a replica has them
+        # The nodes of the literals, if all were there before.
         self.nodes: NDArray[np.int32] | None = None
+
+    @property
+    def n_rules(self) -> int:
+        """How many come."""
+        return self.encoded.program.n_rules
 
 
 class Deletion:
@@ -59,15 +64,48 @@ class Deletion:
     def __init__(self, rules: NDArray[np.int32]) -> None:
         self.rules = read_only(rules)
 
+    @property
+    def n_rules(self) -> int:
+        """How many go."""
+        return len(self.rules)
+
+
+Change: TypeAlias = Insertion | Deletion
+
 
 class Replica:
-    """Rules by their numbers. Readers enter their token in `readers` for as long as they read."""
+    """Rules by their numbers, which are given again once their rules are gone."""
 
     def __init__(self, schema: Schema, switches: Switches) -> None:
         self.schema = schema
         self.switches = switches
-        self.readers: set[object] = set()
+        self.stamp = next(_STAMPS)
+        self._readers: set[object] = set()
         self._clear()
+
+    # Who may do what.
+
+    def enter(self, token: object, stamp: int) -> bool:
+        """Let somebody read the state of this stamp until `leave`; False where it is that state no longer."""
+        self._readers.add(token)
+        if self.stamp == stamp:
+            return True
+        self._readers.discard(token)
+        return False
+
+    def leave(self, token: object) -> None:
+        """Undo `enter`."""
+        self._readers.discard(token)
+
+    def claim(self, stamp: int) -> bool:
+        """Take the state of this stamp to change it; False where it is another one, or somebody reads it."""
+        if self.stamp != stamp:
+            return False
+        self.stamp = CHANGING
+        if self._readers:
+            self.stamp = stamp
+            return False
+        return True
 
     def _clear(self) -> None:
         self.tree = GrowingTree(self.switches)
@@ -76,6 +114,8 @@ class Replica:
         self._node_of: dict[str, int] = {}  # by the keys of literals
         self._literal_of: dict[int, tuple[str, Literal]] = {}
         self._literals_of: dict[Name, dict[int, Positive]] = {}
+        self._free: list[int] = []  # numbers that rules had
+        self._n_numbers = 0
         self.n_rules = 0
         self._settle()
 
@@ -86,43 +126,57 @@ class Replica:
         made.dictionary = self.dictionary.copy()
         made._node_of, made._literal_of = self._node_of.copy(), self._literal_of.copy()
         made._literals_of = {name: literals.copy() for name, literals in self._literals_of.items()}
+        made._free, made._n_numbers = self._free.copy(), self._n_numbers
         made.n_rules = self.n_rules
-        made._settle()
+        made.encoder = GrowingEncoder(made.dictionary)
         return made
 
     # Changes.
 
-    def apply(self, change: Insertion | Deletion) -> None:
-        """Change the state; nobody may read it meanwhile."""
-        if isinstance(change, Insertion):
-            self._insert(change)
-        else:
-            self._delete(change.rules)
+    def apply(self, changes: Iterable[Change]) -> None:
+        """Change the state, which is claimed, or nobody else's yet; it gets another stamp."""
+        for change in changes:
+            if isinstance(change, Insertion):
+                self._insert(change)
+            else:
+                self._delete(change.rules)
         self._settle()
+        self.stamp = next(_STAMPS)
 
     def _settle(self) -> None:
         """Make what reads the new state."""
         if self.dictionary.settle() or self.n_rules == 0:
-            self.encoder = EventEncoder(self.dictionary)
-            self.__dict__.pop("_arrow", None)
+            self.encoder = GrowingEncoder(self.dictionary)
         self.__dict__.pop("_matcher", None)
 
     def _insert(self, change: Insertion) -> None:
         program = change.encoded.program
         nodes = self._literal_nodes(change)
-        self.tree.reserve_rules(change.n_numbers)
-        new = self.scores.make_room(change.n_numbers, len(change.rules), change.encoded)
+        numbers = self._numbers(change.n_rules)
+        if not len(change.rules):
+            change.rules = read_only(np.array(numbers, np.int32))
+        self.tree.reserve_rules(self._n_numbers)
+        new = self.scores.make_room(self._n_numbers, change.n_rules, change.encoded)
         rules = NewRules(
             program.node_op, program.child_offsets, program.children, program.root, change.rules, NO_CHANCE, nodes
         )
         self._forget(self.tree.insert_scored(rules, self.scores.arrays, new))
-        self.n_rules += len(change.rules)
+        self.n_rules += change.n_rules
+
+    def _numbers(self, n_rules: int) -> list[int]:
+        """Numbers for new rules, those that were given back last first."""
+        n_again = min(n_rules, len(self._free))
+        n_numbers = self._n_numbers + n_rules - n_again
+        numbers = [*(self._free.pop() for _ in range(n_again)), *range(self._n_numbers, n_numbers)]
+        self._n_numbers = n_numbers
+        return numbers
 
     def _delete(self, rules: NDArray[np.int32]) -> None:
         self.n_rules -= len(rules)
         if self.n_rules == 0:
             self._clear()
             return
+        self._free += rules.tolist()
         self._forget(self.tree.delete_scored(rules, self.scores.arrays))
 
     def _literal_nodes(self, change: Insertion) -> NDArray[np.int32]:
@@ -207,26 +261,13 @@ class Replica:
             return NO_SCOPES
         return scopes_of(self.tree.index(), self.dictionary.first_cells())
 
-    @cached_property
-    def _arrow(self) -> tuple[EventEncoder, NDArray[np.int32]]:
-        fixed, cells = self.dictionary.fixed()
-        return EventEncoder(fixed), cells
-
-    def encode(self, events: Iterable[Mapping[str, Any]], weights: Iterable[Weights | None] | None) -> EventBatch:
-        """The cells of events."""
-        return self.encoder.encode(events, weights)
-
-    def encode_arrow(self, events: ArrowEvents) -> EventBatch:
-        """The cells of the rows of a table: column by column, over constants as they are now."""
-        encoder, names = self._arrow
-        batch = encoder.arrow.encode(events)
-        offsets, cells = batch.offsets.copy(), names[batch.cells]
-        n_cells = order_cells(offsets, cells)
-        return EventBatch(offsets, cells[:n_cells], batch.weights, batch.single)
-
     def match(self, batch: EventBatch) -> Matches:
         """The rules of each event, ascending."""
         return self._matcher.match(frozen_batch(batch), ALL_ALIVE)
+
+    def count(self, batch: EventBatch) -> NDArray[np.int64]:
+        """For each event how many rules are true."""
+        return self._matcher.count(frozen_batch(batch), ALL_ALIVE)
 
     def top(
         self,
@@ -238,6 +279,18 @@ class Replica:
     ) -> Matches:
         """The best k rules of each event."""
         return self.scores.top(self.tree, batch, self.match(batch), k, rank, static_score, order)
+
+    def describe(self) -> dict[str, Any]:
+        """What the tree is made of; `bytes` are those of this replica's arrays."""
+        made = self.tree.describe()
+        made["bytes"] += self.scores.n_bytes
+        return {
+            "engine": "atree",
+            "n_rules": self.n_rules,
+            "n_attributes": len(self.dictionary.slots),
+            **made,
+            "switches": self.switches._asdict(),
+        }
 
     def check(self) -> None:
         """Raise a `BrokenTreeError` where something is not as it should be."""

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from threading import Lock
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ruledex.artifact import RootLike, current
 from ruledex.encode.merging import merge_dictionaries
+from ruledex.engines.atree_live import OutdatedError
 from ruledex.engines.protocol import Rank
 from ruledex.errors import ArtifactError, RuledexError, RuleFault, RulesError
 from ruledex.explain import Explanation, explain
@@ -39,6 +40,7 @@ if TYPE_CHECKING:
     from ruledex.sources import Columns
 
 OnError = Literal["raise", "skip"]
+Answer = TypeVar("Answer")
 
 
 class Rule(NamedTuple):
@@ -229,15 +231,15 @@ class Index:
 
     def match(self, event: Event) -> list[RuleId]:
         """The ids of all rules that are true of an event, ascending. An event is a mapping, or JSON as text."""
-        return self._state.match(event)
+        return self._ask(lambda state: state.match(event))
 
     def match_batch(self, events: Events) -> IndexMatches:
         """The rules of many events: mappings, JSON texts, an Arrow table or batch, a pandas or polars frame."""
-        return self._state.match_batch(events)
+        return self._ask(lambda state: state.match_batch(events))
 
     def count(self, events: Events) -> NDArray[np.int64]:
         """For each event how many rules are true of it; the matches themselves are never written."""
-        return self._state.counts(events)
+        return self._ask(lambda state: state.counts(events))
 
     def top(
         self, event: Event, k: int, rank: Rank = "sum", weights: Weights | None = None, mode: Mode = "exact"
@@ -247,8 +249,7 @@ class Index:
         `weights` are the event's own: a number for an attribute, or one for each of its values. In the mode "relaxed"
         not all conjuncts of a rule need hold (docs/ranking.md); the first call makes what that needs.
         """
-        state = self._relaxed.of(self._state, mode)
-        found = state.top((as_mapping(event),), k, rank, None if weights is None else (weights,))
+        found = self.top_batch((as_mapping(event),), k, rank, None if weights is None else (weights,), mode)
         assert found.scores is not None
         return list(zip(found[0], found.scores.tolist(), strict=True))
 
@@ -261,7 +262,15 @@ class Index:
         mode: Mode = "exact",
     ) -> IndexMatches:
         """The best k rules of many events; `weights` has one entry an event, and `mode` is as in `top`."""
-        return self._relaxed.of(self._state, mode).top(events, k, rank, weights)
+        return self._ask(lambda state: self._relaxed.of(state, mode).top(events, k, rank, weights))
+
+    def _ask(self, question: Callable[[Snapshot], Answer]) -> Answer:
+        """What the index answers now. A state that was read may have been changed twice before it could be asked."""
+        while True:
+            try:
+                return question(self._state)
+            except OutdatedError:
+                pass
 
     # Looking at it.
 
@@ -279,10 +288,9 @@ class Index:
 
     def describe(self) -> dict[str, Any]:
         """What the index is made of, in plain values for people and for JSON."""
-        state, home = self._state, self._home
-        changes = state.describe_changes() | ({} if home is None else home.describe())
-        base = state.base if isinstance(state, LiveState) else state
-        return describe(base) | {"rules": len(state.identities), "ids": state.identities.kind, "changes": changes}
+        home = self._home
+        kept = {} if home is None else home.describe()
+        return self._ask(lambda state: _described(state) | {"changes": state.describe_changes() | kept})
 
     def rule(self, rule_id: RuleId) -> Rule:
         """A rule by its id."""
@@ -292,13 +300,15 @@ class Index:
     @property
     def schema(self) -> Schema:
         """What is declared of the attributes and, for the others, what the rules' constants imply."""
-        dictionaries = self._state.dictionaries
+        dictionaries = self._ask(lambda state: state.dictionaries)
         return full_schema(dictionaries[0] if len(dictionaries) == 1 else merge_dictionaries(dictionaries))
 
     @property
     def paths(self) -> list[tuple[str, ...]]:
         """The attributes that rules look at, each as its path into an event, sorted."""
-        return sorted({path for dictionary in self._state.dictionaries for path in dictionary.used_paths})
+        return sorted(
+            {path for dictionary in self._ask(lambda state: state.dictionaries) for path in dictionary.used_paths}
+        )
 
     @property
     def ids(self) -> pa.Array:
@@ -332,6 +342,12 @@ class Index:
 
     def __repr__(self) -> str:
         return f"Index({len(self):,} rules, engine {self.engine!r})"
+
+
+def _described(state: Snapshot) -> dict[str, Any]:
+    """What a state is made of, but for what has changed since it was built."""
+    base = state.base if isinstance(state, LiveState) else state
+    return describe(base) | {"rules": len(state.identities), "ids": state.identities.kind}
 
 
 def _read(rules: Rules, columns: Columns | None) -> RuleColumns:

@@ -230,10 +230,7 @@ def remove_stale_journals(store: LocalStore, version: str | None) -> None:
 
 def _replayed(state: Snapshot, changes: list[Change], journal: Journal) -> Snapshot:
     try:
-        replayed = applied(state, combined(changes))
-        if isinstance(replayed, LiveState):
-            replayed.delta.compile()
-        return replayed
+        return applied(state, combined(changes))
     except RulesError as error:
         raise ArtifactError(f"{journal.path} cannot be applied to its version: {error}") from error
 

@@ -28,7 +28,8 @@ from ruledex.language.reference import Weights
 class LiveState:
     """A base, what of it is gone and how its static scores have changed, and a delta of rules that have come.
 
-    A rule that was replaced is gone from the base and lies in the delta under the same id.
+    A rule that was replaced is gone from the base and lies in the delta under the same id. To ask it about events is an
+    `OutdatedError` where it has been changed twice since; whoever has the newest may ask that.
     """
 
     def __init__(
@@ -62,44 +63,50 @@ class LiveState:
 
     # Matching.
 
+    # What may be outdated is asked for before anything of the events is read, since they may come only once.
+
     def match(self, event: Event) -> list[RuleId]:
         """The ids of all rules that are true of an event, ascending."""
-        base, event = self.base, as_mapping(event)
-        alive = None if self.alive is None else self.alive.array
-        found = base.identities.of(base.engine.match(base.encoder.encode_one(event), alive).rule)
-        come = self.delta.match_one(event)
-        return sorted(found + come) if come else found  # ids are all of one type
+        with self.delta.reading() as delta:
+            base, event = self.base, as_mapping(event)
+            alive = None if self.alive is None else self.alive.array
+            found = base.identities.of(base.engine.match(base.encoder.encode_one(event), alive).rule)
+            come = delta.match_one(event) if len(self.delta) else None
+            return sorted(found + come) if come else found  # ids are all of one type
 
     def match_batch(self, events: Events) -> IndexMatches:
         """The rules of many events."""
-        events, places = self._read(events), self.places
-        alive = None if self.alive is None else self.alive.array
-        found = self.base.engine.match(encode_events(self.base.encoder, events), alive)
-        found = found._replace(rule=places.of_base(found.rule))
-        if len(self.delta):
-            come = self.delta.match(events)
-            found = merged(found, come._replace(rule=places.of_delta[come.rule]))
-        return IndexMatches(found, self.identities)
+        with self.delta.reading() as delta:
+            events, places = self._read(events), self.places
+            alive = None if self.alive is None else self.alive.array
+            found = self.base.engine.match(encode_events(self.base.encoder, events), alive)
+            found = found._replace(rule=places.of_base(found.rule))
+            if len(self.delta):
+                come = delta.match(events)
+                found = merged(found, come._replace(rule=places.of_delta[come.rule]))
+            return IndexMatches(found, self.identities)
 
     def counts(self, events: Events) -> NDArray[np.int64]:
         """For each event how many rules are true of it."""
-        events = self._read(events)
-        alive = None if self.alive is None else self.alive.array
-        counts = self.base.engine.count(encode_events(self.base.encoder, events), alive)
-        return counts + self.delta.count(events) if len(self.delta) else counts
+        with self.delta.reading() as delta:
+            events = self._read(events)
+            alive = None if self.alive is None else self.alive.array
+            counts = self.base.engine.count(encode_events(self.base.encoder, events), alive)
+            return counts + delta.count(events) if len(self.delta) else counts
 
     def top(self, events: Events, k: int, rank: Rank, weights: Iterable[Weights | None] | None) -> IndexMatches:
         """The best k rules of many events."""
-        events, places = self._read(events), self.places
-        weights = None if weights is None else list(weights)
-        alive = None if self.alive is None else self.alive.array
-        scores = None if self.scores is None else self.scores.array
-        found = self.base.engine.top(encode_events(self.base.encoder, events, weights), k, rank, alive, scores)
-        found = found._replace(rule=places.of_base(found.rule))
-        if len(self.delta):
-            come = self.delta.top(events, k, rank, weights)
-            found = merged_top(found, come._replace(rule=places.of_delta[come.rule]), k)
-        return IndexMatches(found, self.identities)
+        with self.delta.reading() as delta:
+            events, places = self._read(events), self.places
+            weights = None if weights is None else list(weights)
+            alive = None if self.alive is None else self.alive.array
+            scores = None if self.scores is None else self.scores.array
+            found = self.base.engine.top(encode_events(self.base.encoder, events, weights), k, rank, alive, scores)
+            found = found._replace(rule=places.of_base(found.rule))
+            if len(self.delta):
+                come = delta.top(events, k, rank, weights)
+                found = merged_top(found, come._replace(rule=places.of_delta[come.rule]), k)
+            return IndexMatches(found, self.identities)
 
     def _read(self, events: Events) -> Events:
         """Events that can be read twice, once for the base and once for the delta."""
@@ -153,13 +160,15 @@ class LiveState:
             yield ids[rest], delta.text(rest)
 
     def describe_changes(self) -> dict[str, Any]:
-        """How many rules have come and gone, a replaced one both ways, and how the delta lies."""
-        return {"removed": len(self.dead), **self.delta.describe()}
+        """How many rules have come and gone, a replaced one both ways, and what holds those that came."""
+        with self.delta.reading() as delta:
+            return {"removed": len(self.dead), **delta.describe()}
 
     @property
     def dictionaries(self) -> list[Dictionary]:
         """Every operand that rules look at."""
-        return [self.base.dictionary, *self.delta.dictionaries]
+        with self.delta.reading() as delta:
+            return [self.base.dictionary, *delta.dictionaries()]
 
     @property
     def dictionary(self) -> Dictionary:

@@ -9,19 +9,14 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ruledex.errors import RuledexError, RuleError, RuleFault, RulesError
+from ruledex.encode.growing_rules import EncodedRules, encode_good_rules
+from ruledex.errors import RuledexError, RuleError, RuleFault, RulesError, RuleSyntaxError
 from ruledex.index.delta import NewRules
 from ruledex.index.identities import RuleId, find_ids, found_in
 from ruledex.index.live import LiveState, Snapshot
 from ruledex.index.overlay import Overlay
-from ruledex.index.program_of import BuiltRules, build_program
 from ruledex.index.rules_in import RuleColumns
 from ruledex.index.state import position_of
-from ruledex.language.parser import parse
-from ruledex.language.schema import Schema
-from ruledex.language.tree import Expression
-
-_FEW: Final = 8  # rules that are parsed one by one
 
 
 class Change(NamedTuple):
@@ -33,11 +28,10 @@ class Change(NamedTuple):
 
 
 class Checked(NamedTuple):
-    """A change that can be made; its rules compiled, or parsed and bound, whichever was needed to know."""
+    """A change that can be made, and the rules that come, encoded."""
 
     change: Change
-    built: BuiltRules | None = None
-    trees: Sequence[Expression] | None = None
+    encoded: EncodedRules | None = None
 
 
 # From what a user asks for.
@@ -45,31 +39,21 @@ class Checked(NamedTuple):
 
 def putting(state: Snapshot, read: RuleColumns, *, replace: bool) -> Checked:
     """New rules, or with `replace` other rules for ids that are there. All that is wrong is told at once."""
-    n_given = len(read.ids) + len(read.faults)
-    schema = state.dictionary.schema
-    texts = read.texts.to_pylist()
-    built = build_program(read.texts, read.scores, schema) if len(texts) > _FEW else None
-    bad_texts, trees = (built.faults, None) if built is not None else _parsed(texts, schema)
-    faults = read.faults + [_fault(read, at, error) for at, error in bad_texts]
+    n_given, faults = len(read.ids) + len(read.faults), list(read.faults)
+    # An absent text is read as an empty one, which is no rule either; the error is then put right.
+    texts, scores = read.texts.fill_null("").to_pylist(), read.scores.tolist()
+    encoded, bad_texts = encode_good_rules(state.dictionary.schema, list(zip(texts, scores, strict=True)))
+    for at, error in bad_texts:
+        is_missing = not read.texts[at].is_valid
+        faults.append(_fault(read, at, RuleSyntaxError("there is no text") if is_missing else error))
     bad = {at for at, _ in bad_texts}
     for at, problem in _unfit(state, read, replace):
         if at not in bad:
             faults.append(_fault(read, at, RuleError(problem)))
     if faults:
         raise RulesError(sorted(faults, key=lambda fault: fault.line), n_given)
-    put = zip(read.ids.to_pylist(), texts, read.scores.tolist(), strict=True)
-    return Checked(Change(put=list(put)), built, trees)
-
-
-def _parsed(texts: Sequence[str], schema: Schema) -> tuple[list[tuple[int, RuleError]], list[Expression]]:
-    """What is wrong with texts, by their places, and the trees of the others; what can be bound can be compiled."""
-    faults, trees = [], []
-    for at, text in enumerate(texts):
-        try:
-            trees.append(schema.bind(parse(text), text))
-        except RuleError as error:
-            faults.append((at, error))
-    return faults, trees
+    put = zip(read.ids.to_pylist(), texts, scores, strict=True)
+    return Checked(Change(put=list(put)), encoded)
 
 
 def _fault(read: RuleColumns, at: int, error: RuleError) -> RuleFault:
@@ -128,13 +112,11 @@ def has(state: Snapshot, rule_id: object) -> bool:
 # What an index is after them.
 
 
-def applied(
-    state: Snapshot, change: Change, built: BuiltRules | None = None, trees: Sequence[Expression] | None = None
-) -> Snapshot:
-    """An index after a change; `built` and `trees` have its rules compiled and parsed, as far as that is done.
+def applied(state: Snapshot, change: Change, encoded: EncodedRules | None = None) -> Snapshot:
+    """An index after a change; `encoded` has its rules, if that is done. A `RulesError` where a text is no rule.
 
     What is to go and is not there is passed over, so that several changes may be joined to one. A version without any
-    change left is the version itself.
+    change left is the version itself. Only the last state of an index can be changed.
     """
     live = _live(state)
     gone = Located.of(live, _array([*change.removed, *(rule_id for rule_id, _, _ in change.put)]))
@@ -150,7 +132,7 @@ def applied(
         scores = scores or Overlay(live.base.static_scores())
         scores = scores.replaced(scored.positions.tolist(), [values[at] for at in scored.in_base.tolist()])
     of_delta = [(number, values[at]) for number, at in zip(scored.numbers, scored.in_delta, strict=True)]
-    new = None if not change.put else _new_rules(live, change, built, trees)
+    new = None if not change.put else _new_rules(live, change, encoded)
     delta = live.delta.changed(gone.numbers.tolist(), of_delta, new)
     if not (len(dead) or len(delta) or scores is not None):
         return live.base
@@ -214,14 +196,16 @@ class Located(NamedTuple):
 _NOWHERE: Final = Located(*[np.zeros(0, np.int64)] * len(Located._fields))
 
 
-def _new_rules(
-    live: LiveState, change: Change, built: BuiltRules | None, trees: Sequence[Expression] | None
-) -> NewRules:
+def _new_rules(live: LiveState, change: Change, encoded: EncodedRules | None) -> NewRules:
     """The rules of a change, ascending by id as they come."""
+    ids = _array([rule_id for rule_id, _, _ in change.put])
     texts = [text for _, text, _ in change.put]
     scores = np.array([score for _, _, score in change.put], np.float64)
-    ids = _array([rule_id for rule_id, _, _ in change.put])
-    return NewRules(ids, texts, scores, find_ids(live.base.identities, ids)[0], trees, built)
+    if encoded is None:
+        encoded, faults = encode_good_rules(live.dictionary.schema, [(text, score) for _, text, score in change.put])
+        if faults:
+            raise RulesError([RuleFault(change.put[at][0], error) for at, error in faults], len(texts))
+    return NewRules(ids, texts, scores, find_ids(live.base.identities, ids)[0], encoded)
 
 
 def _live(state: Snapshot) -> LiveState:

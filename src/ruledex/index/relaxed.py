@@ -13,6 +13,7 @@ from ruledex.engines.relaxed import RelaxedEngine
 from ruledex.engines.relaxed_layout import IntervalKeys
 from ruledex.errors import RuledexError
 from ruledex.index.live import LiveState, Snapshot
+from ruledex.index.relaxed_delta import RelaxedDelta, RelaxedPieces
 from ruledex.index.state import State, matcher_of
 from ruledex.ranked.intervals import Intervals, entries_of
 from ruledex.ranked.sopt import SOPTRTree
@@ -23,12 +24,13 @@ Mode = Literal["exact", "relaxed"]
 class RelaxedViews:
     """What an index reads, with engines that answer `top`, and nothing else, for rules that need not be true.
 
-    Engines belong to Programs, so that a change of a few rules makes no more of them than the change itself did.
+    Engines belong to Programs, so that a change of a few rules makes an engine of these anew, and none of the base.
     Safe to use from several threads at once: two that come first may both make an engine, and one of them stays.
     """
 
     def __init__(self) -> None:
         self._engines: dict[int, RelaxedEngine] = {}  # by the id of the Program, which the engine keeps alive
+        self._pieces = RelaxedPieces(lambda built: relaxed_engine(built.program))
         self._last: tuple[Snapshot, Snapshot] | None = None
 
     def of(self, state: Snapshot, mode: Mode) -> Snapshot:
@@ -46,7 +48,7 @@ class RelaxedViews:
 
     def _view(self, state: Snapshot, used: dict[int, RelaxedEngine]) -> Snapshot:
         if isinstance(state, LiveState):
-            delta = state.delta.with_engines(lambda program: self._engine(program, used))
+            delta = RelaxedDelta(state.delta, self._pieces.of(state.delta, state.dictionary.schema))
             return LiveState(self._base(state.base, used), state.dead, state.alive, state.scores, delta)
         return self._base(state, used)
 
