@@ -156,7 +156,7 @@ def built(rules: Sequence[str], n_chunks: int = 1) -> Built:
         table, scores, made = normalise_rules(table, scores, scan, predicate_of, predicates, facts(literals))
         parts.append(made)
     together = NormalRules(*(np.concatenate(arrays) for arrays in zip(*parts, strict=True)))
-    nodes = lay_out(table, scores, together, np.arange(len(literals), dtype=np.int32))
+    nodes = lay_out(table, scores, together, np.arange(len(literals), dtype=np.int32), share=True)
     return Built(literals, table, scores, together, nodes)
 
 

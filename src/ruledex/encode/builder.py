@@ -128,11 +128,14 @@ class ProgramBuilder:
         del complement  # the array may not grow while a view of it lives
         return code
 
-    def finish(self) -> Built:
-        """The Program of all rules added. Nothing may be added afterwards."""
+    def finish(self, *, share: bool = True) -> Built:
+        """The Program of all rules added. Nothing may be added afterwards.
+
+        With `share`, what nodes have in common is found too; whoever takes the nodes apart again can do without.
+        """
         literals, dictionary = self._literals.finish()
         static = np.concatenate([np.empty(0, WEIGHT), *self._static])
-        nodes = lay_out(self._nodes, self._scores, _joined(self._parts), literals.final_id)
+        nodes = lay_out(self._nodes, self._scores, _joined(self._parts), literals.final_id, share=share)
         program = Program(
             *literals[:5],
             *nodes[:5],

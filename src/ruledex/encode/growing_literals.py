@@ -74,22 +74,32 @@ def meanings_of(program: Program, dictionary: Dictionary) -> Meanings:
     reader = _Reader(dictionary)
     offsets = program.interval_offsets.tolist()
     low, high = program.interval_low.tolist(), program.interval_high.tolist()
-    positives = []
+    positives, keys = [], []
     for first, last in pairwise(offsets):
         found = [reader.read(low[at], high[at]) for at in range(first, last)]
-        positives.append(
-            Positive(
-                tuple(mark for mark in found if isinstance(mark, Mark)),
-                tuple(stretch for stretch in found if isinstance(stretch, Stretch)),
-            )
-        )
-    negatives = [
-        Negative(reader.mark(presence), positives[positive])
-        for presence, positive in zip(program.negative_presence.tolist(), program.negative_of.tolist(), strict=True)
-    ]
-    keys = [repr((*positive.marks, *positive.stretches)) for positive in positives]
-    keys += [f"NOT {negative.presence!r} {keys[program.negative_of[at]]}" for at, negative in enumerate(negatives)]
+        marks = [mark for mark in found if isinstance(mark, Mark)]
+        stretches = [stretch for stretch in found if isinstance(stretch, Stretch)]
+        positives.append(Positive(tuple(marks), tuple(stretches)))
+        keys.append("; ".join([*map(_text_of_mark, marks), *map(_text_of_stretch, stretches)]))
+    negatives = []
+    for presence, positive in zip(program.negative_presence.tolist(), program.negative_of.tolist(), strict=True):
+        mark = reader.mark(presence)
+        negatives.append(Negative(mark, positives[positive]))
+        keys.append(f"NOT {'' if mark is None else _text_of_mark(mark)}: {keys[positive]}")
     return Meanings(positives, negatives, keys, reader.operands, reader.predicates)
+
+
+# Written out: the text that a named tuple gives of itself takes longer than to look it up.
+
+
+def _text_of_mark(mark: Mark) -> str:
+    what = repr(mark.what) if mark.word == "key" else mark.what  # a pattern, else the name of a family
+    return f"{mark.slot} {mark.word} {what}"
+
+
+def _text_of_stretch(stretch: Stretch) -> str:
+    slot, kind, low, low_closed, high, high_closed = stretch
+    return f"{slot} {kind:d} {low!r} {low_closed:d} {high!r} {high_closed:d}"
 
 
 class _Reader:

@@ -50,7 +50,7 @@ def encode_good_rules(schema: Schema, rules: Sequence[NewRule]) -> tuple[Encoded
         found = _add_texts(builder, run) if is_text else _add_trees(builder, schema, run)
         faults += [(first + place, error) for place, error in found]
         first += len(run)
-    program, dictionary = builder.finish()
+    program, dictionary = builder.finish(share=False)  # a tree that grows finds what its rules share by itself
     offsets, code = _score_programs(program)
     static_score = read_only(program.static_scores())
     meanings = meanings_of(program, dictionary)

@@ -32,6 +32,7 @@ KINDS_OF_FAMILY: Final[dict[Family, tuple[Kind, ...]]] = {
     Family.VERSION: (Kind.VERSION,),
     Family.ADDRESS: (Kind.ADDRESS,),
 }
+_FAMILY_OF_KIND: Final = {kind: family for family, kinds in KINDS_OF_FAMILY.items() for kind in kinds}
 _MAX_REMEMBERED: Final = 50_000
 
 
@@ -61,8 +62,8 @@ class Slot:
 
     def finish(self) -> None:
         """Called once all domains and special cells are there."""
-        asked = {f for f, kinds in KINDS_OF_FAMILY.items() if any(kind in self.domains for kind in kinds)}
-        asked |= {*self.present, *self.misfit, *self.settled, *(key.family for key in self.keys)}
+        asked = {_FAMILY_OF_KIND[kind] for kind in self.domains}
+        asked.update(self.present, self.misfit, self.settled, [key.family for key in self.keys])
         self._families = tuple(sorted(asked))
         self._misfits = frozenset(self.misfit.values())
 

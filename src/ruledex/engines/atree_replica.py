@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from functools import cached_property
 from itertools import count
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -49,13 +49,27 @@ class Insertion:
     def __init__(self, encoded: EncodedRules) -> None:
         self.encoded = encoded
         self.rules = NO_RULES  # the numbers that they get, once a replica has them
-        # The nodes of the literals, if all were there before.
-        self.nodes: NDArray[np.int32] | None = None
+        self.nodes: NDArray[np.int32] | None = None  # those of the literals, once a replica has them
+        self.new_literals: NewLiterals | None = None
 
     @property
     def n_rules(self) -> int:
         """How many come."""
         return self.encoded.program.n_rules
+
+
+class NewLiterals(NamedTuple):
+    """Literals that have no nodes yet, by their places among those of a Program, and the cells that they get.
+
+    `moved` are literals that have nodes and get other cells.
+    """
+
+    positives: Mapping[int, Positive]
+    negatives: Mapping[int, Negative]
+    moved: NDArray[np.int32]
+    moved_to: Intervals
+    cells: Intervals  # of the positives
+    presence: Intervals  # of the negatives
 
 
 class Deletion:
@@ -71,6 +85,10 @@ class Deletion:
 
 
 Change: TypeAlias = Insertion | Deletion
+
+
+def _each(new: NewLiterals) -> list[Literal]:
+    return [*new.positives.values(), *new.negatives.values()]
 
 
 class Replica:
@@ -180,41 +198,51 @@ class Replica:
         self._forget(self.tree.delete_scored(rules, self.scores.arrays))
 
     def _literal_nodes(self, change: Insertion) -> NDArray[np.int32]:
-        """The nodes of a Program's literals, made where there are none.
-
-        Replicas are equal before a change, so the second one need not look for what the first has found.
-        """
+        """The nodes of a Program's literals, made where there are none."""
         if change.nodes is not None:
+            if change.new_literals is not None:
+                self.dictionary.use(_each(change.new_literals), change.encoded.meanings)
+                self._make(change.new_literals, change.encoded)
             return change.nodes
-        keys = change.encoded.meanings.keys
-        known = self._node_of
+        keys, known = change.encoded.meanings.keys, self._node_of
         nodes = [known.get(key, NO_NODE) for key in keys]
         if NO_NODE in nodes:
             places = {keys[place]: place for place, node in enumerate(nodes) if node == NO_NODE}
-            self._make_literals(sorted(places.values()), change.encoded)
-            return read_only(np.array([known[key] for key in keys], np.int32))
+            change.new_literals = self._new_literals(sorted(places.values()), change.encoded.meanings)
+            self._make(change.new_literals, change.encoded)
+            nodes = [known[key] for key in keys]
         change.nodes = read_only(np.array(nodes, np.int32))
         return change.nodes
 
-    def _make_literals(self, places: list[int], encoded: EncodedRules) -> None:
-        """Make nodes of literals that have none, by their places, ascending."""
-        meanings, n_positives = encoded.meanings, len(encoded.meanings.positives)
+    def _new_literals(self, places: list[int], meanings: Meanings) -> NewLiterals:
+        """Give cells to literals that have none, by their places, ascending."""
+        n_positives = len(meanings.positives)
         positives = {place: meanings.positives[place] for place in places if place < n_positives}
         negatives = {place: meanings.negatives[place - n_positives] for place in places if place >= n_positives}
         # All constants first: what moves others must have moved them before anything is given its cells.
         moved = self.dictionary.use([*positives.values(), *negatives.values()], meanings)
         moving = {node: literal for name in sorted(moved) for node, literal in self._literals_of.get(name, {}).items()}
-        if moving:
-            self.tree.move_literals(np.fromiter(moving, np.int32, len(moving)), self._cells(moving.values()))
-        if positives:
-            self._note(positives, meanings, self.tree.add_literals(self._cells(positives.values())))
-        if negatives:
-            presence = np.array([self.dictionary.cell(literal.presence) for literal in negatives.values()], CELL)
-            of = encoded.program.negative_of[np.fromiter(negatives, np.int64, len(negatives)) - n_positives]
+        presence = np.array([self.dictionary.cell(literal.presence) for literal in negatives.values()], CELL)
+        return NewLiterals(
+            positives,
+            negatives,
+            np.fromiter(moving, np.int32, len(moving)),
+            self._cells(moving.values()),
+            self._cells(positives.values()),
+            Intervals(np.arange(len(presence) + 1, dtype=np.int32), presence, presence),
+        )
+
+    def _make(self, new: NewLiterals, encoded: EncodedRules) -> None:
+        """Make nodes of literals whose constants are in use."""
+        meanings = encoded.meanings
+        if len(new.moved):
+            self.tree.move_literals(new.moved, new.moved_to)
+        if new.positives:
+            self._note(new.positives, meanings, self.tree.add_literals(new.cells))
+        if new.negatives:
+            of = encoded.program.negative_of[np.fromiter(new.negatives, np.int64) - len(meanings.positives)]
             positive_of = np.array([self._node_of[meanings.keys[place]] for place in of.tolist()], np.int32)
-            offsets = np.arange(len(presence) + 1, dtype=np.int32)
-            made = self.tree.add_literals(Intervals(offsets, presence, presence), positive_of)
-            self._note(negatives, meanings, made)
+            self._note(new.negatives, meanings, self.tree.add_literals(new.presence, positive_of))
 
     def _cells(self, literals: Iterable[Positive]) -> Intervals:
         spans = [self.dictionary.cells(literal) for literal in literals]

@@ -42,7 +42,8 @@ class DeltaRules(NamedTuple):
         if not len(self.ids):
             return new  # whose ids may be of another type
         places = np.searchsorted(self.ids, new.ids)
-        arrays: Any = (np.insert(mine, places, theirs) for mine, theirs in zip(self, new, strict=True))
+        pairs: Any = zip(self, new, strict=True)
+        arrays = (_inserted(mine, places, theirs) for mine, theirs in pairs)
         return DeltaRules(*arrays)
 
     def scored(self, scores: Sequence[tuple[int, float]]) -> DeltaRules:
@@ -51,3 +52,11 @@ class DeltaRules(NamedTuple):
         for number, score in scores:
             replaced[number] = score
         return self._replace(scores=replaced)
+
+
+def _inserted(array: NDArray[Any], places: NDArray[np.int64], new: NDArray[Any]) -> NDArray[Any]:
+    """An array with others before the items at some places."""
+    if len(new) > 1:
+        return np.insert(array, places, new)
+    at = int(places[0])  # NumPy's own takes ten times as long for one
+    return np.concatenate([array[:at], new, array[at:]])

@@ -41,7 +41,7 @@ def putting(state: Snapshot, read: RuleColumns, *, replace: bool) -> Checked:
     """New rules, or with `replace` other rules for ids that are there. All that is wrong is told at once."""
     n_given, faults = len(read.ids) + len(read.faults), list(read.faults)
     # An absent text is read as an empty one, which is no rule either; the error is then put right.
-    texts, scores = read.texts.fill_null("").to_pylist(), read.scores.tolist()
+    texts, scores = [text or "" for text in read.texts.to_pylist()], read.scores.tolist()
     encoded, bad_texts = encode_good_rules(state.dictionary.schema, list(zip(texts, scores, strict=True)))
     for at, error in bad_texts:
         is_missing = not read.texts[at].is_valid

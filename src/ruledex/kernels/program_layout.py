@@ -1,7 +1,7 @@
 """The end of a build: nodes numbered as a Program has them, and score programs in the order of their rules.
 
 Nodes that no rule's root leads to (what a rule had before it was simplified) are left out, and what nodes have in
-common is shared (`sharing.py`).
+common may be shared (`sharing.py`).
 """
 
 from __future__ import annotations
@@ -37,8 +37,15 @@ class ProgramNodes(NamedTuple):
     score_weight: NDArray[np.float64]
 
 
-def lay_out(table: NodeTable, scores: ScoreTable, rules: NormalRules, literal_node: NDArray[np.int32]) -> ProgramNodes:
-    """The nodes that the rules use, level by level.
+def lay_out(
+    table: NodeTable,
+    scores: ScoreTable,
+    rules: NormalRules,
+    literal_node: NDArray[np.int32],
+    *,
+    share: bool,
+) -> ProgramNodes:
+    """The nodes that the rules use, level by level; with `share`, what they have in common stands once.
 
     `literal_node[literal]` is the node id of each literal of the build, a permutation of all ids of literals.
     """
@@ -61,13 +68,11 @@ def lay_out(table: NodeTable, scores: ScoreTable, rules: NormalRules, literal_no
     _write_children(table, used, literal_node, node_of, child_offsets, children)
     n_in_level = np.bincount(level[used], minlength=n_levels + 1)[1:]
     level_offsets = n_literals + np.concatenate([[0], np.cumsum(n_in_level[n_in_level > 0])])
-    inner, number = share_parts(
-        InnerNodes(
-            (table.nodes[used, TAG] & 1).astype(np.uint8), child_offsets, children, level_offsets.astype(np.int32)
-        ),
-        n_literals,
-    )
-    node_of[used] = n_literals + number
+    node_op = (table.nodes[used, TAG] & 1).astype(np.uint8)
+    inner = InnerNodes(node_op, child_offsets, children, level_offsets.astype(np.int32))
+    if share:
+        inner, number = share_parts(inner, n_literals)
+        node_of[used] = n_literals + number
 
     root = np.empty(len(rules.root), np.int32)
     _write_roots(rules.root, literal_node, node_of, root)
