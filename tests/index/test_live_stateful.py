@@ -1,5 +1,6 @@
 """Random changes, questions, compactions and openings, against a dictionary of rules and the reference evaluator.
 
+After every step the tree of the rules that came is checked as well: levels, use counts, reachable nodes, hash table.
 2,000 steps here; `RULEDEX_LIVE_STEPS=200000` for more.
 """
 
@@ -18,6 +19,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 from ruledex import to_text
 from ruledex.errors import RulesError
 from ruledex.index import Index
+from ruledex.index.live import LiveState
 from tests.index.live_model import Model, assert_same, assert_same_answers
 from tests.strategies import events, trees
 
@@ -130,6 +132,9 @@ class Machine(RuleBasedStateMachine):
     def is_what_the_model_says(self):
         type(self).n_steps += 1
         if hasattr(self, "index"):
+            if isinstance(self.index._state, LiveState):
+                with self.index._state.delta.reading() as delta:
+                    delta.check()
             assert_same_answers(self.index, self.model, [FIXED[self.n_steps % len(FIXED)]])
 
     def teardown(self):

@@ -198,3 +198,9 @@ class DeltaReader:
         """How many rules, and what the tree is made of."""
         told = self._replica.describe() if len(self._delta) else {}
         return {"added": len(self._delta), "tree": told}
+
+    def check(self) -> None:
+        """Raise an error where the tree contradicts itself, or has other rules than the delta. It is slow."""
+        self._replica.check()
+        slots = self._delta.rules.slots
+        assert self._replica.n_rules == len(slots) == len(set(slots.tolist()))
