@@ -63,6 +63,7 @@ benchmarks: $(READY) ## measure, and write docs/benchmarks/ and docs/papers/; ov
 	@$(BIN)/python benchmarks/whang2009.py
 	@$(BIN)/python benchmarks/fontoura2010.py
 	@$(BIN)/python benchmarks/ranked2008.py
+	@$(BIN)/python benchmarks/atree2021.py
 	@$(BIN)/python benchmarks/spark.py
 
 clean: ## remove the environment and all caches

@@ -223,13 +223,25 @@ def test_garbage_collection_leaves_the_journal_alone(root):
 
 def test_a_folder_that_cannot_be_written_is_an_error_and_no_change(root, monkeypatch):
     index = Index.open(root)
+    index.add([(50, "a = 50")])
+    index.update([(50, "a = 51")])
     before = list(index)
 
     def refuse(self, change, mark):
         raise ArtifactError("cannot write the journal: no space")
 
-    monkeypatch.setattr("ruledex.index.journal.Journal.append", refuse)
-    with pytest.raises(ArtifactError, match="no space"):
-        index.add([(3, "a > 0")])
-    assert list(index) == list(Index.open(root)) == before
+    with monkeypatch.context() as patched:
+        patched.setattr("ruledex.index.journal.Journal.append", refuse)
+        for change in (
+            lambda: index.add([(60, "a = 60")]),
+            lambda: index.update([(50, "a = 60")]),
+            lambda: index.remove([50, 1]),
+        ):
+            with pytest.raises(ArtifactError, match="no space"):
+                change()
+            assert list(index) == list(Index.open(root)) == before
+            assert [index.match({"a": value}) for value in (1, 51, 60)] == [[1], [50], []]
     assert isinstance(index._home, JournalHome)
+    index.add([(70, "a = 60")])
+    assert [index.match({"a": value}) for value in (1, 51, 60)] == [[1], [50], [70]]
+    assert list(index) == list(Index.open(root))
