@@ -20,7 +20,7 @@ def gc(
         ),
     ] = False,
 ) -> None:
-    """Remove every version but the current one, and what builds left behind that died.
+    """Remove every version but the current one and those that streams may still ask for, and what dead builds left.
 
     Processes that have a removed version open keep it. Examples:
 

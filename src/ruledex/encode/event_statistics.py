@@ -68,8 +68,11 @@ class EventStatistics(NamedTuple):
 
     def save(self, path: str | FilePath) -> None:
         """Write them as JSON to a path or URL."""
-        with fsspec.open(str(path), "w", encoding="utf-8") as file:
-            json.dump(self.to_dict(), file, ensure_ascii=False, indent=1)
+        try:
+            with fsspec.open(str(path), "w", encoding="utf-8") as file:
+                json.dump(self.to_dict(), file, ensure_ascii=False, indent=1)
+        except OSError as error:
+            raise InputError(f"{path}: {error.strerror or error}") from error
 
     @classmethod
     def open(cls, path: str | FilePath) -> Self:

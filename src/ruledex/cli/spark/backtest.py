@@ -10,7 +10,7 @@ from ruledex.cli.spark.options import ConfOption, EventsArgument, MasterOption, 
 from ruledex.cli.spark.progress import progress
 from ruledex.cli.spark.rows import show_rows
 from ruledex.cli.spark.session import session
-from ruledex.cli.spark.tables import read, write
+from ruledex.cli.spark.tables import read, require_absent, write
 
 
 def backtest(
@@ -44,6 +44,8 @@ def backtest(
 
         from ruledex.spark import backtest as backtest_indexes
 
+        if output is not None and not overwrite:
+            require_absent(spark, output)
         versions = {"old_version": old_version, "new_version": new_version}
         frame = read(spark, events)
         # One pass serves what is written and what is shown.

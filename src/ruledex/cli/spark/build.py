@@ -79,11 +79,13 @@ def build(
     """
     from ruledex.cli.spark.progress import progress
     from ruledex.cli.spark.session import session
-    from ruledex.cli.spark.tables import read, write
+    from ruledex.cli.spark.tables import read, require_absent, write
 
     with session(master, "ruledex spark build", conf) as spark:
         from ruledex.spark import build_index
 
+        if quarantine is not None and not overwrite:
+            require_absent(spark, quarantine)  # now, and not when all is built
         try:
             with progress(spark, "building", not quiet):
                 report = build_index(

@@ -17,7 +17,7 @@ from ruledex.cli.spark.options import (
 from ruledex.cli.spark.progress import progress
 from ruledex.cli.spark.rows import show_rows
 from ruledex.cli.spark.session import session
-from ruledex.cli.spark.tables import read, write
+from ruledex.cli.spark.tables import read, require_absent, write
 
 
 def coverage(
@@ -51,6 +51,8 @@ def coverage(
     with session(master, "ruledex coverage", conf) as spark:
         from ruledex.spark import coverage as count_matches
 
+        if output is not None and not overwrite:
+            require_absent(spark, output)
         found = count_matches(index, read(spark, events), pairs, seed=seed, version=version).persist()
         try:
             with progress(spark, "counting", not quiet):

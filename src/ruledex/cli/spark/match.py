@@ -64,7 +64,7 @@ def match(
     """
     from ruledex.cli.spark.progress import progress
     from ruledex.cli.spark.session import session
-    from ruledex.cli.spark.tables import read, write
+    from ruledex.cli.spark.tables import read, require_absent, write
 
     require_rows(output, explode, count)
     with session(master, "ruledex match", conf) as spark, progress(spark, "matching", not quiet):
@@ -72,6 +72,8 @@ def match(
 
         from ruledex.spark import match as match_events
 
+        if not overwrite:
+            require_absent(spark, output)
         found = match_events(
             read(spark, events), index, keep, top, weights, explode, count, rank=rank.value, version=version
         )

@@ -13,6 +13,7 @@ from ruledex.cli.spark.progress import progress
 from ruledex.cli.spark.session import session
 from ruledex.cli.spark.tables import read
 from ruledex.cli.status import CLEAN, FINDINGS
+from ruledex.errors import InputError
 
 if TYPE_CHECKING:
     from ruledex.spark.ratify_report import Difference, Ratification
@@ -52,7 +53,10 @@ def ratify(
             found = ratify_index(index, frame, rules_sample, events_sample, seed, version=version)
     if output is not None:
         options = orjson.OPT_INDENT_2 | orjson.OPT_NON_STR_KEYS
-        output.write_bytes(orjson.dumps(found.to_dict(), default=str, option=options))
+        try:
+            output.write_bytes(orjson.dumps(found.to_dict(), default=str, option=options))
+        except OSError as error:
+            raise InputError(f"{output}: {error.strerror or error}") from None
     if not quiet:
         _tell(found)
     raise typer.Exit(CLEAN if found.passed else FINDINGS)

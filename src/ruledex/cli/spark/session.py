@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final
 
+from ruledex.cli.spark.failures import failures
 from ruledex.errors import RuledexError
 
 if TYPE_CHECKING:
@@ -19,7 +20,8 @@ _ON_THIS_MACHINE: Final = {
     "spark.driver.bindAddress": "127.0.0.1",
     "spark.driver.host": "127.0.0.1",
     "spark.ui.enabled": "false",
-    "spark.log.level": "ERROR",
+    # What ends a command is told by the command, in a line; a log would add the stacks of all who saw it.
+    "spark.log.level": "FATAL",
 }
 
 
@@ -29,7 +31,7 @@ def session(master: str | None, name: str, settings: Sequence[str] | None = None
 
     Without a master it is on this machine, or what spark-submit gives, or SPARK_REMOTE; `sc://…` is Spark Connect.
     Workers run our own interpreter unless PYSPARK_PYTHON names another, as it must where an environment is packed and
-    shipped. `settings` are written KEY=VALUE.
+    shipped. `settings` are written KEY=VALUE. Errors of Spark become ours, in a line each.
     """
     try:
         from pyspark.sql import SparkSession
@@ -38,7 +40,8 @@ def session(master: str | None, name: str, settings: Sequence[str] | None = None
     given = _settings(settings or ())
     active = SparkSession.getActiveSession()
     if active is not None:
-        yield active
+        with failures():
+            yield active
         return
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     os.environ.setdefault("PYSPARK_DRIVER_PYTHON", sys.executable)
@@ -51,9 +54,14 @@ def session(master: str | None, name: str, settings: Sequence[str] | None = None
     defaults = _ON_THIS_MACHINE if master is not None and master.startswith("local") else {}
     for key, value in {"spark.ui.showConsoleProgress": "false", **defaults, **given}.items():
         builder = builder.config(key, value)
-    started = builder.getOrCreate()
     try:
-        yield started
+        with failures():
+            started = builder.getOrCreate()
+    except RuledexError as error:
+        raise RuledexError(f"Spark does not start; Java 17 or later is needed: {error}") from error
+    try:
+        with failures():
+            yield started
     finally:
         started.stop()
 

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import time
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from ruledex.cli.match import Rank
+from ruledex.cli.spark.failures import told
 from ruledex.cli.spark.match import (
     CountOption,
     ExplodeOption,
@@ -102,13 +104,15 @@ def stream(
 
 def _read(spark: SparkSession, source: str, files: int | None) -> DataFrame:
     """A stream of files, whose columns are those of the files that are there, or of a table."""
-    from ruledex.cli.spark.tables import OPTIONS, format_of, read
+    from ruledex.cli.spark.tables import OPTIONS, format_of, load
 
     kind = format_of(source)
     limits = {} if files is None else {"maxFilesPerTrigger": str(files)}
     if kind is None:
         return spark.readStream.options(**limits).table(source)
-    schema = read(spark, source).schema
+    if Path(source).is_file():
+        raise InputError(f"{source}: a stream is read from a folder in which files appear, and this is a file")
+    schema = load(spark, source).schema
     return spark.readStream.format(kind).schema(schema).options(**OPTIONS[kind], **limits).load(source)
 
 
@@ -142,7 +146,7 @@ def _follow(query: StreamingQuery, until: float | None, is_shown: bool) -> None:
     except KeyboardInterrupt:
         return
     except StreamingQueryException as error:
-        raise RuledexError(f"the stream has failed: {error}") from error
+        raise RuledexError(f"the stream has failed: {told(error)}") from error
 
 
 def _told(batch: Any) -> str:

@@ -20,6 +20,7 @@ _FORMATS: Final[dict[str, Format]] = {
     ".csv": "csv",
 }
 _COMPRESSED: Final = (".gz", ".bz2", ".zst", ".lz4", ".snappy")
+_CORRUPT: Final = "_corrupt_record"  # the column in which Spark puts lines that it cannot read
 OPTIONS: Final[dict[Format, dict[str, str]]] = {
     "parquet": {},
     "json": {},
@@ -28,10 +29,20 @@ OPTIONS: Final[dict[Format, dict[str, str]]] = {
 
 
 def read(session: SparkSession, source: str) -> DataFrame:
-    """The table at a path, folder or URL, or of that name."""
+    """The table at a path, folder or URL, or of that name; lines that cannot be read are an error."""
+    frame = load(session, source)
+    if format_of(source) == "json" and _CORRUPT in frame.columns:
+        raise InputError(f"{source}: it has lines that are no JSON objects")
+    return frame
+
+
+def load(session: SparkSession, source: str) -> DataFrame:
+    """The same, in which lines that cannot be read are events without attributes, as in a stream."""
     from pyspark.errors import AnalysisException
 
     kind = format_of(source)
+    if Path(source).is_file() and _by_suffix(source) is None and (kind is None or Path(source).suffix):
+        raise InputError(f"{source}: a file that can be read ends in {', '.join(_FORMATS)}")
     try:
         if kind is None:
             return session.table(source)
@@ -53,6 +64,13 @@ def write(frame: DataFrame, target: str, overwrite: bool = False) -> None:
             writer.format(kind).options(**OPTIONS[kind]).save(target)
     except AnalysisException as error:
         raise InputError(f"{target}: {_first_line(error)}") from error
+
+
+def require_absent(session: SparkSession, target: str) -> None:
+    """An error where something is there already that `write` would not replace, as far as it is seen from here."""
+    is_there = session.catalog.tableExists(target) if format_of(target) is None else Path(target).exists()
+    if is_there:
+        raise InputError(f"{target}: it already exists; --overwrite replaces it")
 
 
 def format_of(name: str) -> Format | None:

@@ -1,0 +1,40 @@
+"""Errors of Spark, which come with the stacks of two languages, as ours: a line each."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Final
+
+from ruledex.errors import RuledexError
+
+_OURS: Final = re.compile(r"^ruledex\.errors\.\w+: (.+)$", re.MULTILINE)
+_PYTHON: Final = re.compile(r"^([A-Za-z_][\w.]*(?:Error|Exception)(?:: .+)?)$", re.MULTILINE)
+_BEFORE_JAVA: Final = re.compile(
+    r"^(?:An error occurred while calling \S+\s+: )?(?:[\w.$]+(?:Exception|Error): )?"
+    r"(?:Job aborted due to stage failure: .*?Lost task .*?\): )?"
+)
+
+
+@contextmanager
+def failures() -> Iterator[None]:
+    """What fails in Spark within a `with` is a `RuledexError`."""
+    from py4j.protocol import Py4JError  # type: ignore[import-untyped]
+    from pyspark.errors import PySparkException
+
+    try:
+        yield
+    except (PySparkException, Py4JError) as error:
+        raise RuledexError(told(error)) from error
+
+
+def told(error: Exception) -> str:
+    """What an error of Spark says: our own words where a worker raised them, or else its first line."""
+    text = str(error)
+    if ours := _OURS.findall(text):
+        return str(ours[-1])  # a stack ends with its error
+    raised = _PYTHON.findall(text) if "Traceback (most recent call last)" in text else []
+    line = raised[-1] if raised else next(iter(_BEFORE_JAVA.sub("", text).strip().splitlines()), type(error).__name__)
+    # One that begins with its name was raised on purpose, and says it all.
+    return line if line.startswith("[") else f"{line} (--conf spark.log.level=ERROR shows more)"
