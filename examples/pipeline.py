@@ -3,7 +3,8 @@
     python examples/pipeline.py FOLDER
 
 reads `rules.jsonl` and `events.jsonl` there, as `ruledex generate demo` writes them, and writes `pipeline/` beside
-them: the index, what the stream found, and `pipeline.png`.
+them: the index, what the stream found, and `pipeline.png`. With spark-submit it runs on a cluster, whose workers must
+see FOLDER.
 """
 
 from __future__ import annotations
@@ -29,20 +30,21 @@ SECONDS_A_FILE = 0.5
 
 
 @contextmanager
-def local_session() -> Iterator[SparkSession]:
-    """Two cores of this machine; the workers run this interpreter."""
-    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-    spark = (
-        SparkSession.builder.master("local[2]")
-        .appName("ruledex pipeline")
-        .config("spark.driver.bindAddress", "127.0.0.1")
-        .config("spark.driver.host", "127.0.0.1")
-        .config("spark.ui.enabled", "false")
-        .config("spark.ui.showConsoleProgress", "false")
-        .config("spark.sql.shuffle.partitions", "2")
-        .config("spark.log.level", "ERROR")
-        .getOrCreate()
-    )
+def spark_session() -> Iterator[SparkSession]:
+    """What spark-submit gives; without it two cores of this machine, whose workers run this interpreter."""
+    builder = SparkSession.builder.appName("ruledex pipeline")
+    if "PYSPARK_GATEWAY_PORT" not in os.environ:
+        os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+        builder = (
+            builder.master("local[2]")
+            .config("spark.driver.bindAddress", "127.0.0.1")
+            .config("spark.driver.host", "127.0.0.1")
+            .config("spark.ui.enabled", "false")
+            .config("spark.ui.showConsoleProgress", "false")
+            .config("spark.sql.shuffle.partitions", "2")
+            .config("spark.log.level", "ERROR")
+        )
+    spark = builder.getOrCreate()
     try:
         yield spark
     finally:
@@ -155,5 +157,5 @@ def run(spark: SparkSession, source: Path) -> None:
 
 
 if __name__ == "__main__":
-    with local_session() as session:
+    with spark_session() as session:
         run(session, Path(sys.argv[1]))
