@@ -66,6 +66,14 @@ def test_examples_are_events_as_json_where_no_column_is_named(roots, events, tru
     assert all(not row.lost_events for row in backtest(*roots, events, examples=0).collect())
 
 
+def test_a_variant_is_shown_as_what_it_holds(spark, tmp_path):
+    Index.build([(1, "v.a = 1")]).save(tmp_path / "old")
+    Index.build([(1, "v.a = 2")]).save(tmp_path / "new")
+    events = spark.sql("""SELECT parse_json('[{"a":1}]') AS v UNION ALL SELECT parse_json('{"a":[2]}')""")
+    (row,) = backtest(tmp_path / "old", tmp_path / "new", events).collect()
+    assert [json.loads(text) for text in row.gained_events + row.lost_events] == [{"v": {"a": [2]}}, {"v": [{"a": 1}]}]
+
+
 def test_versions_of_one_index_are_compared(spark, tmp_path, events):
     before = Index.build([("r", "a < 10")]).save(tmp_path)
     Index.build([("r", "a < 12"), ("s", "a < 0")]).save(tmp_path)

@@ -215,6 +215,12 @@ def test_what_cannot_be_built_is_an_error_before_anything_runs(spark, tmp_path, 
     assert not (tmp_path / "index").exists()
 
 
+def test_a_stream_is_no_table_of_rules(spark, tmp_path):
+    rules = spark.readStream.format("rate").load().selectExpr("value AS id", "'a = 1' AS expr")
+    with pytest.raises(RuledexError, match="these rules are a stream"):
+        build_index(rules, tmp_path / "index")
+
+
 # In processes of their own, whose workers are made to fail.
 
 TROUBLE = """

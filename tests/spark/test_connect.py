@@ -19,6 +19,7 @@ N_RULES, N_EVENTS = 500, 300
 
 def through_connect(folder: Path) -> dict[str, object]:
     """What a Connect session finds, as plain values."""
+    from pyspark.errors import StreamingQueryException
     from pyspark.sql import SparkSession, functions
 
     from ruledex.spark import match, match_ids, pins, ship
@@ -58,6 +59,20 @@ def through_connect(folder: Path) -> dict[str, object]:
     )
     query.awaitTermination()
     written = spark.read.parquet(str(folder / "out"))
+
+    def in_batches(frame, function):
+        query = frame.writeStream.foreachBatch(function).trigger(availableNow=True).start()
+        query.awaitTermination()
+
+    def match_within(rows, _):
+        match(rows, root, keep=["number"]).write.parquet(str(folder / "within"))
+
+    in_batches(stream, match_within)
+    try:
+        in_batches(match(stream, root, keep=["number"]), lambda rows, _: rows.collect())
+        refusal = ""
+    except StreamingQueryException as error:
+        refusal = str(error)
     found = {
         "is_connect": type(spark).__module__.startswith("pyspark.sql.connect"),
         "by path": rules(match(events, root, keep=["number"])),
@@ -68,6 +83,8 @@ def through_connect(folder: Path) -> dict[str, object]:
             events.select("number", match_ids(root, *(functions.col(name) for name in events.columns)).alias("rules"))
         ),
         "stream": rules(written),
+        "within batches": rules(spark.read.parquet(str(folder / "within"))),
+        "refusal": refusal,
         "versions": {row.version for row in rows(written)},
         "threads": tuple(spark.range(1).mapInArrow(threads, "threads bigint, of_batches bigint").first()),
         "pins": [(row.version, row.refused) for row in pins(spark, root).collect()],
@@ -94,7 +111,7 @@ def test_results_through_connect_are_those_of_the_index(made):
     rules = list(index.match_batch(table))
     assert found["is_connect"]
     assert any(rules)
-    for name in ("by path", "shipped", "column", "stream"):
+    for name in ("by path", "shipped", "column", "stream", "within batches"):
         assert found[name] == rules, name
     assert found["counts"] == index.count(table).tolist()
     best = index.top_batch(table, 3)
@@ -104,6 +121,10 @@ def test_results_through_connect_are_those_of_the_index(made):
 
 def test_engines_have_as_many_threads_as_tasks_have_cpus(made):
     assert made[2]["threads"] == (2, 2)
+
+
+def test_batches_that_do_not_know_their_query_say_what_to_do(made):
+    assert "in `foreachBatch` through Spark Connect, call `match` within the function" in made[2]["refusal"]
 
 
 def test_a_stream_through_connect_pins_its_version(made):

@@ -121,6 +121,42 @@ def test_parts_of_a_variant_are_read(spark, tmp_path):
     assert found == [[1, 3], [2], [4, 5], [2, 3]]
 
 
+def test_arrays_in_a_variant_and_variants_in_arrays_maps_and_structs_are_read(spark, tmp_path):
+    rules = ["{}.a = 1", "{}.a.b = 2", "{}.a IS NULL", "{}.a > 6.5", "{}.a = DATE '2024-02-29'"]
+    values = [
+        [{"a": 1}, {"a": {"b": [2, 3]}}],
+        [[{"a": 1}], None, {"a": 7.5}],
+        {"a": [{"b": 2}, 1]},
+        {"a": "2024-02-29"},
+        [],
+        "text",
+        None,
+    ]
+    texts = spark.createDataFrame([(n, json.dumps(value)) for n, value in enumerate(values)], "n int, text string")
+    made = {
+        "v": "parse_json(text)",
+        "within": "named_struct('v', parse_json(text), 'n', n)",
+        "list": "array(parse_json(text), NULL)",
+        "map": "map('v', parse_json(text))",
+        "deep": "array(named_struct('v', array(parse_json(text))))",
+    }
+    events = texts.selectExpr("n", *(f"{value} AS {name}" for name, value in made.items()))
+    paths = ["v", "within.v", "list", "map.v", "deep.v"]
+    texts_of_rules = [(f"{path} {n}", rule.format(path)) for path in paths for n, rule in enumerate(rules)]
+    plain = [{"v": v, "within": {"v": v}, "list": [v], "map": {"v": v}, "deep": [{"v": [v]}]} for v in values]
+    # A struct that is asked for itself is taken whole, and what is in it with it.
+    for name, more in {"parts": [], "whole": [("whole", "within IS NOT NULL")]}.items():
+        index = Index.build([*texts_of_rules, *more])
+        index.save(tmp_path / name)
+        expected = {n: index.match(event) for n, event in enumerate(plain)}
+        found = match(events, tmp_path / name, keep=["n"])
+        assert {row.n: row.rules for row in found.collect()} == expected
+        weighted = match(events, tmp_path / name, keep=["n"], top=99, weights={"v.a": 2})
+        assert {row.n: sorted(row.rules) for row in weighted.collect()} == expected
+        as_column = match_ids(tmp_path / name, *made).alias("rules")
+        assert {row.n: row.rules for row in events.select("n", as_column).collect()} == expected
+
+
 @pytest.mark.parametrize("kind", ["map", "variant"])
 def test_an_event_may_be_a_map_or_a_variant_with_many_attributes(spark, tmp_path, kind):
     n_attributes = 40
@@ -346,6 +382,9 @@ def test_results_larger_than_one_batch_are_cut(spark, tmp_path):
         ({"weights": "nowhere", "top": 1}, "no column 'nowhere'"),
         ({"weights": "price", "top": 1}, "weights are a map or a struct"),
         ({"weights": {"age": -2}, "top": 1}, "finite and not negative"),
+        ({"keep": "event_id"}, r"named by a list: \['event_id'\]"),
+        ({"keep": ["event_id", "event_id"]}, "'event_id' is named twice"),
+        ({"top": 1, "rank": "best"}, "rank is 'best'"),
     ],
 )
 def test_what_cannot_be_asked_is_an_error(root, events, options, message):
@@ -353,9 +392,61 @@ def test_what_cannot_be_asked_is_an_error(root, events, options, message):
         match(events, root, **options)
 
 
-def test_a_column_that_is_called_as_the_result_is_an_error(root, events):
+def test_a_column_that_is_called_as_the_result_is_an_error(spark, root, events):
     with pytest.raises(RuledexError, match="a column 'rules', as the result has"):
         match(events.withColumn("rules", functions.lit(1)), root)
+    capital = events.withColumn("Rules", functions.lit(1))
+    with pytest.raises(RuledexError, match="a column 'Rules', as the result has"):
+        match(capital, root)
+    spark.conf.set("spark.sql.caseSensitive", "true")
+    try:
+        assert match(capital, root).select("rules").count() == len(EVENTS)
+    finally:
+        spark.conf.unset("spark.sql.caseSensitive")
+
+
+def test_a_name_that_several_columns_have_is_an_error_where_it_is_needed(spark, tmp_path):
+    Index.build([(1, "a = 1")]).save(tmp_path)
+    events = spark.sql("SELECT 1 AS a, 2 AS b, 3 AS b, 4 AS c")
+    assert [tuple(row) for row in match(events, tmp_path, keep=["a", "c"]).collect()] == [(1, 4, [1])]
+    for ambiguous, keep in ((events, None), (events, ["b"]), (spark.sql("SELECT 1 AS a, 2 AS A, 4 AS c"), ["c"])):
+        with pytest.raises(RuledexError, match=r"several columns that '[ab]' may mean"):
+            match(ambiguous, tmp_path, keep=keep)
+
+
+def test_columns_may_have_any_name(spark, tmp_path):
+    names = ["a.b", "c`d", "e f", "x'y\"z", "É😀", "rule", "kept", "event", "time", "weights", "n_rules", "number"]
+    quoted = ["`" + name.replace("`", "``") + "`" for name in names]
+    rules = [f"{name} = {n} AND s.{name} = {n}" for n, name in enumerate(quoted)]
+    Index.build(list(enumerate(rules))).save(tmp_path)
+    columns = ", ".join(f"{n} AS {name}" for n, name in enumerate(quoted))
+    events = spark.sql(f"SELECT *, struct(*) AS s FROM (SELECT {columns})")
+    found = match(events, tmp_path)
+    assert found.columns == [*names, "s", "rules"]
+    assert found.first().rules == list(range(len(names)))
+    assert match(events, tmp_path, keep=["c`d"]).first().asDict() == {"c`d": 1, "rules": list(range(len(names)))}
+
+
+def test_dates_that_python_has_none_for(spark, tmp_path):
+    Index.build([(1, "d > DATE '2024-01-01'")]).save(tmp_path)
+    events = spark.sql("SELECT make_date(200000, 1, 1) AS d")
+    assert match(events, tmp_path, keep=[]).first().rules == [1]
+    with pytest.raises(PythonException, match="dates and times of the years 1 to 9999 only"):
+        match(events, tmp_path, keep=[], top=1, weights={"d": 2}).collect()
+
+
+def test_results_are_plain_tables_to_spark(spark, tmp_path):
+    Index.build([(1, "id >= 0"), (2, "id % 2 = 0"), (3, "before = 2")]).save(tmp_path)
+    events = spark.range(6)
+    again = match(match(events, tmp_path).withColumnRenamed("rules", "before"), tmp_path)
+    assert all(row.rules == row.before + ([3] if 2 in row.before else []) for row in again.collect())
+    rows = match(events.join(spark.range(4), "id"), tmp_path, explode=True)
+    assert rows.alias("one").join(rows.alias("other"), "id").count() == 2 * 1 + 2 * 4
+    assert match(events.where("id > 1").limit(3), tmp_path).where("id < 9").limit(2).count() == 2
+    assert (
+        match(events.repartition(8).where("id > 3"), tmp_path, keep=[], count=True).agg({"n_rules": "sum"}).first()[0]
+        == 3
+    )
 
 
 def test_a_path_without_an_index_is_an_error_before_anything_runs(events, tmp_path):

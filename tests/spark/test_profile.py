@@ -88,6 +88,22 @@ def test_a_variant_s_values_are_counted_by_type(spark):
     assert (found.attributes["v", "a"].n_present, found.attributes["v", "b"].n_empty) == (3, 1)
 
 
+def test_variants_within_arrays_maps_and_structs_are_opened(spark):
+    variant = """parse_json('{"a":[1,2],"b":"x"}')"""
+    events = spark.sql(f"SELECT array({variant}) AS l, map('k', {variant}) AS m, struct({variant} AS v, 1 AS n) AS s")
+    found = profile(events)
+    for above in (("l",), ("m", "k"), ("s", "v")):
+        assert counts(found, *above, "a") == {"int64": {1: 1, 2: 1}}
+        assert counts(found, *above, "b") == {"large_string": {"x": 1}}
+    assert counts(found, "s", "n") == {"int64": {1: 1}}
+    assert not any({"value", "metadata"} & set(path) for path in found.attributes)
+
+
+def test_a_stream_has_no_end_to_count_to(spark):
+    with pytest.raises(RuledexError, match="these events are a stream"):
+        profile(spark.readStream.format("rate").load())
+
+
 def test_quantiles_are_near_the_truth_whatever_the_partitions(spark):
     events = spark.range(20_000).select(((functions.col("id") * 7919) % 20_000).alias("x"))
     for n_partitions in (1, 5):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import time
 from pathlib import Path
 from random import Random
@@ -201,6 +202,52 @@ def test_every_shape_of_a_result_says_its_version(spark, tmp_path):
         running.awaitTermination()
         first = spark.table(f"shape_{name}").orderBy("value").first()
         assert first.asDict() == expected
+
+
+def test_two_streams_and_one_that_matches_twice_in_batches_of_its_own(spark, tmp_path):
+    root = tmp_path / "index"
+    version = publish(root, (1, "a = 1"), (2, "first = 1"))
+    for n in range(3):
+        add_events(tmp_path / "events", str(n), n)
+    plain = tmp_path / "plain"
+    found = match(read_events(spark, tmp_path), root, keep=["n", "a"])
+    again = match(found.withColumnsRenamed({"rules": "first", "version": "other"}), root, keep=["n", "first"])
+
+    def write(rows, _):
+        rows.write.mode("append").parquet(str(tmp_path / "twice"))
+
+    queries = [
+        start(found.select("n", "rules", "version"), plain, availableNow=True),
+        again.writeStream.foreachBatch(write)
+        .option("checkpointLocation", str(tmp_path / "state"))
+        .trigger(availableNow=True)
+        .start(),
+    ]
+    for query in queries:
+        query.awaitTermination()
+    assert written(spark, plain) == {n: ([1], version) for n in range(3)}
+    rows = spark.read.parquet(str(tmp_path / "twice")).collect()
+    assert sorted(row.n for row in rows) == [0, 1, 2]
+    assert {(*row.first, *row.rules, row.version) for row in rows} == {(1, 1, 2, version)}
+    pinned = list_pins(root)
+    assert {each.stream for each in pinned} == {query.id for query in queries}
+    assert len(pinned) == 6
+
+
+def test_a_version_that_was_removed_is_asked_for_no_more(spark, tmp_path):
+    root = tmp_path / "index"
+
+    def run(name, n):
+        add_events(tmp_path / "events", name, n)
+        found = match(read_events(spark, tmp_path), root, keep=["n"])
+        start(found, tmp_path, availableNow=True).awaitTermination()
+
+    first = publish(root, (1, "a = 1"))
+    run("1", 1)
+    second = publish(root, (2, "a = 1"))
+    shutil.rmtree(root / version_folder(first))
+    run("2", 2)
+    assert written(spark, tmp_path) == {1: ([1], first), 2: ([2], second)}
 
 
 def test_a_version_that_is_named_or_shipped_stays(spark, tmp_path):

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from ruledex.spark.columns import KEPT
 from ruledex.spark.coverage_blocks import in_batches, matched_blocks, spark_ids
-from ruledex.spark.layout import event_table
+from ruledex.spark.layout import events_of_block
 from ruledex.spark.structs import fields_of
 from ruledex.spark.variants import mappings
 from ruledex.spark.worker import explaining_memory, opened
@@ -106,7 +106,8 @@ def _shown(table: pa.Table, event: Counts, question: Question) -> pa.Array:
     if question.key is not None:
         return fields_of(table, KEPT)[question.key].combine_chunks().take(pa.array(event))
     distinct, place = np.unique(event, return_inverse=True)
-    rows = mappings(event_table(table, question.layout).take(pa.array(distinct)))
+    events = events_of_block(table.take(pa.array(distinct)), question.layout)
+    rows = mappings(events) if isinstance(events, pa.Table) else events
     texts = [orjson.dumps(row, default=str, option=orjson.OPT_PASSTHROUGH_DATETIME).decode() for row in rows]
     return pa.array(texts, pa.string()).take(pa.array(place))
 

@@ -39,6 +39,8 @@ class Given(NamedTuple):
 
 def given_rules(rules: DataFrame, id_name: str, expr_name: str, score_name: str | None) -> Given:
     """The three columns of rules, which may have others."""
+    if rules.isStreaming:
+        raise InputError("these rules are a stream, which never has all of them: read them as a table")
     names = rules.columns
     kinds: dict[str, DataType] = {}
     for name in (id_name, expr_name, *([] if score_name is None else [score_name])):

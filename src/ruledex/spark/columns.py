@@ -32,7 +32,7 @@ from pyspark.sql.types import (
 )
 
 from ruledex.errors import RuledexError
-from ruledex.spark.layout import EVENT, PACKED, Layout
+from ruledex.spark.layout import EVENT, PACKED, WHOLE, Layout
 from ruledex.spark.needs import Path
 
 if TYPE_CHECKING:
@@ -64,6 +64,7 @@ def projected(
     micro-batch's offsets, so that it is the same for all tasks and when the micro-batch is run again.
     """
     names = {path[0] for path in paths}
+    _require_one(events, [name for name in dict.fromkeys(events.columns) if name in names or name in keep])
     _require_arrow(field for field in events.schema.fields if field.name in names or field.name in keep)
     variants: list[Path] = []
     packed = _packs(events.schema, names) if is_packed else ()
@@ -116,10 +117,16 @@ def _is_within(kind: StructType, planned: Sequence[Path], path: Path) -> bool:
 
 def columns_to_keep(events: DataFrame, keep: Sequence[str] | None, added: Sequence[str]) -> list[str]:
     """The columns that are handed on: all, or those named. None may have the name of what is added."""
+    if isinstance(keep, str):
+        raise RuledexError(f"columns are named by a list: [{keep!r}], not {keep!r}")
     names = list(events.columns) if keep is None else list(keep)
     require_columns(events, names)
-    taken = [name for name in names if name in added]
-    if taken:
+    _require_one(events, names)
+    repeated = next((name for name in names if names.count(name) > 1), None)
+    if repeated is not None:
+        raise RuledexError(f"the column {repeated!r} is named twice")
+    taken = [name for name in names if _alike(name, added)]
+    if taken and (taken[0] in added or not _is_case_sensitive(events)):
         raise RuledexError(
             f"the events have a column {taken[0]!r}, as the result has: rename it, or leave it out of `keep`"
         )
@@ -131,6 +138,25 @@ def require_columns(events: DataFrame, names: Iterable[str]) -> None:
     missing = [name for name in names if name not in events.columns]
     if missing:
         raise RuledexError(f"the events have no column {missing[0]!r}; they have {', '.join(events.columns)}")
+
+
+def _require_one(events: DataFrame, names: Iterable[str]) -> None:
+    """An error where one of these names stands for several columns, as after a join."""
+    for name in names:
+        alike = _alike(name, events.columns)
+        if len(alike) > 1 and (events.columns.count(name) > 1 or not _is_case_sensitive(events)):
+            raise RuledexError(
+                f"the events have several columns that {name!r} may mean: rename them, or leave them out"
+            )
+
+
+def _alike(name: str, names: Iterable[str]) -> list[str]:
+    """Names that are the same to Spark, which by default takes capital letters for small ones."""
+    return [other for other in names if other.lower() == name.lower()]
+
+
+def _is_case_sensitive(events: DataFrame) -> bool:
+    return events.sparkSession.conf.get("spark.sql.caseSensitive") == "true"
 
 
 def _require_arrow(fields: Iterable[StructField]) -> None:
@@ -175,8 +201,10 @@ def _pruned(column: Column, kind: DataType, below: Sequence[Path], here: Path, v
             return functions.to_json(column)
         # A part is taken whole: what lies deeper is found in its JSON.
         names = list(dict.fromkeys(path[0] for path in below))
-        variants.extend((*here, name) for name in names)
         parts = {name: functions.variant_get(column, _json_path(name), "variant") for name in names}
+        # An array has no parts, but its elements have: no path leads to them all.
+        parts[WHOLE] = functions.when(functions.variant_get(column, "$[0]", "variant").isNotNull(), column)
+        variants.extend((*here, name) for name in parts)
         return functions.struct(*(functions.to_json(part).alias(name) for name, part in parts.items()))
     if not isinstance(kind, StructType) or () in below:
         return column

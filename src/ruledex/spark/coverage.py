@@ -140,6 +140,6 @@ def by_rules(counters: DataFrame, n_rules: int, *keys: str) -> DataFrame:
 
 
 def require_past(events: DataFrame) -> None:
-    """Counters have an end only where events have one."""
+    """Counts have an end only where events have one."""
     if events.isStreaming:
-        raise RuledexError("these events are a stream, whose counters would never be complete: read them as a table")
+        raise RuledexError("these events are a stream, whose counts would never be complete: read them as a table")

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
 
 EVENT: Final = "event"  # the struct of what rules look at
 PACKED: Final = "ruledex: packed "  # beside users' own names, so one that nobody has; a number follows
+WHOLE: Final = "ruledex: whole"  # beside the parts of a VARIANT: all of it, where it is an array
 
 
 class Layout(NamedTuple):

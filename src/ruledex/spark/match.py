@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from ruledex.encode.event_weights import checked_weights
+from ruledex.engines.inputs import rank_code
 from ruledex.errors import RuledexError
 from ruledex.spark.columns import columns_to_keep, projected, require_columns
 from ruledex.spark.distribution import is_shipped
@@ -75,6 +76,7 @@ def match(
     from pyspark.sql.types import StructType
 
     _check(top, weights, explode, count)
+    rank_code(rank)
     index = os.fspath(index)
     column = weights if isinstance(weights, str) else None
     if column is not None:

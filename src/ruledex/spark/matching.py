@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
 from ruledex.errors import RuledexError
 from ruledex.index import Index, IndexMatches
@@ -50,7 +51,7 @@ def _answers(question: Question, batches: Iterable[pa.RecordBatch]) -> Iterator[
         kept = fields_of(table, KEPT)
         if question.shape == "count":
             counts = index.count(events_of_block(table, question.layout))
-            yield _batch(kept, {"n_rules": pa.array(counts)}, added)
+            yield from _counts(kept, counts, added)
             continue
         found = _found(question, index, table)
         if not is_bounded:
@@ -79,6 +80,12 @@ def next_size(size: int, found: IndexMatches) -> int:
     """So many events that their matches fit into memory well; at first few, since nobody knows how many rules fire."""
     fitting = MATCHES_A_BLOCK * found.n_events // max(1, found.n_matches) // N_EVENTS * N_EVENTS
     return max(N_EVENTS, min(2 * size, fitting, EVENTS_A_BLOCK))
+
+
+def _counts(kept: pa.Table, counts: NDArray[np.int64], added: dict[str, str]) -> Iterator[pa.RecordBatch]:
+    """A row an event; what is kept of it may be large."""
+    for first, last in event_cuts(row_bytes(kept) + counts.itemsize, BYTES_A_BATCH):
+        yield _batch(kept.slice(first, last - first), {"n_rules": pa.array(counts[first:last])}, added)
 
 
 def _arrays(kept: pa.Table, found: IndexMatches, added: dict[str, str]) -> Iterator[pa.RecordBatch]:

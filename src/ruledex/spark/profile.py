@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from ruledex.encode.event_statistics import EventStatistics
 from ruledex.errors import RuledexError
 from ruledex.spark.columns import columns_to_keep, projected
+from ruledex.spark.coverage import require_past
 from ruledex.spark.layout import EVENT
 
 if TYPE_CHECKING:
@@ -33,6 +34,7 @@ def profile(
     """
     if heavy < 1 or quantiles < 2:
         raise RuledexError(f"heavy is at least 1 and quantiles at least 2, not {heavy} and {quantiles}")
+    require_past(events)
     names = columns_to_keep(events, columns, [])
     read, layout = projected(events, [(name,) for name in names], [], is_packed=False)
 

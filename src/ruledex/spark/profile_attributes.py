@@ -16,6 +16,7 @@ from ruledex.encode.arrow_values import is_nameless, present, to_python
 from ruledex.encode.event_statistics import AttributeStatistics, EventStatistics, ValueStatistics
 from ruledex.language.value import INT64_MAX, INT64_MIN, is_missing
 from ruledex.spark.sketches import HeavyValues, Quantiles
+from ruledex.spark.variants import has_variant, mappings
 
 MOST_ATTRIBUTES: Final = 4096
 _DEEPEST: Final = 32  # steps of a path
@@ -110,13 +111,17 @@ class EventSketch:
 
     def add(self, events: pa.Table, variants: Sequence[Path]) -> None:
         """Take events in. What lies at the paths `variants`, which are columns, is JSON."""
-        names = [name for name in events.column_names if (name,) not in variants]
+        stored = [field.name for field in events.schema if has_variant(field.type)]
+        names = [name for name in events.column_names if (name,) not in variants and name not in stored]
         columns = EventColumns(events.select(names), events.num_rows)
         self.n_events += events.num_rows
         for path, leaves in _paths(columns, names):
             self._add_leaves(path, leaves, events.num_rows)
         for (name,) in variants:
-            self._add_json(name, events[name])
+            self._add_mixed(name, (None if text is None else orjson.loads(text) for text in events[name].to_pylist()))
+        rows = mappings(events.select(stored))
+        for name in stored:
+            self._add_mixed(name, (row[name] for row in rows))
 
     def merge(self, other: EventSketch) -> None:
         """Add what another has seen."""
@@ -156,11 +161,11 @@ class EventSketch:
         if n_present:
             attribute.add_values(values.take(pa.array(places)), n_present, self.sizes)
 
-    def _add_json(self, name: str, texts: Array) -> None:
+    def _add_mixed(self, name: str, values: Iterable[Any]) -> None:
+        """What each event has in a column, whose types are those of its values."""
         found: dict[Path, _Found] = {}
-        for event, text in enumerate(texts.to_pylist()):
-            if text is not None:
-                _walk((name,), orjson.loads(text), event, found)
+        for event, value in enumerate(values):
+            _walk((name,), value, event, found)
         for path, here in found.items():
             attribute = self._attribute(path)
             if attribute is not None:
@@ -181,7 +186,7 @@ class EventSketch:
 
 
 class _Found:
-    """What was found at a path in JSON: values with their events, and the events that have an empty array there."""
+    """What was found at a path: values with their events, and the events that have an empty array there."""
 
     def __init__(self) -> None:
         self.values: list[tuple[Any, int]] = []

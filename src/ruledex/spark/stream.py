@@ -56,7 +56,10 @@ def _stream() -> str:
     task = TaskContext.get()
     stream = None if task is None else task.getLocalProperty("sql.streaming.queryId")
     if stream is None:
-        raise RuledexError("this task belongs to no streaming query, so nothing can be pinned to its micro-batch")
+        raise RuledexError(
+            "this task belongs to no streaming query that it knows, so nothing can be pinned to its micro-batch; in "
+            "`foreachBatch` through Spark Connect, call `match` within the function"
+        )
     return stream
 
 

@@ -26,7 +26,7 @@ def match_ids(
     """The ids of the rules that are true of these columns, as an array.
 
     Columns are attributes by their names, or aliases. They are read all, and a batch of Arrow cannot be cut: `match`
-    is the better way wherever it fits. A VARIANT has to be given in parts, each as a type.
+    is the better way wherever it fits.
     """
     from pyspark.sql import SparkSession, functions
     from pyspark.sql.types import ArrayType
@@ -50,12 +50,12 @@ def match_ids(
 
 def _found(root: str, version: str, events: pa.StructArray) -> pa.Array:
     from ruledex.spark.matching import id_bytes, ids
+    from ruledex.spark.variants import with_variants
     from ruledex.spark.worker import explaining_memory, opened
 
     with explaining_memory(root):
-        found = opened(root, version).match_batch(
-            pa.Table.from_arrays(events.flatten(), [field.name for field in events.type])
-        )
+        table = pa.Table.from_arrays(events.flatten(), [field.name for field in events.type])
+        found = opened(root, version).match_batch(with_variants(table, ()))
         if found.n_matches * id_bytes(found) > MOST_BYTES:
             raise RuledexError(
                 f"{found.n_events:,} events have {found.n_matches:,} matches, too many for one batch, which match_ids "
