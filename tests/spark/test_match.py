@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from datetime import UTC, date, datetime
 from decimal import Decimal
+from random import Random
 
 import numpy as np
 import pyarrow as pa
@@ -16,7 +17,11 @@ from pyspark.testing import assertDataFrameEqual
 
 from ruledex import Index
 from ruledex.errors import ArtifactError, RuledexError
+from ruledex.language.parser import parse
+from ruledex.language.reference import evaluate
+from ruledex.language.schema import Schema
 from ruledex.spark import match, match_ids, ship
+from ruledex.spark.variants import mappings
 from ruledex.workloads import workload
 
 RULES = [
@@ -357,6 +362,13 @@ def test_the_papers_rules_match_as_in_a_process_of_their_own(spark, tmp_path, na
     events = spark.read.parquet(str(tmp_path / "events.parquet")).repartition(3)
     found = match(events, str(tmp_path / "index"), keep=["number"]).orderBy("number").collect()
     assert [row.rules for row in found] == list(index.match_batch(table))
+    sample = Random(5)
+    texts = {rule_id: index.rule(rule_id).text for rule_id in sample.sample(index.ids.to_pylist(), 100)}
+    trees = {rule_id: Schema().bind(parse(text), text) for rule_id, text in texts.items()}
+    for row in sample.sample(found, 20):
+        (event,) = mappings(table.slice(row.number, 1))
+        true = [rule_id for rule_id, tree in trees.items() if evaluate(tree, event, Schema()) is True]
+        assert sorted(set(row.rules) & texts.keys()) == sorted(true)
     counted = match(events, str(tmp_path / "index"), keep=["number"], count=True).orderBy("number").collect()
     assert [row.n_rules for row in counted] == index.count(table).tolist()
 

@@ -11,7 +11,7 @@ import pytest
 from ruledex import Index
 from ruledex.artifact import ArtifactWriter
 from ruledex.errors import ArtifactError, RuledexError
-from ruledex.spark import worker
+from ruledex.spark import memory, worker
 
 from .conftest import own_process
 
@@ -47,12 +47,30 @@ def test_too_little_memory_for_the_map_is_explained(root, tmp_path):
         large = writer.publish({"kind": "ruledex.index"})
     with own_process() as process:
         told = process.submit(open_with_little_memory, str(tmp_path / "large"), large).result()
-    assert "does not fit into this worker's memory, which is limited to" in told
+    assert "does not fit into a worker's memory, which is limited to" in told
     assert "spark.executor.pyspark.memory" in told
+
+
+class Session:
+    """One that has a setting."""
+
+    def __init__(self, value):
+        self.conf = {} if value is None else {"spark.executor.pyspark.memory": value}
+
+
+@pytest.mark.parametrize(("value", "mebibytes"), [("400m", 400), ("300000k", 292), ("511", 511), ("256MB", 256)])
+def test_too_little_memory_for_the_libraries_is_explained_before_anything_runs(value, mebibytes):
+    with pytest.raises(RuledexError, match=f"limited to {mebibytes} MiB.*spark.executor.pyspark.memory"):
+        memory.require_room(Session(value), "index")
+
+
+@pytest.mark.parametrize("value", [None, "0", "1g", "512m", "2048"])
+def test_memory_that_is_enough_or_without_a_limit(value):
+    memory.require_room(Session(value), "index")
 
 
 def test_other_errors_stay_what_they_are(root):
     with pytest.raises(ArtifactError, match="has no version"):
         worker.opened(root, "0" * 64)
-    with pytest.raises(ZeroDivisionError), worker.explaining_memory(root):
+    with pytest.raises(ZeroDivisionError), memory.explaining_memory(root):
         raise ZeroDivisionError

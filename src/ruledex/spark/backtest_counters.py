@@ -18,9 +18,10 @@ from numpy.typing import NDArray
 from ruledex.spark.columns import KEPT
 from ruledex.spark.coverage_blocks import in_batches, matched_blocks, spark_ids
 from ruledex.spark.layout import events_of_block
+from ruledex.spark.memory import explaining_memory
 from ruledex.spark.structs import fields_of
 from ruledex.spark.variants import mappings
-from ruledex.spark.worker import explaining_memory, opened
+from ruledex.spark.worker import opened
 
 if TYPE_CHECKING:
     from ruledex.index import IndexMatches

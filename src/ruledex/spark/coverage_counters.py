@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 
 from ruledex.spark.coverage import EVENTS, MATCHES, PAIR, RULE, WITHOUT
 from ruledex.spark.coverage_blocks import in_batches, matched_blocks, spark_ids
-from ruledex.spark.worker import explaining_memory, opened
+from ruledex.spark.memory import explaining_memory
+from ruledex.spark.worker import opened
 
 if TYPE_CHECKING:
     from ruledex.index import Index, IndexMatches

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args
 
 from ruledex.encode.event_weights import checked_weights
-from ruledex.engines.inputs import rank_code
+from ruledex.engines.protocol import Rank
 from ruledex.errors import RuledexError
 from ruledex.spark.columns import columns_to_keep, projected, require_columns
 from ruledex.spark.distribution import is_shipped
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
     from pyspark.sql.types import DataType, StructField
 
-    from ruledex.engines.protocol import Rank
     from ruledex.language.reference import Weights
 
 Shape = Literal["arrays", "rows", "count"]
@@ -75,8 +74,7 @@ def match(
     """
     from pyspark.sql.types import StructType
 
-    _check(top, weights, explode, count)
-    rank_code(rank)
+    _check(top, rank, weights, explode, count)
     index = os.fspath(index)
     column = weights if isinstance(weights, str) else None
     if column is not None:
@@ -117,11 +115,13 @@ def id_type(kind: str) -> DataType:
     return StringType() if kind == "string" else LongType()
 
 
-def _check(top: int | None, weights: object, explode: bool, count: bool) -> None:
+def _check(top: int | None, rank: str, weights: object, explode: bool, count: bool) -> None:
     if count and (explode or top is not None):
         raise RuledexError("count says how many rules are true of an event: it goes with neither explode nor top")
     if top is not None and top < 0:
         raise RuledexError(f"top is {top}, a number of rules was expected")
+    if rank not in get_args(Rank):
+        raise RuledexError(f"rank is {rank!r}, one of {', '.join(get_args(Rank))} was expected")
     if weights is not None and top is None:
         raise RuledexError("weights change scores, which only the best rules have: say how many with `top`")
 

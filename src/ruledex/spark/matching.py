@@ -15,10 +15,11 @@ from ruledex.kernels.words import N_EVENTS
 from ruledex.spark.blocks import Blocks, event_cuts, events_of, match_cuts, row_bytes
 from ruledex.spark.columns import KEPT, NOTHING, TIME, WEIGHTS
 from ruledex.spark.layout import events_of_block
+from ruledex.spark.memory import explaining_memory
 from ruledex.spark.stream import pinned_version
 from ruledex.spark.structs import fields_of
 from ruledex.spark.variants import mappings
-from ruledex.spark.worker import explaining_memory, opened
+from ruledex.spark.worker import opened
 
 if TYPE_CHECKING:
     from ruledex.language.reference import Weights

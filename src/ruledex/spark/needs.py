@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
 from ruledex.errors import ArtifactError, RuledexError
+from ruledex.spark.memory import require_room
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -43,6 +44,7 @@ def read_needs(session: SparkSession, root: str, version: str | None = None, wit
         for _ in batches:
             yield _read(root, version, with_pinned)
 
+    require_room(session, root)
     (row,) = session.range(1, numPartitions=1).mapInArrow(read, "needs string, error string").collect()
     if row.error is not None:
         raise ArtifactError(row.error)
@@ -53,15 +55,11 @@ def read_needs(session: SparkSession, root: str, version: str | None = None, wit
 def _read(root: str, version: str | None, with_pinned: bool) -> pa.RecordBatch:
     import pyarrow as pa
 
-    from ruledex.artifact import current
-    from ruledex.spark.distribution import local_root
-    from ruledex.spark.worker import opened
-
     try:
         if with_pinned:
             needs = _with_pinned(root)
         else:
-            needs = needs_of(opened(root, current(local_root(root)) if version is None else version))
+            needs = _of_version(root, version)
         found, error = json.dumps(needs._asdict()), None
     except RuledexError as refusal:
         found, error = None, str(refusal)
@@ -70,10 +68,16 @@ def _read(root: str, version: str | None, with_pinned: bool) -> pa.RecordBatch:
     )
 
 
-def _with_pinned(root: str) -> Needs:
+def _of_version(root: str, version: str | None) -> Needs:
     from ruledex.artifact import current
-    from ruledex.artifact.pins import list_pins
+    from ruledex.spark.distribution import local_root
     from ruledex.spark.worker import opened
+
+    return needs_of(opened(root, current(local_root(root)) if version is None else version))
+
+
+def _with_pinned(root: str) -> Needs:
+    from ruledex.artifact.pins import list_pins
 
     # The latest pin of each stream is the only one that it could run again.
     latest = {pinned.stream: pinned for pinned in list_pins(root)}
@@ -82,7 +86,7 @@ def _with_pinned(root: str) -> Needs:
     refusals: list[RuledexError] = []
     for version in (None, *pinned):
         try:
-            found.append(needs_of(opened(root, current(root) if version is None else version)))
+            found.append(_of_version(root, version))
         except RuledexError as error:
             refusals.append(error)
     if not found:

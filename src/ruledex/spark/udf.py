@@ -50,8 +50,9 @@ def match_ids(
 
 def _found(root: str, version: str, events: pa.StructArray) -> pa.Array:
     from ruledex.spark.matching import id_bytes, ids
+    from ruledex.spark.memory import explaining_memory
     from ruledex.spark.variants import with_variants
-    from ruledex.spark.worker import explaining_memory, opened
+    from ruledex.spark.worker import opened
 
     with explaining_memory(root):
         table = pa.Table.from_arrays(events.flatten(), [field.name for field in events.type])

@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import errno
 from collections import OrderedDict
-from collections.abc import Iterator
-from contextlib import contextmanager
 from threading import Lock
 from typing import Final
 
 from ruledex.engines.auto import AutoEngine
 from ruledex.engines.batch import BatchEngine
-from ruledex.errors import ArtifactError, RuledexError
 from ruledex.index import Index
 from ruledex.index.storage import open_state
 from ruledex.spark.distribution import local_root
+from ruledex.spark.memory import explaining_memory
 
 # In a stream versions come and go; an older one may still be asked for by a micro-batch that is run again.
 _MOST_OPEN: Final = 4
@@ -52,37 +49,3 @@ def _open(root: str, version: str, threads: int) -> Index:
         if isinstance(shard.engine, AutoEngine | BatchEngine):
             shard.engine.threads = threads
     return Index(state, [], root, None)
-
-
-@contextmanager
-def explaining_memory(root: str) -> Iterator[None]:
-    """Say what to do where memory runs out, which in a worker is a limit that somebody has set."""
-    try:
-        yield
-    except (ArtifactError, MemoryError, OSError) as error:
-        if not _is_out_of_memory(error):
-            raise
-        raise RuledexError(
-            f"the index at {root} does not fit into this worker's memory{_limit()}. Its files are mapped, and shared "
-            "between workers, but spark.executor.pyspark.memory limits what each may map: give it the size of the "
-            "index, as much again, and a gigabyte, or do not set it"
-        ) from error
-
-
-def _limit() -> str:
-    """What the operating system lets this process have, where that is limited."""
-    try:
-        import resource
-    except ImportError:  # not on Windows
-        return ""
-    limit, _ = resource.getrlimit(resource.RLIMIT_AS)
-    return "" if limit == resource.RLIM_INFINITY else f", which is limited to {limit >> 20:,} MiB"
-
-
-def _is_out_of_memory(error: BaseException | None) -> bool:
-    while error is not None:
-        # Arrow's own error of this kind is a MemoryError too.
-        if isinstance(error, MemoryError) or (isinstance(error, OSError) and error.errno == errno.ENOMEM):
-            return True
-        error = error.__cause__
-    return False

@@ -1,0 +1,67 @@
+"""What is said where the memory of Python workers is limited, and does not suffice."""
+
+from __future__ import annotations
+
+import errno
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Final
+
+from ruledex.errors import ArtifactError, RuledexError
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+LEAST_BYTES: Final = 512 << 20  # what a worker maps before it opens any index; with less, libraries crash as they load
+_SETTING: Final = "spark.executor.pyspark.memory"
+_SIZE: Final = re.compile(r"([0-9]+)([kmgtp]?)b?")
+
+
+def require_room(session: SparkSession, root: str) -> None:
+    """An error where workers may not even load what they run: they could not say so themselves."""
+    size = _SIZE.fullmatch((session.conf.get(_SETTING, None) or "").strip().lower())
+    if size is None:
+        return
+    limit = int(size[1]) << 10 * " kmgtp".index(size[2] or "m")
+    if 0 < limit < LEAST_BYTES:
+        raise _too_little(root, limit)
+
+
+@contextmanager
+def explaining_memory(root: str) -> Iterator[None]:
+    """Say what to do where memory runs out, which in a worker is a limit that somebody has set."""
+    try:
+        yield
+    except (ArtifactError, MemoryError, OSError) as error:
+        if not _is_out_of_memory(error):
+            raise
+        raise _too_little(root, _limit()) from error
+
+
+def _too_little(root: str, limit: int | None) -> RuledexError:
+    told = "" if limit is None else f", which is limited to {limit >> 20:,} MiB"
+    return RuledexError(
+        f"the index at {root} does not fit into a worker's memory{told}. Its files are mapped, and shared between "
+        f"workers, but {_SETTING} limits what each may map: give it the size of the index, as much "
+        "again, and a gigabyte, or do not set it"
+    )
+
+
+def _limit() -> int | None:
+    """How many bytes the operating system lets this process map, where that is limited."""
+    try:
+        import resource
+    except ImportError:  # not on Windows
+        return None
+    limit, _ = resource.getrlimit(resource.RLIMIT_AS)
+    return None if limit == resource.RLIM_INFINITY else limit
+
+
+def _is_out_of_memory(error: BaseException | None) -> bool:
+    while error is not None:
+        # Arrow's own error of this kind is a MemoryError too.
+        if isinstance(error, MemoryError) or (isinstance(error, OSError) and error.errno == errno.ENOMEM):
+            return True
+        error = error.__cause__
+    return False
