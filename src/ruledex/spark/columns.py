@@ -8,6 +8,7 @@ ns a row, also where it is null, and an element of a list less than half of that
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import TYPE_CHECKING, Final
 
@@ -122,11 +123,13 @@ def columns_to_keep(events: DataFrame, keep: Sequence[str] | None, added: Sequen
     names = list(events.columns) if keep is None else list(keep)
     require_columns(events, names)
     _require_one(events, names)
-    repeated = next((name for name in names if names.count(name) > 1), None)
-    if repeated is not None:
-        raise RuledexError(f"the column {repeated!r} is named twice")
-    taken = [name for name in names if _alike(name, added)]
-    if taken and (taken[0] in added or not _is_case_sensitive(events)):
+    repeated = [name for name, count in Counter(names).items() if count > 1]
+    if repeated:
+        raise RuledexError(f"the column {repeated[0]!r} is named twice")
+    # By default Spark takes capital letters for small ones.
+    alike = [name for name in names if name.lower() in added]
+    taken = [name for name in alike if name in added or not _is_case_sensitive(events)]
+    if taken:
         raise RuledexError(
             f"the events have a column {taken[0]!r}, as the result has: rename it, or leave it out of `keep`"
         )
@@ -142,17 +145,12 @@ def require_columns(events: DataFrame, names: Iterable[str]) -> None:
 
 def _require_one(events: DataFrame, names: Iterable[str]) -> None:
     """An error where one of these names stands for several columns, as after a join."""
+    same, alike = Counter(events.columns), Counter(name.lower() for name in events.columns)
     for name in names:
-        alike = _alike(name, events.columns)
-        if len(alike) > 1 and (events.columns.count(name) > 1 or not _is_case_sensitive(events)):
+        if same[name] > 1 or (alike[name.lower()] > 1 and not _is_case_sensitive(events)):
             raise RuledexError(
                 f"the events have several columns that {name!r} may mean: rename them, or leave them out"
             )
-
-
-def _alike(name: str, names: Iterable[str]) -> list[str]:
-    """Names that are the same to Spark, which by default takes capital letters for small ones."""
-    return [other for other in names if other.lower() == name.lower()]
 
 
 def _is_case_sensitive(events: DataFrame) -> bool:
