@@ -6,19 +6,21 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow.parquet as pq
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 
 from core_timing import say
 from ruledex.spark import build_index
 from ruledex.workloads.base import Workload
-from spark_shapes import Shape
+from spark_shapes import MAPS, Shape
 from spark_timing import CORES, shuffled_bytes, timed
+
+N_SHARDS = 2 * CORES
 
 
 def measure_build(
     started: SparkSession, generator: Workload, shape: Shape, n_rules: int, scratch: Path
 ) -> dict[str, Any]:
-    """Build the index that the others match with; it is at `scratch`/index."""
+    """Build the index that the others match with, which is at `scratch`/index, and one of the same rules in shards."""
     rules = scratch / "rules"
     rules.mkdir(parents=True)
     batches = [shape.rules(batch) for batch in generator.rule_batches(n_rules)]
@@ -33,10 +35,20 @@ def measure_build(
                     writer.write_batch(batch)
     del batches
     say("    building")
+    frame = started.read.parquet(str(rules))
+    found = _built(started, frame, scratch / "index", text_bytes)
+    if shape is MAPS:
+        say(f"    building {N_SHARDS} shards")
+        found["in_shards"] = _built(started, frame, scratch / "sharded", text_bytes, N_SHARDS)
+    return found
+
+
+def _built(
+    started: SparkSession, rules: DataFrame, root: Path, text_bytes: int, n_shards: int | None = None
+) -> dict[str, Any]:
     shuffled: dict[str, int] = {}
     with shuffled_bytes(started, shuffled):
-        frame = started.read.parquet(str(rules))
-        seconds, report = timed(lambda: build_index(frame, str(scratch / "index")))
+        seconds, report = timed(lambda: build_index(rules, root, shards=n_shards))
     return {
         "seconds": seconds,
         "by_stage": report.seconds,

@@ -13,6 +13,7 @@ from spark_shapes import MAPS, SHAPES
 Result = dict[str, Any]
 MOST_ON_TOP = 1.5  # times what the index takes in a process
 GOAL_SIZES = (100_000, 1_000_000)
+STAGES = ("count", "check", "compile", "merge", "build", "publish")
 
 
 def asked(result: Result) -> Iterator[tuple[str, str, Result]]:
@@ -129,16 +130,14 @@ def peers(found: list[Result]) -> Iterator[str]:
 
 def building(results: list[Result]) -> Iterator[str]:
     rows = []
-    stages: list[str] = []
     for r in results:
-        for shape, built in r["build"].items():
-            stages = stages or list(built["by_stage"])
+        for shape, built in _builds(r):
             rows.append(
                 (
                     f"{r['n_rules']:,}",
                     f"in {shape}",
                     number(built["seconds"]),
-                    *(number(built["by_stage"].get(stage)) for stage in stages),
+                    *(number(built["by_stage"][stage]) for stage in STAGES),
                     *(
                         number(size / 1e6)
                         for size in (built["shuffled"]["bytes"], built["text_bytes"], built["n_bytes"])
@@ -147,7 +146,14 @@ def building(results: list[Result]) -> Iterator[str]:
                 )
             )
     sizes = ("shuffled, MB", "texts, MB", "index, MB", "shards")
-    yield from table(("rules", "attributes", "whole, s", *(f"{stage}, s" for stage in stages), *sizes), rows, 2)
+    yield from table(("rules", "attributes", "whole, s", *(f"{stage}, s" for stage in STAGES), *sizes), rows, 2)
+
+
+def _builds(result: Result) -> Iterator[tuple[str, Result]]:
+    for shape, built in result["build"].items():
+        yield shape, built
+        if "in_shards" in built:
+            yield shape, built["in_shards"]
 
 
 def complete(document: Result) -> list[Result]:
@@ -209,7 +215,9 @@ def page(document: Result) -> str:
     lines += [
         "## Building",
         "",
-        "From Parquet of texts to a published index, by stage; shuffled is all that stages write for other stages. The "
+        "From Parquet of texts to a published index, by stage; shuffled is all that stages write for other stages. "
+        "`count` reads the rules into Spark's cache. Rules of one shard are compiled as they are checked, and `check` "
+        "is then for those that cannot be used, of which there are none; rules of several are checked first. The "
         "first build after a start (10,000 rules in maps, and what `--only` began with) has the workers' start and the "
         "compilation of their kernels in it.",
         "",

@@ -16,7 +16,7 @@ from ruledex import Index
 from ruledex.artifact import collect_garbage, current, list_versions, locate, verify
 from ruledex.engines.protocol import Statistics
 from ruledex.errors import BudgetError, RuledexError, RulesError
-from ruledex.spark import build_index, profile
+from ruledex.spark import build_index, build_shards, profile
 from ruledex.workloads import workload
 
 from .conftest import WAIT_S, own_process, started, wait_for
@@ -84,13 +84,14 @@ def test_it_answers_as_the_index_of_one_process(rules, table, events, tmp_path):
     assert report.n_bytes == verify(tmp_path).n_bytes
     assert verify(tmp_path).ok
     assert left(tmp_path) == []
-    assert list(report.seconds) == stages == ["count", "check", "compile", "merge", "build", "publish"]
+    assert list(report.seconds) == stages == ["count", "compile", "check", "merge", "build", "publish"]
 
 
 def test_it_answers_so_in_shards_too(built, root, table, events):
     found = Index.open(root)
     assert_same_answers(found, Index.build(table), events)
     assert found.describe()["shards"] == built.n_shards == 2
+    assert list(built.seconds) == ["count", "check", "compile", "merge", "build", "publish"]
 
 
 def test_the_same_rules_are_the_same_bytes_however_partitioned(spark, rules, table, built, tmp_path):
@@ -127,7 +128,31 @@ def test_broken_rules_go_to_the_quarantine_and_the_others_are_built(spark, rules
     with pytest.raises(RulesError, match=f"6 of {N_RULES + 6} rules cannot be used") as caught:
         build_index(given, tmp_path / "other", on_error="raise")
     assert [fault.rule_id for fault in caught.value.faults] == [None, 10_001, 10_002, 10_003, 10_004, 10_004]
-    assert not (tmp_path / "other").exists()
+    assert list_versions(tmp_path / "other") == []
+    assert left(tmp_path / "other") == []
+
+
+@pytest.mark.parametrize("shards", [1, 2])
+def test_broken_rules_leave_no_trace(spark, rules, table, tmp_path, shards):
+    broken = [
+        (-1, "never_seen = 17 AND country RLIKE '('"),
+        (9_999, "country = 'none such' AND ("),
+        (10_000, "other = 1"),
+        (10_000, "other = 2"),
+    ]
+    given = rules.select("id", "expr").unionByName(spark.createDataFrame(broken, "id bigint, expr string"))
+    report = build_index(given, tmp_path / "index", shards=shards, quarantine=str(tmp_path / "refused"))
+    assert sorted(row.id for row in report.quarantine.collect()) == [-1, 9_999, 10_000, 10_000]
+    assert report.version == build_index(rules, tmp_path / "index", shards=shards).version
+    assert Index.open(tmp_path / "index").paths == Index.build(table).paths
+
+
+def test_rules_of_one_shard_are_the_same_bytes_where_copies_make_them_look_like_more(rules, tmp_path, monkeypatch):
+    monkeypatch.setattr(build_shards, "RULES_A_SHARD", N_RULES)
+    one = build_index(rules, tmp_path / "one", score="score")
+    other = build_index(rules.unionByName(rules.limit(50)), tmp_path / "other", score="score")
+    assert list(one.seconds) != list(other.seconds)
+    assert (other.n_shards, other.n_copies, other.version) == (1, 50, one.version)
 
 
 @pytest.mark.parametrize("target", ["refused_rules", "{folder}/refused"])

@@ -16,9 +16,9 @@ from ruledex.language.schema import Schema
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-    from ruledex.artifact import Assembled
     from ruledex.index.statistics_in import Stats
-    from ruledex.spark.build_stages import BuiltShard, Job
+    from ruledex.spark.build_frames import Counted, Given
+    from ruledex.spark.build_stages import CompiledShard, Job
 
 OnError = Literal["quarantine", "raise"]
 Progress = Callable[[str], None]  # the name of a stage that begins
@@ -76,8 +76,7 @@ def build_index(
     come. Nothing is visible before all is done. A build first removes what others left that died.
     """
     from ruledex.index.storage import check_engine
-    from ruledex.spark import build_frames as frames
-    from ruledex.spark.build_shards import default_shards
+    from ruledex.spark.build_frames import given_rules
     from ruledex.spark.build_stages import Job
 
     if on_error not in ("quarantine", "raise"):
@@ -85,63 +84,118 @@ def build_index(
     if shards is not None and shards < 1:
         raise RuledexError(f"shards is {shards}, a number of at least 1 was expected")
     check_engine(engine, engine_options)
-    given = frames.given_rules(rules, id, expr, score)
+    given = given_rules(rules, id, expr, score)
     declared = (schema or Schema()).to_mapping()
-    clock = _Clock(progress)
-    with clock.stage("count"):
-        checked = frames.checked_rules(given, declared)
-    # Read three times: to be counted, for the quarantine, and to be compiled.
-    checked.persist()
-    try:
-        with clock.stage("check"):
-            counted = frames.count(checked)
-            refused = frames.quarantined(checked)
-            if counted.quarantined and on_error == "raise":
-                raise RulesError(frames.faults(refused), counted.n_rules + sum(counted.quarantined.values()))
-            refused = _kept(refused, quarantine, bool(counted.quarantined))
-            firsts = frames.shard_keys(checked, counted.buckets, shards or default_shards(counted.n_rules))
-        build = f"build-{secrets.token_hex(8)}"
-        job = Job(os.fspath(path), build, declared, engine, dict(engine_options or {}), given.ids, len(firsts))
-        ruled = frames.by_shard(checked, firsts) if counted.n_rules else None
+    build = f"build-{secrets.token_hex(8)}"
+    job = Job(os.fspath(path), build, declared, engine, dict(engine_options or {}), given.ids, 1)
+    return _Build(given, job, stats, on_error, quarantine, _Clock(progress)).run(shards)
+
+
+class _Build:
+    """A build, by one of two roads: rules of one shard are compiled as they are checked; those of several are checked
+    first, since that says where each belongs."""
+
+    def __init__(
+        self, given: Given, job: Job, stats: Stats | None, on_error: OnError, target: str | None, clock: _Clock
+    ) -> None:
+        self._session = given.rules.sparkSession
+        self._given = given
+        self._job = job
+        self._stats = stats
+        self._on_error = on_error
+        self._target = target  # of the quarantine
+        self._clock = clock
+
+    def run(self, shards: int | None) -> BuildReport:
+        from ruledex.spark.build_shards import default_shards
+
+        rules = self._given.rules
+        rules.persist()  # they are read several times, and may be dear to come by
         try:
-            published, built = _build(rules.sparkSession, job, ruled, stats, clock)
+            with self._clock.stage("count"):
+                n_rows = rules.count()
+            if (shards or default_shards(n_rows)) == 1:
+                return self._as_a_whole()
+            return self._in_shards(shards, n_rows)
+        finally:
+            rules.unpersist()
+
+    def _as_a_whole(self) -> BuildReport:
+        from ruledex.spark import build_frames as frames
+        from ruledex.spark.build_tasks import compile_whole
+
+        with _staging(self._session, self._job):
+            with self._clock.stage("compile"):
+                shard, quarantined, ids, n_copies = compile_whole(frames.in_order(self._given.rules, 1), self._job)
+            counted = frames.Counted({0: shard.n_rules}, quarantined, n_copies)
+            with self._clock.stage("check"):
+                # Those that cannot be used, by themselves: what is told of them can then be computed anew at any time.
+                refused = frames.checked_rules(frames.with_ids(self._given, ids), self._job.schema, len(ids))
+                quarantine = self._quarantine(refused, counted)
+            return self._report(self._job, [shard], counted, quarantine)
+
+    def _in_shards(self, shards: int | None, n_rows: int) -> BuildReport:
+        from ruledex.spark import build_frames as frames
+        from ruledex.spark.build_shards import default_shards
+        from ruledex.spark.build_stages import compile_nothing
+        from ruledex.spark.build_tasks import compile_shards, run
+
+        checked = frames.checked_rules(self._given, self._job.schema, n_rows, shards or default_shards(n_rows))
+        checked.persist()  # they are counted, looked through for the quarantine, and compiled
+        try:
+            with self._clock.stage("check"):
+                counted = frames.count(checked)
+                quarantine = self._quarantine(checked, counted)
+                firsts = frames.shard_keys(checked, counted.buckets, shards or default_shards(counted.n_rules))
+            job = self._job._replace(n_shards=len(firsts))
+            with _staging(self._session, job):
+                with self._clock.stage("compile"):
+                    if counted.n_rules:
+                        compiled = compile_shards(frames.by_shard(checked, firsts), job)
+                    else:
+                        compiled = run(self._session, compile_nothing, [(job,)])
+                return self._report(job, compiled, counted, quarantine)
+        finally:
+            checked.unpersist()
+
+    def _quarantine(self, checked: DataFrame, counted: Counted) -> DataFrame:
+        """Those of checked rules that cannot be used, where the caller wants them; or an error, if the caller does."""
+        from ruledex.spark import build_frames as frames
+
+        refused = frames.quarantined(checked)
+        n_refused = sum(counted.quarantined.values())
+        if n_refused and self._on_error == "raise":
+            raise RulesError(frames.faults(refused), counted.n_rules + n_refused)
+        return _kept(refused, self._target, n_refused > 0)
+
+    def _report(self, job: Job, compiled: list[CompiledShard], counted: Counted, quarantine: DataFrame) -> BuildReport:
+        """The stages that follow, and what was done."""
+        from ruledex.spark import build_stages as stages
+        from ruledex.spark.build_tasks import run
+
+        try:
+            with self._clock.stage("merge"):
+                (merged,) = run(self._session, stages.merge_shards, [(job, compiled, self._stats)])
+            with self._clock.stage("build"):
+                built = run(self._session, stages.build_shard, [(job, shard, merged) for shard in compiled])
+            with self._clock.stage("publish"):
+                (published,) = run(self._session, stages.publish, [(job, compiled, merged, built)])
         except BaseException:
-            refused.unpersist()  # nobody gets to see it
+            quarantine.unpersist()  # nobody gets to see it
             raise
-    finally:
-        checked.unpersist()
-    return BuildReport(
-        version=published.version,
-        n_rules=counted.n_rules,
-        n_shards=job.n_shards,
-        quarantined=counted.quarantined,
-        n_copies=counted.n_copies,
-        n_duplicates=sum(shard.n_duplicates for shard in built),
-        n_nodes=sum(shard.n_nodes for shard in built),
-        n_shared_nodes=sum(shard.n_shared_nodes for shard in built),
-        n_bytes=published.n_bytes,
-        seconds=clock.seconds,
-        quarantine=refused,
-    )
-
-
-def _build(
-    session: SparkSession, job: Job, rules: DataFrame | None, stats: Stats | None, clock: _Clock
-) -> tuple[Assembled, list[BuiltShard]]:
-    """The stages after the check; `rules` are None where there are none."""
-    from ruledex.spark import build_stages as stages
-    from ruledex.spark.build_tasks import compile_shards, run
-
-    with _staging(session, job):
-        with clock.stage("compile"):
-            compiled = run(session, stages.compile_nothing, [(job,)]) if rules is None else compile_shards(rules, job)
-        with clock.stage("merge"):
-            (merged,) = run(session, stages.merge_shards, [(job, compiled, stats)])
-        with clock.stage("build"):
-            built = run(session, stages.build_shard, [(job, shard, merged) for shard in compiled])
-        with clock.stage("publish"):
-            (published,) = run(session, stages.publish, [(job, compiled, merged, built)])
-    return published, built
+        return BuildReport(
+            version=published.version,
+            n_rules=counted.n_rules,
+            n_shards=job.n_shards,
+            quarantined=counted.quarantined,
+            n_copies=counted.n_copies,
+            n_duplicates=sum(shard.n_duplicates for shard in built),
+            n_nodes=sum(shard.n_nodes for shard in built),
+            n_shared_nodes=sum(shard.n_shared_nodes for shard in built),
+            n_bytes=published.n_bytes,
+            seconds=self._clock.seconds,
+            quarantine=quarantine,
+        )
 
 
 @contextmanager
@@ -166,9 +220,11 @@ def _staging(session: SparkSession, job: Job) -> Iterator[None]:
 def _kept(refused: DataFrame, target: str | None, is_any: bool) -> DataFrame:
     """The quarantine where the caller wants it; or else cached, so that no rule is checked again to show it."""
     session = refused.sparkSession
+    if not is_any:
+        refused = session.createDataFrame([], refused.schema)
     if target is None:
         if not is_any:
-            return session.createDataFrame([], refused.schema)
+            return refused
         refused = refused.persist()
         refused.count()
         return refused

@@ -17,7 +17,8 @@ from ruledex.language.schema import Schema
 from ruledex.spark.blocks import Blocks
 from ruledex.spark.build_keys import keys_of
 
-RULES_A_CHUNK: Final = 100_000  # enough that most predicates of a chunk are read for several rules
+# Each distinct predicate of a chunk is parsed once, and that is most of the work: the larger, the less there is to do.
+RULES_A_CHUNK: Final = 500_000
 
 # Of a rule that can be used all but its key are null, of one that cannot the key.
 CHECKED: Final = {
@@ -38,14 +39,14 @@ def checked_rules(schema: Mapping[str, Any], batches: Iterable[pa.RecordBatch]) 
     that differ are all faults: none of them is more right than the others.
     """
     declared = Schema.of_mapping(schema)
-    for rules, is_contested in _by_id(Blocks(batches, RULES_A_CHUNK)):
+    for rules, is_contested in by_id(Blocks(batches, RULES_A_CHUNK)):
         yield from _checked(rules, is_contested, declared).to_batches()
 
 
 # Ids.
 
 
-def _by_id(tables: Iterable[pa.Table]) -> Iterator[tuple[pa.Table, NDArray[np.bool_]]]:
+def by_id(tables: Iterable[pa.Table]) -> Iterator[tuple[pa.Table, NDArray[np.bool_]]]:
     """Each rule once with the number of its copies, and whether another one has its id.
 
     Rows of one id may lie in two tables, so the last row of a table waits for the next.
@@ -98,15 +99,21 @@ def _as_before(column: pa.ChunkedArray) -> NDArray[np.bool_]:
 # Texts.
 
 
-def _checked(rules: pa.Table, is_contested: NDArray[np.bool_], schema: Schema) -> pa.Table:
-    scores = np.array(rules["score"])
+def faults_beside_texts(rules: pa.Table, is_contested: NDArray[np.bool_]) -> dict[int, RuleError]:
+    """What is wrong with rules before their texts are read, by their places."""
     faults: dict[int, RuleError] = {}
     for is_bad, message in (
         (is_contested, "rules with this id differ in text or score"),
-        (~np.isfinite(scores), "a score is a finite number"),
+        (~np.isfinite(np.array(rules["score"])), "a score is a finite number"),
         (np.array(rules["id"].is_null()), "a rule needs an id"),
     ):
         faults |= {place: RuleError(message) for place in np.flatnonzero(is_bad).tolist()}
+    return faults
+
+
+def _checked(rules: pa.Table, is_contested: NDArray[np.bool_], schema: Schema) -> pa.Table:
+    scores = np.array(rules["score"])
+    faults = faults_beside_texts(rules, is_contested)
     usable = np.ones(rules.num_rows, np.bool_)
     usable[list(faults)] = False
     places = np.flatnonzero(usable)

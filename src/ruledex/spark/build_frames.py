@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
+import pyarrow as pa
 from pyspark.sql import functions
 from pyspark.sql.types import ByteType, IntegerType, LongType, NumericType, ShortType, StringType
 
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from pyspark.sql.types import DataType
 
 _ERRORS: Final = {kind.code: kind for kind in (RuleSyntaxError, RuleTypeError, PatternError, RuleLimitError)}
+_FEWEST_A_CHUNK: Final = 100_000  # rules, with as many chunks as shards: for fewer no task of their own pays
 _CANDIDATES: Final = 16  # numbers a partition, among which one is looked for that is hashed to it
 
 
@@ -70,8 +72,14 @@ def given_rules(rules: DataFrame, id_name: str, expr_name: str, score_name: str 
     return Given(found, "integer" if is_integer else "string")
 
 
-def checked_rules(given: Given, schema: Mapping[str, Any]) -> DataFrame:
-    """The rules with what is wrong with each, or its number (see build_checking.py). They are counted now."""
+def in_order(rules: DataFrame, n_partitions: int) -> DataFrame:
+    """The rules in so many partitions, those with one id in one of them, each in the order that a check wants."""
+    spread = rules.repartition(1) if n_partitions == 1 else rules.repartition(n_partitions, "id")
+    return spread.sortWithinPartitions("id", "expr", "score")
+
+
+def checked_rules(given: Given, schema: Mapping[str, Any], n_rows: int, n_shards: int = 1) -> DataFrame:
+    """The rules with what is wrong with each, or its number (see build_checking.py)."""
     identity = "bigint" if given.ids == "integer" else "string"
     columns = (
         f"id {identity}, expr string, score double, "
@@ -79,9 +87,15 @@ def checked_rules(given: Given, schema: Mapping[str, Any]) -> DataFrame:
     )
     # Said in so many words, since Spark does not join small partitions of what is cached: a task of its own for each of
     # 200 handfuls of rules would take longer than the rules do.
-    n_partitions = given.rules.count() // RULES_A_CHUNK + 1
-    in_order = given.rules.repartition(n_partitions, "id").sortWithinPartitions("id", "expr", "score")
-    return in_order.mapInArrow(check_task(schema), columns)
+    n_partitions = max(n_rows // RULES_A_CHUNK + 1, min(n_shards, n_rows // _FEWEST_A_CHUNK + 1))
+    return in_order(given.rules, n_partitions).mapInArrow(check_task(schema), columns)
+
+
+def with_ids(given: Given, ids: pa.Array) -> Given:
+    """The rules with one of these ids, which may be null."""
+    wanted = given.rules.sparkSession.createDataFrame(pa.table({"wanted": ids}))
+    is_wanted = functions.col("id").eqNullSafe(functions.col("wanted"))
+    return given._replace(rules=given.rules.join(wanted, is_wanted, "left_semi"))
 
 
 def quarantined(checked: DataFrame) -> DataFrame:

@@ -27,7 +27,7 @@ from ruledex.engines.protocol import Statistics
 from ruledex.errors import BudgetError, RuledexError
 from ruledex.index.identities import identities_of, stored_identities
 from ruledex.index.invariants import program_of
-from ruledex.index.program_of import build_program
+from ruledex.index.program_of import BuiltRules, build_program
 from ruledex.index.state import Shard
 from ruledex.index.statistics_in import Stats, cell_statistics
 from ruledex.index.storage import (
@@ -106,12 +106,22 @@ def compile_shards(job: Job, batches: Iterable[pa.RecordBatch]) -> Iterator[Comp
 
 def compile_shard(job: Job, shard: int, rules: pa.Table) -> CompiledShard:
     """Rules that were checked, ascending by id."""
-    # In the types that are published: where the rules come from is not to be seen in the bytes.
-    rules = pa.Table.from_arrays([rules[name] for name in _types(job).names], schema=_types(job))
-    scores = np.array(rules["score"], np.float64)
-    program, dictionary, faults = build_program(rules["expr"], scores, Schema.of_mapping(job.schema))
-    if faults:
-        raise RuledexError(f"a rule that was sound before is none now: {faults[0][1]}")
+    rules = published_columns(job, rules)
+    built = build_program(rules["expr"], np.array(rules["score"]), Schema.of_mapping(job.schema))
+    if built.faults:
+        raise RuledexError(f"a rule that was sound before is none now: {built.faults[0][1]}")
+    return write_compiled(job, shard, rules, built)
+
+
+def published_columns(job: Job, rules: pa.Table) -> pa.Table:
+    """Rules in the types that are published: where they come from is not to be seen in the bytes."""
+    types = published_types(job)
+    return rules.select(types.names).cast(types)
+
+
+def write_compiled(job: Job, shard: int, rules: pa.Table, built: BuiltRules) -> CompiledShard:
+    """Stage the parts of a shard, of rules in the types that are published and what they were compiled to."""
+    program, dictionary, _ = built
     with writing(job.root, job.build, f"compiled-{shard}") as writer:
         write_program(writer, "", program)
         write_dictionary(writer, dictionary)
@@ -125,10 +135,11 @@ def compile_shard(job: Job, shard: int, rules: pa.Table) -> CompiledShard:
 
 def compile_nothing(job: Job) -> CompiledShard:
     """The one shard of an index without rules."""
-    return compile_shard(job, 0, _types(job).empty_table())
+    return compile_shard(job, 0, published_types(job).empty_table())
 
 
-def _types(job: Job) -> pa.Schema:
+def published_types(job: Job) -> pa.Schema:
+    """The columns of rules, as they are published."""
     identity = pa.int64() if job.ids == "integer" else pa.large_string()
     return pa.schema({"id": identity, "expr": pa.large_string(), "score": pa.float64()})
 

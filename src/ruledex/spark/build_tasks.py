@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
     from ruledex.spark.build_stages import CompiledShard, Job
+    from ruledex.spark.build_whole import CompiledWhole
 
 T = TypeVar("T")
 Task = Callable[[Iterator["pa.RecordBatch"]], Iterator["pa.RecordBatch"]]
@@ -30,6 +31,21 @@ def _check(schema: Mapping[str, Any], batches: Iterator[pa.RecordBatch]) -> Iter
     from ruledex.spark.build_checking import checked_rules
 
     return checked_rules(schema, batches)
+
+
+def compile_whole(rules: DataFrame, job: Job) -> CompiledWhole:
+    """Check and compile rules, which are in order and in one partition."""
+    from ruledex.spark.build_whole import compile_whole as compile_here
+
+    found: list[CompiledWhole] = _outcomes(rules.mapInArrow(partial(_compile_whole, job), _OUTCOME))
+    # Where there are no rules, Spark may see that there is nothing to do, and run no task.
+    return (found or run(rules.sparkSession, compile_here, [(job, ())]))[0]
+
+
+def _compile_whole(job: Job, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    from ruledex.spark.build_whole import compile_whole as compile_here
+
+    yield _pickled(lambda: [compile_here(job, batches)])
 
 
 def compile_shards(rules: DataFrame, job: Job) -> list[CompiledShard]:
