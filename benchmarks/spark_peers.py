@@ -20,7 +20,7 @@ from ruledex.spark import match
 from ruledex.workloads import workload
 from ruledex.workloads.base import Workload
 from spark_match import repeated, written
-from spark_shapes import COLUMNS, MAPS, Shape
+from spark_shapes import MAPS
 from spark_timing import timed
 
 N_EVENTS = 2048
@@ -36,23 +36,22 @@ def measure_peers(started: SparkSession, scratch: Path, sizes: tuple[int, ...], 
     general = workload("abe", seed=0, n_expressions=max(sizes))
     conjunctions = workload("advertising", seed=0, form="dnf")
     found = []
-    for name, generator, shape, ask, table in (
-        ("one SQL condition a rule", general, MAPS, _sql, None),
-        ("a Python UDF over compiled conditions", general, MAPS, _udf, None),
-        ("a broadcast join on conjunctions", conjunctions, COLUMNS, _join, key_table(conjunctions)),
+    for name, generator, ask, table in (
+        ("one SQL condition a rule", general, _sql, None),
+        ("a Python UDF over compiled conditions", general, _udf, None),
+        ("a broadcast join on conjunctions", conjunctions, _join, key_table(conjunctions)),
     ):
         folder = scratch / name.replace(" ", "-")
         events = repeated(generator.event_table(N_EVENTS), N_EVENTS) if table is None else table
         asked = written(started, events, folder / "events")
-        many = written(started, repeated(shape.events(generator, N_EVENTS), INDEX_EVENTS), folder / "many")
-        found += _growing(name, generator, shape, many, ask(asked), sizes, limit, scratch)
+        many = written(started, repeated(MAPS.events(generator, N_EVENTS), INDEX_EVENTS), folder / "many")
+        found += _growing(name, generator, many, ask(asked), sizes, limit, scratch)
     return found
 
 
 def _growing(
     name: str,
     generator: Workload,
-    shape: Shape,
     events: DataFrame,
     ask: Ask,
     sizes: tuple[int, ...],
@@ -64,7 +63,7 @@ def _growing(
         say(f"    {name}, {n_rules:,} rules")
         table = generator.rule_table(n_rules)
         root = str(scratch / f"{generator.__class__.__name__}-{n_rules}")
-        Index.build(pa.Table.from_batches(map(shape.rules, table.to_batches()))).save(root)
+        Index.build(pa.Table.from_batches(map(MAPS.rules, table.to_batches()))).save(root)
         result: dict[str, Any] = {"peer": name, "n_rules": n_rules, "n_events": N_EVENTS, "index_events": INDEX_EVENTS}
         if not results:
             _counted(events, root)  # workers have to be there, and their kernels loaded

@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 from ruledex.workloads.base import Workload
 
 MAP = "attributes"  # the column of maps
-NAME = r"\b(a\d+)\b"  # `abe`'s attributes, in a rule
+NAME = r"\b([ak]\d+|month)\b"  # the attributes of `abe` and `advertising`, in a rule
 
 
 class Shape(NamedTuple):
@@ -29,10 +29,11 @@ def rules_of_maps(batch: pa.RecordBatch) -> pa.RecordBatch:
     return batch.set_column(batch.schema.get_field_index("expr"), batch.schema.field("expr"), texts)
 
 
-def maps_of_events(events: Iterable[dict[str, int]]) -> pa.Table:
-    """A column of maps, with the attributes that an event has."""
+def maps_of_events(events: Iterable[dict[str, int]] | Iterable[dict[str, str]]) -> pa.Table:
+    """A column of maps, with the attributes that an event has; all values are texts, or all are numbers."""
     entries = [list(event.items()) for event in events]
-    return pa.table({MAP: pa.array(entries, pa.map_(pa.string(), pa.int32()))})
+    is_text = isinstance(next(value for event in entries for _, value in event), str)
+    return pa.table({MAP: pa.array(entries, pa.map_(pa.string(), pa.string() if is_text else pa.int32()))})
 
 
 MAPS = Shape("maps", rules_of_maps, lambda generator, n: maps_of_events(generator.events(n)), 1 << 19)
