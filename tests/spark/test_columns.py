@@ -1,11 +1,11 @@
-"""What a new version of an index may look at while a query runs."""
+"""The columns that are read, and what a new version of an index may look at while a query runs."""
 
 from __future__ import annotations
 
 import pytest
 from pyspark.sql.types import ArrayType, IntegerType, MapType, StringType, StructField, StructType, VariantType
 
-from ruledex.spark.columns import outside
+from ruledex.spark.columns import LEAST_PACKED, outside, projected
 
 INTEGER = IntegerType()
 EVENTS = StructType(
@@ -48,3 +48,15 @@ def test_paths_outside_of_what_is_read(planned, needed, left_out):
         return [tuple(text.split(".")) for text in texts]
 
     assert outside(EVENTS, paths(planned), paths(needed)) == paths(left_out)
+
+
+@pytest.mark.parametrize("more", [[], ["${spark.app.name}"]])
+def test_columns_may_have_any_name(spark, more):
+    names = ["a.b", "`", "a`b", "--", "/* x", "'", "a\nb", '"', "ä", " ", *more]
+    names += [f"a{number}" for number in range(LEAST_PACKED - len(names))]
+    events = spark.createDataFrame([tuple(range(len(names)))], StructType([StructField(n, INTEGER) for n in names]))
+    read, layout = projected(events, [(name,) for name in names], names)
+    (row,) = read.collect()
+    assert layout.packed == (tuple(names),)
+    assert row.event[0] == list(range(len(names)))
+    assert row.kept.asDict() == {name: place for place, name in enumerate(names)}

@@ -72,13 +72,10 @@ def projected(
     packed_names = {name for names in packed for name in names}
     others = [path for path in paths if path[0] not in packed_names]
     read = _fields(events.schema, others, lambda name: functions.col(_quoted(name)), (), variants)
-    read += [
-        functions.array(*(functions.col(_quoted(name)) for name in names)).alias(f"{PACKED}{number}")
-        for number, names in enumerate(packed)
-    ]
-    kept = [functions.col(_quoted(name)) for name in keep]
-    nothing = [functions.lit(None).cast("boolean").alias(NOTHING)]
-    columns = [functions.struct(*(read or nothing)).alias(EVENT), functions.struct(*(kept or nothing)).alias(KEPT)]
+    read += [_called("array", names).alias(f"{PACKED}{number}") for number, names in enumerate(packed)]
+    nothing = functions.lit(None).cast("boolean").alias(NOTHING)
+    kept = _called("struct", keep) if keep else functions.struct(nothing)
+    columns = [functions.struct(*(read or [nothing])).alias(EVENT), kept.alias(KEPT)]
     if weights is not None:
         columns.append(functions.col(_quoted(weights)).alias(WEIGHTS))
     if is_pinned:
@@ -138,9 +135,10 @@ def columns_to_keep(events: DataFrame, keep: Sequence[str] | None, added: Sequen
 
 def require_columns(events: DataFrame, names: Iterable[str]) -> None:
     """An error unless the events have all these columns."""
-    missing = [name for name in names if name not in events.columns]
+    known = dict.fromkeys(events.columns)
+    missing = [name for name in names if name not in known]
     if missing:
-        raise RuledexError(f"the events have no column {missing[0]!r}; they have {', '.join(events.columns)}")
+        raise RuledexError(f"the events have no column {missing[0]!r}; they have {', '.join(known)}")
 
 
 def _require_one(events: DataFrame, names: Iterable[str]) -> None:
@@ -215,6 +213,14 @@ def _is_whole(below: Sequence[Path]) -> bool:
     """Whether a VARIANT is taken whole: if it is asked for itself, for a part that no path can name, or for many."""
     is_asked = any(not path or {"'", '"'} <= set(path[0]) for path in below)
     return is_asked or len({path[0] for path in below}) > MOST_PARTS
+
+
+def _called(function: str, names: Sequence[str]) -> Column:
+    """A function of columns, as one text: a thousand Columns would be fourteen thousand calls to the JVM."""
+    text = f"{function}({', '.join(map(_quoted, names))})"
+    if "${" in text:  # which in a text stands for a setting of the session
+        return functions.call_function(function, *(functions.col(_quoted(name)) for name in names))
+    return functions.expr(text)
 
 
 def _quoted(name: str) -> str:
