@@ -165,6 +165,11 @@ def test_bad_rules_can_be_left_out():
     assert index.match({"a": 1, "b": 1, "c": 1}) == [2]
 
 
+def test_rules_that_are_left_out_leave_nothing_behind():
+    index = Index.build([(1, "zz = 5 AND b RLIKE '('"), (2, "a = 1")], "scan", on_error="skip")
+    assert (index.paths, index.schema) == ([("a",)], Index.build([(2, "a = 1")], "scan").schema)
+
+
 def test_a_rule_that_contradicts_the_schema_is_a_fault():
     schema = Schema.of_mapping({"attributes": {"age": "integer"}})
     with pytest.raises(RulesError, match="schema declares age"):

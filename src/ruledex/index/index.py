@@ -101,7 +101,8 @@ class Index:
             raise RuledexError(f"on_error is 'raise' or 'skip', not {on_error!r}")
         read = _read(rules, columns)
         n_given = len(read.ids) + len(read.faults)
-        built = build_program(read.texts, read.scores, Schema() if schema is None else schema, progress)
+        schema = Schema() if schema is None else schema
+        built = build_program(read.texts, read.scores, schema, progress)
         faults = read.faults + [
             RuleFault(read.ids[at].as_py(), error, int(read.lines[at])) for at, error in built.faults
         ]
@@ -109,7 +110,9 @@ class Index:
         if faults and on_error == "raise":
             raise RulesError(faults, n_given)
         if built.faults:
+            # Once more: what a broken rule names besides would stay in the dictionary, and events be read for it.
             read = read.without([at for at, _ in built.faults])
+            built = build_program(read.texts, read.scores, schema, progress)
         state = state_of_rules(read, built, engine, stats, engine_options)
         index = Index(state, faults, None, None, MemoryHome())
         index._engine_options = engine_options
