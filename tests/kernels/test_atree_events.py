@@ -15,11 +15,11 @@ def test_matching_stops_before_a_buffer_could_be_too_short_and_goes_on_there():
     expected = ScanEngine.build(program).match(batch)
     scratch = matcher._scratch()
     n_rules = program.n_rules
-    given = matcher.index, scratch.match, scratch.plain, matcher._scopes, matcher._switches, ALL_ALIVE, n_rules
+    given = matcher.index, scratch.match, scratch.plain, matcher._scopes, matcher._switches, ALL_ALIVE
     out, offsets, found, event = np.empty(n_rules, np.int32), np.zeros(7, np.int64), [], 0
     while event < 6:
         before = event
-        event, n_written = match_events(*given, batch.offsets, batch.cells, event, offsets, out)
+        event, n_written = match_events(*given, n_rules, batch.offsets, batch.cells, event, offsets, out)
         assert event > before
         found += out[:n_written].tolist()
     assert found == expected.rule.tolist()

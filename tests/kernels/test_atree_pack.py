@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from ruledex.kernels import atree_layout as layout
-from ruledex.kernels.atree_pack import guess_chances, pack
+from ruledex.kernels.atree_pack import guess_leads, pack
 from tests.kernels.atree_sets import children_of, tree_of
 
 
@@ -10,8 +10,18 @@ def test_chances_are_guessed_from_those_of_children():
     for operation, expected in ((layout.AND, 0.5 * 0.4), (layout.OR, 1 - 0.5 * 0.6)):
         tree = tree_of(2, [{0, 1}], operation)
         chance = np.array([0.5, 0.4, 0.0])
-        guess_chances(tree.index(), np.arange(3), chance)
+        guess_leads(tree.index(), np.arange(3), chance, np.zeros(3, np.int32))
         assert chance[2] == pytest.approx(expected)
+
+
+def test_the_access_child_leads_to_an_and_and_the_child_that_is_true_most_often_to_an_or():
+    for operation in (layout.AND, layout.OR):
+        for often in range(3):
+            tree = tree_of(3, [{0, 1, 2}], operation)
+            chance, lead = np.full(4, 0.1), np.zeros(4, np.int32)
+            chance[often] = 0.5
+            guess_leads(tree.index(), np.arange(4), chance, lead)
+            assert lead[3] == (often if operation == layout.OR else children_of(tree, 3)[0])
 
 
 def test_nodes_are_written_in_the_order_given_with_their_children_and_what_they_fire():
@@ -23,7 +33,7 @@ def test_nodes_are_written_in_the_order_given_with_their_children_and_what_they_
     rows = tree.arrays.nodes[:n_nodes]
     n_words = layout.ROW * int(rows[:, layout.N_FIRE].sum()) + int(rows[3:, layout.N_DOWN].sum())
     nodes, heap = np.empty(layout.N_MATCH_COLUMNS * n_nodes, np.int32), np.empty(n_words, np.int32)
-    assert pack(tree.index(), order, names, nodes, heap) == n_words
+    assert pack(tree.index(), order, names, np.zeros(n_nodes, np.bool_), nodes, heap) == n_words
     packed = nodes.reshape(n_nodes, -1)
     for place, node in enumerate(order.tolist()):
         assert packed[place, layout.OP] == rows[node, layout.OP]
@@ -42,7 +52,8 @@ def test_several_rules_of_a_node_lie_side_by_side_behind_what_it_fires():
     rows = tree.arrays.nodes[:n_nodes]
     n_words = layout.ROW * int(rows[:, layout.N_FIRE].sum()) + int(rows[2:, layout.N_DOWN].sum()) + 4
     nodes, heap = np.empty(layout.N_MATCH_COLUMNS * n_nodes, np.int32), np.empty(n_words, np.int32)
-    assert pack(tree.index(), np.arange(n_nodes), np.arange(n_nodes, dtype=np.int32), nodes, heap) == n_words
+    names, is_asked = np.arange(n_nodes, dtype=np.int32), np.zeros(n_nodes, np.bool_)
+    assert pack(tree.index(), np.arange(n_nodes), names, is_asked, nodes, heap) == n_words
     place = layout.RUN - nodes.reshape(n_nodes, -1)[2, layout.RULE]
     assert heap[place] == 3
     assert sorted(heap[place + 1 : place + 4].tolist()) == [0, 1, 2]

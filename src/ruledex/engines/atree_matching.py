@@ -74,7 +74,6 @@ class TreeMatcher:
             self._scopes,
             self._switches,
             alive,
-            self._n_rules,
             batch.offsets,
             batch.cells,
             counts,
@@ -95,8 +94,9 @@ class TreeMatcher:
         return _Scratch(
             MatchScratch(
                 np.zeros(n_nodes // WORD_BITS + 1, np.int64),
-                np.zeros(self._n_rules // WORD_BITS + 1, np.int64),
+                np.zeros((self._n_rules + 63) >> 6, np.uint64),
                 np.empty(n_nodes, np.int32),
+                np.empty(n_levels + 2, np.int64),
                 np.empty(n_levels + 2, np.int64),
                 np.empty(n_nodes, np.int32),
                 np.zeros(1, np.int64),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -20,15 +21,17 @@ from ruledex.kernels.atree_layout import (
     N_FIRE,
     N_MATCH_COLUMNS,
     N_NODES,
+    NO_RULE,
     OP,
     OR,
     ROOT,
     ROW,
+    RULE,
     RUN,
     TOP_LEVEL,
 )
 from ruledex.kernels.atree_match import TreeIndex
-from ruledex.kernels.atree_pack import guess_chances, pack
+from ruledex.kernels.atree_pack import guess_leads, pack
 from ruledex.kernels.atree_plain import Scopes
 from ruledex.kernels.growing import FREE
 
@@ -69,21 +72,28 @@ def scopes_of(index: TreeIndex, first_cells: NDArray[np.int32]) -> Scopes:
 
 
 def packed(tree: GrowingTree, literal_chance: NDArray[np.float64]) -> TreeIndex:
-    """The index of a tree whose first nodes are the literals of a Program, and which has lost none."""
+    """The index of a tree whose first nodes are the literals of a Program, and which has lost none.
+
+    Without zero suppression all results are carried upwards, so that no OR is asked.
+    """
     index = tree.index()
     width = int(index.widths[0])
     n_nodes, n_levels = int(index.counts[N_NODES]), int(index.counts[TOP_LEVEL]) + 2
     index = index._replace(nodes=index.nodes[: width * n_nodes], levels=index.levels[:n_levels])
     rows = index.nodes.reshape(n_nodes, width)
     entries = _entries_of(index)
-    order = _order(index, rows, entries, literal_chance)
+    is_asked = (rows[:, OP] == OR) & (rows[:, N_FIRE] == 0) & (rows[:, RULE] == NO_RULE)
+    is_asked &= tree.switches.zero_suppression and tree.switches.propagation_on_demand
+    order = _order(index, rows, entries, literal_chance, is_asked)
     names = np.empty(n_nodes, np.int32)
     names[order] = np.arange(n_nodes, dtype=np.int32)
 
     is_inner = rows[:, OP] <= OR
-    n_words = ROW * int(rows[:, N_FIRE].sum()) + int(rows[is_inner, N_DOWN].sum()) + _words_of_rules(index.rules)
+    n_fired = int(rows[:, N_FIRE].sum()) - int(rows[is_asked, N_DOWN].sum())
+    n_down = int(rows[is_inner, N_DOWN].sum()) + int(is_asked.sum())
+    n_words = ROW * n_fired + n_down + _words_of_rules(index.rules)
     nodes, heap = np.empty(N_MATCH_COLUMNS * n_nodes, np.int32), np.empty(n_words, np.int32)
-    pack(index, order, names, nodes, heap)
+    pack(index, order, names, is_asked, nodes, heap)
     always = np.flatnonzero(index.rules[:, ROOT] == ALWAYS)
     counts = index.counts.copy()
     if len(always) > 1:
@@ -111,19 +121,35 @@ def _words_of_rules(rules: NDArray[np.int32]) -> int:
 
 
 def _order(
-    index: TreeIndex, rows: NDArray[np.int32], entries: _Entries, literal_chance: NDArray[np.float64]
+    index: TreeIndex,
+    rows: NDArray[np.int32],
+    entries: _Entries,
+    literal_chance: NDArray[np.float64],
+    is_asked: NDArray[np.bool_],
 ) -> NDArray[np.int64]:
-    """Literals in the order in which cells meet them, then level by level what is often true first."""
+    """Literals in the order in which cells meet them and, level by level, nodes in that of the children leading there.
+
+    Within a level those come last that are asked, and that need no bit.
+    """
     by_bucket = np.lexsort((entries.low, entries.center))
     literals, first = np.unique(entries.literal[by_bucket], return_index=True)
-    n_literals = len(literal_chance)
+    n_literals, level = len(literal_chance), rows[:, LEVEL]
     met = np.full(n_literals, len(by_bucket))
     met[literals] = first
-    chance = np.zeros(len(rows))
+    bottom_up = np.argsort(level, kind="stable")
+    chance, lead = np.zeros(len(rows)), np.zeros(len(rows), np.int32)
     chance[:n_literals] = literal_chance
-    guess_chances(index, np.argsort(rows[:, LEVEL], kind="stable"), chance)
-    inner = n_literals + np.lexsort((-chance[n_literals:], rows[n_literals:, LEVEL]))
-    return np.concatenate([np.argsort(met, kind="stable"), inner])
+    guess_leads(index, bottom_up, chance, lead)
+    order = bottom_up.copy()
+    order[:n_literals] = np.argsort(met, kind="stable")
+    place = np.empty(len(rows), np.int64)
+    place[order[:n_literals]] = np.arange(n_literals)
+    bounds = np.searchsorted(level[bottom_up], np.arange(2, level.max(initial=1) + 2)).tolist()
+    for begin, end in pairwise(bounds):
+        nodes = bottom_up[begin:end]
+        order[begin:end] = nodes[np.lexsort((place[lead[nodes]], is_asked[nodes]))]
+        place[order[begin:end]] = np.arange(begin, end)
+    return order
 
 
 def _buckets(

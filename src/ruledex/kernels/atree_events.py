@@ -25,14 +25,13 @@ def _find(
     scopes: Scopes,
     switches: int,
     cells: NDArray[np.int32],
-) -> int:
-    """Set the bits of the rules of one event; return its number."""
+) -> None:
+    """Set the bits of the rules of one event."""
     number = next_event(scratch)
     if plain.event.size == 0:
         propagate(index, scratch, number, cells)
     else:
         propagate_plainly(index, scratch, plain, scopes, switches, number, cells)
-    return number
 
 
 @jit
@@ -58,8 +57,8 @@ def match_events(
     """
     event, n_written = first_event, 0
     while event < event_offsets.size - 1 and n_written + n_rules <= out.size:
-        number = _find(index, scratch, plain, scopes, switches, cells[event_offsets[event] : event_offsets[event + 1]])
-        n_found = collect(scratch.found, number, alive, n_rules, out[n_written:])
+        _find(index, scratch, plain, scopes, switches, cells[event_offsets[event] : event_offsets[event + 1]])
+        n_found = collect(scratch.found, alive, out[n_written:])
         offsets[event + 1] = offsets[event] + n_found
         n_written += n_found
         event += 1
@@ -74,12 +73,11 @@ def count_events(
     scopes: Scopes,
     switches: int,
     alive: NDArray[np.uint8],
-    n_rules: int,
     event_offsets: NDArray[np.int64],
     cells: NDArray[np.int32],
     counts: NDArray[np.int64],
 ) -> None:
     """Count each event's rules."""
     for event in range(counts.size):
-        number = _find(index, scratch, plain, scopes, switches, cells[event_offsets[event] : event_offsets[event + 1]])
-        counts[event] = count_found(scratch.found, number, alive, n_rules)
+        _find(index, scratch, plain, scopes, switches, cells[event_offsets[event] : event_offsets[event + 1]])
+        counts[event] = count_found(scratch.found, alive)

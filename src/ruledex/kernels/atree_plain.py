@@ -30,7 +30,7 @@ from ruledex.kernels.atree_match import (
     PACKED,
     MatchScratch,
     TreeIndex,
-    set_rules_true,
+    find_rules,
     start_queues,
     true_literals,
 )
@@ -131,9 +131,9 @@ def propagate_plainly(
     """Set the bits of all rules that are true of an event."""
     nodes, heap, rules, width = index.nodes, index.heap, index.rules, index.widths[0]
     ends, queue = scratch.ends, scratch.queue
-    start_queues(index, ends)
+    start_queues(index, scratch)
     is_packed = index.widths[PACKED] == 1
-    set_rules_true(scratch.found, number, rules, heap, index.counts[ALWAYS_RULE], is_packed)
+    find_rules(scratch.found, rules, heap, index.counts[ALWAYS_RULE], is_packed)
     n_literals = true_literals(index, scratch, number, cells)
     for place in range(n_literals):
         _meet(plain, number, queue[place])
@@ -149,7 +149,7 @@ def propagate_plainly(
                 plain.result[node] = _result(index, plain, number, switches, node)
             result = plain.result[node]
             if result == TRUE:
-                set_rules_true(scratch.found, number, rules, heap, nodes[width * node + RULE], is_packed)
+                find_rules(scratch.found, rules, heap, nodes[width * node + RULE], is_packed)
             if result == TRUE or (result == FALSE and scopes.first_cell.size != 0):
                 entry = nodes[width * node + FIRE]
                 for at in range(entry, entry + ROW * nodes[width * node + N_FIRE], ROW):
