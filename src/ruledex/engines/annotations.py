@@ -21,9 +21,10 @@ from ruledex.engines.inputs import array_of, frozen_alive, frozen_batch
 from ruledex.engines.normal_forms import Overflow
 from ruledex.engines.normal_forms_engine import stored_overflow
 from ruledex.engines.normal_forms_overflow import OverflowRules
-from ruledex.engines.normal_forms_work import Work, averages, postings_work, true_items
+from ruledex.engines.normal_forms_work import postings_work, true_items
 from ruledex.engines.protocol import Alive, Arrays, Matches, Rank, Statistics
 from ruledex.engines.ranking import Ranker
+from ruledex.engines.work import Work, averages
 from ruledex.errors import BudgetError, RuledexError
 from ruledex.kernels.annotate_leaves import BLOCK_BITS, Annotations, Marks, gather_leaves, write_rules
 from ruledex.kernels.normal_forms_rules import Owners, count_owners

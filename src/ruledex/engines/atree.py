@@ -16,6 +16,7 @@ from ruledex.engines.atree_tree import GrowingTree, Intervals, Switches
 from ruledex.engines.inputs import array_of, frozen_alive, frozen_batch
 from ruledex.engines.protocol import Alive, Arrays, Matches, Rank, Statistics
 from ruledex.engines.ranking import Ranker
+from ruledex.engines.work import Work
 from ruledex.kernels.atree_layout import N_EDGES, N_INNER, N_NODES, TOP_LEVEL
 from ruledex.kernels.atree_match import TreeIndex
 from ruledex.kernels.atree_rules import NewRules
@@ -90,6 +91,10 @@ class AtreeEngine:
     ) -> Matches:
         """The best k rules of each event with their ranks as scores, the best first, ties by position."""
         return self._ranker.top(batch, self.match(batch, alive), k, rank, static_score)
+
+    def work(self, batch: EventBatch) -> Work:
+        """What an event makes the engine touch, on average."""
+        return self._matcher.work(frozen_batch(batch))
 
     def describe(self) -> dict[str, Any]:
         """What the engine is made of."""

@@ -9,9 +9,11 @@ from numpy.typing import NDArray
 
 from ruledex.encode.event_batch import EventBatch
 from ruledex.engines.protocol import Matches
+from ruledex.engines.work import Work, averages
 from ruledex.kernels.atree_events import count_events, match_events
 from ruledex.kernels.atree_match import WORD_BITS, MatchScratch, TreeIndex
 from ruledex.kernels.atree_plain import PlainScratch, Scopes
+from ruledex.kernels.atree_work import COUNTED, count_touched
 
 CHUNK = 1 << 18  # rules written by one call into the kernel, at the least
 
@@ -80,6 +82,23 @@ class TreeMatcher:
         )
         self._pool.append(scratch)
         return counts
+
+    def work(self, batch: EventBatch) -> Work:
+        """What an event makes matching touch, on average. The batch must be a frozen one."""
+        scratch = self._scratch()
+        counts = np.zeros(len(COUNTED), np.int64)
+        count_touched(
+            self.index,
+            scratch.match,
+            scratch.plain,
+            self._scopes,
+            self._switches,
+            batch.offsets,
+            batch.cells,
+            counts,
+        )
+        self._pool.append(scratch)
+        return averages(dict(zip(COUNTED, counts.tolist(), strict=True)), batch)
 
     def _scratch(self) -> _Scratch:
         """Scratch that no other call uses: from the pool, which a call that fails does not give it back to."""

@@ -27,6 +27,7 @@ from ruledex.engines.batch import BatchEngine
 from ruledex.engines.inputs import frozen
 from ruledex.engines.protocol import Alive, Arrays, Matches, Rank, Statistics
 from ruledex.engines.sparse import SparseEngine
+from ruledex.engines.work import Work
 from ruledex.kernels.words import N_EVENTS
 
 FREQUENCY = "cell_frequency"
@@ -97,6 +98,10 @@ class AutoEngine:
     ) -> Matches:
         """The best k rules of each event with their ranks as scores, the best first, ties by position."""
         return self.choose(batch.n_events).top(batch, k, rank, alive, static_score)
+
+    def work(self, batch: EventBatch) -> Work:
+        """What an event that comes alone makes the engine touch, on average; a block of `batch` touches all rules."""
+        return self.sparse.work(batch)
 
     def describe(self) -> dict[str, Any]:
         """What was built, and which of it answers what; `batch` is none before it is needed."""

@@ -14,9 +14,10 @@ from ruledex.engines.inputs import array_of, frozen, frozen_alive, frozen_batch,
 from ruledex.engines.normal_forms import Form
 from ruledex.engines.normal_forms_overflow import OverflowRules
 from ruledex.engines.normal_forms_ranking import FormRanker
-from ruledex.engines.normal_forms_work import Work, averages, postings_work, true_items
+from ruledex.engines.normal_forms_work import postings_work, true_items
 from ruledex.engines.protocol import Alive, Arrays, Matches, Rank
 from ruledex.engines.ranking import Ranker, checked_k
+from ruledex.engines.work import Work, averages
 from ruledex.kernels.disjunctions import Disjunctions
 from ruledex.kernels.normal_forms_rules import Owners
 from ruledex.kernels.postings import Postings

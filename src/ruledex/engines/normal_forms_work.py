@@ -1,4 +1,4 @@
-"""What events make the engines over posting lists touch: steadier than seconds, and the same on every machine."""
+"""What events make the engines over posting lists touch."""
 
 from __future__ import annotations
 
@@ -8,11 +8,10 @@ from numpy.typing import NDArray
 from ruledex.encode.event_batch import EventBatch
 from ruledex.engines.conjunction_index_postings import new_cursors
 from ruledex.engines.inputs import frozen_batch
+from ruledex.engines.work import Work, averages
 from ruledex.kernels.disjunctions import Disjunctions, expression_numbers
 from ruledex.kernels.postings import Postings
 from ruledex.kernels.postings_work import COUNTED, count_postings_touched
-
-Work = dict[str, float]
 
 
 def postings_work(index: Postings, batch: EventBatch) -> Work:
@@ -34,8 +33,3 @@ def true_items(index: Postings, disjunctions: Disjunctions, batch: EventBatch) -
         n_found = expression_numbers(index, disjunctions, cursors, counters, batch.cells, begin, end, out)
         found.append(out[:n_found].copy())
     return found
-
-
-def averages(counts: dict[str, int], batch: EventBatch) -> Work:
-    """Counts over all events of a batch, an event."""
-    return {name: n / max(batch.n_events, 1) for name, n in counts.items()}

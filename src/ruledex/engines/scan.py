@@ -12,7 +12,9 @@ from ruledex.encode.program import Program
 from ruledex.engines.inputs import frozen, frozen_alive, frozen_batch, literals_of
 from ruledex.engines.protocol import Alive, Arrays, Matches, Rank, Statistics
 from ruledex.engines.ranking import Ranker
+from ruledex.engines.work import Work, averages
 from ruledex.kernels.scan import Nodes, scan
+from ruledex.kernels.scan_work import count_evaluated
 
 
 class ScanEngine:
@@ -70,6 +72,30 @@ class ScanEngine:
     def describe(self) -> dict[str, Any]:
         """What the engine is made of."""
         return {"engine": self.name, "n_rules": self.program.n_rules, "n_nodes": self.program.n_nodes, "bytes": 0}
+
+    def work(self, batch: EventBatch) -> Work:
+        """What an event makes the engine evaluate, on average."""
+        counts = np.zeros(2, np.int64)
+        n_evaluated = np.zeros((2, self.program.n_nodes), np.int64)
+        for event in range(batch.n_events):
+            is_true = np.zeros(self.program.n_nodes, np.bool_)
+            is_true[: self.program.n_literals] = self._true_literals(
+                batch.cells[batch.offsets[event] : batch.offsets[event + 1]]
+            )
+            count_evaluated(self._nodes, self._root, is_true, n_evaluated, counts)
+        return averages(dict(zip(("literals evaluated", "nodes evaluated"), counts.tolist(), strict=True)), batch)
+
+    def _true_literals(self, cells: NDArray[np.int32]) -> NDArray[np.bool_]:
+        """Which literals an event of these cells makes true."""
+        literals = self._literals
+        before = np.concatenate([[0], np.cumsum(np.bincount(cells, minlength=self.program.n_cells))])
+        n_intervals = np.diff(literals.interval_offsets)
+        is_hit = before[literals.interval_low] != before[literals.interval_high + 1]
+        is_true = (
+            np.bincount(np.repeat(np.arange(len(n_intervals)), n_intervals)[is_hit], minlength=len(n_intervals)) > 0
+        )
+        is_there = before[literals.negative_presence] != before[literals.negative_presence + 1]
+        return np.concatenate([is_true, is_there & ~is_true[literals.negative_of]])
 
     def _found(self, batch: EventBatch, alive: Alive | None) -> list[NDArray[np.int32]]:
         batch = frozen_batch(batch)

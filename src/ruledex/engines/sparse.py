@@ -13,7 +13,9 @@ from ruledex.engines.inputs import array_of, frozen_alive, frozen_batch
 from ruledex.engines.protocol import Alive, Arrays, Matches, Rank, Statistics
 from ruledex.engines.ranking import Ranker
 from ruledex.engines.sparse_layout import build_layout
+from ruledex.engines.work import Work, averages
 from ruledex.kernels.sparse import SparseArrays, SparseIndex, sparse_count, sparse_match
+from ruledex.kernels.sparse_work import COUNTED, sparse_count_touched
 
 RANGES_A_CELL = 36  # two runs for a domain, and one for each of 32 levels of an interval tree
 Scratch = tuple[SparseArrays, NDArray[np.int32]]  # of the kernel, and its output
@@ -101,6 +103,15 @@ class SparseEngine:
             "n_levels": len(index.level_slots),
             "bytes": sum(array.nbytes for array in index),
         }
+
+    def work(self, batch: EventBatch) -> Work:
+        """What an event makes the engine touch, on average."""
+        batch = frozen_batch(batch)
+        scratch, out = self._scratch(batch)
+        counts = np.zeros(len(COUNTED), np.int64)
+        sparse_count_touched(self._index, scratch, batch.offsets, batch.cells, counts)
+        self._pool.append((scratch, out))
+        return averages(dict(zip(COUNTED, counts.tolist(), strict=True)), batch)
 
     def _scratch(self, batch: EventBatch) -> Scratch:
         """Scratch that no other call uses: from the pool, which a call that fails does not give it back to."""

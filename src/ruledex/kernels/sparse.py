@@ -71,7 +71,8 @@ class SparseScratch(NamedTuple):
 
 
 @jit
-def _is_set(bits: NDArray[np.uint64], slot: int) -> bool:
+def is_set(bits: NDArray[np.uint64], slot: int) -> bool:
+    """Whether a slot is true."""
     place = np.uint64(slot)
     return bool((bits[place >> SIX] >> (place & LOW_SIX)) & ONE)
 
@@ -100,7 +101,7 @@ def _set_range(bits: NDArray[np.uint64], touched: NDArray[np.uint64], first: int
 
 
 @jit
-def _collect(
+def collect(
     bits: NDArray[np.uint64], touched: NDArray[np.uint64], first: int, last: int, out: NDArray[np.int32]
 ) -> int:
     """Write the set slots of a region that begins at a word, ascending; return their number."""
@@ -168,7 +169,7 @@ def _true_atoms(
                     atom = tree_by_high[first - tree_begin]
                     if atom_high[atom] < cell:
                         break
-                    if not _is_set(bits, atom):
+                    if not is_set(bits, atom):
                         _set(bits, touched, atom)
                         singles[n_singles] = atom
                         n_singles += 1
@@ -214,7 +215,7 @@ def _true_negatives(index: SparseIndex, scratch: SparseScratch, cells: NDArray[n
             break
         if presence_cells[presence] == cells[place]:
             for negative in range(offsets[presence], offsets[presence + 1]):
-                if not _is_set(bits, positive[negative]):
+                if not is_set(bits, positive[negative]):
                     _set(bits, touched, first_negative + negative)
 
 
@@ -238,10 +239,10 @@ def _fire(index: SparseIndex, scratch: SparseScratch, runs: NDArray[np.int32], n
         for edge in range(offsets[first], offsets[last]):
             _set(bits, touched, or_edges[edge])
         for edge in range(offsets[first + ONE], offsets[last + ONE]):
-            if _is_set(bits, and_edges[3 * edge + 1]):
+            if is_set(bits, and_edges[3 * edge + 1]):
                 other = and_edges[3 * edge + 2]
                 end = other + others[other]
-                while other < end and _is_set(bits, others[other + 1]):
+                while other < end and is_set(bits, others[other + 1]):
                     other += 1
                 if other == end:
                     _set(bits, touched, and_edges[3 * edge])
@@ -252,18 +253,18 @@ def _verify(index: SparseIndex, scratch: SparseScratch, first: int, last: int, f
     """Clear the bits of those nodes of a level that not all children are true of."""
     bits, waiting = scratch.bits, scratch.singles
     offsets, slots = index.verify_offsets, index.verify_slots
-    for place in range(_collect(bits, scratch.touched, first, last, waiting)):
+    for place in range(collect(bits, scratch.touched, first, last, waiting)):
         slot = waiting[place]
         number = first_number + slot - first
         edge, end = offsets[number], offsets[number + 1]
-        while edge < end and _is_set(bits, slots[edge]):
+        while edge < end and is_set(bits, slots[edge]):
             edge += 1
         if edge < end:
             bits[slot >> 6] &= ~(ONE << np.uint64(slot & 63))
 
 
 @jit
-def _propagate(index: SparseIndex, scratch: SparseScratch, cells: NDArray[np.int32], begin: int, end: int) -> None:
+def propagate(index: SparseIndex, scratch: SparseScratch, cells: NDArray[np.int32], begin: int, end: int) -> None:
     """Set the bits of all sinks whose rules are true of the event."""
     bits, touched, singles = scratch.bits, scratch.touched, scratch.singles
     n_ranges, n_singles = _true_atoms(index, scratch, cells, begin, end)
@@ -271,16 +272,17 @@ def _propagate(index: SparseIndex, scratch: SparseScratch, cells: NDArray[np.int
     _true_negatives(index, scratch, cells, begin, end)
     _fire(index, scratch, scratch.ranges, n_ranges, 2)
     _fire(index, scratch, singles, n_singles, 1)
-    _fire(index, scratch, singles, _collect(bits, touched, index.places[0], index.places[2], singles), 1)
+    _fire(index, scratch, singles, collect(bits, touched, index.places[0], index.places[2], singles), 1)
     for level in range(index.level_slots.shape[0]):
         first_to_verify, first_other = index.level_slots[level, 0], index.level_slots[level, 1]
         _verify(index, scratch, first_to_verify, first_other, index.level_slots[level, 3])
-        n_true = _collect(bits, touched, first_to_verify, index.level_slots[level, 2], singles)
+        n_true = collect(bits, touched, first_to_verify, index.level_slots[level, 2], singles)
         _fire(index, scratch, singles, n_true, 1)
 
 
 @jit
-def _clear(bits: NDArray[np.uint64], touched: NDArray[np.uint64]) -> None:
+def clear(bits: NDArray[np.uint64], touched: NDArray[np.uint64]) -> None:
+    """Let both bitmaps be all zero again."""
     for group in range(touched.size):
         words = touched[group]
         while words != ZERO:
@@ -309,8 +311,8 @@ def sparse_match(
     first_sink, n_rules = index.places[3], index.places[4]
     event, n_written = first_event, 0
     while event < event_offsets.size - 1 and n_written + n_rules <= out.size:
-        _propagate(index, scratch, cells, event_offsets[event], event_offsets[event + 1])
-        n_found = _collect(scratch.bits, scratch.touched, first_sink, first_sink + n_rules, out[n_written:])
+        propagate(index, scratch, cells, event_offsets[event], event_offsets[event + 1])
+        n_found = collect(scratch.bits, scratch.touched, first_sink, first_sink + n_rules, out[n_written:])
         n_kept = 0
         for place in range(n_written, n_written + n_found):
             rule = out[place] - first_sink
@@ -319,7 +321,7 @@ def sparse_match(
         offsets[event + 1] = offsets[event] + n_kept
         n_written += n_kept
         event += 1
-        _clear(scratch.bits, scratch.touched)
+        clear(scratch.bits, scratch.touched)
     return event, n_written
 
 
@@ -336,7 +338,7 @@ def sparse_count(
     index, scratch = SparseIndex(*index_arrays), SparseScratch(*scratch_arrays)
     first_sink, n_rules = index.places[3], index.places[4]
     for event in range(event_offsets.size - 1):
-        _propagate(index, scratch, cells, event_offsets[event], event_offsets[event + 1])
+        propagate(index, scratch, cells, event_offsets[event], event_offsets[event + 1])
         n_found = 0
         for word in range(first_sink >> 6, (first_sink + n_rules + 63) >> 6):
             left = scratch.bits[word]
@@ -347,4 +349,4 @@ def sparse_count(
                 n_found += 1 if alive[(word << 6) + lowest_bit(left) - first_sink] != 0 else 0
                 left &= left - ONE
         counts[event] = n_found
-        _clear(scratch.bits, scratch.touched)
+        clear(scratch.bits, scratch.touched)
