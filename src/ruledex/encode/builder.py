@@ -15,9 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ruledex.encode.dictionary import Dictionary
-from ruledex.encode.literal_table import Form, LiteralTable
+from ruledex.encode.literal_table import Form, LiteralArrays, LiteralTable
 from ruledex.encode.predicate_table import PredicateTable
-from ruledex.encode.program import AND, OR, WEIGHT, Program
+from ruledex.encode.program import AND, CELL, NODE, OR, PLACE, WEIGHT, Program
 from ruledex.encode.score_code import ScoreCode
 from ruledex.errors import RuleError
 from ruledex.kernels.node_table import ALWAYS_CODE, NEVER_CODE, add_node, empty_node_table
@@ -45,8 +45,8 @@ class ProgramBuilder:
 
     def __init__(self, schema: Schema) -> None:
         self._schema = schema
-        self._literals = LiteralTable(schema)
-        self._predicates = PredicateTable(self._literals, schema)
+        self.literals = LiteralTable(schema)
+        self._predicates = PredicateTable(self.literals, schema)
         self._nodes = empty_node_table()
         self._scores = empty_score_table()
         self._parts: list[NormalRules] = []
@@ -100,7 +100,7 @@ class ProgramBuilder:
     def _take(self, tree: Expression) -> tuple[int, int, int]:
         """Make a rule's nodes and its score program: the code of its root, and where the program is and how long."""
         root = self._root(match_tree(tree, self._schema))
-        score = ScoreCode(self._literals, self._schema)
+        score = ScoreCode(self.literals, self._schema)
         score.write(score_tree(tree, self._schema))
         self._scores, start = add_score(self._scores, score.steps, score.weights)
         return root, start, len(score.steps)
@@ -112,7 +112,7 @@ class ProgramBuilder:
                 children = [codes[id(child)] for child in node.children]
                 codes[id(node)] = self._node(AND if isinstance(node, And) else OR, children)
             else:
-                codes[id(node)] = self._code(self._literals.form(node))
+                codes[id(node)] = self._code(self.literals.form(node))
         return codes[id(tree)]
 
     def _code(self, form: Form) -> int:
@@ -123,7 +123,7 @@ class ProgramBuilder:
         return form
 
     def _node(self, operation: int, children: list[int]) -> int:
-        complement = np.frombuffer(self._literals.complement, np.int32)
+        complement = np.frombuffer(self.literals.complement, np.int32)
         self._nodes, code = add_node(self._nodes, operation, np.array(children, np.int64), complement)
         del complement  # the array may not grow while a view of it lives
         return code
@@ -133,7 +133,21 @@ class ProgramBuilder:
 
         With `share`, what nodes have in common is found too; whoever takes the nodes apart again can do without.
         """
-        literals, dictionary = self._literals.finish()
+        literals, dictionary = self.literals.finish()
+        return Built(self._program(literals, dictionary.n_cells, dictionary.domain_offsets, share), dictionary)
+
+    def finish_without_cells(self) -> Program:
+        """The same for whoever gives literals cells of another dictionary, and wants nothing shared: it has none."""
+        literals = self.literals
+        negated = np.array([positive for positive, _ in literals.negatives()], NODE)
+        no_cells, n_positive = np.empty(0, CELL), len(literals.positives)
+        offsets, presence = np.zeros(n_positive + 1, PLACE), np.zeros(len(negated), CELL)
+        arrays = LiteralArrays(offsets, no_cells, no_cells, presence, negated, literals.final_ids())
+        return self._program(arrays, 0, np.empty(0, CELL), share=False)
+
+    def _program(
+        self, literals: LiteralArrays, n_cells: int, domain_offsets: NDArray[np.int32], share: bool
+    ) -> Program:
         static = np.concatenate([np.empty(0, WEIGHT), *self._static])
         nodes = lay_out(self._nodes, self._scores, _joined(self._parts), literals.final_id, share=share)
         program = Program(
@@ -141,13 +155,13 @@ class ProgramBuilder:
             *nodes[:5],
             static if np.any(static) else np.empty(0, WEIGHT),
             *nodes[5:],
-            dictionary.n_cells,
-            dictionary.domain_offsets,
+            n_cells,
+            domain_offsets,
         )
         for column in program:
             if isinstance(column, np.ndarray):
                 column.flags.writeable = False
-        return Built(program, dictionary)
+        return program
 
 
 def _only(rules: NormalRules, kept: NDArray[np.bool_]) -> NormalRules:

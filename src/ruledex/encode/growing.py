@@ -172,7 +172,8 @@ class GrowingDictionary(Dictionary):
     """The slots of all literals in use."""
 
     def __init__(self, schema: Schema) -> None:
-        super().__init__(schema, [], EVERY + 1, [EVERY, EVERY + 1])
+        self._listed: list[Slot] = []
+        super().__init__(schema, self._listed, EVERY + 1, [EVERY, EVERY + 1])
         self.names = Names()
         self.derived: list[Slot] = []
         self._growing: dict[Name, GrowingSlot] = {}
@@ -181,15 +182,15 @@ class GrowingDictionary(Dictionary):
 
     def use(self, literals: Iterable[Positive | Negative], meanings: Meanings) -> set[Name]:
         """Take in literals that are not in use; the slots whose other literals must be given their cells anew."""
-        moved = set()
+        moved, operands = set(), meanings.operands
         for literal in literals:
             for mark in _marks(literal):
-                self._slot(mark.slot, meanings.operands).use_mark(mark, meanings.predicates.get(mark))
-            for stretch in _stretches(literal):
-                slot = self._slot(stretch.slot, meanings.operands)
-                for cut in _cuts(stretch):
-                    if slot.use_cut(stretch.kind, cut):
-                        moved.add(stretch.slot)
+                self._slot(mark.slot, operands).use_mark(mark, meanings.predicates.get(mark))
+            for name, kind, low, _, high, _ in _stretches(literal):
+                slot = self._slot(name, operands)
+                for cut in (low, high):
+                    if cut is not None and slot.use_cut(kind, cut):
+                        moved.add(name)
             for name in slots_of(literal):
                 self._growing[name].n_literals += 1
                 self._changed.add(name)
@@ -235,11 +236,11 @@ class GrowingDictionary(Dictionary):
         if known is None:
             known = GrowingSlot(operands[name], self.schema, self._ranges)
             self._enter(name, known)
-            self._list_slots()
         return known
 
     def _enter(self, name: Name, slot: GrowingSlot) -> None:
         self._growing[name] = slot
+        self._listed.append(slot)
         if isinstance(slot.operand, Attribute):
             at = self.names
             for step in slot.operand.path:
@@ -260,10 +261,7 @@ class GrowingDictionary(Dictionary):
                     del above.below[step]
         else:
             self.derived.remove(slot)
-        self._list_slots()
-
-    def _list_slots(self) -> None:
-        self.slots = list(self._growing.values())
+        self._listed.remove(slot)
 
     def first_cells(self) -> NDArray[np.int32]:
         """Where ranges of cells begin, each of one mark or one domain, ascending; the first is that of `EVERY`."""
@@ -281,7 +279,6 @@ class GrowingDictionary(Dictionary):
         made._ranges = self._ranges.copy()
         for name, slot in self._growing.items():
             made._enter(name, slot.copy(made._ranges))
-        made._list_slots()
         return made
 
     # The same as a dictionary that does not change.
@@ -322,7 +319,8 @@ def _plan(slot: GrowingSlot) -> SlotPlan:
 
 def slots_of(literal: Positive | Negative) -> set[Name]:
     """The slots whose cells a literal has itself; those of its positive one are a negative one's not."""
-    return {mark.slot for mark in _marks(literal)} | {stretch.slot for stretch in _stretches(literal)}
+    names = [mark.slot for mark in _marks(literal)]
+    return {*names, *[stretch.slot for stretch in _stretches(literal)]}
 
 
 def _marks(literal: Positive | Negative) -> tuple[Mark, ...]:

@@ -7,6 +7,7 @@ of an interval of cells are constants again, and these are what two Programs can
 from __future__ import annotations
 
 from bisect import bisect_right
+from collections.abc import Iterable, Sequence
 from itertools import pairwise
 from typing import NamedTuple, TypeAlias
 
@@ -74,19 +75,26 @@ def meanings_of(program: Program, dictionary: Dictionary) -> Meanings:
     reader = _Reader(dictionary)
     offsets = program.interval_offsets.tolist()
     low, high = program.interval_low.tolist(), program.interval_high.tolist()
-    positives, keys = [], []
+    positives = []
     for first, last in pairwise(offsets):
         found = [reader.read(low[at], high[at]) for at in range(first, last)]
         marks = [mark for mark in found if isinstance(mark, Mark)]
         stretches = [stretch for stretch in found if isinstance(stretch, Stretch)]
         positives.append(Positive(tuple(marks), tuple(stretches)))
-        keys.append("; ".join([*map(_text_of_mark, marks), *map(_text_of_stretch, stretches)]))
-    negatives = []
-    for presence, positive in zip(program.negative_presence.tolist(), program.negative_of.tolist(), strict=True):
-        mark = reader.mark(presence)
-        negatives.append(Negative(mark, positives[positive]))
-        keys.append(f"NOT {'' if mark is None else _text_of_mark(mark)}: {keys[positive]}")
-    return Meanings(positives, negatives, keys, reader.operands, reader.predicates)
+    negatives = [
+        (positive, Negative(reader.mark(presence), positives[positive]))
+        for presence, positive in zip(program.negative_presence.tolist(), program.negative_of.tolist(), strict=True)
+    ]
+    keys = keys_of(positives, negatives)
+    return Meanings(positives, [negative for _, negative in negatives], keys, reader.operands, reader.predicates)
+
+
+def keys_of(positives: Sequence[Positive], negatives: Iterable[tuple[int, Negative]]) -> list[str]:
+    """A text for each literal, positives first; `negatives` say which of them they negate."""
+    keys = ["; ".join([*map(_text_of_mark, marks), *map(_text_of_stretch, of)]) for marks, of in positives]
+    for positive, (presence, _) in negatives:
+        keys.append(f"NOT {'' if presence is None else _text_of_mark(presence)}: {keys[positive]}")
+    return keys
 
 
 # Written out: the text that a named tuple gives of itself takes longer than to look it up.

@@ -50,11 +50,12 @@ Form: TypeAlias = "int | bool | tuple[int, list[Form]]"
 
 _AS_THEY_ARE = (Kind.EXACT, Kind.STRING)  # constants that are cuts themselves; most are of these kinds
 
+Presence: TypeAlias = tuple[int, str, Family | None]  # a slot, what has to be there, and of which family
 Whole: TypeAlias = CompareOperands | SetTest  # predicates that are asked of an event, not of a value
 
 
 @dataclass(slots=True)
-class _Positive:
+class PositiveLiteral:
     """A positive literal before its cells are known."""
 
     slot: int
@@ -84,12 +85,12 @@ class LiteralTable:
         self._slots: dict[Hashable, int] = {}
         self._asked: list[SlotPlan] = []
         self._ids: dict[Hashable, int] = {}
-        self._positives: list[_Positive] = []
+        self.positives: list[PositiveLiteral] = []
         # One entry a literal: for a positive one its place in `_positives` and -1; for a negative one the id of
         # the positive one and the index of its presence.
         self._of = array("i")
         self._presence = array("i")
-        self._presences: dict[tuple[int, str, Family | None], int] = {(-1, "every", None): 0}
+        self._presences: dict[Presence, int] = {(-1, "every", None): 0}
         self.complement = array("i")  # the literal that is never true together with this one, or -1
         self.is_negative = array("B")
 
@@ -122,7 +123,7 @@ class LiteralTable:
             case Weak(Within() as within):
                 family = constant_family(within)
                 slot = self._slot(within.operand)
-                positive = self._add(f"weak {to_text(within)}", _Positive(slot, within, misfit=family))
+                positive = self._add(f"weak {to_text(within)}", PositiveLiteral(slot, within, misfit=family))
                 return self._negative(positive, (-1, "every", None))
             case Not(NullSafe(operand, value)):
                 return self._negative(self._value_set(Within(operand, (value,), ())), (-1, "every", None))
@@ -150,21 +151,21 @@ class LiteralTable:
         # 1, 1.0 and TRUE are equal and hash alike, so their types are part of the name.
         name = (slot, outside, len(within.values), *constants, *map(type, constants))
         known = self._ids.get(name)
-        return self._add(name, _Positive(slot, within, outside=outside)) if known is None else known
+        return self._add(name, PositiveLiteral(slot, within, outside=outside)) if known is None else known
 
     def _key(self, predicate: Between | Like | Rlike | Within) -> int:
-        return self._add(to_text(predicate), _Positive(self._slot(predicate.operand), key=predicate))
+        return self._add(to_text(predicate), PositiveLiteral(self._slot(predicate.operand), key=predicate))
 
     def _not_null(self, operand: Operand) -> int:
         slot = self._slot(operand)
-        return self._add((slot, "not null"), _Positive(slot, not_null=True))
+        return self._add((slot, "not null"), PositiveLiteral(slot, not_null=True))
 
     def _whole(self, predicate: Whole, truth: bool) -> int:
         """A predicate of a whole event is a boolean attribute of its own; its negation asks for FALSE."""
         text = to_text(predicate)
         slot = self._slot_of(f"({text})", predicate)
         operand = predicate.left if isinstance(predicate, CompareOperands) else predicate.operand
-        return self._add((slot, truth), _Positive(slot, Within(operand, (truth,), ())))
+        return self._add((slot, truth), PositiveLiteral(slot, Within(operand, (truth,), ())))
 
     def _set_test(self, test: SetTest, negated: bool) -> Form:
         """Sets by the values in them and the values outside.
@@ -187,7 +188,7 @@ class LiteralTable:
 
     # Negative literals.
 
-    def _negative(self, positive: int, presence: tuple[int, str, Family | None]) -> int:
+    def _negative(self, positive: int, presence: Presence) -> int:
         slot, word, family = presence
         name = (positive, presence)
         known = self._ids.get(name)
@@ -206,19 +207,19 @@ class LiteralTable:
 
     # Bookkeeping.
 
-    def _add(self, name: Hashable, positive: _Positive) -> int:
+    def _add(self, name: Hashable, positive: PositiveLiteral) -> int:
         known = self._ids.get(name)
         if known is None:
             known = self._ids[name] = len(self._of)
-            self._of.append(len(self._positives))
+            self._of.append(len(self.positives))
             self._presence.append(-1)
             self.complement.append(-1)
             self.is_negative.append(0)
-            self._positives.append(positive)
+            self.positives.append(positive)
             self._ask(positive)
         return known
 
-    def _ask(self, positive: _Positive) -> None:
+    def _ask(self, positive: PositiveLiteral) -> None:
         asked = self._asked[positive.slot]
         asked.not_null |= positive.not_null
         if positive.misfit is not None:
@@ -255,6 +256,27 @@ class LiteralTable:
             self._asked.append(SlotPlan(operand))
         return known
 
+    # Looking at it.
+
+    @property
+    def operands(self) -> list[Operand | Whole]:
+        """The operands of all slots."""
+        return [asked.operand for asked in self._asked]
+
+    def negatives(self) -> list[tuple[int, Presence]]:
+        """Of each negative literal, in the order of ids, the place among the positive ones of the one that it negates,
+        and what has to be there."""
+        presences = list(self._presences)
+        found = zip(self._of, self._presence, strict=True)
+        return [(self._of[positive], presences[at]) for positive, at in found if at >= 0]
+
+    def final_ids(self) -> NDArray[np.int32]:
+        """Where each literal goes: positive ones first."""
+        of, presence = np.array(self._of, NODE), np.array(self._presence, np.int32)
+        is_negative = presence >= 0
+        final = np.where(is_negative, len(self.positives) - 1 + np.cumsum(is_negative, dtype=NODE), of)
+        return final.astype(NODE)
+
     # The end.
 
     def finish(self) -> tuple[LiteralArrays, Dictionary]:
@@ -263,7 +285,7 @@ class LiteralTable:
         slots = dictionary.slots
         keys = [{to_text(key.predicate): key.cell for key in slot.keys} for slot in slots]
         offsets, lows, highs = array("q", [0]), array("i"), array("i")
-        for positive in self._positives:
+        for positive in self.positives:
             for low, high in _intervals(positive, slots[positive.slot], keys[positive.slot]):
                 lows.append(low)
                 highs.append(high)
@@ -271,10 +293,7 @@ class LiteralTable:
         presence_cells = np.array([_presence_cell(slots, presence) for presence in self._presences], CELL)
         of, presence = np.array(self._of, NODE), np.array(self._presence, np.int32)
         is_negative = presence >= 0
-        n_positive = len(self._positives)
-        final = np.empty(len(of), NODE)
-        final[~is_negative] = of[~is_negative]
-        final[is_negative] = n_positive + np.arange(int(is_negative.sum()), dtype=NODE)
+        final = self.final_ids()
         arrays = LiteralArrays(
             np.array(offsets, PLACE),
             np.array(lows, CELL),
@@ -286,14 +305,14 @@ class LiteralTable:
         return arrays, dictionary
 
 
-def _presence_cell(slots: Sequence[Slot], presence: tuple[int, str, Family | None]) -> int:
+def _presence_cell(slots: Sequence[Slot], presence: Presence) -> int:
     slot, word, family = presence
     if family is None:
         return EVERY
     return (slots[slot].present if word == "present" else slots[slot].settled)[family]
 
 
-def _intervals(positive: _Positive, slot: Slot, keys: dict[str, int]) -> list[Span]:
+def _intervals(positive: PositiveLiteral, slot: Slot, keys: dict[str, int]) -> list[Span]:
     if positive.not_null:
         return [(slot.not_null, slot.not_null)]
     if positive.key is not None:

@@ -25,7 +25,7 @@ from ruledex.encode.slot import Slot
 from ruledex.encode.slot_plan import SlotPlan, make_dictionary
 from ruledex.errors import RuledexError
 from ruledex.language.text import operand_text, to_text
-from ruledex.language.tree import CompareOperands, SetTest
+from ruledex.language.tree import CompareOperands, Operand, SetTest
 from ruledex.language.value import as_double
 
 Name = tuple[bool, str]
@@ -65,8 +65,12 @@ def merge_dictionaries(dictionaries: Sequence[Dictionary]) -> Dictionary:
 
 
 def name_of(slot: Slot) -> Name:
-    """What tells slots apart: a predicate of a whole event may read like an operand."""
-    operand = slot.operand
+    """What tells slots apart."""
+    return name_of_operand(slot.operand)
+
+
+def name_of_operand(operand: Operand | CompareOperands | SetTest) -> Name:
+    """The name of an operand's slot: a predicate of a whole event may read like an operand."""
     if isinstance(operand, CompareOperands | SetTest):
         return True, to_text(operand)
     return False, operand_text(operand)
