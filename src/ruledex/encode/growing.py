@@ -186,11 +186,11 @@ class GrowingDictionary(Dictionary):
         for literal in literals:
             for mark in _marks(literal):
                 self._slot(mark.slot, operands).use_mark(mark, meanings.predicates.get(mark))
-            for name, kind, low, _, high, _ in _stretches(literal):
-                slot = self._slot(name, operands)
-                for cut in (low, high):
-                    if cut is not None and slot.use_cut(kind, cut):
-                        moved.add(name)
+            for stretch in _stretches(literal):
+                slot = self._slot(stretch.slot, operands)
+                for cut in _cuts(stretch):
+                    if slot.use_cut(stretch.kind, cut):
+                        moved.add(stretch.slot)
             for name in slots_of(literal):
                 self._growing[name].n_literals += 1
                 self._changed.add(name)
@@ -333,5 +333,9 @@ def _stretches(literal: Positive | Negative) -> tuple[Stretch, ...]:
     return literal.stretches if isinstance(literal, Positive) else ()
 
 
-def _cuts(stretch: Stretch) -> list[Cut]:
-    return [end for end in (stretch.low, stretch.high) if end is not None]
+def _cuts(stretch: Stretch) -> tuple[Cut, ...]:
+    """The constants at its ends, once where it is a point."""
+    low, high = stretch.low, stretch.high
+    if low is None or low == high:
+        return (high,)
+    return (low,) if high is None else (low, high)

@@ -216,10 +216,10 @@ class LiteralTable:
             self.complement.append(-1)
             self.is_negative.append(0)
             self.positives.append(positive)
-            self._ask(positive)
         return known
 
     def _ask(self, positive: PositiveLiteral) -> None:
+        """Let a slot have the cells that a literal needs."""
         asked = self._asked[positive.slot]
         asked.not_null |= positive.not_null
         if positive.misfit is not None:
@@ -281,6 +281,8 @@ class LiteralTable:
 
     def finish(self) -> tuple[LiteralArrays, Dictionary]:
         """Cut the domains, number the cells and give each literal its cells. Nothing may be added afterwards."""
+        for positive in self.positives:
+            self._ask(positive)
         dictionary = make_dictionary(self.schema, self._asked)
         slots = dictionary.slots
         keys = [{to_text(key.predicate): key.cell for key in slot.keys} for slot in slots]

@@ -66,18 +66,15 @@ class TreeVersion(NamedTuple):
 
         Should it fail, or should what it gives not be used, this version is still the last.
         """
-        replica = self._up_to_date()
-        replica.apply(changes)
-        return TreeVersion(replica, replica.stamp, self.replica, self.stamp, changes)
-
-    def _up_to_date(self) -> Replica:
-        """A replica in the state of this version that nobody reads."""
-        n_changed = sum(change.n_rules for change in self.missed)
-        is_large = n_changed > max(FEW, self.replica.n_rules // COPY_FROM)
+        n_missed = sum(change.n_rules for change in self.missed)
+        is_large = n_missed > max(FEW, self.replica.n_rules // COPY_FROM)
         if self.spare is None or is_large or not self.spare.claim(self.spare_stamp):
-            return self.replica.copy()
-        self.spare.apply(self.missed)
-        return self.spare
+            replica = self.replica.copy()
+            replica.apply(changes)
+        else:
+            replica = self.spare
+            replica.apply((*self.missed, *changes))
+        return TreeVersion(replica, replica.stamp, self.replica, self.stamp, changes)
 
 
 class LiveTree:

@@ -18,6 +18,8 @@ from ruledex.index.overlay import Overlay
 from ruledex.index.rules_in import RuleColumns
 from ruledex.index.state import position_of
 
+_FEW: Final = 8  # ids, which are looked up one by one
+
 
 class Change(NamedTuple):
     """What one call changes, all of it or nothing. An id is in one of the three lists, and there once."""
@@ -66,10 +68,9 @@ def _unfit(state: Snapshot, read: RuleColumns, replace: bool) -> Iterable[tuple[
     kind = state.identities.kind
     if len(state.identities) and ids and isinstance(ids[0], str) is not (kind == "string"):
         return [(at, f"this id is {rule_id!r}, and those of this index are {kind}s") for at, rule_id in enumerate(ids)]
-    there = Located.of(_live(state), _array(ids)).is_there
-    if replace:
-        return [(at, "there is no rule of this id in the index") for at in np.flatnonzero(~there).tolist()]
-    return [(at, "a rule of this id is in the index already") for at in np.flatnonzero(there).tolist()]
+    there = Located.of(_live(state), _array(ids)).is_there.tolist() if len(ids) > _FEW else [has(state, i) for i in ids]
+    problem = "there is no rule of this id in the index" if replace else "a rule of this id is in the index already"
+    return [(at, problem) for at, is_there in enumerate(there) if is_there is not replace]
 
 
 def removing(state: Snapshot, ids: Iterable[RuleId]) -> Checked:

@@ -78,7 +78,9 @@ def lay_out(
     _write_roots(rules.root, literal_node, node_of, root)
     score_offsets = _offsets("steps of score programs", rules.n_score_steps)
     score_code = np.empty(score_offsets[-1], np.int32)
-    score_weight, weight_number = np.unique(scores.weight[: scores.n_weights[0]], return_inverse=True)
+    score_weight, weight_number = np.empty(0), np.empty(0, np.int64)
+    if scores.n_weights[0]:  # to find that there are none takes as long as much of the rest for one rule
+        score_weight, weight_number = np.unique(scores.weight[: scores.n_weights[0]], return_inverse=True)
     _write_scores(scores, rules.score_start, literal_node, weight_number, score_offsets, score_code)
     return ProgramNodes(
         *inner,
