@@ -34,7 +34,7 @@ from ruledex.workloads import workload
 SEED = 0
 FULL, QUICK = 1_000_000, 20_000
 N_SINGLE, N_WARM = 1000, 20
-N_INDEX = 300
+N_INDEX = 2000
 NO_CHANCE = np.zeros(0, np.float32)
 
 

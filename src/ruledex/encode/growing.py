@@ -41,6 +41,7 @@ class GrowingSlot(Slot):
         super().__init__(operand, schema)
         self.growing: dict[Kind, GrowingDomain] = {}
         self.n_literals = 0
+        self._is_reshaped = True  # whether it has come to have, or lost, a domain or a mark
         self._ranges = ranges
         self._uses: dict[Mark, int] = {}
         self._predicates: dict[Mark, tuple[Predicate, Family]] = {}
@@ -62,6 +63,7 @@ class GrowingSlot(Slot):
         n_uses = self._uses.get(mark, 0)
         self._uses[mark] = n_uses + 1
         if n_uses == 0:
+            self._is_reshaped = True
             cell = self._ranges.take(_NUMBER_OF_CELLS_OF_A_MARK)
             if mark.word == "not null":
                 self.not_null = cell
@@ -76,6 +78,7 @@ class GrowingSlot(Slot):
         self._uses[mark] -= 1
         if self._uses[mark]:
             return
+        self._is_reshaped = True
         del self._uses[mark]
         self._ranges.give_back(self.cell_of(mark), _NUMBER_OF_CELLS_OF_A_MARK)
         if mark.word == "not null":
@@ -130,6 +133,7 @@ class GrowingSlot(Slot):
     def _domain(self, kind: Kind) -> GrowingDomain:
         known = self.growing.get(kind)
         if known is None:
+            self._is_reshaped = True
             known = self.growing[kind] = self.domains[kind] = GrowingDomain(kind, self._ranges)
         return known
 
@@ -143,15 +147,18 @@ class GrowingSlot(Slot):
         domain = self.growing[kind]
         domain.drop(cut)
         if domain.is_empty:
+            self._is_reshaped = True
             domain.give_back()
             del self.growing[kind], self.domains[kind]
 
     def settle(self) -> None:
         """Called after changes: what was remembered of values may be wrong."""
         self._remembered.clear()
-        for cached in ("_patterns", "_plain_keys"):
-            self.__dict__.pop(cached, None)
-        self.finish()
+        if self._is_reshaped:
+            for cached in ("_patterns", "_plain_keys"):
+                self.__dict__.pop(cached, None)
+            self.finish()
+            self._is_reshaped = False
 
     def spans(self, stretch: Stretch) -> list[Span]:
         """The cells of a stretch, in each domain that it lies in."""

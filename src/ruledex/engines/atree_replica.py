@@ -39,6 +39,7 @@ Literal = Positive | Negative
 NO_NODE = -1
 NO_CHANCE = read_only(np.zeros(0, np.float32))
 NO_RULES = read_only(np.zeros(0, np.int32))
+NO_CELLS = Intervals(np.zeros(1, np.int32), np.zeros(0, CELL), np.zeros(0, CELL))
 CHANGING: Final = -1  # the stamp of what somebody changes
 _STAMPS = count()  # each is given once, whatever the tree
 
@@ -227,7 +228,7 @@ class Replica:
             positives,
             negatives,
             np.fromiter(moving, np.int32, len(moving)),
-            self._cells(moving.values()),
+            self._cells(moving.values()) if moving else NO_CELLS,
             self._cells(positives.values()),
             Intervals(np.arange(len(presence) + 1, dtype=np.int32), presence, presence),
         )
