@@ -4,7 +4,6 @@ from functools import cache
 
 import numpy as np
 
-from ruledex.encode.growing_rules import encode_rules
 from ruledex.engines.access import domain_boundaries
 from ruledex.engines.atree import load
 from ruledex.engines.atree_check import check_tree
@@ -13,6 +12,7 @@ from ruledex.engines.atree_packing import NO_SCOPES, scopes_of
 from ruledex.engines.atree_tree import Switches
 from ruledex.engines.inputs import ALL_ALIVE, frozen_batch
 from ruledex.engines.scan import ScanEngine
+from ruledex.index.program_of import build_program
 from ruledex.kernels.atree_rules import NewRules
 from ruledex.language.schema import Schema
 from ruledex.workloads import workload
@@ -24,7 +24,7 @@ NO_CHANCE = np.zeros(0, np.float32)
 def abe_program(n_rules, seed=3):
     """Rules of the paper's generator, with its sharing."""
     drawn = workload("abe", seed=seed, n_expressions=n_rules).rules(n_rules)
-    return encode_rules(Schema(), [(text, 0.0) for _, text in drawn]).program
+    return build_program([text for _, text in drawn], np.zeros(n_rules), Schema()).program
 
 
 class ChangingTree:

@@ -40,7 +40,7 @@ class TreeVersion(NamedTuple):
 
     replica: Replica
     stamp: int  # of the replica, while it is in this state
-    spare: Replica | None = None  # the other replica, which lacks the changes that led here
+    spare: Replica | None = None  # the other replica, which lacks the changes that led here, if these are few
     spare_stamp: int = 0
     missed: tuple[Change, ...] = ()
 
@@ -66,14 +66,14 @@ class TreeVersion(NamedTuple):
 
         Should it fail, or should what it gives not be used, this version is still the last.
         """
-        n_missed = sum(change.n_rules for change in self.missed)
-        is_large = n_missed > max(FEW, self.replica.n_rules // COPY_FROM)
-        if self.spare is None or is_large or not self.spare.claim(self.spare_stamp):
+        if self.spare is None or not self.spare.claim(self.spare_stamp):
             replica = self.replica.copy()
             replica.apply(changes)
         else:
             replica = self.spare
             replica.apply((*self.missed, *changes))
+        if sum(change.n_rules for change in changes) > max(FEW, replica.n_rules // COPY_FROM):
+            return TreeVersion(replica, replica.stamp)
         return TreeVersion(replica, replica.stamp, self.replica, self.stamp, changes)
 
 
