@@ -128,8 +128,9 @@ def _run_facts(document: dict[str, Any]) -> str:
     facts, limits = document["about"], document["limits"]
     took = sum(document["seconds"].values())
     return (
-        f"One run on {facts['processor']}, {facts['cores']} cores, Python {facts['python']}, numba {facts['numba']}, "
-        f"dd {facts['dd']} ({facts['dd_kind']}), of {took / 60:.0f} minutes; written by "
+        f"Measured on {facts['processor']}, {facts['cores']} cores, Python {facts['python']}, numba {facts['numba']}, "
+        f"dd {facts['dd']} ({facts['dd_kind']}), {took / 60:.0f} minutes in all, each part in one run "
+        "(`--only` measures some anew); written by "
         "`python benchmarks/atree2021.py`. Times are processor time of calls with one encoded event each, all matches "
         "written: the median over three rounds of each round's p50, in parentheses the lowest and the highest; in each "
         "round all algorithms take turns. Before they were timed, all algorithms gave the same rules for the same "
