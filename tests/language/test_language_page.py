@@ -11,10 +11,10 @@ import pytest
 from ruledex.errors import RuleSyntaxError
 from ruledex.language.depth import MAX_DEPTH
 from ruledex.language.parser import parse
-from ruledex.language.rule_text import MAX_LENGTH
 from ruledex.language.scanner import MAX_DIGITS
 from ruledex.language.schema import TYPES, Schema
 from ruledex.language.text import to_text
+from ruledex.limits import Limits
 
 PAGE = (Path(__file__).resolve().parents[2] / "docs" / "language.md").read_text(encoding="utf-8")
 
@@ -56,4 +56,4 @@ def test_the_error_of_the_page_is_the_one_that_is_shown():
 
 
 def test_limits_are_as_the_page_says():
-    assert (MAX_LENGTH, MAX_DEPTH, MAX_DIGITS) == (16 * 2**20, 256, 38)
+    assert (Limits().rule_characters, MAX_DEPTH, MAX_DIGITS) == (16 * 2**20, 256, 38)

@@ -10,7 +10,6 @@ import pytest
 from ruledex.errors import PatternError, RuleError, RuleLimitError, RuleSyntaxError, RuleTypeError
 from ruledex.language.depth import MAX_DEPTH
 from ruledex.language.parser import parse, parse_operand
-from ruledex.language.rule_text import MAX_LENGTH
 from ruledex.language.tree import (
     And,
     Attribute,
@@ -32,6 +31,7 @@ from ruledex.language.tree import (
 )
 from ruledex.language.value import INT64_MIN
 from ruledex.language.version import Version
+from ruledex.limits import Limits
 
 A, B, C, D = (Attribute((name,)) for name in "abcd")
 P, Q, R, S = (Compare(name, "=", True) for name in (A, B, C, D))
@@ -361,7 +361,7 @@ def test_a_rule_of_a_megabyte_is_read():
 
 def test_a_rule_over_the_limit_of_length_is_refused():
     with pytest.raises(RuleLimitError, match="characters, over the limit"):
-        parse("a = 1" + " " * MAX_LENGTH)
+        parse("a = 1" + " " * Limits().rule_characters)
 
 
 @pytest.mark.parametrize("text", ["a = 1\0", "\0", "a\0b = 1", b"a = 1\x00"])

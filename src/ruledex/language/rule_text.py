@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Final
-
+from ruledex import limits
 from ruledex.errors import RuleLimitError, RuleSyntaxError
-
-MAX_LENGTH: Final = 16 * 1024 * 1024
 
 
 def checked_text(rule: str | bytes) -> str:
@@ -19,8 +16,10 @@ def checked_text(rule: str | bytes) -> str:
         except UnicodeEncodeError as error:
             shown = rule.encode("utf-8", "replace").decode()
             raise RuleSyntaxError("the text is not Unicode: half of a surrogate pair", shown, error.start) from None
-    if len(rule) > MAX_LENGTH:
-        raise RuleLimitError(f"the rule has {len(rule):,} characters, over the limit of {MAX_LENGTH:,}", rule[:200])
+    most = limits.current().rule_characters
+    if len(rule) > most:
+        message = f"the rule has {len(rule):,} characters, over the limit rule_characters of {most:,}"
+        raise RuleLimitError(message, rule[:200])
     return rule
 
 

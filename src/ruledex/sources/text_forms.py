@@ -8,8 +8,8 @@ from typing import Final
 
 import orjson
 
+from ruledex import limits
 from ruledex.errors import InputError
-from ruledex.language.rule_text import MAX_LENGTH
 from ruledex.sources.lines import as_text_file
 from ruledex.sources.row import MISSING, BadRow, Columns, Row, RuleRow, row_of
 
@@ -36,7 +36,7 @@ def read_jsonl(lines: Iterator[bytes], columns: Columns) -> Iterator[Row]:
 def read_csv(lines: Iterator[bytes], columns: Columns, name: str) -> Iterator[Row]:
     """A table whose first row names the columns. Fields may be quoted, and then hold line ends."""
     # The limit is the process's; it must let through whatever the parser would read.
-    csv.field_size_limit(max(csv.field_size_limit(), MAX_LENGTH + 1))
+    csv.field_size_limit(max(csv.field_size_limit(), limits.current().rule_characters + 1))
     reader = csv.reader(as_text_file(lines), strict=True)
     header = _next_record(reader)
     if header is None:

@@ -1,0 +1,73 @@
+"""Limits on what one rule or one event may cost, since both may come from strangers.
+
+Each limit is a field of `Limits`. An environment variable changes it for a process and for those that it starts
+(`RULEDEX_LIMIT_RULE_CHARACTERS=1000`), `set_limits(rule_characters=1000)` for this process from now on. What is over a
+limit is refused by an error that names the limit, or counts as unknown where docs/security.md says so.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, fields, replace
+
+from ruledex.errors import RuledexError
+
+PREFIX = "RULEDEX_LIMIT_"
+
+
+@dataclass(frozen=True)
+class Limits:
+    """The limits in force. Every value is a whole number of at least 1."""
+
+    rule_characters: int = 16 * 1024 * 1024  # of the text of one rule
+
+
+def current() -> Limits:
+    """Return the limits in force."""
+    return _current
+
+
+def set_limits(**changes: int) -> Limits:
+    """Change limits by name for this process. Returns the limits that were in force before."""
+    global _current
+    before = _current
+    _current = _checked(changes, "set_limits()")
+    return before
+
+
+@contextmanager
+def limited(**changes: int) -> Iterator[Limits]:
+    """Change limits by name within a `with`, for all threads of the process."""
+    global _current
+    before = set_limits(**changes)
+    try:
+        yield _current
+    finally:
+        _current = before
+
+
+def _checked(changes: dict[str, int], source: str) -> Limits:
+    known = [field.name for field in fields(Limits)]
+    for name, value in changes.items():
+        if name not in known:
+            raise RuledexError(f"{source}: there is no limit {name!r}; the limits are {', '.join(known)}")
+        if type(value) is not int or value < 1:
+            raise RuledexError(f"{source}: the limit {name} is a whole number of at least 1, not {value!r}")
+    return replace(_current, **changes)
+
+
+def _from_environment() -> Limits:
+    changes = {}
+    for field in fields(Limits):
+        given = os.environ.get(PREFIX + field.name.upper())
+        if given is not None:
+            if not given.strip().isdecimal():
+                raise RuledexError(f"{PREFIX}{field.name.upper()} is a whole number of at least 1, not {given!r}")
+            changes[field.name] = int(given)
+    return _checked(changes, "the environment")
+
+
+_current = Limits()
+_current = _from_environment()
