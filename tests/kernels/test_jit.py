@@ -27,7 +27,7 @@ AS_NOBODY += [f"--ambient-caps={MAY_READ}", f"--bounding-set={MAY_READ}"]
 KERNEL = '''
 import numpy as np
 
-from ruledex.kernels.helper import doubled
+from ruledex.engines.deep.below.helper import doubled
 from ruledex.kernels.jit import jit
 
 
@@ -40,14 +40,16 @@ def total(values):
     return result
 '''
 HELPER = '''
+from ruledex.constants import FACTOR
 from ruledex.kernels.jit import jit
 
 
 @jit
 def doubled(value):
     """Twice the value."""
-    return 2 * value
+    return FACTOR * value
 '''
+HELPER_FILE = "engines/deep/below/helper.py"
 CALL = """
 import numpy as np
 from ruledex.kernels.jit import cache_report
@@ -60,16 +62,21 @@ print(report.folder, report.n_uncached, sum(total.stats.cache_hits.values()), se
 
 @pytest.fixture
 def install():
-    """A small ruledex: the decorator, and two kernels that call each other. In a folder that every user can enter."""
+    """A small ruledex: the decorator, two kernels in packages of their own. Every user can enter its folder."""
     folder = Path(tempfile.mkdtemp(prefix="ruledex-test-"))
     folder.chmod(0o755)
     package = folder / "site" / "ruledex"
     (package / "kernels").mkdir(parents=True)
     (package / "__init__.py").touch()
     (package / "kernels" / "__init__.py").touch()
-    shutil.copy(PACKAGE / "kernels" / "jit.py", package / "kernels" / "jit.py")
+    for name in ("jit.py", "digest.py"):
+        shutil.copy(PACKAGE / "kernels" / name, package / "kernels" / name)
+    (package / "constants.py").write_text("FACTOR = 2\n")
     (package / "kernels" / "sample.py").write_text(KERNEL)
-    (package / "kernels" / "helper.py").write_text(HELPER)
+    (package / HELPER_FILE).parent.mkdir(parents=True)
+    (package / HELPER_FILE).write_text(HELPER)
+    for folder_of_helper in [(package / HELPER_FILE).parent, *(package / HELPER_FILE).parent.parents][:3]:
+        (folder_of_helper / "__init__.py").touch()
     yield folder
     for path in [folder, *folder.rglob("*")]:
         if path.is_dir():
@@ -162,13 +169,26 @@ def test_without_any_folder_each_process_compiles_for_itself_and_says_so(install
     assert run(install, install / "site", user=user, code=code) == ("None", 2, 0)
 
 
-def test_a_changed_kernel_is_compiled_anew_also_into_its_callers(install):
+@pytest.mark.parametrize(
+    ("file", "old", "new"),
+    [(HELPER_FILE, "FACTOR * value", "3 * value"), ("constants.py", "FACTOR = 2", "FACTOR = 3")],
+    ids=["a kernel in a package of any depth", "a constant"],
+)
+def test_what_a_kernel_is_made_of_has_changed_and_it_is_compiled_anew(install, file, old, new):
     site = install / "site"
     run(install, site)
-    helper = site / "ruledex" / "kernels" / "helper.py"
-    helper.write_text(HELPER.replace("2 * value", "3 * value"))
+    changed = site / "ruledex" / file
+    changed.write_text(changed.read_text().replace(old, new))
     assert run(install, site, code=CALL.replace("== 20", "== 30"))[1:] == (0, 0)
     assert run(install, site, code=CALL.replace("== 20", "== 30"))[1:] == (0, 1)
+
+
+def test_comments_docstrings_and_line_numbers_change_nothing(install):
+    site = install / "site"
+    run(install, site)
+    helper = site / "ruledex" / HELPER_FILE
+    helper.write_text(helper.read_text().replace("\n@jit", "\n# a reason\n\n@jit").replace("Twice", "Two times"))
+    assert run(install, site)[1:] == (0, 1)
 
 
 def test_code_that_cannot_be_kept_after_all_is_used_all_the_same(install):

@@ -14,25 +14,22 @@ With `NUMBA_DISABLE_JIT=1` a kernel stays the plain Python function that it is.
 
 from __future__ import annotations
 
-import hashlib
 import logging
 import os
-import re
 import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from functools import cache
-from importlib.util import find_spec
-from inspect import getfile
 from pathlib import Path
 from typing import Any, ParamSpec, TypeVar
 
 import numba
 from numba.core import caching
 from numba.core import config as numba_config
+
+from ruledex.kernels.digest import digest_of
 
 try:
     import fcntl
@@ -46,7 +43,6 @@ R = TypeVar("R")
 
 LOCK_SECONDS = 120.0
 LOCK_FILE = "compiling.lock"
-KERNEL_MODULE = re.compile(rb"\bruledex\.kernels\.\w+")
 LOG = logging.getLogger("ruledex")
 
 
@@ -72,14 +68,16 @@ def jit(function: Callable[P, R]) -> Callable[P, R]:
     if config.DISABLE_JIT:
         return function
     report = cache_report()
-    dispatcher = _cached(function) if report.folder else None
-    _count(n_kernels=1, n_uncached=0 if dispatcher else 1)
-    if dispatcher is None:
-        return _compiled(function, nogil=True)
+    _count(n_kernels=1, n_uncached=0 if report.folder else 1)
+    dispatcher: Any = _compiled(function, nogil=True)
+    if report.folder is None:
+        return dispatcher  # type: ignore[no-any-return]
     compile_signature = dispatcher.compile
 
     def compile_alone(signature: Any) -> Any:
         with _one_process_a_host(report.folder):
+            if not dispatcher.overloads:
+                _keep(dispatcher)  # not earlier: what the kernel calls may stand below it in its module
             try:
                 return compile_signature(signature)
             except OSError as error:
@@ -168,29 +166,29 @@ def _refuse_foreign(folder: Path) -> None:
 
 
 class _Locator(caching._CacheLocator):
-    """Numba's question where a function's code lies and whether it is fresh, answered for all of ruledex at once.
+    """Numba's question where a function's code lies and whether it is fresh, answered by the function's digest.
 
     Numba itself looks only at the file of the function, and would go on using code into which an older version of
-    another file's kernel was inlined. Here the stamp is over the sources of all kernels that this one may call.
+    another file's kernel was inlined.
     """
 
     def __init__(self, function: Callable[..., Any], folder: Path) -> None:
         self.function = function
         self.folder = folder
+        self.digest = digest_of(function)
 
     def get_cache_path(self) -> str:
-        if self.folder == Path(__file__).parent / "__pycache__":
-            return str(self.folder)
-        # Several versions of ruledex may share a user's folder; each keeps to its own part of it.
-        return str(self.folder / self.get_source_stamp()[:16])
+        return str(self.folder)
 
     def get_source_stamp(self) -> str:
-        return _stamp(self.function.__module__, getfile(self.function))
+        return self.digest
 
     def get_disambiguator(self) -> str:
         # The name of the file is part of an entry's name. Its folder is not, and may differ from process to process:
-        # a cluster unpacks the same archive to a new place for each job.
-        return f"{self.function.__module__}-{self.function.__code__.co_firstlineno}"
+        # a cluster unpacks the same archive to a new place for each job. Several versions of ruledex may share a
+        # user's folder; there the digest keeps them apart.
+        is_own = self.folder == Path(__file__).parent / "__pycache__"
+        return self.function.__module__ + ("" if is_own else f"-{self.digest[:16]}")
 
     @classmethod
     def from_function(cls, function: Callable[..., Any], _file: str) -> _Locator | None:
@@ -198,40 +196,15 @@ class _Locator(caching._CacheLocator):
         return cls(function, folder) if folder else None
 
 
-@cache
-def _stamp(module: str, file: str) -> str:
-    """A hash over the source of a module and of all kernels that it imports, however far down."""
-    digest = hashlib.sha256()
-    pending, seen = [module], {module}
-    while pending:
-        name = pending.pop(0)
-        source = _source(name, file if name == module else None)
-        digest.update(name.encode() + b"\0" + source)
-        found = {match.decode() for match in KERNEL_MODULE.findall(source)} - seen
-        pending.extend(sorted(found))
-        seen |= found
-    return digest.hexdigest()
-
-
-def _source(module: str, file: str | None) -> bytes:
-    """What the module's loader read: a file, or a member of an archive."""
-    spec = find_spec(module) if module != "__main__" else None
-    loader: Any = spec.loader if spec is not None else None
-    if spec is not None and spec.origin is not None and hasattr(loader, "get_data"):
-        source: bytes = loader.get_data(spec.origin)
-        return source
-    return Path(file).read_bytes() if file is not None and Path(file).exists() else b""
-
-
-def _cached(function: Callable[..., Any]) -> Any | None:
-    """Numba's dispatcher with a cache, or nothing where this version of Numba does not let its place be chosen."""
+def _keep(dispatcher: Any) -> None:
+    """Let Numba load and save the kernel's code, unless this version of Numba does not let its place be chosen."""
     numbas_own = caching.CacheImpl._locator_classes
     caching.CacheImpl._locator_classes = [_Locator]
     try:
-        return numba.njit(nogil=True, cache=True)(function)
+        dispatcher.enable_caching()
     except (RuntimeError, OSError, AttributeError) as error:
-        LOG.warning("the kernel %s cannot be kept: %s", function.__qualname__, error)
-        return None
+        LOG.warning("the kernel %s cannot be kept: %s", dispatcher.__qualname__, error)
+        _count(n_uncached=1)
     finally:
         caching.CacheImpl._locator_classes = numbas_own
 

@@ -1,0 +1,95 @@
+"""The digest of a kernel: a hash over all that its compiled code is made from.
+
+That is the kernel's own code, the code of every kernel that it calls, however deep, and the values of the globals that
+any of them reads: a constant is compiled in, wherever it was imported from. Files, folders and line numbers are not
+part of it, so code moves between modules and comments change without being compiled anew.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import platform
+from collections.abc import Callable, Iterator
+from functools import cache
+from types import CodeType, FunctionType, ModuleType
+from typing import Any
+
+import numba
+import numpy as np
+
+
+def digest_of(function: Callable[..., Any]) -> str:
+    """Return the digest of a Python function, or of what Numba made of one, in hexadecimal."""
+    digest = hashlib.sha256()
+    seen: set[int] = set()
+    pending = [_plain(function)]
+    while pending:
+        current = pending.pop()
+        if id(current) in seen:
+            continue
+        seen.add(id(current))
+        digest.update(repr(_code_parts(current.__code__, current.__doc__)).encode())
+        for name, value in _globals_of(current):
+            if callee := _kernel_in(value):
+                digest.update(f"{name} is {callee.__qualname__}\n".encode())
+                pending.append(callee)
+            else:
+                digest.update(f"{name} = {_text_of(value)}\n".encode())
+    digest.update(repr(_environment()).encode())
+    return digest.hexdigest()
+
+
+@cache
+def _environment() -> tuple[str, ...]:
+    return platform.python_version(), numba.__version__, np.__version__
+
+
+def _plain(function: Any) -> FunctionType:
+    """The Python function in a dispatcher or an intrinsic."""
+    found = getattr(function, "py_func", None) or getattr(function, "_defn", None) or function
+    assert isinstance(found, FunctionType)
+    return found
+
+
+def _kernel_in(value: Any) -> FunctionType | None:
+    """The function that a global is, if its code is compiled into those that call it."""
+    if isinstance(value, type | ModuleType):
+        return None
+    found = getattr(value, "py_func", None) or getattr(value, "_defn", None)
+    if found is None and isinstance(value, FunctionType) and value.__module__.partition(".")[0] != "numpy":
+        found = value
+    return found if isinstance(found, FunctionType) else None
+
+
+def _code_parts(code: CodeType, docstring: str | None = None) -> tuple[Any, ...]:
+    """What a code object does, without where it stands and what its docstring says."""
+    own = [None if item is docstring else item for item in code.co_consts]
+    constants = [_code_parts(item) if isinstance(item, CodeType) else repr(item) for item in own]
+    return code.co_code, tuple(constants), code.co_names, code.co_varnames, code.co_freevars
+
+
+def _names_in(code: CodeType) -> Iterator[str]:
+    yield from code.co_names
+    for item in code.co_consts:
+        if isinstance(item, CodeType):
+            yield from _names_in(item)
+
+
+def _globals_of(function: FunctionType) -> Iterator[tuple[str, Any]]:
+    """The globals and closed-over values that a function names, in the order of their names."""
+    found = {name: function.__globals__[name] for name in _names_in(function.__code__) if name in function.__globals__}
+    for name, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=True):
+        found[name] = cell.cell_contents
+    return iter(sorted(found.items()))
+
+
+def _text_of(value: Any) -> str:
+    if isinstance(value, np.ndarray):
+        return f"array {value.dtype} {value.shape} {hashlib.sha256(np.ascontiguousarray(value).tobytes()).hexdigest()}"
+    if isinstance(value, type) and issubclass(value, tuple) and hasattr(value, "_fields"):
+        return f"{value.__name__} {value._fields}"
+    if isinstance(value, ModuleType):
+        return value.__name__
+    if isinstance(value, type) or callable(value):
+        return getattr(value, "__qualname__", None) or type(value).__qualname__
+    return f"{type(value).__qualname__} {value!r}"
