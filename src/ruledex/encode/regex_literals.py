@@ -1,9 +1,23 @@
-"""What a text must contain to be matched by a regular expression, so that most expressions need not be tried.
+r"""What a text must contain to be matched by a regular expression, so that most expressions need not be tried.
 
-The answer is a set of words, of which every match contains one at least; None where the expression does not say. RE2's
-syntax is read far enough to be sure: what is not known here says nothing.
+The answer is a set of words, of which every match contains one at least; None where the expression does not say.
 
     foo.*barbaz      {barbaz}          (foo|bar)+x     {foo, bar}         [a-z]+|foo      None
+
+google-re2 has no parser to ask and shows no atoms of its `Filter`, so this reader knows a part of RE2's syntax by
+itself, of expressions that RE2 accepts. It is a list of what is known, and whatever else stands in an expression makes
+the answer None:
+
+    alternatives    branch | branch | …
+    branch          (flags | item [quantifier])…     a quantifier follows an item and nothing else: after (?i), RE2
+                                                     repeats what stands before the flags
+    flags           (?ims-U)
+    item            (alternatives)   (?flags:alternatives)   (?P<name>alternatives)   (?<name>alternatives)
+                    [class]   .   ^   $   \d \D \w \W \s \S \b \B \A \z   \a \f \n \r \t \v
+                    a backslash and ASCII punctuation; any character but \ [ ( ) | * + ?, and but { before a digit
+    quantifier      * + ? {n} {n,} {n,m}, each also with ? behind it; never two of them
+    class           [ or [^, a first ] if any, then: [:name:], a backslash and one of the letters above or punctuation,
+                    any character but ] \ and [:
 
 Under (?i) only runs of ASCII letters without k and s are kept, in lower case: these two have a third form beyond ASCII
 (the Kelvin sign and the long s) and all other letters may, so that a text in lower ASCII contains what is kept.
@@ -24,10 +38,16 @@ class Word(NamedTuple):
 
 Words: TypeAlias = frozenset[Word] | None
 
-_FLAGS: Final = re.compile(r"\(\?([imsU]*)(?:-([imsU]*))?([:)])")
-_NAMED: Final = re.compile(r"\(\?P?<\w+>")
-_REPEAT: Final = re.compile(r"(?:([*+?])|\{(\d+)(?:,\d*)?\})\??")
-_CLASS: Final = re.compile(r"\[\^?\]?(?:\[:\^?\w+:\]|\\.|[^\]\\])*\]", re.DOTALL)
+LONGEST_WORD: Final = 128  # characters; of what is longer, a part is looked for
+
+_FLAGS: Final = re.compile(r"\(\?([imsU]*)(?:-([imsU]+))?([:)])")
+_NAMED: Final = re.compile(r"\(\?P?<[A-Za-z0-9_]+>")
+_REPEAT: Final = re.compile(r"(?:([*+?])|\{([0-9]+)(?:,[0-9]*)?\})\??")
+_NO_ITEM: Final = re.compile(r"[*+?]|\{[0-9]")
+_PUNCTUATION: Final = r"\\[!-/:-@\[-^`{-~]"
+_CLASS: Final = re.compile(
+    rf"\[\^?\]?(?:\[:\^?[a-z]+:\]|\\[dDwWsSafnrtv]|{_PUNCTUATION}|\[(?!:)|[^\[\]\\])*\]", re.DOTALL
+)
 _CONTROL: Final = {"a": "\a", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "v": "\v"}
 _FOLDS_PLAINLY: Final = frozenset("abcdefghijlmnopqrtuvwxyz0123456789 !\"#$%&'()*+,-./:;<=>?@[\\]^_`{|}~")
 _MAX_WORDS: Final = 32
@@ -39,7 +59,7 @@ class _UnknownError(Exception):
 
 
 def required_words(regex: str) -> Words:
-    """A set of words of which one is in every text that the expression matches."""
+    """Return a set of words of which one is in every text that the expression, which RE2 accepts, matches."""
     try:
         reader = _Reader(regex)
         words = reader.alternatives(False, 0)
@@ -56,30 +76,25 @@ class _Reader:
     def alternatives(self, ignore_case: bool, depth: int) -> Words:
         if depth > _MAX_DEPTH:
             raise _UnknownError
-        branches = []
+        joined: set[Word] | None = set()
         while True:
             # A flag set inside a branch holds in those after it too.
             words, ignore_case = self._branch(ignore_case, depth)
-            branches.append(words)
+            joined = None if joined is None or words is None or len(joined) > _MAX_WORDS else joined | words
             if not self.regex.startswith("|", self.at):
                 break
             self.at += 1
-        joined: set[Word] = set()
-        for words in branches:
-            if words is None:
-                return None
-            joined |= words
-        return frozenset(joined) if len(joined) <= _MAX_WORDS else None
+        return None if joined is None or len(joined) > _MAX_WORDS else frozenset(joined)
 
     def _branch(self, ignore_case: bool, depth: int) -> tuple[Words, bool]:
         best: Words = None
-        run = ""
+        run: list[str] = []  # characters that follow each other in every match
 
         def end_run() -> None:
-            nonlocal best, run
-            for part in _kept(run, ignore_case):
+            nonlocal best
+            for part in _kept("".join(run), ignore_case):
                 best = _better(best, frozenset((Word(part, ignore_case),)))
-            run = ""
+            run.clear()
 
         while self.at < len(self.regex) and self.regex[self.at] not in "|)":
             flags = _FLAGS.match(self.regex, self.at)
@@ -88,22 +103,24 @@ class _Reader:
                 self.at = flags.end()
                 ignore_case = _with_flags(flags, ignore_case)
                 continue
+            if _NO_ITEM.match(self.regex, self.at):
+                raise _UnknownError  # a quantifier behind flags, which repeats what stands before them
             item = self._item(ignore_case, depth)
             repeat = _REPEAT.match(self.regex, self.at)
             if repeat is None:
                 if isinstance(item, str):
-                    run += item
+                    run.append(item)
                     continue
                 end_run()
                 best = _better(best, item)
                 continue
             self.at = repeat.end()
-            if _REPEAT.match(self.regex, self.at):
+            if _NO_ITEM.match(self.regex, self.at):
                 raise _UnknownError  # RE2 refuses some of these and squashes others
             end_run()
             if repeat[1] == "+" or (repeat[2] or "0").strip("0"):  # at least once
                 if isinstance(item, str):
-                    run = item
+                    run.append(item)
                     end_run()
                 else:
                     best = _better(best, item)
@@ -111,7 +128,7 @@ class _Reader:
         return best, ignore_case
 
     def _item(self, ignore_case: bool, depth: int) -> str | Words:
-        """A character that stands for itself, or what any other item requires."""
+        """Return a character that stands for itself, or what any other item requires."""
         character = self.regex[self.at]
         if character == "(":
             return self._group(ignore_case, depth)
@@ -123,8 +140,6 @@ class _Reader:
                 raise _UnknownError
             self.at = bracket.end()
             return None
-        if character in "*+?":
-            raise _UnknownError
         self.at += 1
         return None if character in ".^$" else character
 
@@ -152,9 +167,9 @@ class _Reader:
             return _CONTROL[escaped]
         if escaped and escaped in "dDwWsSbBAz":
             return None
-        if escaped and escaped.isascii() and not escaped.isalnum():
+        if escaped and escaped.isascii() and escaped.isprintable() and not escaped.isalnum() and escaped not in "_ ":
             return escaped
-        raise _UnknownError  # \Q…\E, \x, \p, octal numbers: rare enough to be tried each time
+        raise _UnknownError  # \Q…\E, \x, \p, \C, octal numbers: rare enough to be tried each time
 
 
 def _with_flags(flags: re.Match[str], ignore_case: bool) -> bool:
@@ -162,15 +177,15 @@ def _with_flags(flags: re.Match[str], ignore_case: bool) -> bool:
 
 
 def _kept(run: str, ignore_case: bool) -> list[str]:
-    """The parts of a run that may be looked for."""
+    """Return the parts of a run that may be looked for."""
     if not ignore_case:
-        return [run] if run else []
+        return [run[:LONGEST_WORD]] if run else []
     lowered = "".join(c.lower() if c.isascii() and c.lower() in _FOLDS_PLAINLY else "\0" for c in run)
-    return [part for part in lowered.split("\0") if part]
+    return [part[:LONGEST_WORD] for part in lowered.split("\0") if part]
 
 
 def _better(left: Words, right: Words) -> Words:
-    """The one whose shortest word is longer, and then the smaller."""
+    """Return the one whose shortest word is longer, and then the smaller."""
     if left is None or right is None:
         return right if left is None else left
 
