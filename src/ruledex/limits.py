@@ -22,6 +22,8 @@ class Limits:
     """The limits in force. Every value is a whole number of at least 1."""
 
     rule_characters: int = 16 * 1024 * 1024  # of the text of one rule
+    event_products: int = 10_000  # values of one function of several arrays; past it the function is unknown
+    concat_characters: int = 16 * 1024 * 1024  # of all values of one concat() together; past it it is unknown
 
 
 def current() -> Limits:

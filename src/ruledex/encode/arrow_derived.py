@@ -7,7 +7,7 @@ events are numbered by their inputs and one of each number is evaluated, by the 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,9 +19,11 @@ from ruledex.encode.arrow_values import OPAQUE, distinct, is_nameless, to_python
 from ruledex.encode.dictionary import inputs_of
 from ruledex.encode.slot import Slot
 from ruledex.language.reference import evaluate
-from ruledex.language.resolve import values_of
+from ruledex.language.resolve import over_limit, values_of
 from ruledex.language.schema import Schema
 from ruledex.language.tree import Attribute, Call, CompareOperands, SetTest, replace
+
+_LONGEST_STEPPED: Final = 16  # leaves of a list that is numbered place by place
 
 
 class Inputs(NamedTuple):
@@ -53,10 +55,14 @@ class DerivedColumns:
     def encode(self, inputs: Sequence[Inputs], n_events: int, pairs: Pairs) -> None:
         """Add the pairs of all events of a batch; `inputs` are those of `paths`."""
         numbers, examples = _combined(inputs, n_events)
+        n_alike = np.bincount(numbers, minlength=len(examples))
         cells: list[Sequence[int]] = []
-        for example in examples.tolist():
-            event = {f"input{number}": given.leaves(example) for number, given in enumerate(inputs)}
+        for number, example in enumerate(examples.tolist()):
+            event = {f"input{at}": given.leaves(example) for at, given in enumerate(inputs)}
+            n_before = over_limit.n
             value = self._value(event)
+            if over_limit.n != n_before:  # counted once per event that this is the example of
+                over_limit.n = n_before + (over_limit.n - n_before) * int(n_alike[number])
             cells.append(() if value is None else self._slot.cells(value))
             pairs.single &= not (isinstance(value, tuple) and len(value) > 1)
         pairs.gather(np.arange(n_events), numbers, cell_table(cells))
@@ -97,10 +103,20 @@ def _coded(leaves: Leaves) -> tuple[NDArray[np.int64], list[Any]]:
 
 
 def _number_lists(codes: NDArray[np.int64], n_codes: int, offsets: NDArray[np.int64]) -> tuple[NDArray[np.int64], int]:
-    """Equal numbers for equal lists: a list is known by the number of all but its last code, and by that code."""
+    """Equal numbers for equal lists.
+
+    A short list is known by the number of all but its last code, and by that code: one step for all lists per place
+    in them. A long one is known by the bytes of its codes, so that one long list does not cost a step per place.
+    """
     n_leaves = np.diff(offsets)
     numbers = np.zeros(len(n_leaves), np.int64)
     n_numbers = 1
+    known_bytes: dict[bytes, int] = {}
+    for event in np.flatnonzero(n_leaves > _LONGEST_STEPPED).tolist():
+        name = codes[offsets[event] : offsets[event + 1]].tobytes()
+        numbers[event] = n_numbers + known_bytes.setdefault(name, len(known_bytes))
+    n_numbers += len(known_bytes)
+    n_leaves[n_leaves > _LONGEST_STEPPED] = 0  # those are numbered
     for length in range(int(n_leaves.max(initial=0))):
         longer = np.flatnonzero(n_leaves > length)
         steps = numbers[longer] * n_codes + codes[offsets[longer] + length]

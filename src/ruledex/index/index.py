@@ -31,6 +31,7 @@ from ruledex.index.statistics_in import Stats
 from ruledex.index.storage import open_state
 from ruledex.index.summary import describe, full_schema
 from ruledex.language.parser import parse
+from ruledex.language.resolve import over_limit
 from ruledex.language.schema import Schema
 
 if TYPE_CHECKING:
@@ -73,6 +74,7 @@ class Index:
         self._engine_options: Mapping[str, Any] | None = None
         self._writing = Lock()  # by whoever replaces the state
         self._compacting = Lock()  # taken before the other
+        self._over_limit = 0  # functions of events that a limit made unknown
         self._relaxed = RelaxedViews()
         self.faults = faults
 
@@ -269,11 +271,16 @@ class Index:
 
     def _ask(self, question: Callable[[Snapshot], Answer]) -> Answer:
         """What the index answers now. A state that was read may have been changed twice before it could be asked."""
+        n_before = over_limit.n
         while True:
             try:
-                return question(self._state)
+                answer = question(self._state)
+                break
             except OutdatedError:
                 pass
+        if over_limit.n != n_before:
+            self._over_limit += over_limit.n - n_before  # two threads at once may lose one: no answer depends on it
+        return answer
 
     # Looking at it.
 
@@ -293,7 +300,8 @@ class Index:
         """What the index is made of, in plain values for people and for JSON."""
         home = self._home
         kept = {} if home is None else home.describe()
-        return self._ask(lambda state: _described(state) | {"changes": state.describe_changes() | kept})
+        described = self._ask(lambda state: _described(state) | {"changes": state.describe_changes() | kept})
+        return described | {"over_limit": self._over_limit}
 
     def rule(self, rule_id: RuleId) -> Rule:
         """A rule by its id."""

@@ -6,10 +6,12 @@ module, and this module against Spark SQL.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from datetime import tzinfo
 from typing import Any, TypeAlias
 
 from ruledex.language.families import constant_family
+from ruledex.language.many import FEW_PAIRS, each_is_met, equal_to, some_pair
 from ruledex.language.pattern import has_match, is_like
 from ruledex.language.resolve import EMPTY, Event, Values, common_family, fitting, values_of
 from ruledex.language.schema import Schema
@@ -122,7 +124,10 @@ def _holds(predicate: Predicate, event: Event, schema: Schema) -> bool | None:
 def _satisfying(predicate: Predicate, event: Event, schema: Schema) -> list[Any]:
     """Those values of the operand, each by itself, that satisfy a predicate against constants."""
     values = values_of(predicate.operand, event, schema)  # type: ignore[union-attr]  # of one operand
-    return [v for v in fitting(values, constant_family(predicate), schema.zone) if satisfies(v, predicate, schema)]
+    fitted = fitting(values, constant_family(predicate), schema.zone)
+    if isinstance(predicate, In) and len(fitted) * len(predicate.values) > FEW_PAIRS:
+        return list(filter(equal_to(predicate.values, schema.zone), fitted))
+    return [value for value in fitted if satisfies(value, predicate, schema)]
 
 
 def satisfies(value: Any, predicate: Predicate, schema: Schema) -> bool:
@@ -160,16 +165,24 @@ def _holds_between_operands(predicate: CompareOperands, event: Event, schema: Sc
     if predicate.op == "<=>" and not (left and right):
         return not left and not right
     op = "=" if predicate.op == "<=>" else predicate.op
+    few = len(left or ()) * len(right or ()) <= FEW_PAIRS
+    truth = (every_pair if few else some_pair)(op, left or (), right or (), schema.zone)
+    return False if truth is None and predicate.op == "<=>" else truth
+
+
+def every_pair(op: str, left: Sequence[Any], right: Sequence[Any], zone: tzinfo) -> bool | None:
+    """Whether `op` holds between some value of the left and one of the right; None where no two of them compare.
+
+    This is the definition. `some_pair` gives the same for long arrays, in less time.
+    """
     truths = []
-    for a in left or ():
-        for b in right or ():
+    for a in left:
+        for b in right:
             family = common_family(a, b)
-            one, other = (fit(v, family, schema.zone) if family else None for v in (a, b))
+            one, other = (fit(v, family, zone) if family else None for v in (a, b))
             if one is not None and other is not None:
-                truths.append(HOLDS[op](compare(one, other, schema.zone)))
-    if not truths:
-        return False if predicate.op == "<=>" else None
-    return any(truths)
+                truths.append(HOLDS[op](compare(one, other, zone)))
+    return any(truths) if truths else None
 
 
 def _holds_for_set(predicate: SetTest, values: Values, schema: Schema) -> bool | None:
@@ -177,11 +190,13 @@ def _holds_for_set(predicate: SetTest, values: Values, schema: Schema) -> bool |
     if values is None or (values != EMPTY and not present):
         return None
 
-    def among(value: Any, others: Iterable[Any]) -> bool:
-        return any(compare(value, other, schema.zone) == 0 for other in others)
-
-    is_subset = all(among(value, predicate.values) for value in present)
-    is_superset = all(any(compare(v, constant, schema.zone) == 0 for v in present) for constant in predicate.values)
+    constants, zone = predicate.values, schema.zone
+    if len(present) * len(constants) <= FEW_PAIRS:
+        is_subset = all(any(compare(v, constant, zone) == 0 for constant in constants) for v in present)
+        is_superset = all(any(compare(v, constant, zone) == 0 for v in present) for constant in constants)
+    else:
+        is_subset = all(map(equal_to(constants, zone), present))
+        is_superset = each_is_met(constants, present, zone)
     return {"subset_of": is_subset, "superset_of": is_superset, "set_equals": is_subset and is_superset}[predicate.test]
 
 

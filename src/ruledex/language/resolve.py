@@ -5,9 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from datetime import tzinfo
 from itertools import product
+from threading import local
 from typing import Any, Final, TypeAlias
 
+from ruledex import limits
 from ruledex.language.families import function_of
+from ruledex.language.functions.signature import Function
 from ruledex.language.schema import Schema
 from ruledex.language.tree import Attribute, Node, Operand
 from ruledex.language.value import Family, family_of, fit, is_missing
@@ -20,7 +23,11 @@ EMPTY: Final = ()  # an array without elements
 
 
 def values_of(operand: Operand, event: Event, schema: Schema) -> Values:
-    """The values of an operand in an event: `MISSING`, `EMPTY`, or those that are neither null nor NaN."""
+    """The values of an operand in an event: `MISSING`, `EMPTY`, or those that are neither null nor NaN.
+
+    A call over several arrays has a value for each combination of theirs. Past the limits `event_products` and
+    `concat_characters` it is `MISSING`.
+    """
     if isinstance(operand, Attribute):
         leaves = list(leaves_of(event, operand.path))
         # Without any leaf, not even a null one, the way led through empty arrays alone.
@@ -36,11 +43,38 @@ def values_of(operand: Operand, event: Event, schema: Schema) -> Values:
         return _present(result if isinstance(result, tuple) else (result,))
     if None in arguments:
         return MISSING
-    fitted = [
-        [v for v in (fit(value, function.parameter_at(i).family, zone) for value in values or ()) if v is not None]
-        for i, values in enumerate(arguments)
-    ]
+    fitted = [fitting(values, function.parameter_at(i).family, zone) for i, values in enumerate(arguments)]
+    if len(fitted) > 1 and _is_over_limit(function, fitted):
+        over_limit.n += 1
+        return MISSING
     return _present([function.call(*chosen, **keywords) for chosen in product(*fitted)])
+
+
+def _is_over_limit(function: Function, arguments: list[list[Any]]) -> bool:
+    """Whether the results of a call for all combinations of its arguments' values would be too many, or too long."""
+    if not all(arguments):
+        return False
+    limit = limits.current()
+    n_results, n_arrays = 1, 0
+    for values in arguments:
+        if len(values) > 1:
+            n_results *= len(values)
+            n_arrays += 1
+            # One array alone gives no more results than the event has values.
+            if n_arrays > 1 and n_results > limit.event_products:
+                return True
+    if not function.joins:
+        return False
+    return sum(sum(map(len, values)) * (n_results // len(values)) for values in arguments) > limit.concat_characters
+
+
+class OverLimit(local):
+    """Counts, per thread, the calls of functions whose value was unknown because of a limit."""
+
+    n = 0
+
+
+over_limit: Final = OverLimit()
 
 
 def _present(values: Any) -> Values:

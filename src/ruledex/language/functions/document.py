@@ -16,7 +16,10 @@ _HEAD = """# Functions
 
 A rule may apply these to an attribute before it is tested. Names may be written in any case. A value of another
 type than the one asked for gives unknown, never an error; so does an argument that is missing. Of an attribute
-with several values, each value gives a result. Results follow Spark SQL, but for what the table says.
+with several values, each value gives a result, and of several such attributes each combination of their values does.
+A function is unknown where that would be more than 10,000 results of several arrays, or more than 16 Mi characters of
+`concat`: the limits `event_products` and `concat_characters` of [security.md](security.md). How often that happened is
+in `index.describe()["over_limit"]`. Results follow Spark SQL, but for what the table says.
 
 Numbers are integers of 64 bits, decimals of 38 digits, and doubles. Integers and decimals together give exact decimals,
 anything with a double gives a double, and a result that is not a number is unknown.

@@ -46,6 +46,7 @@ class Function:
     whole: bool = False
     zoned: bool = False
     variadic: bool = False  # the last parameter may be repeated
+    joins: bool = False  # the result is as long as all arguments together, which are texts
     check: Callable[[Constants], str | None] | None = (
         None  # of the constants, defaults included, None for others: what is wrong
     )

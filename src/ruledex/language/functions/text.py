@@ -126,5 +126,6 @@ FUNCTIONS: tuple[Function, ...] = (
         example="concat(country, '-', region) = 'US-CA'",
         spark="concat({all})",
         variadic=True,
+        joins=True,
     ),
 )

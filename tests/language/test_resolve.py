@@ -1,0 +1,93 @@
+"""Functions over several arrays, and the limits past which they are unknown."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from ruledex.index import Index
+from ruledex.language.parser import parse
+from ruledex.language.reference import evaluate
+from ruledex.limits import limited
+
+RULES = [
+    "concat(a, b) = 'pq'",
+    "length(concat(a, b)) = 2",
+    "x * x >= 4",
+    "abs(x * y) > 0",
+    "size(x * y) > 0",
+    "x - y = z - y",
+    "NOT x * y = 17",
+    "x * y IS NULL",
+    "x * y <=> 4",
+    "coalesce(x * y, 17) = 17",
+    "subset_of(x * y, 0, 1, 2, 4)",
+]
+EVENT: dict[str, Any] = {"a": ["p", "r"], "b": ["q", "s"], "x": [1, 2], "y": [1, 2], "z": 1}
+
+
+def over(text: str, **event: Any) -> bool | None:
+    with limited(event_products=3):
+        return evaluate(parse(text), event)
+
+
+@pytest.mark.parametrize("text", RULES[:6])
+def test_a_function_over_two_arrays_is_known_within_the_limit_and_unknown_past_it(text):
+    assert evaluate(parse(text), EVENT) is True
+    with limited(event_products=4):
+        assert evaluate(parse(text), EVENT) is True
+    with limited(event_products=3):
+        assert evaluate(parse(text), EVENT) is None
+        assert evaluate(parse(f"NOT ({text})"), EVENT) is None
+
+
+def test_past_the_limit_a_function_is_as_if_its_value_were_absent():
+    assert over("x * y IS NULL", **EVENT) is True
+    assert over("x * y <=> 4", **EVENT) is False
+    assert over("coalesce(x * y, 17) = 17", **EVENT) is True
+    assert over("subset_of(x * y, 1)", **EVENT) is None
+
+
+def test_one_array_alone_has_no_limit():
+    long = list(range(50_000))
+    assert over("x + 1 = 50000", x=long) is True
+    assert over("x * z = 0", x=long, z=2) is True
+    assert over("x = y", x=long, y=long) is True
+
+
+def test_nulls_and_values_of_other_types_do_not_count():
+    assert over("x * y = 2", x=[1, None, "a", float("nan"), True], y=[2, "b", None]) is True
+
+
+def test_characters_of_concat_are_limited_whatever_makes_them_many():
+    with limited(concat_characters=10):
+        assert evaluate(parse("concat(a, 'x') = 'px'"), {"a": ["p"] * 5}) is True
+        assert evaluate(parse("concat(a, 'x') = 'px'"), {"a": ["p"] * 6}) is None
+        assert evaluate(parse("concat(a, b) = 'px'"), {"a": "p", "b": "x" * 10}) is None
+        assert evaluate(parse("concat(a, 'xxxxxxxxxx') = 'px'"), {"a": "p"}) is None
+
+
+@pytest.mark.parametrize("engine", ["auto", "scan", "atree"])
+@pytest.mark.parametrize("limit", [3, 4])
+def test_every_road_follows_the_reference_and_counts_what_is_over(engine, limit):
+    events = [EVENT, EVENT, {"x": [2], "y": [2], "z": 2, "a": ["p"], "b": ["q"]}, {}]
+    with limited(event_products=limit):
+        trees = [parse(text) for text in RULES]
+        expected = [[at for at, tree in enumerate(trees) if evaluate(tree, event) is True] for event in events]
+        built = Index.build(list(enumerate(RULES)), engine=engine)
+        live = Index.build([(99, "FALSE")], engine=engine)
+        live.add(list(enumerate(RULES)))
+        counts = set()
+        for index in (built, live):
+            index._over_limit = 0
+            assert [index.match(event) for event in events] == expected
+            counts.add(index.describe()["over_limit"])
+            assert [list(found) for found in index.match_batch(events)] == expected
+            assert [list(found) for found in index.match_batch(pa.Table.from_pylist(events))] == expected
+            assert index.describe()["over_limit"] == 3 * next(iter(counts))
+            for at, truth in enumerate(at in expected[0] for at in range(len(RULES))):
+                assert (index.explain(at, EVENT).truth is True) is truth
+        (counted,) = counts
+        assert (counted > 0) == (limit == 3)
