@@ -16,9 +16,9 @@ from numpy.typing import NDArray
 
 from ruledex.encode.arrow_maps import NO_ENTRIES, MapEntries
 from ruledex.encode.arrow_packed import SparseColumn, packed_in, sparse_columns
+from ruledex.encode.arrow_taking import Array, decoded, flattened, joined, takeable, taken, valid
 from ruledex.errors import EventError
 
-Array: TypeAlias = Any  # pyarrow has no types of its own
 Path: TypeAlias = tuple[str, ...]
 
 
@@ -114,7 +114,7 @@ class EventColumns:
         # Maps in lists: each has a value, if it is null.
         place = np.full(len(maps.values), -1)
         place[owners] = np.arange(len(owners))
-        return maps._replace(values=values.take(pa.array(place, mask=place < 0)))
+        return maps._replace(values=taken(values, place))
 
     def _open(self, path: Path) -> Leaves:
         """What lies at a path, all lists around it opened."""
@@ -137,13 +137,15 @@ class EventColumns:
             owners, nulls = lists.events[owners], lists.events[nulls]
             if further is None:
                 further = np.setdiff1d(np.arange(self.n_events), lists.events, assume_unique=True)
-        return Leaves(_plain(array.flatten()), owners, np.concatenate([_NONE if further is None else further, nulls]))
+        return Leaves(_plain(flattened(array)), owners, np.concatenate([_NONE if further is None else further, nulls]))
 
 
 def _whole(column: Array) -> Array:
     if not isinstance(column, pa.ChunkedArray):
         return column
-    return column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()  # which would copy a single one, too
+    if column.num_chunks == 1:
+        return column.chunk(0)  # which joining would copy
+    return joined(column.chunks) if column.num_chunks else pa.nulls(0)
 
 
 def _plain(array: Array) -> Array:
@@ -157,11 +159,13 @@ def _plain(array: Array) -> Array:
         return _plain(array.cast(pa.bool_()))
     if isinstance(array, pa.ExtensionArray):
         return _plain(array.storage)
-    if pa.types.is_run_end_encoded(kind):
-        return _plain(pc.run_end_decode(array))
-    if pa.types.is_dictionary(kind) and pa.types.is_nested(kind.value_type):
-        return _plain(array.dictionary_decode())
+    if pa.types.is_run_end_encoded(kind) or (pa.types.is_dictionary(kind) and not _is_scalar(kind.value_type)):
+        return _plain(decoded(array))
     return array
+
+
+def _is_scalar(kind: Any) -> bool:
+    return not (pa.types.is_nested(kind) or pa.types.is_dictionary(kind) or isinstance(kind, pa.BaseExtensionType))
 
 
 def _is_list(kind: Any) -> bool:
@@ -177,39 +181,20 @@ def _field(array: Array, name: str) -> Array:
     places = array.type.get_all_field_indices(name)
     if len(places) > 1:
         raise EventError(f"a struct has {len(places)} fields named {name!r}")
-    return pc.struct_field(array, places) if places else pa.nulls(len(array))
+    if not places:
+        return pa.nulls(len(array))
+    if array.null_count and pa.types.is_run_end_encoded(array.type.field(places[0]).type):
+        # What is null above is null below, which Arrow cannot say of run ends.
+        return taken(array.field(places[0]), np.where(valid(array), np.arange(len(array)), -1))
+    return pc.struct_field(array, places)
 
 
 def _map_entries(maps: Array) -> MapEntries | None:
     """The entries of maps, or nothing where no key is a text."""
-    keys, items = _plain(maps.keys), maps.items
-    if pa.types.is_dictionary(keys.type):
-        keys = keys.dictionary_decode()
+    keys = takeable(maps.keys)
     if not is_text(keys.type):
         return None
-    # Views cannot be taken from.
-    return MapEntries(maps, keys, items.cast(_without_views(items.type)) if _has_views(items.type) else items)
-
-
-def _has_views(kind: Any) -> bool:
-    return bool(kind != _without_views(kind))
-
-
-def _without_views(kind: Any) -> Any:
-    """The same type with the older layouts of texts, bytes and lists."""
-    if pa.types.is_string_view(kind):
-        return pa.large_string()
-    if pa.types.is_binary_view(kind):
-        return pa.large_binary()
-    if pa.types.is_struct(kind):
-        return pa.struct([field.with_type(_without_views(field.type)) for field in kind])
-    if pa.types.is_fixed_size_list(kind):
-        return pa.list_(_without_views(kind.value_type), kind.list_size)
-    if _is_list(kind):
-        return pa.large_list(_without_views(kind.value_type))
-    if pa.types.is_map(kind):
-        return pa.map_(_without_views(kind.key_type), _without_views(kind.item_type))
-    return kind
+    return MapEntries(maps, keys, takeable(maps.items))
 
 
 def is_text(kind: Any) -> bool:

@@ -18,7 +18,7 @@ _NONE: Final = np.empty(0, np.int64)
 
 
 class MapEntries:
-    """Maps whose keys are texts; `keys` and `items` are those of all of them, without views."""
+    """Maps whose keys are texts; `keys` and `items` are those of all of them, in layouts that Arrow takes from."""
 
     def __init__(self, maps: Any, keys: Any, items: Any) -> None:
         offsets = maps.offsets.to_numpy()

@@ -13,7 +13,8 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from ruledex.encode.arrow_columns import Array, Leaves, is_text
+from ruledex.encode.arrow_columns import Leaves, is_text
+from ruledex.encode.arrow_taking import Array
 from ruledex.encode.arrow_values import (
     OPAQUE,
     Distinct,
@@ -276,7 +277,8 @@ def _integer_cuts(cuts: Sequence[Any]) -> _IntegerCuts:
     is_whole = np.array([floor == cut for floor, cut in zip(floors.tolist(), given, strict=True)], np.bool_)
     near = np.empty(0, CELL)
     if len(floors) and int(floors[-1]) - int(floors[0]) < _INTEGERS_A_CUT * len(floors):
-        between = np.arange(floors[0], int(floors[-1]) + 1)
+        # Counted from the first: what comes after the last may be no integer of 64 bits.
+        between = floors[0] + np.arange(int(floors[-1]) - int(floors[0]) + 1)
         cells = np.empty(len(between), CELL)
         integer_cells(between, floors, is_whole, near, 0, cells)
         near = cells

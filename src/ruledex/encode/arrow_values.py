@@ -10,7 +10,8 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from ruledex.encode.arrow_buffers import BYTE, bitmap_of, there, values_in
-from ruledex.encode.arrow_columns import Array, is_text
+from ruledex.encode.arrow_columns import is_text
+from ruledex.encode.arrow_taking import Array
 from ruledex.encode.domain import microseconds
 from ruledex.errors import EventError
 from ruledex.kernels.arrow_values import take_doubles, take_integers

@@ -11,7 +11,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from ruledex.encode.arrow_columns import Array, EventColumns, Leaves, Path, is_text
+from ruledex.encode.arrow_columns import EventColumns, Leaves, Path, is_text
+from ruledex.encode.arrow_taking import Array
 from ruledex.encode.arrow_values import is_nameless, present, to_python
 from ruledex.encode.event_statistics import AttributeStatistics, EventStatistics, ValueStatistics
 from ruledex.language.value import INT64_MAX, INT64_MIN, is_missing
