@@ -4,7 +4,18 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from ruledex.artifact import ArtifactWriter, Part, assemble, current, list_versions, locate, open_version, verify
+from ruledex.artifact import (
+    ArtifactWriter,
+    LocalStore,
+    Part,
+    assemble,
+    current,
+    list_versions,
+    locate,
+    open_version,
+    verify,
+)
+from ruledex.artifact.ownership import claim_remote, claim_root
 from ruledex.errors import ArtifactError
 
 from .samples import flip
@@ -15,8 +26,15 @@ def place(request, root, memory):
     return root if request.param == "local" else memory
 
 
+def claim(place):
+    """As the first task of a build does, before it writes parts into the root."""
+    store = locate(place)
+    claim_root(store.root) if isinstance(store, LocalStore) else claim_remote(store)
+
+
 def write_part(place, folder, seed, **names):
     """A part of two segments, a table and a document."""
+    claim(place)
     generator = np.random.default_rng(seed)
     with ArtifactWriter(locate(place).within(folder), segment_bytes=512) as writer:
         writer.array(names.get("array", f"{folder}/one"), generator.random(60))

@@ -12,6 +12,7 @@ from ruledex.artifact.files import reporting, seal
 from ruledex.artifact.hashing import in_threads
 from ruledex.artifact.layout import MANIFEST, POINTER, segment_file, version_folder
 from ruledex.artifact.manifest import ArrayEntry, Manifest, parse_manifest
+from ruledex.artifact.ownership import claim_remote
 from ruledex.artifact.pointer import encode_pointer
 from ruledex.artifact.publish import publish_staged, stage
 from ruledex.artifact.remote import RemoteStore
@@ -104,6 +105,7 @@ def _publish_links(store: LocalStore, sources: Mapping[str, str], data: bytes, v
 
 
 def _publish_copies(store: RemoteStore, sources: Mapping[str, str], data: bytes, version: str) -> None:
+    claim_remote(store)
     folder = version_folder(version)
     if version_faults(store, folder, version)[0]:
         in_threads(lambda path: store.copy(sources[path], f"{folder}/{path}"), sorted(sources))

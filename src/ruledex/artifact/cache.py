@@ -7,6 +7,7 @@ import tempfile
 from contextlib import suppress
 from pathlib import Path
 
+from ruledex.artifact.ownership import adopt_copies, is_folder
 from ruledex.errors import ArtifactError
 
 RECEIPTS = "receipts"
@@ -47,6 +48,8 @@ def writable_folders(name: str) -> list[Path]:
             path.mkdir(exist_ok=True)
         except OSError:
             continue
+        if not is_folder(path):  # but a link, which may lead anywhere
+            continue
         # Asked again, since somebody else may have made the temporary folder just before us.
         if folder in cache_folders() and os.access(
             path, os.W_OK | os.X_OK, effective_ids=os.access in os.supports_effective_ids
@@ -58,6 +61,7 @@ def writable_folders(name: str) -> list[Path]:
 def copies_root() -> Path:
     """A root in a cache, for copies of remote versions."""
     for path in writable_folders(COPIES):
-        return path
+        if adopt_copies(path):
+            return path
     looked = ", ".join(map(str, cache_folders())) or "no folder at all"
     raise ArtifactError(f"no place for local copies of remote versions (tried {looked}); set RULEDEX_CACHE to a folder")

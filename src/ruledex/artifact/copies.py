@@ -8,9 +8,10 @@ from __future__ import annotations
 from ruledex.artifact.cache import COPIES, cache_folders, copies_root
 from ruledex.artifact.files import reporting, seal
 from ruledex.artifact.hashing import Fault, file_fault, in_threads, raise_faults
-from ruledex.artifact.layout import MANIFEST, version_folder
+from ruledex.artifact.layout import MANIFEST, STAGING_DAMAGED, version_folder
 from ruledex.artifact.locks import claim_staging, root_lock
 from ruledex.artifact.manifest import parse_manifest
+from ruledex.artifact.ownership import is_version_folder
 from ruledex.artifact.publish import install
 from ruledex.artifact.remote import RemoteStore
 from ruledex.artifact.store import LocalStore
@@ -52,5 +53,5 @@ def discard_copy(copies: LocalStore, version: str) -> None:
     """Remove a copy that has turned out to be damaged, so that the next open copies anew."""
     folder = copies.root / version_folder(version)
     with claim_staging(copies.root) as area, reporting("remove", folder):
-        if folder.exists():
-            folder.rename(area.path / "damaged")
+        if is_version_folder(folder):
+            folder.rename(area.path / STAGING_DAMAGED)

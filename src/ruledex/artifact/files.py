@@ -5,9 +5,11 @@ from __future__ import annotations
 import errno
 import os
 import shutil
+import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import IO
 
 from ruledex.errors import ArtifactError
 
@@ -44,7 +46,9 @@ def seal(folder: Path) -> None:
 
 def replace_file(path: Path, temporary: Path, data: bytes) -> None:
     """Put a small file in the place of another in one atomic step, that of a rename within a folder."""
-    with temporary.open("wb") as file:
+    if os.path.lexists(path) and not stat.S_ISREG(path.lstat().st_mode):
+        raise FileExistsError(errno.EEXIST, "it is not a plain file", str(path))
+    with open_anew(temporary) as file:
         file.write(data)
         file.flush()
         os.fsync(file.fileno())
@@ -52,9 +56,21 @@ def replace_file(path: Path, temporary: Path, data: bytes) -> None:
     sync(path.parent)
 
 
+def open_anew(path: Path) -> IO[bytes]:
+    """Open a new file for writing, in place of one that a writer left who died. A link or device there is an error."""
+    try:
+        if not stat.S_ISREG(path.lstat().st_mode):
+            raise FileExistsError(errno.EEXIST, "it is not a plain file", str(path))
+        path.unlink()
+    except FileNotFoundError:
+        pass
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW, 0o666)
+    return os.fdopen(descriptor, "wb")
+
+
 def remove_tree(path: Path) -> None:
     """Remove a folder that nobody uses any more, also while another process does the same."""
-    while path.exists():
+    while os.path.lexists(path):
         try:
             shutil.rmtree(path)
         except FileNotFoundError:

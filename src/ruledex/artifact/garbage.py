@@ -11,10 +11,20 @@ from dataclasses import dataclass
 
 from ruledex.artifact.cache import COPIES, RECEIPTS, cache_folders
 from ruledex.artifact.files import reporting
-from ruledex.artifact.layout import STAGING, VERSIONS, check_version, is_version, version_folder
+from ruledex.artifact.layout import STAGING, VERSIONS, check_version, is_staging, is_version, version_folder
 from ruledex.artifact.locks import claim_staging, remove_dead_staging, root_lock
+from ruledex.artifact.ownership import (
+    adopt_copies,
+    is_folder,
+    is_plain_file,
+    is_version_file,
+    is_version_folder,
+    require_remote,
+    require_root,
+)
 from ruledex.artifact.pins import pinned_versions
 from ruledex.artifact.pointer import read_pointer
+from ruledex.artifact.receipt import is_receipt_name
 from ruledex.artifact.remote import RemoteStore
 from ruledex.artifact.store import LocalStore, RootLike, locate
 from ruledex.errors import ArtifactError
@@ -35,7 +45,8 @@ def collect_garbage(root: RootLike, keep: Iterable[str] = (), *, alone: bool = F
     On a local root this may run at any time, beside readers, writers and publishers. A remote root has no locks that
     tell an upload in progress from an abandoned one: there the caller has to say, with `alone=True`, that nobody
     publishes meanwhile. On a local root that ends the leases of builds by many writers, which else count as alive for a
-    day. A damaged pointer is an error, and without one no version is removed.
+    day. A damaged pointer is an error, and without one no version is removed. A place that is no index is an error too,
+    and what is in an index and was not written by ruledex stays.
     """
     store = locate(root)
     kept = set(map(check_version, keep))
@@ -59,20 +70,23 @@ def collect_cache(keep: Iterable[str] = ()) -> Collected:
     living: list[str] = []
     for folder in cache_folders():
         copies = LocalStore(folder / COPIES)
-        if copies.root.is_dir():
+        if adopt_copies(copies.root):
             versions += _remove_versions(copies, kept)
             removed, alive = remove_dead_staging(copies.root)
             staging += removed
             living += alive
         with reporting("clear", folder / RECEIPTS):
-            for receipt in (folder / RECEIPTS).glob("*"):
-                receipt.unlink(missing_ok=True)
+            receipts = folder / RECEIPTS
+            for receipt in sorted(receipts.iterdir()) if is_folder(receipts) else []:
+                if is_receipt_name(receipt.name) and is_plain_file(receipt):
+                    receipt.unlink(missing_ok=True)
     return Collected(tuple(versions), tuple(staging), tuple(living))
 
 
 def _collect_local(store: LocalStore, kept: set[str], alone: bool) -> Collected:
     if not store.root.is_dir():
         raise ArtifactError(f"there is no folder {store.root}")
+    require_root(store.root)
     pointed = read_pointer(store)
     versions = [] if pointed is None else _remove_versions(store, kept)
     removed, living = remove_dead_staging(store.root, leased=alone)
@@ -87,8 +101,8 @@ def _remove_versions(store: LocalStore, kept: set[str]) -> list[str]:
         pointed = read_pointer(store)
         kept = kept | pinned_versions(store)
         for version in sorted(store.folders(VERSIONS)):
-            if is_version(version) and version != pointed and version not in kept:
-                folder = store.root / version_folder(version)
+            folder = store.root / version_folder(version)
+            if version != pointed and version not in kept and is_version_folder(folder):
                 with reporting("remove", folder):
                     folder.rename(area.files / version)
                 removed.append(version)
@@ -96,14 +110,17 @@ def _remove_versions(store: LocalStore, kept: set[str]) -> list[str]:
 
 
 def _collect_remote(store: RemoteStore, kept: set[str]) -> Collected:
+    require_remote(store)
     pointed = read_pointer(store)
     kept = kept | pinned_versions(store)
     removed = []
     for version in sorted(store.folders(VERSIONS)) if pointed is not None else []:
-        if is_version(version) and version != pointed and version not in kept:
+        if version == pointed or version in kept or not is_version(version):
+            continue
+        if all(map(is_version_file, store.files(version_folder(version)))):
             store.remove_version(version)
             removed.append(version)
-    staging = sorted(store.folders(STAGING))
+    staging = sorted(filter(is_staging, store.folders(STAGING)))
     for name in staging:
         store.remove_folder(f"{STAGING}/{name}")
     return Collected(tuple(removed), tuple(staging))

@@ -1,6 +1,7 @@
 """Names, widths and limits of the format, each said once.
 
     root/
+      RULEDEX                     the marker, by which a folder is known as a root
       CURRENT                     the pointer: one line of JSON
       LOCK                        held (flock) by whoever publishes or collects garbage
       versions/<version>/         immutable; <version> is the sha256 of its manifest
@@ -9,6 +10,7 @@
         tables/<name>.parquet
         documents/<name>.json
       staging/<unique>/           unpublished work: `lock`, held by its writer, or a `lease`; and `files/`
+      journal/                    changes since a version, see index/journal_home.py
       pins/<stream>/<time>.json   the version that a micro-batch of a stream uses, also when it is replayed
 
 **Why arrays are packed.** An index has hundreds of arrays, most of them small. A file each would cost an open, a stat
@@ -26,15 +28,19 @@ from ruledex.errors import ArtifactError
 
 FORMAT = 1
 
+MARKER = "RULEDEX"
 POINTER = "CURRENT"
 NEXT_POINTER = "CURRENT.next"
 ROOT_LOCK = "LOCK"
 VERSIONS = "versions"
 STAGING = "staging"
 PINS = "pins"
+JOURNAL = "journal"
 STAGING_LOCK = "lock"
 STAGING_LEASE = "lease"
 STAGING_FILES = "files"
+STAGING_SCRATCH = "root"  # a root of its own, in which a compaction writes
+STAGING_DAMAGED = "damaged"  # a version that has been replaced
 MANIFEST = "manifest.json"
 
 # A cache line, and the widest vector register: an array never begins in the middle of either.
@@ -50,6 +56,7 @@ LEASE_SECONDS = 24 * 3600
 _NAME = re.compile(r"[A-Za-z0-9_-]{1,100}(/[A-Za-z0-9_-]{1,100})*")
 _FILE = re.compile(r"arrays-[0-9]{4,}\.bin|(tables|documents)/[A-Za-z0-9_/-]+\.(parquet|json)")
 _VERSION = re.compile(r"[0-9a-f]{64}")
+_STAGING = re.compile(r"([0-9]{1,20}|build|removed)-[0-9a-f]{16}|copy-[0-9a-f]{64}")
 
 
 def check_name(name: str) -> str:
@@ -69,6 +76,11 @@ def is_file(path: str) -> bool:
 def is_version(name: str) -> bool:
     """Whether this is the form of a version's name, a sha256 in lower-case hexadecimal."""
     return _VERSION.fullmatch(name) is not None
+
+
+def is_staging(name: str) -> bool:
+    """Whether this is the form of a staging folder's name: of a writer, a build by many, a copy, or one that goes."""
+    return _STAGING.fullmatch(name) is not None
 
 
 def check_version(name: str) -> str:

@@ -24,12 +24,22 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from ruledex.artifact.files import remove_tree, reporting
-from ruledex.artifact.layout import LEASE_SECONDS, ROOT_LOCK, STAGING, STAGING_FILES, STAGING_LEASE, STAGING_LOCK
+from ruledex.artifact.layout import (
+    LEASE_SECONDS,
+    ROOT_LOCK,
+    STAGING,
+    STAGING_FILES,
+    STAGING_LEASE,
+    STAGING_LOCK,
+    is_staging,
+)
+from ruledex.artifact.ownership import claim_root, is_staging_folder, require_root
+from ruledex.errors import ArtifactError
 
 
 def take_lock(path: Path, wait: bool = True) -> int:
     """The descriptor of a lock file that is now ours. Without `wait`, BlockingIOError if it is somebody else's."""
-    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
+    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o666)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX if wait else fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError:
@@ -48,6 +58,7 @@ def release_lock(descriptor: int) -> None:
 @contextmanager
 def root_lock(root: Path) -> Iterator[None]:
     """Be the only one to publish to a root or to remove versions from it."""
+    require_root(root)
     with reporting("lock", root / ROOT_LOCK):
         descriptor = take_lock(root / ROOT_LOCK)
     try:
@@ -94,15 +105,23 @@ class StagingArea:
 
 
 def claim_staging(root: Path, name: str | None = None) -> StagingArea:
-    """A staging folder of one's own. With a `name`, wait until whoever has the folder of that name is done with it."""
+    """A staging folder of one's own. With a `name`, wait until whoever has the folder of that name is done with it.
+
+    The root is made where it is missing; a folder that is neither empty nor a root is an ArtifactError.
+    """
+    claim_root(root)
+    if name is not None and not is_staging(name):
+        raise ArtifactError(f"{name!r} is not the name of a staging folder")
     while True:
         path = root / STAGING / (name or f"{os.getpid()}-{secrets.token_hex(8)}")
         with reporting("prepare", path):
-            path.parent.mkdir(parents=True, exist_ok=True)
+            path.parent.mkdir(exist_ok=True)
             # Not by exist_ok, which takes a folder that goes away at that moment for a file in the way.
             with suppress(FileExistsError):
                 path.mkdir()
             try:
+                if not is_staging_folder(path) and os.path.lexists(path):
+                    raise ArtifactError(f"{path} holds what was not written by ruledex: move it away")
                 descriptor = take_lock(path / STAGING_LOCK)
             except FileNotFoundError:
                 continue
@@ -131,14 +150,18 @@ def renew_lease(root: Path, name: str) -> None:
 def remove_dead_staging(root: Path, *, leased: bool = False) -> tuple[list[str], list[str]]:
     """Remove the staging folders without a living writer. Returns the names of the removed and of the living.
 
-    With `leased`, nobody is at work elsewhere, and no lease counts.
+    What is in `staging` and is not exactly what we make there stays, and is in neither list. With `leased`, nobody is
+    at work elsewhere, and no lease counts.
     """
     removed: list[str] = []
     living: list[str] = []
+    require_root(root)
     folder = root / STAGING
     with reporting("clear", folder):
         for path in sorted(folder.iterdir()) if folder.is_dir() else []:
             try:
+                if not is_staging_folder(path):
+                    continue
                 # Made where it is missing: a writer between its mkdir and its lock then meets ours, and starts again.
                 descriptor = take_lock(path / STAGING_LOCK, wait=False)
             except (FileNotFoundError, NotADirectoryError):

@@ -16,6 +16,7 @@ from ruledex.artifact import canonical
 from ruledex.artifact.files import replace_file, reporting
 from ruledex.artifact.layout import MANIFEST, PINS, is_version, version_folder
 from ruledex.artifact.locks import root_lock
+from ruledex.artifact.ownership import is_folder, is_plain_file
 from ruledex.artifact.remote import RemoteStore
 from ruledex.artifact.store import LocalStore, RootLike, Store, locate
 from ruledex.errors import ArtifactError
@@ -78,6 +79,8 @@ def put_pin(root: RootLike, stream: str, time: int, pin: Pin) -> Pin | None:
                 target = store.root / path
                 with reporting("write", target):
                     target.parent.mkdir(parents=True, exist_ok=True)
+                    if not is_folder(target.parent):
+                        raise ArtifactError(f"{target.parent} is a link: links are not followed")
                     replace_file(target, target.with_name("next"), data)
                 held = pin
     if held is pin:
@@ -88,7 +91,8 @@ def put_pin(root: RootLike, stream: str, time: int, pin: Pin) -> Pin | None:
 def list_pins(root: RootLike) -> list[Pinned]:
     """All pins, by stream and time."""
     store = locate(root)
-    pinned = [(stream, time) for stream in sorted(store.folders(PINS)) for time in _times(store, stream)]
+    streams = filter(_STREAM.fullmatch, sorted(store.folders(PINS)))
+    pinned = [(stream, time) for stream in streams for time in _times(store, stream)]
     read = ((stream, time, _read(store, _path(stream, time))) for stream, time in pinned)
     # One that has gone meanwhile was the oldest of a stream that runs.
     return [Pinned(stream, time, pin) for stream, time, pin in read if pin is not None]
@@ -111,7 +115,8 @@ def _forget(store: LocalStore | RemoteStore, stream: str, now: int) -> None:
             store.remove(path)
         else:
             with reporting("remove", store.where(path)):
-                (store.root / path).unlink(missing_ok=True)
+                if is_plain_file(store.root / path):
+                    (store.root / path).unlink(missing_ok=True)
 
 
 def _times(store: Store, stream: str) -> list[int]:

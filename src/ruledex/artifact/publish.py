@@ -2,22 +2,36 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 from ruledex.artifact.cache import copies_root
 from ruledex.artifact.files import replace_file, reporting, sync
 from ruledex.artifact.hashing import raise_faults
-from ruledex.artifact.layout import NEXT_POINTER, POINTER, STAGING_FILES, VERSIONS, check_version, version_folder
+from ruledex.artifact.layout import (
+    NEXT_POINTER,
+    POINTER,
+    STAGING_DAMAGED,
+    STAGING_FILES,
+    VERSIONS,
+    check_version,
+    version_folder,
+)
 from ruledex.artifact.locks import StagingArea, claim_staging, root_lock
+from ruledex.artifact.ownership import claim_remote, foreign_file, is_folder, mark_root
 from ruledex.artifact.pointer import encode_pointer
 from ruledex.artifact.remote import RemoteStore
 from ruledex.artifact.store import LocalStore, RootLike, locate
 from ruledex.artifact.verification import version_faults
+from ruledex.errors import ArtifactError
 
 
 def stage(store: LocalStore | RemoteStore) -> StagingArea:
     """Where a version for this root is written: in the root itself, or on this host if the root is remote."""
-    return claim_staging(store.root if isinstance(store, LocalStore) else copies_root())
+    if isinstance(store, LocalStore):
+        return claim_staging(store.root)
+    claim_remote(store)
+    return claim_staging(copies_root())
 
 
 def publish_staged(store: LocalStore | RemoteStore, area: StagingArea, version: str) -> None:
@@ -41,6 +55,8 @@ def publish_existing(root: RootLike, version: str) -> None:
     store = locate(root)
     check_version(version)
     if isinstance(store, LocalStore):
+        raise_faults(version_faults(store, version_folder(version), version)[0])
+        mark_root(store.root)  # which has a version of ours, and may have a damaged pointer that is put right here
         with root_lock(store.root):
             raise_faults(version_faults(store, version_folder(version), version)[0])
             _point(store.root, version)
@@ -57,10 +73,13 @@ def install(store: LocalStore, area: StagingArea, version: str) -> None:
     target = store.root / version_folder(version)
     with reporting("install", target):
         target.parent.mkdir(exist_ok=True)
-        if target.exists():
+        if os.path.lexists(target):
             if not version_faults(store, version_folder(version), version)[0]:
                 return
-            target.rename(area.path / "damaged")
+            foreign = foreign_file(target) if is_folder(target) else ""
+            if foreign is not None:
+                raise ArtifactError(f"{target / foreign} was not written by ruledex: move it away, and publish again")
+            target.rename(area.path / STAGING_DAMAGED)
         (area.path / STAGING_FILES).rename(target)
         sync(store.root / VERSIONS)
 

@@ -14,6 +14,7 @@ from pathlib import Path
 
 from ruledex.artifact import canonical
 from ruledex.artifact.cache import RECEIPTS, cache_folders, writable_folders
+from ruledex.artifact.layout import is_version
 from ruledex.artifact.locks import release_lock, take_lock
 
 CONTENT = b"verified\n"
@@ -60,6 +61,11 @@ def receipt_name(version: str, stats: Mapping[str, os.stat_result]) -> str:
     # A home folder may be shared by hosts, each of which has to see for itself.
     key = canonical.encode([os.uname().nodename, version, state], "a receipt")
     return hashlib.sha256(key).hexdigest()
+
+
+def is_receipt_name(name: str) -> bool:
+    """Whether this is the form of a receipt's name, which is that of a version's: a sha256."""
+    return is_version(name)
 
 
 def _is_receipt(path: Path) -> bool:

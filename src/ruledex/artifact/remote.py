@@ -64,6 +64,18 @@ class RemoteStore:
                 return []
         return [entry["name"].rstrip("/").rpartition("/")[2] for entry in entries if entry["type"] == "directory"]
 
+    def names(self, path: str) -> list[str]:
+        """Names of all that lies directly within a folder; none where it does not exist."""
+        with self._reporting("list", path):
+            self._filesystem.invalidate_cache()
+            try:
+                entries = self._filesystem.ls(self._full(path), detail=False)
+            except FileNotFoundError:
+                return []
+        # An object store may list the folder itself, as an empty object of its name.
+        full = self._full(path).strip("/")
+        return [name.strip("/").rpartition("/")[2] for name in entries if name.strip("/") != full]
+
     def files(self, path: str) -> list[str]:
         """All files below a folder, as paths relative to it; none where it does not exist."""
         with self._reporting("list", path):

@@ -53,8 +53,10 @@ def build(
     Readers of DIR see the old version or the new one, never half of one. The exit status is 1 if rules cannot be used
     (with --on-error skip they are left out, told on standard error, and the status is 0), 2 if a file cannot be read.
     """
+    from ruledex.artifact.ownership import check_target
     from ruledex.index import Index
 
+    check_target(output)  # now, and not when all is built
     if not quiet:
         warm_up(engine)
     started = time.monotonic()

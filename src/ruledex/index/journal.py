@@ -21,12 +21,13 @@ from typing import Any, Final, NamedTuple
 
 import orjson
 
-from ruledex.artifact.files import reporting, sync
+from ruledex.artifact.files import open_anew, reporting, sync
+from ruledex.artifact.layout import JOURNAL, is_version
+from ruledex.artifact.ownership import is_plain_file
 from ruledex.errors import ArtifactError
 from ruledex.index.live_changes import Change
 
-FOLDER: Final = "journal"
-
+_NEXT: Final = ".next"  # the suffix of a journal that is being written
 _MAGIC: Final = b"RDXJRNL1"
 _MARK: Final = b"RDXR"
 _DIGEST_BYTES: Final = 16
@@ -46,7 +47,7 @@ class Journal:
     """A journal's file. One writer at a time, which holds a lock of its own; readers need none."""
 
     def __init__(self, root: Path, version: str) -> None:
-        self.path = root / FOLDER / version
+        self.path = root / JOURNAL / version
         self._version = version
 
     def read(self, since: Mark | None = None) -> tuple[list[Change], Mark | None, bool]:
@@ -76,7 +77,7 @@ class Journal:
             return self.replace([change])
         record = _record(mark.header, mark.n_records, change)
         with reporting("write", self.path):
-            descriptor = os.open(self.path, os.O_WRONLY | os.O_CLOEXEC)
+            descriptor = os.open(self.path, os.O_WRONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
             try:
                 if os.fstat(descriptor).st_size != mark.end:
                     os.ftruncate(descriptor, mark.end)  # what a writer that died left half written
@@ -95,11 +96,13 @@ class Journal:
         header = body + _digest(b"", body)
         records = [_record(header, number, change) for number, change in enumerate(changes)]
         data = b"".join([header, *records])
-        temporary = self.path.with_name(f"{self._version}.next")
+        temporary = self.path.with_name(self._version + _NEXT)
         with reporting("write", self.path):
             self.path.parent.mkdir(exist_ok=True)
-            temporary.write_bytes(data)
-            sync(temporary)
+            with open_anew(temporary) as file:
+                file.write(data)
+                file.flush()
+                os.fsync(file.fileno())
             temporary.rename(self.path)
             sync(self.path.parent)
             sync(self.path.parent.parent)
@@ -135,6 +138,14 @@ class Journal:
                 raise ArtifactError(f"{self.path} is damaged: record {number:,} cannot be read, and others follow it")
             later = data.find(_MARK, later + 1)
         return changes, Mark(since.header, since.end + at, number)
+
+
+def is_journal(path: Path) -> bool:
+    """Whether this is a journal of whatever version, or one that somebody began to write."""
+    if not is_version(path.name.removesuffix(_NEXT)) or not is_plain_file(path):
+        return False
+    with path.open("rb") as file:
+        return _MAGIC.startswith(file.read(len(_MAGIC)))
 
 
 def _digest(key: bytes, data: bytes) -> bytes:

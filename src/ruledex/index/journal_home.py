@@ -13,23 +13,22 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from typing import Any, Final, NamedTuple
+from typing import Any, NamedTuple
 
 from ruledex.artifact import LocalStore, RootLike, current, locate
 from ruledex.artifact.files import reporting
-from ruledex.artifact.layout import POINTER, ROOT_LOCK, VERSIONS
+from ruledex.artifact.layout import JOURNAL, POINTER, ROOT_LOCK, STAGING_SCRATCH, VERSIONS
 from ruledex.artifact.locks import StagingArea, claim_staging, release_lock, take_lock
+from ruledex.artifact.ownership import claim_root, require_root
 from ruledex.artifact.pointer import encode_pointer, read_pointer
 from ruledex.artifact.publish import publish_staged
 from ruledex.errors import ArtifactError, RulesError
-from ruledex.index.journal import FOLDER, Journal, Mark
+from ruledex.index.journal import Journal, Mark, is_journal
 from ruledex.index.live import LiveState, Snapshot
 from ruledex.index.live_changes import Change, applied, combined
 from ruledex.index.live_home import Prepare
 from ruledex.index.state import State
 from ruledex.index.storage import open_state, save_state
-
-_SCRATCH: Final = "root"
 
 
 class Staged(NamedTuple):
@@ -85,7 +84,7 @@ class JournalHome:
         """Write the version that was folded, under a name that it will have when it is published."""
         area = claim_staging(self._store.root)
         try:
-            scratch = LocalStore(area.path / _SCRATCH)
+            scratch = LocalStore(area.path / STAGING_SCRATCH)
             version = save_state(folded, scratch)
             with reporting("move", area.files):
                 (scratch.root / VERSIONS / version).rename(area.files)
@@ -168,7 +167,8 @@ def save_over(state: State, root: RootLike) -> tuple[State, JournalHome | None]:
     store = locate(root)
     if not isinstance(store, LocalStore):
         return state._replace(version=save_state(state, store)), None
-    if not (store.root / FOLDER).is_dir():
+    claim_root(store.root)
+    if not (store.root / JOURNAL).is_dir():
         version = save_state(state, store)
     else:
         with journal_lock(store):
@@ -181,7 +181,8 @@ def save_over(state: State, root: RootLike) -> tuple[State, JournalHome | None]:
 @contextmanager
 def journal_lock(store: LocalStore) -> Iterator[None]:
     """Be the only one to change what is in a folder."""
-    path = store.root / FOLDER / ROOT_LOCK
+    require_root(store.root)
+    path = store.root / JOURNAL / ROOT_LOCK
     with reporting("lock", path):
         try:
             descriptor = take_lock(path)
@@ -221,10 +222,10 @@ def verify_journals(root: RootLike, versions: Iterable[str]) -> JournalReport:
 
 
 def remove_stale_journals(store: LocalStore, version: str | None) -> None:
-    """Remove all journals but that of one version. The lock is held."""
-    with reporting("clear", store.root / FOLDER):
-        for path in (store.root / FOLDER).iterdir():
-            if path.name not in (ROOT_LOCK, version):
+    """Remove all journals but that of one version, and nothing else that lies beside them. The lock is held."""
+    with reporting("clear", store.root / JOURNAL):
+        for path in (store.root / JOURNAL).iterdir():
+            if path.name != version and is_journal(path):
                 path.unlink(missing_ok=True)
 
 

@@ -12,18 +12,22 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from ruledex.artifact import Artifact, ArtifactWriter, LocalStore, Part, locate, open_version
+from ruledex.artifact import Artifact, ArtifactWriter, LocalStore, Part, RemoteStore, locate, open_version
 from ruledex.artifact.cache import COPIES, cache_folders
 from ruledex.artifact.copies import discard_copy
 from ruledex.artifact.layout import STAGING, STAGING_FILES, version_folder
 from ruledex.artifact.locks import StagingArea, claim_staging, is_leased, remove_dead_staging, renew_lease
+from ruledex.artifact.ownership import claim_remote, claim_root
 from ruledex.errors import ArtifactError
 
 
 def begin(root: str, build: str) -> None:
     """In a task: make the folder of a build, and remove those of builds that are dead."""
     store = locate(root)
-    if isinstance(store, LocalStore):
+    if isinstance(store, RemoteStore):
+        claim_remote(store)
+    else:
+        claim_root(store.root)
         remove_dead_staging(store.root)
         claim_staging(store.root, build).lend()
 
