@@ -15,6 +15,7 @@ SOURCE = Path(__file__).parent.parent / "src" / "ruledex"
 STAGES = (
     "errors",
     "limits",
+    "outputs",
     "kernels",
     "language",
     "rewrite",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -31,10 +32,21 @@ def test_batches_are_written_one_after_the_other(tmp_path, name, kind, ids):
     assert found == [{"event": event, "rules": rules} for event, rules in zip([1, 2, 5], ids, strict=True)]
 
 
-def test_lines_are_there_while_work_goes_on(tmp_path):
+def test_lines_are_in_a_pipe_while_work_goes_on(tmp_path):
+    os.mkfifo(tmp_path / "out.jsonl")
+    reader = os.open(tmp_path / "out.jsonl", os.O_RDONLY | os.O_NONBLOCK)
     with results_to(str(tmp_path / "out.jsonl"), columns([], pa.int64())) as results:
         results.write([1], columns([[7]], pa.int64()))
-        assert (tmp_path / "out.jsonl").read_text() == '{"event":1,"rules":[7]}\n'
+        assert os.read(reader, 1000) == b'{"event":1,"rules":[7]}\n'
+    os.close(reader)
+
+
+@pytest.mark.parametrize("name", ["out.jsonl", "out.parquet"])
+def test_a_file_appears_when_all_is_written(tmp_path, name):
+    with results_to(str(tmp_path / name), columns([], pa.int64())) as results:
+        results.write([1], columns([[7]], pa.int64()))
+        assert not (tmp_path / name).exists()
+    assert (tmp_path / name).exists()
 
 
 @pytest.mark.parametrize("name", ["out.doc", "out", "missing/out.jsonl", "missing/out.parquet"])

@@ -11,6 +11,8 @@ import orjson
 import typer
 
 from ruledex.cli.bars import Bar, bar
+from ruledex.errors import InputError
+from ruledex.outputs import whole_file
 from ruledex.workloads import WORKLOADS, workload
 
 _STEP = 1000
@@ -44,9 +46,12 @@ def generate(
         if output == "-":
             sys.stdout.buffer.writelines(_encoded(lines, n, shown))
             return
-        Path(output).parent.mkdir(parents=True, exist_ok=True)
-        with Path(output).open("wb") as file:
-            file.writelines(_encoded(lines, n, shown))
+        try:
+            Path(output).parent.mkdir(parents=True, exist_ok=True)
+            with whole_file(output) as file:
+                file.writelines(_encoded(lines, n, shown))
+        except OSError as error:
+            raise InputError(f"{output}: {error.strerror or error}") from None
     typer.echo(f"{n:,} {unit} of the workload {name} in {output}", err=True)
 
 

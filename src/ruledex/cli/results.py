@@ -14,6 +14,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from ruledex.errors import InputError
+from ruledex.outputs import whole_file
 
 
 class Results(Protocol):
@@ -65,7 +66,10 @@ def _numbered(numbers: list[int], columns: pa.RecordBatch) -> pa.RecordBatch:
 
 @contextmanager
 def results_to(output: str | None, empty: pa.RecordBatch) -> Iterator[Results]:
-    """The place that a file's name asks for, standard output without one. `empty` has the columns to come."""
+    """The place that a file's name asks for, standard output without one. `empty` has the columns to come.
+
+    A file appears when all is written; until then one that was there stays, which may be what the events come from.
+    """
     if output is None or output == "-":
         yield JsonResults(sys.stdout.buffer)
         return
@@ -73,7 +77,7 @@ def results_to(output: str | None, empty: pa.RecordBatch) -> Iterator[Results]:
     if suffix not in (".parquet", ".jsonl", ".ndjson"):
         raise InputError(f"{output}: results go to a file of the form .jsonl or .parquet")
     try:
-        with Path(output).open("wb") as file:
+        with whole_file(output) as file:
             if suffix == ".parquet":
                 with pq.ParquetWriter(file, _numbered([], empty).schema, compression="zstd") as writer:
                     yield ParquetResults(writer)

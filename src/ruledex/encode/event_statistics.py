@@ -13,12 +13,14 @@ from pathlib import Path as FilePath
 from typing import Any, NamedTuple, Self
 
 import fsspec
+from fsspec.implementations.local import LocalFileSystem
 
 from ruledex.errors import InputError, RuledexError
 from ruledex.language.schema import read_path
 from ruledex.language.structured_parts import Place, constant_in, constant_out
 from ruledex.language.text import path_text
 from ruledex.language.tree import Value
+from ruledex.outputs import whole_file
 
 Path = tuple[str, ...]
 FORMAT = 1
@@ -67,12 +69,18 @@ class EventStatistics(NamedTuple):
     is_complete: bool = True
 
     def save(self, path: str | FilePath) -> None:
-        """Write them as JSON to a path or URL."""
+        """Write them as JSON to a path or URL. On this host, the file is there whole or not at all."""
+        data = json.dumps(self.to_dict(), ensure_ascii=False, indent=1).encode()
         try:
-            with fsspec.open(str(path), "w", encoding="utf-8") as file:
-                json.dump(self.to_dict(), file, ensure_ascii=False, indent=1)
-        except OSError as error:
-            raise InputError(f"{path}: {error.strerror or error}") from error
+            filesystem, place = fsspec.core.url_to_fs(str(path))
+            if isinstance(filesystem, LocalFileSystem):
+                FilePath(place).parent.mkdir(parents=True, exist_ok=True)
+                with whole_file(place) as file:
+                    file.write(data)
+            else:
+                filesystem.pipe_file(place, data)
+        except (OSError, ValueError, ImportError) as error:
+            raise InputError(f"{path}: {getattr(error, 'strerror', None) or error}") from error
 
     @classmethod
     def open(cls, path: str | FilePath) -> Self:

@@ -62,3 +62,16 @@ def test_tables_have_names(spark):
 def test_what_is_not_there_is_told(spark, tmp_path):
     with pytest.raises(InputError, match=r"nowhere\.csv: .*PATH_NOT_FOUND"):
         read(spark, str(tmp_path / "nowhere.csv"))
+
+
+@pytest.mark.parametrize("suffix", ["parquet", "json"])
+@pytest.mark.parametrize("through", ["itself", "a link"])
+def test_a_table_is_not_replaced_by_what_is_read_from_it(spark, tmp_path, suffix, through):
+    target = source = tmp_path / f"my rules.{suffix}"
+    write(spark.range(3), str(source))
+    if through == "a link":
+        target = tmp_path / f"other.{suffix}"
+        target.symlink_to(source, target_is_directory=True)
+    with pytest.raises(InputError, match="is read by this command"):
+        write(read(spark, str(source)).where("id > 0"), str(target), overwrite=True)
+    assert read(spark, str(source)).count() == 3

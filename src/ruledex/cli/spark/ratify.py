@@ -14,6 +14,7 @@ from ruledex.cli.spark.session import session
 from ruledex.cli.spark.tables import read
 from ruledex.cli.status import CLEAN, FINDINGS
 from ruledex.errors import InputError
+from ruledex.outputs import whole_file
 
 if TYPE_CHECKING:
     from ruledex.spark.ratify_report import Difference, Ratification
@@ -54,7 +55,8 @@ def ratify(
     if output is not None:
         options = orjson.OPT_INDENT_2 | orjson.OPT_NON_STR_KEYS
         try:
-            output.write_bytes(orjson.dumps(found.to_dict(), default=str, option=options))
+            with whole_file(output) as file:
+                file.write(orjson.dumps(found.to_dict(), default=str, option=options))
         except OSError as error:
             raise InputError(f"{output}: {error.strerror or error}") from None
     if not quiet:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Literal
+from urllib.parse import unquote
 
 from ruledex.errors import InputError
 
@@ -56,6 +57,8 @@ def write(frame: DataFrame, target: str, overwrite: bool = False) -> None:
     from pyspark.errors import AnalysisException
 
     kind = format_of(target)
+    if overwrite and kind is not None:
+        _refuse_own_input(frame, target)
     writer = frame.write.mode("overwrite" if overwrite else "errorifexists")
     try:
         if kind is None:
@@ -64,6 +67,17 @@ def write(frame: DataFrame, target: str, overwrite: bool = False) -> None:
             writer.format(kind).options(**OPTIONS[kind]).save(target)
     except AnalysisException as error:
         raise InputError(f"{target}: {_first_line(error)}") from error
+
+
+def _refuse_own_input(frame: DataFrame, target: str) -> None:
+    """An error where a frame reads what is to be replaced: Spark removes it first, and then has nothing to read."""
+    place = unquote(target if "://" in target else Path(target).resolve().as_uri()).rstrip("/")
+    for file in frame.inputFiles():
+        read = unquote(file)
+        if read.startswith("file:/") and not read.startswith("file:///"):
+            read = read.replace("file:/", "file:///", 1)
+        if read == place or read.startswith(f"{place}/"):
+            raise InputError(f"{target}: it is read by this command, and cannot be replaced by it: write elsewhere")
 
 
 def require_absent(session: SparkSession, target: str) -> None:
