@@ -89,7 +89,7 @@ def check_target(root: RootLike) -> None:
 def claim_remote(store: RemoteStore) -> None:
     """The same as `claim_root` for a root that is not on this host."""
     if not _is_marked_remotely(store):
-        store.write(MARKER, MARK)
+        store.create(MARKER, MARK)
 
 
 def require_remote(store: RemoteStore) -> None:
