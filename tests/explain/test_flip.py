@@ -11,6 +11,7 @@ from ruledex import Schema, evaluate, parse
 from ruledex.explain import explain
 from ruledex.explain.clause import clause_of
 from ruledex.explain.flip import possible_truths, smallest_flip
+from ruledex.language.reference import score
 from ruledex.language.tree import BRANCHES, Not, Truth
 from tests.strategies import DOMAINS, all_events, events, trees
 
@@ -106,3 +107,14 @@ def test_where_attributes_are_apart_some_event_has_just_the_change(text):
 def test_a_rule_that_nothing_can_flip_has_no_changes(text, flips):
     changes = explain(parse(text), text, {"a": 7}, Schema()).changes
     assert (changes is not None) is flips
+
+
+@pytest.mark.parametrize("join", ["XOR", "XNOR", "AND", "OR"])
+def test_a_long_chain_is_explained_and_scored(join):
+    text = f" {join} ".join(f"x = {number}" for number in range(3_000))
+    tree = parse(text)
+    explanation = explain(tree, text, {"x": 5}, Schema())
+    truth = evaluate(tree, {"x": 5})
+    assert explanation.truth is truth
+    assert explanation.changes is not None
+    assert (score(tree, {"x": 5}) is not None) is (truth is True)

@@ -38,10 +38,12 @@ class Plan:
 
     def changes(self) -> Iterator[tuple[Clause, bool | None]]:
         """The predicates to change and the truth that each needs, from left to right."""
-        if self.change is not None:
-            yield self.change
-        for part in self.parts:
-            yield from part.changes()
+        pending = [self]  # a stack of its own: a chain of XORs is folded, so that its plan is as deep as it is long
+        while pending:
+            plan = pending.pop()
+            if plan.change is not None:
+                yield plan.change
+            pending.extend(reversed(plan.parts))
 
 
 _NOTHING: Final = Plan(0)

@@ -227,21 +227,24 @@ def _score(tree: Expression, negated: bool, event: Event, weights: Weights, sche
             # The negation of an OR is an AND of negations, and the other way round.
             return sum(scores) if isinstance(tree, And) != negated else max(scores)
         case Xor(children) | Xnor(children):
-            return _score_xor(tree, negated, side)
+            return _score_xor(tree, side)
         case Truth() | IsNull() | Weak():  # Weak is of match trees, which are never scored
             return 0.0
         case _:
             return 0.0 if negated else _literal_score(tree, event, weights, schema)
 
 
-def _score_xor(tree: Xor | Xnor, negated: bool, side: Callable[[Expression, bool], float | None]) -> float:
-    """The true side of an XOR; both sides of an XNOR where both are true, nothing where both are false."""
-    *rest, last = tree.children
-    first = type(tree)(tuple(rest)) if len(rest) > 1 else rest[0]
-    scores = [s for s in (side(first, False), side(last, False)) if s is not None]
-    exclusive = isinstance(tree, Xor) != negated
-    assert len(scores) == 1 if exclusive else len(scores) != 1
-    return sum(scores)
+def _score_xor(tree: Xor | Xnor, side: Callable[[Expression, bool], float | None]) -> float:
+    """The true side of an XOR; both sides of an XNOR where both are true, nothing where both are false.
+
+    Both fold from the left: what was folded so far is one side, the next child the other.
+    """
+    scores = [side(child, False) for child in tree.children]
+    truth, total = scores[0] is not None, scores[0] or 0.0
+    for score_of_child in scores[1:]:
+        total = (total if truth else 0.0) + (score_of_child or 0.0)
+        truth = (truth != (score_of_child is not None)) == isinstance(tree, Xor)
+    return total
 
 
 def _literal_score(predicate: Predicate, event: Event, weights: Weights, schema: Schema) -> float:
