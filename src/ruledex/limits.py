@@ -24,6 +24,12 @@ class Limits:
     rule_characters: int = 16 * 1024 * 1024  # of the text of one rule
     event_products: int = 10_000  # values of one function of several arrays; past it the function is unknown
     concat_characters: int = 16 * 1024 * 1024  # of all values of one concat() together; past it it is unknown
+    pattern_characters: int = 8192  # of one regular expression
+    time_pattern_characters: int = 200  # of the pattern of to_date and to_timestamp
+    pattern_instructions: int = 20_000  # of RE2's program for one pattern: its time per byte of a text grows with them
+    pattern_bytes: int = 1024 * 1024  # that RE2 may use for one pattern
+    remembered_bytes: int = 256 * 1024 * 1024  # of values and their cells, of all indexes of a process
+    compiled_patterns_bytes: int = 1024 * 1024 * 1024  # that RE2 may use for all patterns that a process keeps compiled
 
 
 def current() -> Limits:

@@ -12,7 +12,7 @@ from ruledex import Schema
 from ruledex.encode.like_shape import like_shape
 from ruledex.encode.patterns import MAX_PLAIN_WORDS, PatternMatcher
 from ruledex.encode.regex_literals import Word, required_words
-from ruledex.language.pattern import compile_regex
+from ruledex.language.programs import compile_regex
 from ruledex.language.reference import satisfies
 from ruledex.language.tree import Attribute, Like, Rlike
 

@@ -6,7 +6,8 @@ import re
 
 import pytest
 
-from ruledex.language.pattern import compile_regex, has_match, is_like, like_pattern
+from ruledex.language.pattern import has_match, is_like, like_pattern
+from ruledex.language.programs import compile_regex
 
 
 @pytest.mark.parametrize(

@@ -17,7 +17,7 @@ from typing import Final
 from ruledex.encode.like_shape import Test, like_shape
 from ruledex.encode.regex_literals import required_words
 from ruledex.kernels.word_trie import END, INSIDE, START, WordTrie, hits, word_trie
-from ruledex.language.pattern import compile_regex
+from ruledex.language.programs import compile_regex
 from ruledex.language.tree import Like, Rlike
 
 # So few words are looked for one after the other in less time than a call of the automaton takes.

@@ -11,11 +11,12 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Final, TypeAlias
 
-from ruledex.errors import PatternError, RuleSyntaxError, RuleTypeError
+from ruledex.errors import PatternError, RuleLimitError, RuleSyntaxError, RuleTypeError
 from ruledex.language.address import Network
 from ruledex.language.families import result_family
 from ruledex.language.functions.registry import lookup, names
-from ruledex.language.pattern import compile_regex, like_pattern
+from ruledex.language.pattern import check_like, like_pattern
+from ruledex.language.programs import PatternTooLargeError, check_regex
 from ruledex.language.spelling import did_you_mean
 from ruledex.language.tree import (
     And,
@@ -365,6 +366,9 @@ def like(
             raise RuleSyntaxError("a pattern of a list takes no weight", text, constant.position)
         try:
             patterns.append(like_pattern(constant.value, escape))
+            check_like(patterns[-1], ignore_case)
+        except PatternTooLargeError as error:
+            raise RuleLimitError(str(error), text, constant.position) from None
         except ValueError as error:
             raise PatternError(str(error), text, constant.position) from None
     weight = constants[0].weight
@@ -379,7 +383,9 @@ def regular_expression(left: Item, constant: Constant, text: str, position: int)
     if not isinstance(constant.value, str):
         raise RuleTypeError("a regular expression is a string", text, constant.position)
     try:
-        compile_regex(constant.value)
+        check_regex(constant.value)
+    except PatternTooLargeError as error:
+        raise RuleLimitError(str(error), text, constant.position) from None
     except ValueError as error:
         raise PatternError(f"RE2 refuses this regular expression: {error}", text, constant.position) from None
     return Rlike(operand, constant.value, constant.weight, position)

@@ -1,18 +1,25 @@
-"""LIKE patterns and regular expressions, both answered by RE2, whose time is linear in the text."""
+"""LIKE patterns and regular expressions. Both take time that is linear in the text."""
 
 from __future__ import annotations
 
 import re
 from functools import lru_cache
-from typing import Any, TypeAlias
+from typing import Any, Final
 
-Regexp: TypeAlias = Any  # google-re2 names no public type for a compiled expression
+from ruledex.language.like_pieces import Pieces, fits, pieces_of
+from ruledex.language.programs import check_program, compile_regex
 
 _PIECE = re.compile(r"\\(.)|([%_])|([^\\%_]+)", re.DOTALL)
+_LONGEST_REMEMBERED: Final = 200  # characters: so many times 1,024 patterns is what the cache below holds
 
 
 def like_pattern(pattern: str, escape: str) -> str:
-    """A LIKE pattern with backslash as its escape. Raises ValueError where an escape stands before nothing special."""
+    """Return a LIKE pattern with backslash as its escape.
+
+    Raises ValueError where an escape stands before nothing special.
+    """
+    if escape not in pattern and "\\" not in pattern:
+        return pattern
     parts = []
     characters = iter(pattern)
     for character in characters:
@@ -28,7 +35,7 @@ def like_pattern(pattern: str, escape: str) -> str:
 
 
 def like_to_regex(pattern: str) -> str:
-    """The regular expression that a whole text must fit to be LIKE a pattern."""
+    """Return the regular expression that a whole text must fit to be LIKE a pattern."""
     parts = []
     for escaped, wildcard, plain in _PIECE.findall(pattern):
         if wildcard:
@@ -38,25 +45,24 @@ def like_to_regex(pattern: str) -> str:
     return "(?s)" + "".join(parts)
 
 
-@lru_cache(maxsize=65_536)
-def compile_regex(regex: str) -> Regexp:
-    """RE2's program for a regular expression. Raises ValueError with RE2's reason where it refuses."""
-    import re2
-
-    options = re2.Options()
-    options.log_errors = False
-    try:
-        return re2.compile(regex, options)
-    except re2.error as error:
-        reason = error.args[0]
-        raise ValueError(reason.decode() if isinstance(reason, bytes) else str(reason)) from None
+def check_like(pattern: str, ignore_case: bool) -> None:
+    """Raise ValueError for a pattern, with backslash as its escape, that takes a program over a limit."""
+    if "_" not in pattern or pattern.count("%") < 2:
+        return
+    pattern = pattern.lower() if ignore_case else pattern
+    if pieces_of(pattern).needs_regex:
+        check_program(like_to_regex(pattern))
 
 
 def is_like(value: str, pattern: str, ignore_case: bool) -> bool:
     """Whether a text is LIKE a pattern; ILIKE compares both in lower case, as Spark does."""
     if ignore_case:
         value, pattern = value.lower(), pattern.lower()
-    return _found(compile_regex(like_to_regex(pattern)).fullmatch, value)
+    cut = _remembered_pieces if len(pattern) <= _LONGEST_REMEMBERED else pieces_of
+    pieces, needs_regex = cut(pattern)
+    if needs_regex:
+        return _found(compile_regex(like_to_regex(pattern)).fullmatch, value)
+    return fits(value, pieces) and _is_unicode(value)
 
 
 def has_match(value: str, regex: str) -> bool:
@@ -64,8 +70,19 @@ def has_match(value: str, regex: str) -> bool:
     return _found(compile_regex(regex).search, value)
 
 
+@lru_cache(maxsize=1024)
+def _remembered_pieces(pattern: str) -> Pieces:
+    return pieces_of(pattern)
+
+
 def _found(look: Any, value: str) -> bool:
+    return _is_unicode(value) and look(value) is not None
+
+
+def _is_unicode(value: str) -> bool:
+    """Whether a text has no half of a surrogate pair, which no pattern can name."""
     try:
-        return look(value) is not None
-    except UnicodeEncodeError:  # half of a surrogate pair, which no pattern can name
+        value.encode()
+    except UnicodeEncodeError:
         return False
+    return True

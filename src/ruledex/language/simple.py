@@ -41,19 +41,23 @@ CLOSED_GROUP: Final = _SIMPLE.groups - 1
 
 # Attributes that stood in a rule before. They are immutable and shared, and a name in here is no keyword.
 _ATTRIBUTES: dict[str, Attribute] = {}
+# So many names of that length and depth take some 90 MB at the most.
 _MAX_ATTRIBUTES: Final = 100_000
+_LONGEST_NAME: Final = 100  # characters
+_MAX_STEPS: Final = 8
 
 
 def shared_attribute(path: tuple[str, ...]) -> Attribute:
     """The attribute of a path of plain names that are no keywords; from now on simple predicates may have it."""
     attribute = Attribute(path)
-    if len(_ATTRIBUTES) < _MAX_ATTRIBUTES:
-        return _ATTRIBUTES.setdefault(".".join(path), attribute)
+    name = ".".join(path)
+    if len(_ATTRIBUTES) < _MAX_ATTRIBUTES and len(name) <= _LONGEST_NAME and len(path) <= _MAX_STEPS:
+        return _ATTRIBUTES.setdefault(name, attribute)
     return attribute
 
 
 def simple_predicate(groups: tuple[str | Any, ...], start: int) -> Expression | None:
-    """The predicate of what `match_simple` found, or None if its name did not stand in a rule before.
+    """The predicate of what `match_simple` found, or None where the parser has to read it.
 
     `start` is where its name starts. The first and the last two groups are for the parser.
     """
@@ -82,6 +86,8 @@ def simple_predicate(groups: tuple[str | Any, ...], start: int) -> Expression | 
     elif first:
         predicate = Between(attribute, first[1:-1], last[1:-1], 1.0, start)
     elif like:
+        if "_" in pattern and pattern.count("%") > 1:
+            return None  # it may need a program over a limit, and the parser says where it stands
         predicate = Like(attribute, (pattern[1:-1],), False, len(like) == len("ILIKE"), 1.0, start)
     else:
         predicate = IsNull(attribute, start)

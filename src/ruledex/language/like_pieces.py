@@ -1,0 +1,98 @@
+"""A LIKE pattern cut at its %, and the test whether a text fits it.
+
+The first piece starts a text, the last one ends it, and the others follow each other in between. All of them have a
+fixed length, so that time is linear in the pattern and in the text, without a regular expression. Only a piece between
+two % that has an _ between two characters of its own (`%a_b%`) cannot be found by a plain search: RE2 tests such a
+pattern.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Final, NamedTuple
+
+_RUN: Final = re.compile("[^_]+")
+# A character that is escaped, or several that are alike.
+_TOKEN: Final = re.compile(r"\\(.)|(%+)|(_+)|([^\\%_]+)", re.DOTALL)
+
+
+class Piece(NamedTuple):
+    """What stands between two %."""
+
+    length: int  # in characters
+    runs: tuple[tuple[int, str], ...]  # the texts between the _, none of them empty, and where each stands
+
+
+class Pieces(NamedTuple):
+    """A pattern with backslash as its escape, taken apart."""
+
+    pieces: tuple[Piece, ...]  # one more than the pattern has %, those between two %% left out
+    needs_regex: bool
+
+
+def pieces_of(pattern: str) -> Pieces:
+    """Cut a pattern."""
+    if "\\" in pattern:
+        pieces = _with_escapes(pattern)
+    else:
+        first, *rest = pattern.split("%")
+        pieces = [_piece(first), *(_piece(part) for part in rest[:-1] if part), *map(_piece, rest[-1:])]
+    return Pieces(tuple(pieces), any(len(piece.runs) > 1 for piece in pieces[1:-1]))
+
+
+def _piece(text: str) -> Piece:
+    """Return the piece of a text without % and without escapes."""
+    if "_" not in text:
+        return Piece(len(text), ((0, text),) if text else ())
+    return Piece(len(text), tuple((run.start(), run[0]) for run in _RUN.finditer(text)))
+
+
+def _with_escapes(pattern: str) -> list[Piece]:
+    pieces: list[Piece] = []
+    runs: list[tuple[int, str]] = []
+    run: list[str] = []  # parts of the run that is being read
+    start = at = 0  # where that run starts, and where it ends
+    for escaped, percents, underscores, plain in _TOKEN.findall(pattern):
+        text = escaped or plain
+        if text:
+            start = start if run else at
+            run.append(text)
+            at += len(text)
+            continue
+        if run:
+            runs.append((start, "".join(run)))
+            run = []
+        if percents:
+            pieces.append(Piece(at, tuple(runs)))
+            runs, at = [], 0
+        at += len(underscores)
+    if run:
+        runs.append((start, "".join(run)))
+    return [*pieces, Piece(at, tuple(runs))]
+
+
+def fits(text: str, pieces: tuple[Piece, ...]) -> bool:
+    """Whether a text fits pieces that need no regular expression."""
+    first, last = pieces[0], pieces[-1]
+    if len(pieces) == 1:
+        return len(text) == first.length and _stands(text, first, 0)
+    at, end = first.length, len(text) - last.length
+    if at > end or not (_stands(text, first, 0) and _stands(text, last, end)):
+        return False
+    for length, runs in pieces[1:-1]:
+        if at + length > end:
+            return False
+        if runs:
+            offset, run = runs[0]
+            behind = length - offset - len(run)
+            found = text.find(run, at + offset, end - behind)  # the leftmost leaves the most room for the others
+            if found < 0:
+                return False
+            at = found - offset
+        at += length
+    return True
+
+
+def _stands(text: str, piece: Piece, at: int) -> bool:
+    """Whether a piece stands at a place where the text is long enough for it."""
+    return all(text.startswith(run, at + offset) for offset, run in piece.runs)

@@ -1,0 +1,137 @@
+"""RE2's programs of regular expressions: how large one may be, and how many a process keeps.
+
+Programs are compiled without captures, since rules only ask whether there is a match: with them, RE2 takes memory and
+time for each group in each state. Three limits hold for an expression (limits.py): its length, since RE2 reads it whole
+before it refuses it; its instructions, which bound the time per byte of a text; and the bytes that RE2 may use.
+
+The programs that a process keeps are bounded by the bytes that RE2 may use for them. One that was dropped is compiled
+again when it is needed.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any, Final, NamedTuple, TypeAlias
+
+from ruledex import limits
+
+Regexp: TypeAlias = Any  # google-re2 names no public type for a compiled expression
+
+# RE2 takes no more memory than it is allowed. It needs some 2,400 bytes per instruction to keep a hundred states of its
+# automaton, without which it is many times slower.
+_LEAST_BYTES: Final = 128 * 1024
+_BYTES_PER_INSTRUCTION: Final = 2400
+_MOST_UNASKED: Final = 8 * 1024 * 1024  # RE2's own default: for expressions that were checked under another limit
+_OVERHEAD: Final = 2048  # of a program, beside what RE2 counts
+_OTHER_CACHE: Final = 256 * 1024  # google-re2 keeps 128 programs of its own; larger ones are not left there
+
+# A count of RE2 is at most 1,000. Only a hint: what stands in a class or behind a backslash is counted too.
+_COUNTED: Final = re.compile(r"(?<!\\x)\{([0-9]{1,4})(?:,([0-9]{0,4}))?\}")
+_LARGEST_COUNT: Final = 1000
+
+
+class PatternTooLargeError(ValueError):
+    """An expression over a limit, which the message names."""
+
+
+class _Kept(NamedTuple):
+    program: Regexp
+    n_bytes: int  # that it may use
+
+
+# No lock guards these, so that a fork never finds one taken: a dict's own operations are atomic, and the sum is taken
+# anew whenever something is dropped.
+_kept: dict[str, _Kept] = {}
+_n_kept_bytes = 0
+
+
+def compile_regex(regex: str) -> Regexp:
+    """Return RE2's program for an expression. Raises ValueError with RE2's reason where it refuses."""
+    known = _kept.get(regex)
+    if known is None:
+        known = _compiled(regex, max(limits.current().pattern_bytes, _MOST_UNASKED))
+        _keep(regex, known)
+    return known.program
+
+
+def check_regex(regex: str) -> None:
+    """Raise PatternTooLargeError for an expression over a limit, and ValueError where RE2 refuses it."""
+    most = limits.current()
+    if len(regex) > most.pattern_characters:
+        raise _too_large(f"{len(regex):,} characters", "pattern_characters", most.pattern_characters)
+    check_program(regex)
+
+
+def check_program(regex: str) -> None:
+    """Like `check_regex`, for expressions of any length."""
+    most = limits.current()
+    # RE2 unrolls a count before it compiles, whatever comes of it.
+    counted = sum(min(int(last or first), _LARGEST_COUNT) for first, last in _COUNTED.findall(regex))
+    if counted > most.pattern_instructions:
+        raise _too_large(f"counts that sum to {counted:,}", "pattern_instructions", most.pattern_instructions)
+    known = _kept.get(regex)
+    if known is None:
+        known = _compiled(regex, most.pattern_bytes)
+        _keep(regex, known)
+    size = known.program.programsize
+    if size > most.pattern_instructions:
+        raise _too_large(f"{size:,} instructions", "pattern_instructions", most.pattern_instructions)
+    if known.n_bytes > most.pattern_bytes:
+        raise _too_large(f"a program of {known.n_bytes:,} bytes", "pattern_bytes", most.pattern_bytes)
+
+
+def kept_bytes() -> int:
+    """Return the bytes that the programs of this process may use."""
+    return _n_kept_bytes
+
+
+def _too_large(what: str, name: str, most: int) -> PatternTooLargeError:
+    return PatternTooLargeError(f"the pattern has {what}, over the limit {name} of {most:,}")
+
+
+def _compiled(regex: str, most_bytes: int) -> _Kept:
+    n_bytes = min(_LEAST_BYTES, most_bytes)
+    program = _within(regex, n_bytes)
+    if program is None and n_bytes < most_bytes:
+        n_bytes = most_bytes
+        program = _within(regex, n_bytes)
+    if program is None:
+        raise PatternTooLargeError(f"RE2 needs more memory for it than the limit pattern_bytes of {most_bytes:,}")
+    wanted = 1 << (program.programsize * _BYTES_PER_INSTRUCTION).bit_length()
+    if wanted > n_bytes < most_bytes:
+        n_bytes = min(wanted, most_bytes)
+        program = _within(regex, n_bytes) or program
+    return _Kept(program, n_bytes)
+
+
+def _within(regex: str, n_bytes: int) -> Regexp | None:
+    """Return the program, or None where it needs more bytes. Raises ValueError where RE2 refuses the expression."""
+    import re2
+
+    options = re2.Options()
+    options.log_errors = False
+    options.never_capture = True
+    options.max_mem = n_bytes
+    try:
+        program = re2.compile(regex, options)
+    except re2.error as error:
+        given = error.args[0]
+        reason = given.decode("utf-8", "replace") if isinstance(given, bytes) else str(given)
+        if "too large" in reason:
+            return None
+        raise ValueError(reason) from None
+    if n_bytes > _OTHER_CACHE:
+        re2.purge()
+    return program
+
+
+def _keep(regex: str, made: _Kept) -> None:
+    global _n_kept_bytes
+    _kept[regex] = made
+    _n_kept_bytes += made.n_bytes + _OVERHEAD
+    most = limits.current().compiled_patterns_bytes
+    while _n_kept_bytes > most and _kept:
+        # Some of all ages, not the oldest: where more patterns are asked in turn than are kept, some are still there.
+        for old in list(_kept)[::8]:
+            _kept.pop(old, None)
+        _n_kept_bytes = sum(kept.n_bytes + _OVERHEAD for kept in list(_kept.values()))
