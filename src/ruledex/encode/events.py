@@ -17,6 +17,7 @@ from ruledex.encode.dictionary import Dictionary, Names
 from ruledex.encode.event_batch import EventBatch
 from ruledex.encode.event_weights import checked_weights
 from ruledex.encode.program import CELL, EVERY, OFFSET, WEIGHT
+from ruledex.encode.remembered import Remembered
 from ruledex.encode.slot import Slot
 from ruledex.errors import EventError
 from ruledex.language.reference import Weights, evaluate
@@ -27,8 +28,7 @@ from ruledex.language.tree import Attribute, CompareOperands, SetTest
 if TYPE_CHECKING:
     from ruledex.encode.arrow_events import ArrowEncoder
 
-_MOST_REMEMBERED: Final = 1 << 18  # of each type
-_LONGEST_REMEMBERED: Final = 200  # characters
+_PLAIN: Final = frozenset((int, float, str, bool))
 _NO_WEIGHTS: Final = np.empty(0, WEIGHT)
 _NO_WEIGHTS.flags.writeable = False
 
@@ -38,9 +38,10 @@ class EventEncoder:
 
     def __init__(self, dictionary: Dictionary) -> None:
         self.dictionary = dictionary
-        # The cells of plain values by name and value, one table a type since 1 equals TRUE. Going from a name to its
-        # slot and from there to a value touches memory in ten places; this touches it in three.
-        self._remembered: dict[type, dict[tuple[str, Any], tuple[int, ...]]] = {t: {} for t in (int, float, str, bool)}
+        # The cells of plain values by name and value. Going from a name to its slot and from there to a value touches
+        # memory in ten places; this touches it in three.
+        self._remembered = Remembered()
+        self._known = self._remembered.tables
 
     @cached_property
     def arrow(self) -> ArrowEncoder:
@@ -83,7 +84,7 @@ class EventEncoder:
         if not isinstance(event, Mapping):
             raise EventError(f"an event is a mapping of names to values, not {type(event).__name__}")
         found = _Found(event)
-        cells, remembered = found.cells, self._remembered
+        cells, remembered = found.cells, self._known
         rest: dict[str, Any] = {}
         for name, value in event.items():
             known = remembered.get(type(value))
@@ -102,16 +103,14 @@ class EventEncoder:
         """Take values that are not remembered, and remember those that are plain."""
         names, others = self.dictionary.names, {}
         for name, value in values.items():
-            at, known = names.below.get(name), self._remembered.get(type(value))
+            at = names.below.get(name)
             if at is None:
                 continue
-            is_long = type(value) is str and len(value) > _LONGEST_REMEMBERED
-            if known is None or at.slot is None or at.below or is_long:
+            if type(value) not in _PLAIN or at.slot is None or at.below:
                 others[name] = value
                 continue
-            if len(known) >= _MOST_REMEMBERED:
-                known.clear()
-            cells = known[name, value] = tuple(at.slot.cells(value))
+            cells = tuple(at.slot.cells(value))
+            self._remembered.remember(value, (name, value), cells)
             found.cells += cells
         if others:
             found.walk(others, names)

@@ -153,7 +153,7 @@ class GrowingSlot(Slot):
 
     def settle(self) -> None:
         """Called after changes: what was remembered of values may be wrong."""
-        self._remembered.clear()
+        self._known.clear()
         if self._is_reshaped:
             for cached in ("_patterns", "_plain_keys"):
                 self.__dict__.pop(cached, None)

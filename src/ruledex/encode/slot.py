@@ -19,6 +19,7 @@ from typing import Any, Final, NamedTuple
 
 from ruledex.encode.domain import Domain, Kind, cut_of
 from ruledex.encode.patterns import PatternMatcher
+from ruledex.encode.remembered import Remembered
 from ruledex.language.reference import satisfies
 from ruledex.language.schema import Schema
 from ruledex.language.tree import CompareOperands, Like, Operand, Predicate, Rlike, SetTest
@@ -33,7 +34,6 @@ KINDS_OF_FAMILY: Final[dict[Family, tuple[Kind, ...]]] = {
     Family.ADDRESS: (Kind.ADDRESS,),
 }
 _FAMILY_OF_KIND: Final = {kind: family for family, kinds in KINDS_OF_FAMILY.items() for kind in kinds}
-_MAX_REMEMBERED: Final = 50_000
 
 
 class Key(NamedTuple):
@@ -56,7 +56,8 @@ class Slot:
         self.misfit: dict[Family, int] = {}
         self.settled: dict[Family, int] = {}
         self.keys: list[Key] = []
-        self._remembered: dict[type, dict[Any, tuple[int, ...]]] = {}
+        self._remembered = Remembered()
+        self._known = self._remembered.tables
         self._families: tuple[Family, ...] = ()
         self._misfits: frozenset[int] = frozenset()
 
@@ -71,7 +72,7 @@ class Slot:
 
     def cells(self, value: Any) -> tuple[int, ...] | list[int]:
         """The cells of an operand's value in an event: a scalar, an array, or nothing."""
-        known = self._remembered.get(type(value))
+        known = self._known.get(type(value))
         if known is not None:
             cells = known.get(value)
             if cells is not None:
@@ -85,10 +86,7 @@ class Slot:
             return ()
         cells = self._cells_of_scalar(value)
         if type(value) in _HASHABLE:
-            known = self._remembered.setdefault(type(value), {})
-            if len(known) >= _MAX_REMEMBERED:
-                known.clear()
-            known[value] = cells
+            self._remembered.remember(value, value, cells)
         return cells
 
     def _cells_of_array(self, elements: Iterable[Any]) -> list[int]:

@@ -252,7 +252,8 @@ def _operand(document: Json, place: Place) -> Item:
         name = document["attribute"]
         if not isinstance(name, str):
             raise RuleSyntaxError(f"{Place(place, 'attribute')}: a path is a string, not {shown(name)}")
-        return placed(Place(place, "attribute"), _attribute, name)
+        read = _known_attribute if len(name) <= _LONGEST_KNOWN else _attribute
+        return placed(Place(place, "attribute"), read, name)
     if isinstance(document, Mapping) and "function" in document:
         return _call(document, place)
     raise RuleSyntaxError(
@@ -260,12 +261,19 @@ def _operand(document: Json, place: Place) -> Item:
     )
 
 
-@lru_cache(maxsize=65_536)
 def _attribute(name: str) -> Attribute:
     operand = parse_operand(name)
     if not isinstance(operand, Attribute):
         raise RuleSyntaxError(f"{name!r} is not the path of an attribute")
     return operand
+
+
+_LONGEST_KNOWN: Final = 100  # characters: such names take at most some 4 KB each, and all that are known 64 MB
+
+
+@lru_cache(maxsize=16_384)
+def _known_attribute(name: str) -> Attribute:
+    return _attribute(name)
 
 
 def _call(document: Mapping[str, Json], place: Place) -> Item:

@@ -3,7 +3,10 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
+from ruledex import limits
+from ruledex.errors import RuleError
 from ruledex.language.functions.datetime_pattern import PatternRefusedError, compile_pattern
+from ruledex.language.parser import parse
 
 NEW_YORK = ZoneInfo("America/New_York")
 
@@ -101,3 +104,12 @@ def test_a_pattern_that_is_not_covered_is_refused(pattern, reason):
 
 def test_a_pattern_is_compiled_once():
     assert compile_pattern("yyyy/MM/dd") is compile_pattern("yyyy/MM/dd")
+
+
+def test_a_pattern_over_the_limit_is_refused_when_it_is_parsed() -> None:
+    long = "yyyy" + "-" * 1000
+    with pytest.raises(RuleError, match="over the limit time_pattern_characters of 200") as caught:
+        parse(f"to_date(x, '{long}') = DATE '2024-01-01'")
+    assert len(caught.value.message) < 200
+    with limits.limited(time_pattern_characters=2000):
+        parse(f"to_date(x, '{long}') = DATE '2024-01-01'")

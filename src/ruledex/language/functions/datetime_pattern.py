@@ -129,7 +129,7 @@ class DatetimePattern:
             return None
 
 
-@lru_cache(maxsize=1024)
+@lru_cache(maxsize=1024)  # of patterns of at most `time_pattern_characters`, each some 50 bytes per character
 def compile_pattern(pattern: str) -> DatetimePattern:
     """The pattern, ready to read; PatternRefusedError if it is not covered."""
     tokens = list(_tokens(pattern))

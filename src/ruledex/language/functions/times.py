@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from datetime import date, datetime, tzinfo
 
+from ruledex import limits
 from ruledex.language.functions.datetime_pattern import PatternRefusedError, compile_pattern
 from ruledex.language.functions.signature import Constants, Function, Parameter
 from ruledex.language.value import Family
@@ -40,6 +41,9 @@ def _check_pattern(constants: Constants) -> str | None:
     pattern = constants[1]
     if not isinstance(pattern, str):
         return "a time pattern must be a string"
+    most = limits.current().time_pattern_characters
+    if len(pattern) > most:
+        return f"the time pattern has {len(pattern):,} characters, over the limit time_pattern_characters of {most:,}"
     try:
         compile_pattern(pattern)
     except PatternRefusedError as error:

@@ -1,0 +1,90 @@
+"""The cells of values that were seen before, bounded by bytes for all indexes of a process together.
+
+Values come from strangers, and a value can satisfy any number of patterns. So the memory of values and of their cells
+is counted, at the most that it can be. Once it is over the limit `remembered_bytes`, all is forgotten, and what comes
+again is found anew. A long value is never remembered: one long text would push out thousands of short ones.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from decimal import Decimal
+from sys import getsizeof
+from typing import Any, Final
+from weakref import WeakValueDictionary
+
+from ruledex import limits
+
+LONGEST_TEXT: Final = 256  # characters
+_LARGEST_INTEGER: Final = 1 << 256
+_LARGEST_DECIMAL: Final = 256  # bytes
+_ENTRY: Final = 300  # bytes of an entry beside the characters and the cells: objects, and their places in a hash table
+_CELL: Final = 40  # bytes of a cell: a reference and a number
+_CHARACTER: Final = 4  # bytes at the most
+_MANY_CELLS: Final = 1000
+_LARGEST_PART: Final = 16  # many cells are remembered if they take at most one such part of all bytes
+_STEP: Final = 1024 * 1024  # bytes after which the limit, which may have changed, is looked at again
+
+
+class Remembered:
+    """Cells by key, one table per type of values, since 1 equals TRUE. Look-ups in the tables are the caller's."""
+
+    __slots__ = ("__weakref__", "tables")
+
+    def __init__(self) -> None:
+        self.tables: dict[type, dict[Any, tuple[int, ...]]] = {}
+
+    def remember(self, value: Any, key: Hashable, cells: tuple[int, ...]) -> None:
+        """Remember the cells of a value, unless it is long, under a key: the value, or what contains it."""
+        global _n_bytes
+        kind = type(value)
+        n_bytes = _ENTRY + _CELL * len(cells)
+        if kind is str:
+            if len(value) > LONGEST_TEXT:
+                return
+            n_bytes += _CHARACTER * len(value)
+        elif kind is int:
+            if not -_LARGEST_INTEGER < value < _LARGEST_INTEGER:
+                return
+        elif kind is Decimal and getsizeof(value) > _LARGEST_DECIMAL:
+            return
+        if len(cells) > _MANY_CELLS and n_bytes * _LARGEST_PART > limits.current().remembered_bytes:
+            return
+        _n_bytes += n_bytes
+        if _n_bytes > _looks_at:
+            _look()
+        table = self.tables.get(kind)
+        if table is None:
+            table = self.tables.setdefault(kind, {})
+            _all[id(self)] = self
+        table[key] = cells
+
+
+# No lock guards these, so that a fork never finds one taken. Threads that meet here may count a few bytes too little,
+# until all is forgotten the next time.
+_n_bytes = 0
+_looks_at = 0  # so many bytes
+_all: WeakValueDictionary[int, Remembered] = WeakValueDictionary()
+
+
+def _look() -> None:
+    global _looks_at
+    most = limits.current().remembered_bytes
+    if _n_bytes > most:
+        forget_all()
+    _looks_at = min(most, _n_bytes + _STEP)
+
+
+def forget_all() -> None:
+    """Forget all values of all indexes."""
+    global _n_bytes, _looks_at
+    for reference in _all.valuerefs():
+        remembered = reference()
+        for table in list(remembered.tables.values()) if remembered is not None else ():
+            table.clear()
+    _n_bytes = _looks_at = 0
+
+
+def remembered_bytes() -> int:
+    """Return the bytes that are counted for what is remembered."""
+    return _n_bytes
