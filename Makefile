@@ -7,7 +7,12 @@ READY := $(VENV)/ready
 DEMO := build/demo
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint types unit format docs benchmarks clean java
+.PHONY: help demo test quick matrix lint types unit uncompiled coverage hooks format docs benchmarks clean java
+
+# A process per core, at most four; the tests of a file stay together.
+PYTEST = $(BIN)/pytest -n auto --maxprocesses 4 --dist loadfile
+# Kernels as plain Python: nothing waits for a compiler, and each line that runs is seen.
+UNCOMPILED = NUMBA_DISABLE_JIT=1 $(PYTEST) -m "not spark and not slow" --ignore=tests/baselines tests
 
 help: ## show this list
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
@@ -39,16 +44,31 @@ demo: java $(READY) ## an index of 100,000 rules, 10,000 events, a match explain
 
 test: java lint types unit ## all that CI runs
 
-lint: $(READY) ## style
+quick: lint types uncompiled ## style, types, and tests without Spark and without a compiler: some two minutes
+
+matrix: ## the tests of `quick` on Python 3.11, 3.12 and 3.13, where they are installed; FULL=1 for all tests
+	@tools/matrix.sh
+
+lint: $(READY) ## style and spelling
 	@$(BIN)/ruff check .
 	@$(BIN)/ruff format --check .
+	@$(BIN)/typos
 
 types: $(READY) ## types, strictly
 	@$(BIN)/mypy
 
 # Spark's tests are the longest, so they come first, and no process is left alone with them in the end.
-unit: $(READY) ## the tests, a process a core; the tests of a file stay together
-	@$(BIN)/pytest -n auto --maxprocesses 4 --dist loadfile --no-loadscope-reorder tests/spark tests
+unit: $(READY) ## all tests
+	@$(PYTEST) --no-loadscope-reorder tests/spark tests
+
+uncompiled: $(READY) ## the tests that need neither Spark nor much time, with kernels as plain Python
+	@$(UNCOMPILED)
+
+coverage: $(READY) ## the same with line coverage, which must not fall; by file in build/coverage/index.html
+	@$(UNCOMPILED) --cov --cov-report=html
+
+hooks: $(READY) ## check style and spelling before each commit
+	@$(BIN)/pre-commit install
 
 format: $(READY) ## bring the code into shape
 	@$(BIN)/ruff check --fix .
@@ -67,5 +87,5 @@ benchmarks: $(READY) ## measure, and write docs/benchmarks/ and docs/papers/; ov
 	@$(BIN)/python benchmarks/spark.py
 
 clean: ## remove the environment and all caches
-	rm -rf $(VENV) build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis src/*.egg-info
+	rm -rf $(VENV) build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis src/*.egg-info .coverage
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

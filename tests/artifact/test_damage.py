@@ -24,6 +24,7 @@ def harmed(data: bytes, generator: np.random.Generator) -> bytes:
     return bytes(changed)
 
 
+@pytest.mark.slow
 def test_ten_thousand_damaged_files_are_all_found_and_named(root):
     version = publish_sample(root)
     open_version(root)  # which leaves a receipt that vouches for the sound files

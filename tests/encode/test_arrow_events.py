@@ -214,6 +214,7 @@ def tables(draw):
     return pa.table({name: draw(columns(all_types, n_rows)) for name in names})
 
 
+@pytest.mark.slow
 @given(table=tables(), which=st.integers(0, 8))
 @settings(max_examples=500)
 def test_a_table_is_encoded_as_its_rows_are(dictionaries, table, which):

@@ -131,6 +131,7 @@ def test_nodes_of_one_hash_are_told_apart_by_their_children() -> None:
     assert builder.node(AND, 2, 4) != first
 
 
+@pytest.mark.slow
 def test_the_table_grows_with_nodes_and_with_children() -> None:
     complement = np.full(200_000, NO_COMPLEMENT, np.int32)
     table = empty_node_table()

@@ -67,6 +67,7 @@ def disturbed(rule: str, draw: random.Random) -> str:
     return "".join(word + draw.choice(blanks) for word in words)
 
 
+@pytest.mark.slow
 @given(pieces=st.lists(st.tuples(st.sampled_from(PIECES), st.sampled_from([" ", " ", ""])), max_size=9))
 @settings(max_examples=2000)
 def test_whatever_is_written_is_read_as_the_parser_reads_it(pieces: list[tuple[str, str]]) -> None:
