@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from ruledex import Schema, to_text
 from ruledex.encode.events import EventEncoder
 from ruledex.encode.growing import GrowingDictionary
+from ruledex.encode.growing_literals import Positive
 from ruledex.encode.growing_rules import encode_rules
 from ruledex.kernels.event_cells import order_cells
 from tests.strategies import events, trees
@@ -22,34 +23,33 @@ class Growing:
 
     def use(self, text):
         meanings = encode_rules(self.schema, [(text, 0.0)]).meanings
-        new = [literal for literal in (*meanings.positives, *meanings.negatives) if literal not in self.used]
-        self.used |= dict.fromkeys(new)
-        moved = self.dictionary.use(new, meanings)
+        literals = dict(zip(meanings.keys, (*meanings.positives, *meanings.negatives), strict=True))
+        new = {key: literal for key, literal in literals.items() if key not in self.used}
+        self.used |= new
+        moved = self.dictionary.use(new.values(), meanings)
         self.dictionary.settle()
         return moved
 
     def drop_all(self):
-        self.dictionary.drop(self.used)
+        self.dictionary.drop(self.used.values())
         self.used.clear()
         self.dictionary.settle()
 
     def true_of(self, event):
-        """The positive literals that an event's cells hit."""
+        """The keys of the positive literals that an event's cells hit."""
         cells = EventEncoder(self.dictionary).encode_one(event).cells.tolist()
-        spans = {literal: self.dictionary.cells(literal) for literal in self.used if hasattr(literal, "stretches")}
+        positives = {key: literal for key, literal in self.used.items() if isinstance(literal, Positive)}
+        spans = {key: self.dictionary.cells(literal) for key, literal in positives.items()}
         return {
-            literal
-            for literal, found in spans.items()
-            if any(low <= cell <= high for low, high in found for cell in cells)
+            key for key, found in spans.items() if any(low <= cell <= high for low, high in found for cell in cells)
         }
 
 
 def fixed_true_of(text, event):
     """The same by a dictionary of one rule alone."""
-    encoded = encode_rules(Schema(), [(text, 0.0)])
     growing = Growing()
     growing.use(text)
-    return growing.true_of(event) & {*encoded.meanings.positives}
+    return growing.true_of(event)
 
 
 @given(st.lists(trees(2).map(to_text), min_size=1, max_size=5), st.lists(events(), min_size=1, max_size=4))
@@ -61,7 +61,7 @@ def test_a_literal_is_hit_beside_others_where_it_is_hit_alone(texts, given_event
     for event in given_events:
         hit = growing.true_of(event)
         for text in texts:
-            mine = {*encode_rules(Schema(), [(text, 0.0)]).meanings.positives}
+            mine = {*encode_rules(Schema(), [(text, 0.0)]).meanings.keys}
             assert hit & mine == fixed_true_of(text, event)
 
 
@@ -82,7 +82,7 @@ def test_a_name_above_another_stays_while_that_is_used():
     growing.use("a.b = 1")
     used = dict(growing.used)
     growing.use("a = 1")
-    gone = [literal for literal in growing.used if literal not in used]
+    gone = [literal for key, literal in growing.used.items() if key not in used]
     growing.dictionary.drop(gone)
     growing.dictionary.settle()
     assert growing.dictionary.names.below["a"].slot is None

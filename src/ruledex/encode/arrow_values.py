@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 from ruledex.encode.arrow_buffers import BYTE, bitmap_of, there, values_in
 from ruledex.encode.arrow_columns import is_text
 from ruledex.encode.arrow_taking import Array
-from ruledex.encode.domain import microseconds
 from ruledex.errors import EventError
 from ruledex.kernels.arrow_values import take_doubles, take_integers
+from ruledex.language.value import instant
 
 OPAQUE: Final[dict[str, Any]] = {}  # a value that is there and of no type that a rule can name, as a struct is
 
@@ -186,7 +186,7 @@ def _edges(hours: NDArray[np.int64]) -> tuple[list[int], list[int]]:
 
 
 def _shift(moment: int, zone: tzinfo) -> int:
-    return microseconds(_EPOCH + moment * _MICROSECOND, zone) - moment
+    return instant(_EPOCH + moment * _MICROSECOND, zone) - moment
 
 
 def is_nameless(kind: Any) -> bool:

@@ -9,23 +9,28 @@ Numbers have up to three domains on an operand. Integers and decimals of rules c
 decimals of events, and as doubles with doubles; doubles of rules always compare as doubles. So constants of the two
 kinds cut separately. Exact constants that are one double (9007199254740992 and 9007199254740993) need a third
 domain, which doubles of events are found in.
+
+Dates and times have up to two. Beside a time a date is the moment that its day begins with, and two dates compare as
+dates. That is the same but where the zone skipped a day (2011-12-30 in Pacific/Apia), which begins with the moment that
+the next one does. An operand with such a date among its constants needs a second domain, of days, which dates of events
+are found in; there a time is what it is to dates, the days that begin with it or lie around it.
 """
 
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Iterable, Sequence
-from datetime import UTC, date, datetime, timedelta, tzinfo
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import date, datetime, tzinfo
 from decimal import Decimal
 from enum import IntEnum
 from typing import Any, Final, TypeAlias
 
 from ruledex.language.address import Network
 from ruledex.language.tree import Bound, Value
-from ruledex.language.value import as_double, instant
+from ruledex.language.value import as_double, instant, shares_its_midnight
 from ruledex.language.version import Version
 
-Cut: TypeAlias = Any  # a number, a string, microseconds, a version's key, an address as an integer
+Cut: TypeAlias = Any  # a number, a string, microseconds, a day, a version's key, an address as an integer
 Span: TypeAlias = tuple[int, int]  # cells from the first to the second, both inside
 
 
@@ -37,24 +42,26 @@ class Kind(IntEnum):
     DOUBLE = 2  # doubles, for all numbers
     STRING = 3
     BOOLEAN = 4
-    TIME = 5  # microseconds since 1970 in UTC
+    TIME = 5  # dates and times, in microseconds since 1970 in UTC, for both (but dates where there are days)
     VERSION = 6
     ADDRESS = 7
+    DATE = 8  # the same constants as days, numbered as Python does, for dates
 
 
-_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
-_MICROSECOND: Final = timedelta(microseconds=1)
-
-
-def microseconds(moment: date | datetime, zone: tzinfo) -> int:
-    """A date or time as microseconds since 1970; a date is its midnight in the zone."""
-    return (instant(moment, zone) - _EPOCH) // _MICROSECOND
+# Where a domain has a twin, the twin has its constants too, and some values of events are found there instead.
+TWINS: Final = {Kind.EXACT: Kind.ROUNDED, Kind.TIME: Kind.DATE}
+_FIRST_DAY: Final = date.min.toordinal()
+_LAST_DAY: Final = date.max.toordinal()
+_A_DAY: Final = 86_400_000_000  # microseconds
+_DAYS_BEFORE_1970: Final = date(1970, 1, 1).toordinal()
 
 
 def cut_of(value: Value, kind: Kind, zone: tzinfo) -> Cut:
-    """A constant or an event's value as a domain of this kind orders it."""
+    """A constant or an event's value as a domain of this kind orders it; in days it must be a date."""
     if kind is Kind.TIME:
-        return microseconds(value, zone)  # type: ignore[arg-type]  # the family is time's
+        return instant(value, zone)  # type: ignore[arg-type]  # the family is time's
+    if kind is Kind.DATE:
+        return value.toordinal()  # type: ignore[union-attr]  # a date
     if kind in (Kind.DOUBLE, Kind.ROUNDED):
         return as_double(value)  # type: ignore[arg-type]  # the family is numbers'
     if isinstance(value, Version):
@@ -126,9 +133,84 @@ class Domain:
         return [*left, (at, end)] if at <= end else left
 
 
+def cuts_of(value: Value, kind: Kind, zone: tzinfo) -> tuple[Cut, ...]:
+    """Where a constant cuts the domain of its kind: a network at both of its ends."""
+    if isinstance(value, Network):
+        return value.first, value.last
+    return (cut_of(value, kind, zone),)
+
+
+def needs_days(value: Value, zone: tzinfo) -> bool:
+    """Whether a constant is a date that, as a time, could not be told from another."""
+    return type(value) is date and shares_its_midnight(value, zone)
+
+
+def twin_cuts(cut: Cut, twin: Kind, zone: tzinfo) -> Sequence[Cut]:
+    """Where a constant that cuts a domain cuts the twin of it."""
+    if twin is Kind.ROUNDED:
+        return (as_double(cut),)
+    first, last = days_around(cut, zone)
+    return range(min(first, last), max(first, last) + 1)
+
+
+def days_around(moment: int, zone: tzinfo) -> tuple[int, int]:
+    """The first day that begins at a moment or after it, and the last that begins at it or before.
+
+    One day where one begins just then, two where the zone skipped one of them; else the last comes before the first.
+    """
+    last = min(max(_DAYS_BEFORE_1970 + moment // _A_DAY, _FIRST_DAY), _LAST_DAY)  # of UTC: one off at the most
+    while last >= _FIRST_DAY and _beginning(last, zone) > moment:
+        last -= 1
+    while last < _LAST_DAY and _beginning(last + 1, zone) <= moment:
+        last += 1
+    first = last + 1
+    while first > _FIRST_DAY and _beginning(first - 1, zone) == moment:
+        first -= 1
+    return first, last
+
+
+def _beginning(day: int, zone: tzinfo) -> int:
+    return instant(date.fromordinal(day), zone)
+
+
 def ends(bound: Bound) -> list[Value]:
     """The constants that a stretch ends at."""
     return [end for end in (bound.low, bound.high) if end is not None]
+
+
+def span_of(bound: Bound, domain: Domain, zone: tzinfo) -> Span | None:
+    """The cells of a stretch whose ends are constants, in a domain that they cut; None where there are none."""
+    low, high, kind = bound.low, bound.high, domain.kind
+    if kind is Kind.DATE:
+        from_day = None if low is None else _days(low, zone)[0 if bound.low_closed else 1]
+        to_day = None if high is None else _days(high, zone)[1 if bound.high_closed else 0]
+        return domain.span(from_day, bound.low_closed, to_day, bound.high_closed)
+    first = None if low is None else cuts_of(low, kind, zone)[0]
+    last = None if high is None else cuts_of(high, kind, zone)[-1]
+    return domain.span(first, bound.low_closed, last, bound.high_closed)
+
+
+def _days(value: Value, zone: tzinfo) -> tuple[int, int]:
+    """The first day that is not before a constant, and the last that is not after it."""
+    if isinstance(value, datetime):
+        return days_around(instant(value, zone), zone)
+    day = cut_of(value, Kind.DATE, zone)
+    return day, day
+
+
+def spans_of(
+    values: Iterable[Value], bounds: Iterable[Bound], domains: Mapping[Kind, Domain], zone: tzinfo
+) -> dict[Domain, list[Span]]:
+    """The cells of a set, by the domains that its constants cut, in the order of their cells."""
+    spans: dict[Domain, list[Span]] = {}
+    for bound in (*(Bound(value, True, value, True) for value in values), *bounds):
+        kind = kind_of(ends(bound)[0])
+        for reached in (kind, TWINS[kind]) if kind in TWINS else (kind,):
+            domain = domains.get(reached)
+            if domain is not None:
+                span = span_of(bound, domain, zone)
+                spans.setdefault(domain, []).extend([] if span is None else [span])
+    return {domain: merged_spans(spans[domain]) for domain in sorted(spans, key=lambda domain: domain.first_cell)}
 
 
 def merged_spans(spans: Iterable[Span]) -> list[Span]:

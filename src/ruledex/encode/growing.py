@@ -13,23 +13,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ruledex.encode.dictionary import Dictionary, Names
-from ruledex.encode.domain import Cut, Kind, Span, merged_spans
+from ruledex.encode.domain import TWINS, Cut, Kind, Span, cuts_of, kind_of, needs_days, spans_of, twin_cuts
 from ruledex.encode.growing_domain import CellRanges, GrowingDomain
-from ruledex.encode.growing_literals import (
-    Mark,
-    Meanings,
-    Negative,
-    Positive,
-    SlotOperand,
-    Stretch,
-)
+from ruledex.encode.growing_literals import Mark, Meanings, Negative, Positive, SlotOperand, Values
 from ruledex.encode.merging import Name, name_of
 from ruledex.encode.program import CELL, EVERY
 from ruledex.encode.slot import Key, Slot
 from ruledex.encode.slot_plan import SlotPlan, make_dictionary
 from ruledex.language.schema import Schema
-from ruledex.language.tree import Attribute, Predicate
-from ruledex.language.value import Family, as_double
+from ruledex.language.tree import Attribute, Predicate, Value
+from ruledex.language.value import Family
 
 _NUMBER_OF_CELLS_OF_A_MARK = 1
 
@@ -107,27 +100,32 @@ class GrowingSlot(Slot):
         assert isinstance(mark.what, Family)
         return mark.what
 
-    def use_cut(self, kind: Kind, cut: Cut) -> bool:
+    def use_constant(self, value: Value) -> bool:
         """Count a use of a constant; whether literals of the slot must be given their cells anew."""
-        has_moved = self._domain(kind).use(cut)
-        if kind is Kind.EXACT:
-            has_moved |= self._use_rounded(cut)
+        kind, zone = kind_of(value), self.schema.zone
+        has_moved = False
+        for cut in cuts_of(value, kind, zone):
+            has_moved |= self._domain(kind).use(cut)
+            if kind in TWINS:
+                has_moved |= self._use_in_twin(kind, cut, needs_days(value, zone))
         return has_moved
 
-    def _use_rounded(self, cut: Cut) -> bool:
-        """Doubles have cells of their own from the first time on that two exact constants are one double."""
-        rounded = self.growing.get(Kind.ROUNDED)
-        if rounded is not None:
-            return rounded.use(as_double(cut))
-        exact = self.growing[Kind.EXACT]
-        if exact.is_used_again(cut):
+    def _use_in_twin(self, kind: Kind, cut: Cut, needs_days: bool) -> bool:
+        """Doubles have cells of their own from the first time on that two exact constants are one double, and dates
+        from the first constant on that needs days."""
+        twin, zone = TWINS[kind], self.schema.zone
+        domain, known = self.growing[kind], self.growing.get(twin)
+        if known is not None:
+            has_moved = False
+            for other in twin_cuts(cut, twin, zone):
+                has_moved |= known.use(other)
+            return has_moved
+        if not (needs_days or (kind is Kind.EXACT and domain.is_new_and_rounds_to_a_neighbour(cut))):
             return False
-        near = exact.near(cut)
-        if len({as_double(other) for other in near}) == len(near):
-            return False
-        rounded = self._domain(Kind.ROUNDED)
-        for other in exact.each_use():
-            rounded.use(as_double(other))
+        made = self._domain(twin)
+        for used in domain.each_use():
+            for other in twin_cuts(used, twin, zone):
+                made.use(other)
         return True
 
     def _domain(self, kind: Kind) -> GrowingDomain:
@@ -137,11 +135,15 @@ class GrowingSlot(Slot):
             known = self.growing[kind] = self.domains[kind] = GrowingDomain(kind, self._ranges)
         return known
 
-    def drop_cut(self, kind: Kind, cut: Cut) -> None:
-        """Undo `use_cut`."""
-        self._drop(kind, cut)
-        if kind is Kind.EXACT and Kind.ROUNDED in self.growing:
-            self._drop(Kind.ROUNDED, as_double(cut))
+    def drop_constant(self, value: Value) -> None:
+        """Undo `use_constant`."""
+        kind, zone = kind_of(value), self.schema.zone
+        twin = TWINS.get(kind)
+        for cut in cuts_of(value, kind, zone):
+            self._drop(kind, cut)
+            if twin in self.growing:
+                for other in twin_cuts(cut, twin, zone):
+                    self._drop(twin, other)
 
     def _drop(self, kind: Kind, cut: Cut) -> None:
         domain = self.growing[kind]
@@ -160,19 +162,12 @@ class GrowingSlot(Slot):
             self.finish()
             self._is_reshaped = False
 
-    def spans(self, stretch: Stretch) -> list[Span]:
-        """The cells of a stretch, in each domain that it lies in."""
-        kinds = (Kind.EXACT, Kind.ROUNDED) if stretch.kind is Kind.EXACT else (stretch.kind,)
-        found = []
-        for kind in kinds:
-            domain = self.growing.get(kind)
-            if domain is not None:
-                ends = stretch.low, stretch.high
-                if kind is Kind.ROUNDED:
-                    ends = tuple(None if end is None else as_double(end) for end in ends)  # type: ignore[assignment]
-                span = domain.span(ends[0], stretch.low_closed, ends[1], stretch.high_closed)
-                found += [] if span is None else [span]
-        return found
+    def spans(self, values: Values) -> list[Span]:
+        """The cells of values, in each domain that their constants cut; an interval lies within one domain."""
+        spans = spans_of(values.constants, values.bounds, self.growing, self.schema.zone)
+        if values.outside:
+            spans = {domain: domain.outside(inside) for domain, inside in spans.items()}
+        return [span for inside in spans.values() for span in inside]
 
 
 class GrowingDictionary(Dictionary):
@@ -191,13 +186,14 @@ class GrowingDictionary(Dictionary):
         """Take in literals that are not in use; the slots whose other literals must be given their cells anew."""
         moved, operands = set(), meanings.operands
         for literal in literals:
-            for mark in _marks(literal):
+            mark, values = _parts(literal)
+            if mark is not None:
                 self._slot(mark.slot, operands).use_mark(mark, meanings.predicates.get(mark))
-            for stretch in _stretches(literal):
-                slot = self._slot(stretch.slot, operands)
-                for cut in _cuts(stretch):
-                    if slot.use_cut(stretch.kind, cut):
-                        moved.add(stretch.slot)
+            if values is not None:
+                slot = self._slot(values.slot, operands)
+                for constant in values.cutting():
+                    if slot.use_constant(constant):
+                        moved.add(values.slot)
             for name in slots_of(literal):
                 self._growing[name].n_literals += 1
                 self._changed.add(name)
@@ -206,11 +202,12 @@ class GrowingDictionary(Dictionary):
     def drop(self, literals: Iterable[Positive | Negative]) -> None:
         """Let go of literals that were in use."""
         for literal in literals:
-            for mark in _marks(literal):
+            mark, values = _parts(literal)
+            if mark is not None:
                 self._growing[mark.slot].drop_mark(mark)
-            for stretch in _stretches(literal):
-                for cut in _cuts(stretch):
-                    self._growing[stretch.slot].drop_cut(stretch.kind, cut)
+            if values is not None:
+                for constant in values.cutting():
+                    self._growing[values.slot].drop_constant(constant)
             for name in slots_of(literal):
                 self._growing[name].n_literals -= 1
                 self._changed.add(name)
@@ -228,11 +225,9 @@ class GrowingDictionary(Dictionary):
 
     def cells(self, literal: Positive) -> list[Span]:
         """The cells of a positive literal in use, as ascending spans."""
-        marks = [self.cell(mark) for mark in literal.marks]
-        spans = [(cell, cell) for cell in marks]
-        for stretch in literal.stretches:
-            spans += self._growing[stretch.slot].spans(stretch)
-        return merged_spans(spans)
+        mark, values = literal
+        spans = [] if mark is None else [(self.cell(mark),) * 2]
+        return sorted([*spans, *([] if values is None else self._growing[values.slot].spans(values))])
 
     def cell(self, mark: Mark | None) -> int:
         """The cell of a mark in use."""
@@ -326,23 +321,9 @@ def _plan(slot: GrowingSlot) -> SlotPlan:
 
 def slots_of(literal: Positive | Negative) -> set[Name]:
     """The slots whose cells a literal has itself; those of its positive one are a negative one's not."""
-    names = [mark.slot for mark in _marks(literal)]
-    return {*names, *[stretch.slot for stretch in _stretches(literal)]}
+    return {part.slot for part in _parts(literal) if part is not None}
 
 
-def _marks(literal: Positive | Negative) -> tuple[Mark, ...]:
-    if isinstance(literal, Positive):
-        return literal.marks
-    return () if literal.presence is None else (literal.presence,)
-
-
-def _stretches(literal: Positive | Negative) -> tuple[Stretch, ...]:
-    return literal.stretches if isinstance(literal, Positive) else ()
-
-
-def _cuts(stretch: Stretch) -> tuple[Cut, ...]:
-    """The constants at its ends, once where it is a point."""
-    low, high = stretch.low, stretch.high
-    if low is None or low == high:
-        return (high,)
-    return (low,) if high is None else (low, high)
+def _parts(literal: Positive | Negative) -> tuple[Mark | None, Values | None]:
+    """The mark and the values that a literal has itself."""
+    return literal if isinstance(literal, Positive) else (literal.presence, None)

@@ -153,14 +153,13 @@ class GrowingDomain(Domain):
             del self._list_of_cuts[at]
             del self.labels[at]
 
-    def is_used_again(self, cut: Cut) -> bool:
-        """Whether a constant in use has more than one use."""
-        return self._uses[cut] > 1
-
-    def near(self, cut: Cut) -> Sequence[Cut]:
-        """A constant in use and its neighbours."""
+    def is_new_and_rounds_to_a_neighbour(self, cut: Cut) -> bool:
+        """Whether an exact constant has its first use, and is one double with the one before it or behind it."""
+        if self._uses[cut] > 1:
+            return False
         at = bisect_left(self.cuts, cut)
-        return self.cuts[max(at - 1, 0) : at + 2]
+        near = self.cuts[max(at - 1, 0) : at + 2]
+        return len({as_double(other) for other in near}) < len(near)
 
     def each_use(self) -> Iterator[Cut]:
         """All constants in use, each as often as it is used, ascending."""

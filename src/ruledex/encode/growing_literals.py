@@ -1,23 +1,20 @@
-"""What literals mean, apart from any dictionary: read off the cells of a Program, to be given other cells elsewhere.
+"""What literals mean, apart from any dictionary: read off the table that they were entered in, to be given cells later.
 
-Rules that come later are encoded by themselves, as any Program is. Its cells are those of its own constants; the ends
-of an interval of cells are constants again, and these are what two Programs can have in common.
+A literal keeps its constants as rules name them, and not as any domain orders them: what two constants are to each
+other (one double, one moment) is known only beside the others that a dictionary has by then.
 """
 
 from __future__ import annotations
 
-from bisect import bisect_right
 from collections.abc import Iterable, Sequence
-from itertools import pairwise
 from typing import NamedTuple, TypeAlias
 
-from ruledex.encode.dictionary import Dictionary
-from ruledex.encode.domain import Cut, Domain, Kind
-from ruledex.encode.merging import Name, name_of
-from ruledex.encode.program import EVERY, Program
-from ruledex.encode.slot import Slot
+from ruledex.encode.domain import ends
+from ruledex.encode.literal_table import LiteralTable, PositiveLiteral
+from ruledex.encode.merging import Name, name_of_operand
+from ruledex.language.families import constant_family
 from ruledex.language.text import to_text
-from ruledex.language.tree import CompareOperands, Operand, Predicate, SetTest
+from ruledex.language.tree import Bound, CompareOperands, Operand, Predicate, SetTest, Value
 from ruledex.language.value import Family
 
 SlotOperand: TypeAlias = Operand | CompareOperands | SetTest
@@ -31,22 +28,24 @@ class Mark(NamedTuple):
     what: Family | str | None = None
 
 
-class Stretch(NamedTuple):
-    """The values between two constants of a domain; None is the end of the domain."""
+class Values(NamedTuple):
+    """Some values of an operand: constants, and what lies in stretches; or, outside, all others of their domains."""
 
     slot: Name
-    kind: Kind
-    low: Cut | None
-    low_closed: bool
-    high: Cut | None
-    high_closed: bool
+    constants: tuple[Value, ...]
+    bounds: tuple[Bound, ...]
+    outside: bool = False
+
+    def cutting(self) -> list[Value]:
+        """All of its constants, as often as it names them."""
+        return [*self.constants, *(end for bound in self.bounds for end in ends(bound))]
 
 
 class Positive(NamedTuple):
-    """A positive literal: true of what has one of the marks, or a value in one of the stretches."""
+    """A positive literal: true of what has the mark, or one of the values."""
 
-    marks: tuple[Mark, ...]
-    stretches: tuple[Stretch, ...]
+    mark: Mark | None
+    values: Values | None
 
 
 class Negative(NamedTuple):
@@ -70,88 +69,55 @@ class Meanings(NamedTuple):
     predicates: dict[Mark, tuple[Predicate, Family]]  # of the marks that are keys
 
 
-def meanings_of(program: Program, dictionary: Dictionary) -> Meanings:
-    """What the literals of a Program mean."""
-    reader = _Reader(dictionary)
-    offsets = program.interval_offsets.tolist()
-    low, high = program.interval_low.tolist(), program.interval_high.tolist()
-    positives = []
-    for first, last in pairwise(offsets):
-        found = [reader.read(low[at], high[at]) for at in range(first, last)]
-        marks = [mark for mark in found if isinstance(mark, Mark)]
-        stretches = [stretch for stretch in found if isinstance(stretch, Stretch)]
-        positives.append(Positive(tuple(marks), tuple(stretches)))
-    negatives = [
-        (positive, Negative(reader.mark(presence), positives[positive]))
-        for presence, positive in zip(program.negative_presence.tolist(), program.negative_of.tolist(), strict=True)
-    ]
-    keys = keys_of(positives, negatives)
-    return Meanings(positives, [negative for _, negative in negatives], keys, reader.operands, reader.predicates)
+def meanings_of(literals: LiteralTable) -> Meanings:
+    """What the literals of a table mean, in the order that its Program has them in."""
+    names = [name_of_operand(operand) for operand in literals.operands]
+    predicates: dict[Mark, tuple[Predicate, Family]] = {}
+    positives = [_meaning(literal, names[literal.slot], predicates) for literal in literals.positives]
+    negatives = []
+    for positive, (slot, word, family) in literals.negatives():
+        presence = None if family is None else Mark(names[slot], word, family)
+        negatives.append((positive, Negative(presence, positives[positive])))
+    operands: dict[Name, SlotOperand] = dict(zip(names, literals.operands, strict=True))
+    keys = _keys_of(positives, negatives)
+    return Meanings(positives, [negative for _, negative in negatives], keys, operands, predicates)
 
 
-def keys_of(positives: Sequence[Positive], negatives: Iterable[tuple[int, Negative]]) -> list[str]:
+def _meaning(literal: PositiveLiteral, name: Name, predicates: dict[Mark, tuple[Predicate, Family]]) -> Positive:
+    if literal.not_null:
+        return Positive(Mark(name, "not null"), None)
+    if literal.key is not None:
+        mark, family = Mark(name, "key", to_text(literal.key)), constant_family(literal.key)
+        assert family is not None
+        predicates[mark] = literal.key, family
+        return Positive(mark, None)
+    within = literal.within
+    assert within is not None
+    misfit = None if literal.misfit is None else Mark(name, "misfit", literal.misfit)
+    return Positive(misfit, Values(name, within.values, within.bounds, literal.outside))
+
+
+# Texts, written out: those that named tuples give of themselves take longer than to look them up.
+
+
+def _keys_of(positives: Sequence[Positive], negatives: Iterable[tuple[int, Negative]]) -> list[str]:
     """A text for each literal, positives first; `negatives` say which of them they negate."""
-    keys = ["; ".join([*map(_text_of_mark, marks), *map(_text_of_stretch, of)]) for marks, of in positives]
+    keys = [f"{_text_of_mark(mark)}; {_text_of_values(values)}" for mark, values in positives]
     for positive, (presence, _) in negatives:
-        keys.append(f"NOT {'' if presence is None else _text_of_mark(presence)}: {keys[positive]}")
+        keys.append(f"NOT {_text_of_mark(presence)}: {keys[positive]}")
     return keys
 
 
-# Written out: the text that a named tuple gives of itself takes longer than to look it up.
-
-
-def _text_of_mark(mark: Mark) -> str:
+def _text_of_mark(mark: Mark | None) -> str:
+    if mark is None:
+        return ""
     what = repr(mark.what) if mark.word == "key" else mark.what  # a pattern, else the name of a family
     return f"{mark.slot} {mark.word} {what}"
 
 
-def _text_of_stretch(stretch: Stretch) -> str:
-    slot, kind, low, low_closed, high, high_closed = stretch
-    return f"{slot} {kind:d} {low!r} {low_closed:d} {high!r} {high_closed:d}"
-
-
-class _Reader:
-    """Finds out what cells stand for."""
-
-    def __init__(self, dictionary: Dictionary) -> None:
-        self.operands: dict[Name, SlotOperand] = {}
-        self.predicates: dict[Mark, tuple[Predicate, Family]] = {}
-        self._at: dict[int, Mark | tuple[Name, Domain]] = {}
-        for slot in dictionary.slots:
-            self._add(slot)
-        self._starts = sorted(self._at)
-
-    def _add(self, slot: Slot) -> None:
-        name = name_of(slot)
-        self.operands[name] = slot.operand
-        if slot.not_null >= 0:
-            self._at[slot.not_null] = Mark(name, "not null")
-        for word, cells in (("present", slot.present), ("misfit", slot.misfit), ("settled", slot.settled)):
-            self._at.update({cell: Mark(name, word, family) for family, cell in cells.items()})
-        for key in slot.keys:
-            mark = Mark(name, "key", to_text(key.predicate))
-            self._at[key.cell] = mark
-            self.predicates[mark] = key.predicate, key.family
-        self._at.update({domain.first_cell: (name, domain) for domain in slot.domains.values()})
-
-    def mark(self, cell: int) -> Mark | None:
-        """The mark that a cell is; None for that of every event."""
-        if cell == EVERY:
-            return None
-        mark = self._at[cell]
-        assert isinstance(mark, Mark)
-        return mark
-
-    def read(self, low: int, high: int) -> Mark | Stretch | None:
-        """What an interval of cells stands for; None for the doubles of exact constants, which follow from these."""
-        found = self._at[self._starts[bisect_right(self._starts, low) - 1]]
-        if isinstance(found, Mark):
-            return found
-        name, domain = found
-        if domain.kind is Kind.ROUNDED:
-            return None
-        first, low_is_point = divmod(low - domain.first_cell, 2)
-        last, high_is_point = divmod(high - domain.first_cell, 2)
-        below = domain.cuts[first] if low_is_point else domain.cuts[first - 1] if first else None
-        above = domain.cuts[last] if last < len(domain.cuts) else None
-        return Stretch(name, domain.kind, below, bool(low_is_point), above, bool(high_is_point))
+def _text_of_values(values: Values | None) -> str:
+    if values is None:
+        return ""
+    slot, constants, bounds, outside = values
+    stretches = [f"{b.low!r} {b.low_closed:d} {b.high!r} {b.high_closed:d}" for b in bounds]
+    return f"{slot} {outside:d} {constants!r} {stretches}"

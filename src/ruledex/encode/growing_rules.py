@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 
 from ruledex.encode.builder import ProgramBuilder
 from ruledex.encode.growing_literals import Meanings, meanings_of
-from ruledex.encode.growing_meanings import plain_meanings
 from ruledex.encode.program import Program
 from ruledex.errors import RuleError, RuleFault, RulesError
 from ruledex.kernels.atree_scores import count_root_steps, write_steps
@@ -24,7 +23,7 @@ Fault: TypeAlias = tuple[int, RuleError]
 
 
 class EncodedRules(NamedTuple):
-    """Rules in the order given. Every rule has its score program; literals are those of the Program, which may lack
+    """Rules in the order given. Every rule has its score program; literals are those of the Program, which has no
     cells."""
 
     program: Program
@@ -52,12 +51,7 @@ def encode_good_rules(schema: Schema, rules: Sequence[NewRule]) -> tuple[Encoded
         found = _add_texts(builder, run) if is_text else _add_trees(builder, schema, run)
         faults += [(first + place, error) for place, error in found]
         first += len(run)
-    meanings = plain_meanings(builder.literals)
-    if meanings is not None:
-        program = builder.finish_without_cells()
-    else:
-        program, dictionary = builder.finish(share=False)  # a tree that grows finds what its rules share by itself
-        meanings = meanings_of(program, dictionary)
+    meanings, program = meanings_of(builder.literals), builder.finish_without_cells()
     offsets, code = _score_programs(program)
     static_score = read_only(program.static_scores())
     return EncodedRules(program, meanings, static_score, read_only(offsets), read_only(code)), faults

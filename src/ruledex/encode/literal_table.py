@@ -16,18 +16,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ruledex.encode.dictionary import Dictionary
-from ruledex.encode.domain import Domain, Kind, Span, cut_of, ends, kind_of, merged_spans
+from ruledex.encode.domain import Kind, Span, cut_of, cuts_of, kind_of, needs_days, spans_of
 from ruledex.encode.program import AND, CELL, EVERY, NODE, OR, PLACE
 from ruledex.encode.slot import Slot
 from ruledex.encode.slot_plan import SlotPlan, make_dictionary
-from ruledex.language.address import Network
 from ruledex.language.families import constant_family
 from ruledex.language.schema import Schema
 from ruledex.language.text import operand_text, to_text
 from ruledex.language.tree import (
     Attribute,
     Between,
-    Bound,
     CompareOperands,
     Expression,
     IsNull,
@@ -240,11 +238,12 @@ class LiteralTable:
         known = asked.cuts.get(kind)
         if known is None:
             known = asked.cuts[kind] = set()
-        if kind is Kind.ADDRESS:
-            assert isinstance(value, Network)
-            known.update((value.first, value.last))
-        else:
-            known.add(value if kind in _AS_THEY_ARE else cut_of(value, kind, self.schema.zone))
+        if kind in _AS_THEY_ARE:
+            known.add(value)
+            return
+        known.update(cuts_of(value, kind, self.schema.zone))
+        if needs_days(value, self.schema.zone):
+            asked.cuts.setdefault(Kind.DATE, set()).add(cut_of(value, Kind.DATE, self.schema.zone))
 
     def _slot(self, operand: Operand) -> int:
         return self._slot_of(operand.path if isinstance(operand, Attribute) else operand_text(operand), operand)
@@ -324,7 +323,7 @@ def _intervals(positive: PositiveLiteral, slot: Slot, keys: dict[str, int]) -> l
     plain = None if positive.outside or positive.misfit is not None else _plain_spans(positive.within, slot)
     if plain is not None:
         return plain
-    spans = _domain_spans(positive.within, slot)
+    spans = spans_of(positive.within.values, positive.within.bounds, slot.domains, slot.schema.zone)
     if positive.outside:
         return [span for domain, inside in spans.items() for span in domain.outside(inside)]
     misfit = [] if positive.misfit is None else [(slot.misfit[positive.misfit],) * 2]
@@ -348,28 +347,3 @@ def _plain_spans(within: Within, slot: Slot) -> list[Span] | None:
         return None
     span = slot.domains[Kind.EXACT].span(bound.low, bound.low_closed, bound.high, bound.high_closed)
     return [] if span is None else [span]
-
-
-def _domain_spans(within: Within, slot: Slot) -> dict[Domain, list[Span]]:
-    """The cells of a set, by the domains that its constants cut, in the order of their cells."""
-    zone = slot.schema.zone
-    spans: dict[Domain, list[Span]] = {}
-
-    def add(bound: Bound) -> None:
-        kind = kind_of(ends(bound)[0])
-        for reached in (kind, Kind.ROUNDED) if kind is Kind.EXACT else (kind,):
-            domain = slot.domains.get(reached)
-            if domain is None:
-                continue
-            low = None if bound.low is None else cut_of(bound.low, reached, zone)
-            high = None if bound.high is None else cut_of(bound.high, reached, zone)
-            if isinstance(bound.high, Network):
-                high = bound.high.last
-            span = domain.span(low, bound.low_closed, high, bound.high_closed)
-            spans.setdefault(domain, []).extend([] if span is None else [span])
-
-    for value in within.values:
-        add(Bound(value, True, value, True))
-    for bound in within.bounds:
-        add(bound)
-    return {d: merged_spans(spans[d]) for d in sorted(spans, key=lambda domain: domain.first_cell)}

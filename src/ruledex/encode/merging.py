@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ruledex.encode.dictionary import Dictionary
-from ruledex.encode.domain import Cut, Domain, Kind, Span, merged_spans
+from ruledex.encode.domain import TWINS, Cut, Domain, Kind, Span, days_around, merged_spans
 from ruledex.encode.program import CELL, EVERY, PLACE, Program
 from ruledex.encode.slot import Slot
 from ruledex.encode.slot_plan import SlotPlan, make_dictionary
@@ -37,15 +37,16 @@ NOWHERE = -1
 class CellMap(NamedTuple):
     """For each cell of a part the first and the last cell that it is in the merged dictionary.
 
-    Exact constants of one part need cells for doubles of their own where those of another part round to the same
-    doubles. Such cells have a second place, `rounded_first` to `rounded_last`, which is empty where the last lies
-    before the first; all others have `NOWHERE`.
+    A domain that has no twin in its part may have one here: exact constants need cells for doubles of their own where
+    those of another part round to the same doubles, and times cells for dates where another part names a date that the
+    zone skipped. Such cells have a second place, `twin_first` to `twin_last`, which is empty where the last lies before
+    the first; all others have `NOWHERE`.
     """
 
     first: Cells
     last: Cells
-    rounded_first: Cells
-    rounded_last: Cells
+    twin_first: Cells
+    twin_last: Cells
 
 
 def merge_dictionaries(dictionaries: Sequence[Dictionary]) -> Dictionary:
@@ -114,36 +115,48 @@ def _map_slot(slot: Slot, merged: Slot, found: CellMap) -> None:
     for cell, new in pairs:
         found.first[cell] = found.last[cell] = new
     for kind, domain in slot.domains.items():
-        _map_domain(domain, domain.cuts, merged.domains[kind], found.first, found.last)
-    if Kind.EXACT in slot.domains and Kind.ROUNDED in merged.domains and Kind.ROUNDED not in slot.domains:
-        exact = slot.domains[Kind.EXACT]
-        rounded = merged.domains[Kind.ROUNDED]
-        _map_domain(exact, map(as_double, exact.cuts), rounded, found.rounded_first, found.rounded_last)
+        _map_domain(domain, [(cut, cut) for cut in domain.cuts], merged.domains[kind], found.first, found.last)
+        twin = TWINS.get(kind)
+        if twin in merged.domains and twin not in slot.domains:
+            ends = [_ends_in_twin(cut, twin, slot) for cut in domain.cuts]
+            _map_domain(domain, ends, merged.domains[twin], found.twin_first, found.twin_last)
 
 
-def _map_domain(domain: Domain, cuts: Iterable[Cut], merged: Domain, first: Cells, last: Cells) -> None:
-    """Points go to points, and gaps to what lies between them, which may be nothing."""
-    places, at = [], 0
+def _ends_in_twin(cut: Cut, twin: Kind, slot: Slot) -> tuple[Cut, Cut]:
+    if twin is Kind.DATE:
+        return days_around(cut, slot.schema.zone)
+    return as_double(cut), as_double(cut)
+
+
+def _map_domain(domain: Domain, ends: Sequence[tuple[Cut, Cut]], merged: Domain, first: Cells, last: Cells) -> None:
+    """Points go to what lies from the first of their ends to the second, and gaps to what lies between points; both
+    may be nothing."""
     theirs = list(merged.cuts)
-    for cut in cuts:
-        at = bisect_left(theirs, cut, at)
-        if at == len(theirs) or theirs[at] != cut:
-            raise KeyError(cut)
-        places.append(at)
-    points = merged.first_cell + 2 * np.array(places, CELL) + 1
+
+    def points_at(cuts: Iterable[Cut]) -> Cells:
+        places, at = [], 0
+        for cut in cuts:
+            at = bisect_left(theirs, cut, at)
+            if at == len(theirs) or theirs[at] != cut:
+                raise KeyError(cut)
+            places.append(at)
+        return merged.first_cell + 2 * np.array(places, CELL) + 1
+
+    begins, stops = points_at(begin for begin, _ in ends), points_at(stop for _, stop in ends)
     end = merged.first_cell + merged.n_cells
     cells = slice(domain.first_cell, domain.first_cell + domain.n_cells)
-    first[cells][0::2] = np.concatenate([[merged.first_cell], points + 1])
-    last[cells][0::2] = np.concatenate([points - 1, [end - 1]])
-    first[cells][1::2] = last[cells][1::2] = points
+    first[cells][0::2] = np.concatenate([[merged.first_cell], stops + 1])
+    last[cells][0::2] = np.concatenate([begins - 1, [end - 1]])
+    first[cells][1::2] = begins
+    last[cells][1::2] = stops
 
 
 def translated(program: Program, cells: CellMap, merged: Dictionary) -> Program:
     """A part's Program over the cells of the merged dictionary; literals, nodes and rules keep their ids."""
     low, high = cells.first[program.interval_low], cells.last[program.interval_high]
     offsets = program.interval_offsets
-    if np.any(cells.rounded_first[program.interval_low] != NOWHERE):
-        offsets, low, high = _with_rounded(program, cells, low, high)
+    if np.any(cells.twin_first[program.interval_low] != NOWHERE):
+        offsets, low, high = _with_twins(program, cells, low, high)
     presence = cells.first[program.negative_presence]
     for array in (offsets, low, high, presence):
         array.flags.writeable = False
@@ -157,16 +170,16 @@ def translated(program: Program, cells: CellMap, merged: Dictionary) -> Program:
     )
 
 
-def _with_rounded(program: Program, cells: CellMap, low: Cells, high: Cells) -> tuple[Cells, Cells, Cells]:
-    """The intervals of all literals, with those behind which doubles have cells of their own joined by these."""
+def _with_twins(program: Program, cells: CellMap, low: Cells, high: Cells) -> tuple[Cells, Cells, Cells]:
+    """The intervals of all literals, joined by what they are in twins."""
     offsets = program.interval_offsets.tolist()
-    rounded_low = cells.rounded_first[program.interval_low]
-    rounded_high = cells.rounded_last[program.interval_high]
+    twin_low = cells.twin_first[program.interval_low]
+    twin_high = cells.twin_last[program.interval_high]
     spans: list[Span] = []
     new_offsets = [0]
     for begin, end in pairwise(offsets):
         mine = list(zip(low[begin:end].tolist(), high[begin:end].tolist(), strict=True))
-        extra = zip(rounded_low[begin:end].tolist(), rounded_high[begin:end].tolist(), strict=True)
+        extra = zip(twin_low[begin:end].tolist(), twin_high[begin:end].tolist(), strict=True)
         # Spans of different domains may touch, and stay apart: an interval lies within one domain.
         mine += merged_spans(span for span in extra if NOWHERE < span[0] <= span[1])
         spans += sorted(mine)

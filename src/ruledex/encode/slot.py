@@ -13,11 +13,12 @@ literal asks for it:
 from __future__ import annotations
 
 from collections.abc import Iterable
+from datetime import date
 from decimal import Decimal
 from functools import cached_property
 from typing import Any, Final, NamedTuple
 
-from ruledex.encode.domain import Domain, Kind, cut_of
+from ruledex.encode.domain import TWINS, Domain, Kind, cut_of
 from ruledex.encode.patterns import PatternMatcher
 from ruledex.encode.remembered import Remembered
 from ruledex.language.reference import satisfies
@@ -29,7 +30,7 @@ KINDS_OF_FAMILY: Final[dict[Family, tuple[Kind, ...]]] = {
     Family.NUMBER: (Kind.EXACT, Kind.ROUNDED, Kind.DOUBLE),
     Family.STRING: (Kind.STRING,),
     Family.BOOLEAN: (Kind.BOOLEAN,),
-    Family.TIME: (Kind.TIME,),
+    Family.TIME: (Kind.TIME, Kind.DATE),
     Family.VERSION: (Kind.VERSION,),
     Family.ADDRESS: (Kind.ADDRESS,),
 }
@@ -139,14 +140,20 @@ class Slot:
     def _in_domains(self, value: Any, family: Family) -> Iterable[int]:
         for kind in KINDS_OF_FAMILY[family]:
             domain = self.domains.get(kind)
-            if domain is None:
+            if domain is None or not self._is_found_in(kind, type(value)):
                 continue
             if kind is Kind.EXACT and isinstance(value, float):
-                if Kind.ROUNDED in self.domains:
-                    continue  # two of the constants are one double: these have cells of their own
                 yield domain.cell_of_double(value)
-            elif kind is not Kind.ROUNDED or isinstance(value, float):
+            else:
                 yield domain.cell(cut_of(value, kind, self.schema.zone))
 
+    def _is_found_in(self, kind: Kind, type_: type) -> bool:
+        """Whether values of a type have cells in a domain: those that its twin is for have them there alone."""
+        twin = TWINS.get(kind)
+        if twin is not None:
+            return twin not in self.domains or type_ is not _OF_TWIN[twin]
+        return kind not in _OF_TWIN or type_ is _OF_TWIN[kind]
 
+
+_OF_TWIN: Final = {Kind.ROUNDED: float, Kind.DATE: date}
 _HASHABLE: Final = frozenset((int, float, str, bool, Decimal))

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from datetime import tzinfo
 
 from ruledex.encode.dictionary import Dictionary
-from ruledex.encode.domain import Cut, Domain, Kind
+from ruledex.encode.domain import Cut, Domain, Kind, twin_cuts
 from ruledex.encode.program import EVERY
 from ruledex.encode.slot import Key, Slot
 from ruledex.language.families import constant_family
@@ -20,7 +21,8 @@ class SlotPlan:
     """The cells that a slot is to have."""
 
     operand: Operand | CompareOperands | SetTest
-    cuts: dict[Kind, set[Cut]] = field(default_factory=dict)  # of all kinds but ROUNDED, which follows from EXACT
+    # Of all kinds but ROUNDED, which follows from EXACT. Of DATE some or all: the others follow from TIME.
+    cuts: dict[Kind, set[Cut]] = field(default_factory=dict)
     not_null: bool = False
     present: set[Family] = field(default_factory=set)
     misfit: set[Family] = field(default_factory=set)
@@ -53,7 +55,7 @@ def make_dictionary(schema: Schema, plans: Iterable[SlotPlan]) -> Dictionary:
             family = constant_family(predicate)
             assert family is not None
             slot.keys.append(Key(predicate, family, take(1)))
-        for kind, cuts in sorted(_sorted_cuts(plan.cuts).items()):
+        for kind, cuts in sorted(_sorted_cuts(plan.cuts, schema.zone).items()):
             slot.domains[kind] = Domain(kind, cuts, take(2 * len(cuts) + 1))
         slot.finish()
         slots.append(slot)
@@ -61,10 +63,13 @@ def make_dictionary(schema: Schema, plans: Iterable[SlotPlan]) -> Dictionary:
     return Dictionary(schema, slots, next_cell, domain_offsets)
 
 
-def _sorted_cuts(given: dict[Kind, set[Cut]]) -> dict[Kind, list[Cut]]:
+def _sorted_cuts(given: dict[Kind, set[Cut]], zone: tzinfo) -> dict[Kind, list[Cut]]:
     cuts = {kind: sorted(values) for kind, values in given.items()}
     exact = cuts.get(Kind.EXACT, [])
     rounded = {as_double(number) for number in exact}
     if len(rounded) < len(exact):
         cuts[Kind.ROUNDED] = sorted(rounded)
+    if Kind.DATE in given:
+        days = given[Kind.DATE].union(*(twin_cuts(moment, Kind.DATE, zone) for moment in cuts[Kind.TIME]))
+        cuts[Kind.DATE] = sorted(days)
     return cuts

@@ -256,9 +256,8 @@ class Replica:
         for (place, literal), node in zip(literals.items(), nodes.tolist(), strict=True):
             self._node_of[meanings.keys[place]] = node
             self._literal_of[node] = meanings.keys[place], literal
-            if isinstance(literal, Positive):
-                for stretch in literal.stretches:
-                    self._literals_of.setdefault(stretch.slot, {})[node] = literal
+            if isinstance(literal, Positive) and literal.values is not None:
+                self._literals_of.setdefault(literal.values.slot, {})[node] = literal
 
     def _forget(self, nodes: NDArray[np.int32]) -> None:
         if not len(nodes):
@@ -268,11 +267,11 @@ class Replica:
             key, literal = self._literal_of.pop(node)
             del self._node_of[key]
             gone.append(literal)
-            if isinstance(literal, Positive):
-                for name in {stretch.slot for stretch in literal.stretches}:
-                    del self._literals_of[name][node]
-                    if not self._literals_of[name]:
-                        del self._literals_of[name]
+            if isinstance(literal, Positive) and literal.values is not None:
+                name = literal.values.slot
+                del self._literals_of[name][node]
+                if not self._literals_of[name]:
+                    del self._literals_of[name]
         self.dictionary.drop(gone)
 
     # Reading.

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable
-from datetime import UTC, date, datetime, tzinfo
+from datetime import UTC, date, datetime, timedelta, tzinfo
 from decimal import Decimal
 from enum import StrEnum
 
@@ -85,13 +85,13 @@ def read_time(text: str, zone: tzinfo | None) -> date | datetime | None:
 
 def localized(moment: datetime, zone: tzinfo) -> datetime:
     """A time in the index's zone: a naive one is taken to be in it, another is carried over."""
-    if moment.tzinfo is None:
+    if moment.utcoffset() is None:
         moment = moment.replace(tzinfo=zone)
     try:
         # Through UTC, so that an hour which the clock skips becomes the one after it, as in Java.
         return moment.astimezone(UTC).astimezone(zone)
-    except OverflowError:  # on the first or last day that Python can name
-        return moment.replace(tzinfo=zone)
+    except OverflowError:  # the zone's clock shows a year that Python cannot name: the moment stays what it is
+        return moment
 
 
 def fit(value: object, family: Family, zone: tzinfo) -> Value | None:
@@ -114,16 +114,66 @@ def as_double(number: int | Decimal | float) -> float:
         return math.inf if number > 0 else -math.inf
 
 
-def instant(moment: date | datetime, zone: tzinfo) -> datetime:
-    """A date or time on the one line of UTC: a date is its midnight in the zone."""
+_EPOCH = datetime(1970, 1, 1)
+_MICROSECOND = timedelta(microseconds=1)
+_SECOND = 1_000_000  # microseconds
+MOST_DAYS_AT_ONE_MIDNIGHT = 3  # a zone is less than a day from UTC, so that a clock skips less than two days
+
+
+def instant(moment: date | datetime, zone: tzinfo) -> int:
+    """A date or time on the one line of UTC, as microseconds since 1970: a date is the first moment of its day.
+
+    An integer, since the first and the last days that Python can name begin and end outside of them in most zones.
+    """
     if not isinstance(moment, datetime):
-        moment = datetime(moment.year, moment.month, moment.day)
+        return _first_moment(moment, zone)
     # Two times that share a zone object compare by the wall clock in Python, which is wrong in the hour
     # that the clock repeats; in UTC there is no such hour.
-    try:
-        return localized(moment, zone).astimezone(UTC)
-    except OverflowError:
-        return moment.replace(tzinfo=UTC)
+    offset = moment.utcoffset()
+    if offset is None:
+        offset = moment.replace(tzinfo=zone).utcoffset()
+    return _microseconds(moment) - _in_microseconds(offset)
+
+
+def _microseconds(wall: datetime) -> int:
+    return (wall.replace(tzinfo=None) - _EPOCH) // _MICROSECOND
+
+
+def _in_microseconds(offset: timedelta | None) -> int:
+    assert offset is not None  # every zone says how far from UTC it is
+    return offset // _MICROSECOND
+
+
+def _first_moment(day: date, zone: tzinfo) -> int:
+    """The midnight that a day begins with: the first of two; where the clock skips it, the moment after the gap."""
+    midnight = datetime(day.year, day.month, day.day, tzinfo=zone)
+    before, after = (_in_microseconds(midnight.replace(fold=fold).utcoffset()) for fold in (0, 1))
+    wall = _microseconds(midnight)
+    if after <= before:
+        return wall - before
+    # The gap may have begun before midnight (23:30 became 00:30 in Toronto in 1919), so the clock must have been moved
+    # somewhere in between, on a whole second. As in Java, what counts is when.
+    early, late = (wall - after) // _SECOND, (wall - before) // _SECOND  # not yet moved, moved
+    while late - early > 1:
+        middle = (early + late) // 2
+        is_moved = _offset_at(middle * _SECOND, zone) == after
+        early, late = (early, middle) if is_moved else (middle, late)
+    return late * _SECOND
+
+
+def _offset_at(moment: int, zone: tzinfo) -> int:
+    return _in_microseconds((_EPOCH.replace(tzinfo=UTC) + moment * _MICROSECOND).astimezone(zone).utcoffset())
+
+
+def shares_its_midnight(day: date, zone: tzinfo) -> bool:
+    """Whether another day begins at the same moment: one that the zone skipped is no longer than nothing."""
+    mine = instant(day, zone)
+    ordinals = (day.toordinal() - 1, day.toordinal() + 1)
+    return any(
+        instant(date.fromordinal(ordinal), zone) == mine
+        for ordinal in ordinals
+        if date.min.toordinal() <= ordinal <= date.max.toordinal()
+    )
 
 
 def compare(left: Value, right: Value, zone: tzinfo) -> int:

@@ -2,18 +2,19 @@
 
 Two constants are only compared where every value of an event sees them in the same order. That is not always so
 for numbers: 9007199254740992 and 9007199254740993 are two integers and one double, so `x = 9007199254740992 AND
-x = 9007199254740993` is true of a double. Such a pair is `Ambiguous`, and what would need it is left unmerged.
+x = 9007199254740993` is true of a double. Nor for dates: one that the zone skipped begins with the moment that the next
+one does, so they are one to a time. Such a pair is `Ambiguous`, and what would need it is left unmerged.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from datetime import tzinfo
+from datetime import date, datetime, tzinfo
 from decimal import Decimal
 from functools import cmp_to_key
 
 from ruledex.language.tree import Bound, Value
-from ruledex.language.value import as_double, compare
+from ruledex.language.value import MOST_DAYS_AT_ONE_MIDNIGHT, as_double, compare, instant, shares_its_midnight
 
 Spans = tuple[tuple[Value, ...], tuple[Bound, ...]]
 
@@ -39,7 +40,19 @@ class Order:
                     raise Ambiguous
             elif order != 0 and as_double(left) == as_double(right):
                 raise Ambiguous
+        elif isinstance(left, date) and isinstance(right, date) and self._is_skipped(left, right, order):
+            raise Ambiguous
         return order
+
+    def _is_skipped(self, left: date, right: date, order: int) -> bool:
+        """Whether one of two dates, or a time and a date, is otherwise to dates than to times."""
+        if order == 0:
+            days = [day for day in (left, right) if not isinstance(day, datetime)]
+            return len(days) == 1 and shares_its_midnight(days[0], self._zone)
+        if isinstance(left, datetime) or isinstance(right, datetime):
+            return False
+        are_near = abs(left - right).days < MOST_DAYS_AT_ONE_MIDNIGHT
+        return are_near and instant(left, self._zone) == instant(right, self._zone)
 
     def holds(self, bound: Bound, value: Value) -> bool:
         """Whether a value lies in a stretch."""

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ruledex.encode.dictionary import Dictionary
-from ruledex.encode.domain import Domain, Kind
+from ruledex.encode.domain import TWINS, Domain
 from ruledex.encode.merging import name_of
 from ruledex.encode.program import EVERY, Program
 from ruledex.encode.slot import Slot
@@ -78,7 +78,7 @@ def _cells_of(dictionary: Dictionary) -> _Cells:
         for kind, domain in slot.domains.items():
             inside = slice(domain.first_cell, domain.first_cell + domain.n_cells)
             cells.slot[inside] = number
-            cells.is_twin[inside] = kind is Kind.ROUNDED
+            cells.is_twin[inside] = kind in TWINS.values()
             _name_cuts(domain, name ^ _hash(kind.name), cells.begin[inside], cells.end[inside])
     return cells
 
