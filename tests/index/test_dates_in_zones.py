@@ -52,12 +52,12 @@ def times_near(midnight, schema, generator):
 
 
 def carried(at, schema, generator):
-    """A time with a zone of its own: the same moment as that of the zone's clock, where that can be named."""
+    """A time with a zone of its own: the same moment as that of the zone's clock, where it can be named there."""
     at = at.replace(tzinfo=schema.zone, fold=generator.randint(0, 1))
     try:
         return at.astimezone(generator.choice((UTC, timezone(5.5 * AN_HOUR), timezone(-9 * AN_HOUR))))
     except OverflowError:
-        return at.replace(tzinfo=timezone(at.utcoffset()))
+        return at.replace(tzinfo=timezone(5.5 * AN_HOUR))
 
 
 def random_rule(generator, constants):

@@ -169,7 +169,7 @@ class SlotColumns:
         if Kind.TIME in self._slot.domains:
             moments = timestamp_microseconds(values, places)
             if kind.tz is None:
-                moments = utc_microseconds(moments, self._slot.schema.zone)
+                moments = utc_microseconds(moments, self._slot.moment_of)
             self._add_integers(events, moments, Kind.TIME, pairs)
         return True
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from datetime import date, datetime, timedelta, tzinfo
+from collections.abc import Callable
+from datetime import date, datetime, timedelta
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -14,7 +15,6 @@ from ruledex.encode.arrow_columns import is_text
 from ruledex.encode.arrow_taking import Array
 from ruledex.errors import EventError
 from ruledex.kernels.arrow_values import take_doubles, take_integers
-from ruledex.language.value import instant
 
 OPAQUE: Final[dict[str, Any]] = {}  # a value that is there and of no type that a rule can name, as a struct is
 
@@ -167,17 +167,17 @@ def timestamp_microseconds(array: Array, places: NDArray[np.int64]) -> NDArray[n
     return np.clip(moments, _FIRST, _LAST)
 
 
-def utc_microseconds(moments: NDArray[np.int64], zone: tzinfo) -> NDArray[np.int64]:
-    """Times of a zone's clock, as microseconds, carried to UTC.
+def utc_microseconds(moments: NDArray[np.int64], moment_of: Callable[[datetime], int]) -> NDArray[np.int64]:
+    """Times of a zone's clock, as microseconds, carried to UTC as `moment_of` carries one.
 
     A clock is moved at most once in an hour: an hour that begins and ends at one distance from UTC keeps it throughout,
     and only in the others each moment is asked for by itself.
     """
     hours, of_hour = np.unique(moments // _HOUR, return_inverse=True)
-    begins, ends = (np.array([_shift(moment, zone) for moment in edge]) for edge in _edges(hours))
+    begins, ends = (np.array([_shift(moment, moment_of) for moment in edge]) for edge in _edges(hours))
     shifts = begins[of_hour] if len(hours) else moments
     for place in np.flatnonzero((begins != ends)[of_hour]) if len(hours) else ():
-        shifts[place] = _shift(int(moments[place]), zone)
+        shifts[place] = _shift(int(moments[place]), moment_of)
     return moments + shifts
 
 
@@ -185,8 +185,8 @@ def _edges(hours: NDArray[np.int64]) -> tuple[list[int], list[int]]:
     return (hours * _HOUR).tolist(), (hours * _HOUR + _HOUR - 1).tolist()
 
 
-def _shift(moment: int, zone: tzinfo) -> int:
-    return instant(_EPOCH + moment * _MICROSECOND, zone) - moment
+def _shift(moment: int, moment_of: Callable[[datetime], int]) -> int:
+    return moment_of(_EPOCH + moment * _MICROSECOND) - moment
 
 
 def is_nameless(kind: Any) -> bool:

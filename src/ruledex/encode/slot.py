@@ -13,7 +13,7 @@ literal asks for it:
 from __future__ import annotations
 
 from collections.abc import Iterable
-from datetime import date
+from datetime import date, datetime
 from decimal import Decimal
 from functools import cached_property
 from typing import Any, Final, NamedTuple
@@ -24,7 +24,7 @@ from ruledex.encode.remembered import Remembered
 from ruledex.language.reference import satisfies
 from ruledex.language.schema import Schema
 from ruledex.language.tree import CompareOperands, Like, Operand, Predicate, Rlike, SetTest
-from ruledex.language.value import Family, fit, is_missing
+from ruledex.language.value import Family, fit, instant, is_missing
 
 KINDS_OF_FAMILY: Final[dict[Family, tuple[Kind, ...]]] = {
     Family.NUMBER: (Kind.EXACT, Kind.ROUNDED, Kind.DOUBLE),
@@ -144,8 +144,14 @@ class Slot:
                 continue
             if kind is Kind.EXACT and isinstance(value, float):
                 yield domain.cell_of_double(value)
+            elif kind is Kind.TIME:
+                yield domain.cell(self.moment_of(value))
             else:
                 yield domain.cell(cut_of(value, kind, self.schema.zone))
+
+    def moment_of(self, value: date | datetime) -> int:
+        """A date or time as the domain of times orders it."""
+        return instant(value, self.schema.zone)
 
     def _is_found_in(self, kind: Kind, type_: type) -> bool:
         """Whether values of a type have cells in a domain: those that its twin is for have them there alone."""

@@ -7,7 +7,8 @@
     key_family, key_cell                       of predicates with a cell of their own
     integers, doubles, text_offsets, …         the pools of cuts
 
-The document holds the operand of each slot and the predicate of each key.
+The document holds the operand of each slot and the predicate of each key. It also says that times are cut at exact
+moments; where it does not, they are cut as earlier_times.py does.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from numpy.typing import NDArray
 
 from ruledex.encode.dictionary import Dictionary, Path
 from ruledex.encode.domain import Domain, Kind
+from ruledex.encode.earlier_times import EarlierSlot
 from ruledex.encode.program import CELL, OFFSET
 from ruledex.encode.slot import Key, Slot
 from ruledex.encode.stored_cuts import Form, Pools, PoolWriter, Texts
@@ -42,6 +44,7 @@ _FAMILIES: Final = (
     Family.ANY,
 )
 _NOT_NULL, _PRESENT, _MISFIT, _SETTLED = range(4)
+_EXACT_MOMENTS: Final = "exact"
 _CODE: Final = np.uint8
 _DTYPES: Final[dict[str, type]] = {
     "slot_domains": OFFSET,
@@ -75,7 +78,8 @@ def store(dictionary: Dictionary) -> StoredDictionary:
     """Everything of a dictionary but its schema and its cells, which a Program has too."""
     pools = PoolWriter()
     columns: dict[str, list[int]] = {name: [] for name in _DTYPES}
-    operands, keys = [], []
+    operands: list[Any] = []
+    keys: list[Any] = []
     for slot in dictionary.slots:
         for name, rows in (("domains", "domain_kind"), ("specials", "special_what"), ("keys", "key_cell")):
             columns[f"slot_{name}"].append(len(columns[rows]))
@@ -95,7 +99,10 @@ def store(dictionary: Dictionary) -> StoredDictionary:
     for name, rows in (("domains", "domain_kind"), ("specials", "special_what"), ("keys", "key_cell")):
         columns[f"slot_{name}"].append(len(columns[rows]))
     arrays: dict[str, NDArray[Any]] = {name: np.array(column, _DTYPES[name]) for name, column in columns.items()}
-    return StoredDictionary(arrays | pools.arrays(), {"operands": operands, "keys": keys})
+    document: dict[str, Any] = {"operands": operands, "keys": keys}
+    if not any(isinstance(slot, EarlierSlot) for slot in dictionary.slots):
+        document["moments"] = _EXACT_MOMENTS
+    return StoredDictionary(arrays | pools.arrays(), document)
 
 
 def _specials(slot: Slot) -> list[tuple[int, int, int]]:
@@ -147,13 +154,13 @@ class StoredSlots(Sequence[Slot]):
         return self._made.setdefault(number, self._make(number)) if made is None else made
 
     @cached_property
-    def documents(self) -> tuple[list[Any], list[Any]]:
-        """The operands of slots and the predicates of keys."""
+    def documents(self) -> tuple[list[Any], list[Any], type[Slot]]:
+        """The operands of slots, the predicates of keys, and what slots are made as."""
         document = self._document()
         try:
             operands, keys = document["operands"], document["keys"]
             if len(operands) == len(self) and len(keys) == len(self._columns["key_cell"]):
-                return operands, keys
+                return operands, keys, Slot if document.get("moments") == _EXACT_MOMENTS else EarlierSlot
         except (TypeError, KeyError):
             pass
         raise ArtifactError("the stored dictionary is damaged: its document does not fit its arrays")
@@ -163,10 +170,10 @@ class StoredSlots(Sequence[Slot]):
         return [tuple(operand) if isinstance(operand, list) else None for operand in self.documents[0]]
 
     def _make(self, number: int) -> Slot:
-        operands, keys = self.documents
+        operands, keys, slot_class = self.documents
         columns = self._columns
         try:
-            slot = Slot(operand_in(operands[number]), self._schema)
+            slot = slot_class(operand_in(operands[number]), self._schema)
             for row in self._rows("slot_domains", number):
                 kind, form = Kind(int(columns["domain_kind"][row])), Form(int(columns["domain_form"][row]))
                 cuts = self._pools.cuts(form, int(columns["domain_start"][row]), int(columns["domain_stop"][row]))
