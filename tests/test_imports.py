@@ -32,7 +32,7 @@ STAGES = (
     "service",
     "cli",
 )
-ALONE = {"kernels": set(), "artifact": {"errors", "artifact"}}
+ALONE = {"kernels": set(), "artifact": {"errors", "limits", "artifact"}}
 HEAVY = ("numba", "pyarrow", "pyspark", "pandas", "matplotlib", "typer", "rich", "fsspec", "re2")
 
 

@@ -30,6 +30,9 @@ class Limits:
     pattern_bytes: int = 1024 * 1024  # that RE2 may use for one pattern
     remembered_bytes: int = 256 * 1024 * 1024  # of values and their cells, of all indexes of a process
     compiled_patterns_bytes: int = 1024 * 1024 * 1024  # that RE2 may use for all patterns that a process keeps compiled
+    manifest_bytes: int = 64 * 1024 * 1024  # of the manifest of an artifact, and of its other small files
+    journal_bytes: int = 4 * 1024 * 1024 * 1024  # of a journal: a change beyond is refused, as is a larger file
+    table_growth: int = 256  # times that a table of an artifact that is not trusted may grow when it is decoded
 
 
 def current() -> Limits:

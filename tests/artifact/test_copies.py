@@ -16,9 +16,9 @@ from ruledex.artifact import RemoteStore, open_version
 
 class Counting(RemoteStore):
     n_copied = 0
-    def get(self, path, target):
+    def get(self, path, target, size):
         Counting.n_copied += 1
-        super().get(path, target)
+        super().get(path, target, size)
 
 artifact = open_version(Counting(DirFileSystem(sys.argv[1], LocalFileSystem()), "", "far://away"))
 print(Counting.n_copied, artifact.array("program/children")[0])

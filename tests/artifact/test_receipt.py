@@ -17,7 +17,7 @@ import ruledex.artifact.hashing as hashing
 from ruledex.artifact import open_version
 hashed = []
 digest = hashing.digest
-hashing.digest = lambda store, path: hashed.append(path) or digest(store, path)
+hashing.digest = lambda store, path, *most: hashed.append(path) or digest(store, path, *most)
 artifact = open_version(sys.argv[1])
 print(len(hashed), artifact.array("program/children")[0])
 """

@@ -1,4 +1,5 @@
-"""Folders of this user on this host for what can always be made again: receipts, and copies of remote versions."""
+"""Folders of this user on this host for what can always be made again: receipts, copies of remote versions, and
+what was rebuilt of versions that are not trusted."""
 
 from __future__ import annotations
 
@@ -12,6 +13,7 @@ from ruledex.errors import ArtifactError
 
 RECEIPTS = "receipts"
 COPIES = "copies"
+REBUILT = "rebuilt"
 
 
 def cache_folders() -> list[Path]:

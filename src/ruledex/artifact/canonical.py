@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
+from typing import Any
 
 from ruledex.errors import ArtifactError
+
+DEEPEST = 600  # levels of JSON; a rule of the greatest depth has some two for each of its own
 
 
 def encode(value: object, what: str) -> bytes:
@@ -23,7 +27,26 @@ def decode(data: bytes, where: str) -> object:
         value: object = json.loads(data)
     except (ValueError, RecursionError) as error:
         raise ArtifactError(f"{where} is damaged: it is not JSON ({error})") from error
+    if _is_deep(value):
+        raise ArtifactError(f"{where} is damaged: it is nested more than {DEEPEST} deep")
     return value
+
+
+def _is_deep(value: object) -> bool:
+    """Whether lists and objects lie in one another deeper than `DEEPEST`."""
+    level = [value] if isinstance(value, dict | list) else []
+    for _ in range(DEEPEST):
+        inner: list[Any] = []
+        for outer in level:
+            inner += [item for item in _items(outer) if isinstance(item, dict | list)]
+        if not inner:
+            return False
+        level = inner
+    return True
+
+
+def _items(outer: Any) -> Iterable[Any]:
+    return outer.values() if isinstance(outer, dict) else outer
 
 
 def _check_keys(value: object) -> None:

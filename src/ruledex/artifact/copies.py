@@ -36,7 +36,7 @@ def local_copy(store: RemoteStore, version: str) -> tuple[LocalStore, bool]:
             target = area.files / path
             with reporting("write", target):
                 target.parent.mkdir(parents=True, exist_ok=True)
-                store.get(source, target)
+                store.get(source, target, parsed.files[path].size)
             return file_fault(LocalStore(area.files), path, parsed.files[path], store.where(source))
 
         faults = in_threads(copy, sorted(parsed.files))

@@ -15,6 +15,8 @@ from ruledex.errors import ArtifactError
 
 T = TypeVar("T")
 
+_LONGEST_DTYPE = 32  # characters; NumPy's parser of what is longer takes its time, and no dtype of ours is
+
 # Widest item that every platform has; a long double differs between them.
 _WIDEST = {"b": 1, "i": 8, "u": 8, "f": 8, "c": 16, "M": 8, "m": 8, "S": math.inf, "U": math.inf}
 
@@ -149,6 +151,8 @@ def _parse(top: dict[str, Any], where: str) -> Manifest:
 
 def _parse_array(entry: dict[str, Any], files: dict[str, FileEntry], where: str, what: str) -> ArrayEntry:
     text = _typed(entry["dtype"], str, where, f"the dtype of {what}")
+    if len(text) > _LONGEST_DTYPE:
+        raise ArtifactError(f"{where}: {what} is of an unknown dtype of {len(text):,} characters")
     try:
         dtype = np.dtype(text)
     except (TypeError, ValueError, SyntaxError) as error:

@@ -6,6 +6,7 @@ import hashlib
 import mmap
 import os
 from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 import numpy as np
@@ -16,10 +17,12 @@ from ruledex.artifact.files import reporting
 from ruledex.artifact.hashing import file_faults, raise_faults
 from ruledex.artifact.layout import MANIFEST, VERSIONS, check_version, version_folder
 from ruledex.artifact.manifest import ArrayEntry, Manifest, parse_manifest
+from ruledex.artifact.opening import open_regular
 from ruledex.artifact.pointer import current
 from ruledex.artifact.receipt import verify_once
 from ruledex.artifact.remote import RemoteStore
 from ruledex.artifact.store import LocalStore, RootLike, locate
+from ruledex.artifact.trust import is_own
 from ruledex.errors import ArtifactError
 
 if TYPE_CHECKING:
@@ -118,17 +121,27 @@ def open_version(
     if verify not in ("once", "always", "never"):
         raise ValueError(f"verify is 'once', 'always' or 'never', not {verify!r}")
     store = locate(root)
-    artifact = _open_current(store, verify) if version is None else _open(store, check_version(version), verify)
+    if version is None:
+        artifact = of_current(store, lambda now: _open(store, now, verify))
+    else:
+        artifact = _open(store, check_version(version), verify)
     for invariant in invariants:
         invariant(artifact)
     return artifact
 
 
-def _open_current(store: LocalStore | RemoteStore, verify: Verify) -> Artifact:
+def open_own(store: LocalStore, version: str) -> Artifact | None:
+    """Open a version as `open_version` does, if it is this user's own; None where somebody else may have written it."""
+    manifest = read_manifest(store, version)
+    return _mapped(store, version, manifest, "once") if is_own(store, version, manifest) else None
+
+
+def of_current(store: LocalStore | RemoteStore, open_it: Callable[[str], T]) -> T:
+    """What `open_it` makes of the version that is current, also while others are published and removed."""
     version = current(store)
     while True:
         try:
-            return _open(store, version, verify)
+            return open_it(version)
         except ArtifactError:
             # Between our look at the pointer and the map, another version may have been published and this one
             # collected. An error about a version that still is the current one is real.
@@ -136,6 +149,15 @@ def _open_current(store: LocalStore | RemoteStore, verify: Verify) -> Artifact:
             if now == version:
                 raise
             version = now
+
+
+def read_manifest(store: LocalStore | RemoteStore, version: str) -> Manifest:
+    """The manifest of a version, checked."""
+    path = f"{version_folder(version)}/{MANIFEST}"
+    data = store.read(path)
+    if data is None and version not in store.folders(VERSIONS):
+        raise ArtifactError(f"{store.where('')} has no version {version}")
+    return parse_manifest(data, version, store.where(path))
 
 
 def _open(store: LocalStore | RemoteStore, version: str, verify: Verify) -> Artifact:
@@ -157,17 +179,15 @@ def _open(store: LocalStore | RemoteStore, version: str, verify: Verify) -> Arti
 
 
 def _open_local(store: LocalStore, version: str, verify: Verify, is_verified: bool = False) -> Artifact:
+    return _mapped(store, version, read_manifest(store, version), verify, is_verified)
+
+
+def _mapped(store: LocalStore, version: str, manifest: Manifest, verify: Verify, is_verified: bool = False) -> Artifact:
     folder = version_folder(version)
-    where = store.where(f"{folder}/{MANIFEST}")
-    data = store.read(f"{folder}/{MANIFEST}")
-    if data is None and version not in store.folders(VERSIONS):
-        raise ArtifactError(f"{store.where('')} has no version {version}")
-    manifest = parse_manifest(data, version, where)
     maps: dict[str, mmap.mmap] = {}
     stats: dict[str, os.stat_result] = {}
     for path, entry in manifest.files.items():
-        full = store.where(f"{folder}/{path}")
-        maps[path], stats[full] = _map(full, entry.size)
+        maps[path], stats[store.where(f"{folder}/{path}")] = _map(store.root, f"{folder}/{path}", entry.size)
 
     def check() -> None:
         if not is_verified:
@@ -180,21 +200,21 @@ def _open_local(store: LocalStore, version: str, verify: Verify, is_verified: bo
     return Artifact(version, store.where(folder), manifest, maps)
 
 
-def _map(path: str, size: int) -> tuple[mmap.mmap, os.stat_result]:
-    try:
-        descriptor = os.open(path, os.O_RDONLY)
-    except FileNotFoundError:
-        raise ArtifactError(f"{path} is missing") from None
-    except OSError as error:
-        raise ArtifactError(f"cannot open {path}: {error.strerror}") from error
+def _map(root: Path, path: str, size: int) -> tuple[mmap.mmap, os.stat_result]:
+    full = root / path
+    with reporting("open", full):
+        try:
+            descriptor = open_regular(root, path)
+        except FileNotFoundError:
+            raise ArtifactError(f"{full} is missing") from None
     try:
         stat = os.fstat(descriptor)
         if stat.st_size != size:
-            raise ArtifactError(f"{path} is damaged: it has {stat.st_size:,} bytes, not {size:,}")
-        with reporting("map", path):
+            raise ArtifactError(f"{full} is damaged: it has {stat.st_size:,} bytes, not {size:,}")
+        with reporting("map", full):
             return mmap.mmap(descriptor, size, access=mmap.ACCESS_READ), stat
     except ValueError as error:
-        raise ArtifactError(f"cannot map {path}: {error}") from error
+        raise ArtifactError(f"cannot map {full}: {error}") from error
     finally:
         os.close(descriptor)
 
@@ -204,5 +224,5 @@ def _view(entry: ArrayEntry, maps: dict[str, mmap.mmap], what: str) -> npt.NDArr
     buffer = maps[entry.file] if entry.n_bytes else b""
     try:
         return np.ndarray(entry.shape, entry.dtype, buffer=buffer, offset=entry.offset if entry.n_bytes else 0)
-    except (ValueError, TypeError) as error:
+    except (ValueError, TypeError, OverflowError) as error:
         raise ArtifactError(f"{what} cannot be mapped: {error}") from error

@@ -10,8 +10,10 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
+from ruledex import limits
 from ruledex.artifact.hashing import in_threads
 from ruledex.artifact.layout import CHUNK_BYTES, MANIFEST, check_version, version_folder
+from ruledex.artifact.opening import check_size
 from ruledex.artifact.store import LocalStore
 from ruledex.errors import ArtifactError
 
@@ -38,12 +40,15 @@ class RemoteStore:
             return bool(self._filesystem.isfile(self._full(path)))
 
     def read(self, path: str) -> bytes | None:
-        """A whole small file, or None where there is none."""
+        """A whole small file, or None where there is none. One beyond the limit `manifest_bytes` is refused."""
+        most = limits.current().manifest_bytes
         with self._reporting("read", path):
             try:
-                return bytes(self._filesystem.cat_file(self._full(path)))
+                data = bytes(self._filesystem.cat_file(self._full(path), start=0, end=most + 1))
             except FileNotFoundError:
                 return None
+        check_size(len(data), most, self.where(path))
+        return data
 
     def chunks(self, path: str) -> Iterator[memoryview]:
         """A large file in pieces. FileNotFoundError if missing."""
@@ -85,11 +90,14 @@ class RemoteStore:
         prefix = self._full(path).strip("/") + "/"
         return [name.strip("/").removeprefix(prefix) for name in found]
 
-    def get(self, path: str, target: Path) -> None:
-        """Copy a file to this host."""
+    def get(self, path: str, target: Path, size: int) -> None:
+        """Copy a file of `size` bytes to this host; a larger one is not copied to its end."""
+        n_bytes = 0
         try:
             with target.open("wb") as file:
                 for chunk in self.chunks(path):
+                    n_bytes += len(chunk)
+                    check_size(n_bytes, size, self.where(path))
                     file.write(chunk)
         except FileNotFoundError as error:
             raise ArtifactError(f"{self.where(path)} is missing") from error

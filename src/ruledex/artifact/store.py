@@ -10,8 +10,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, TypeAlias, runtime_checkable
 
+from ruledex import limits
 from ruledex.artifact.files import reporting
 from ruledex.artifact.layout import CHUNK_BYTES
+from ruledex.artifact.opening import open_regular, read_whole
 
 if TYPE_CHECKING:
     from ruledex.artifact.remote import RemoteStore
@@ -28,7 +30,7 @@ class Store(Protocol):
         """Whether there is a file of this path."""
 
     def read(self, path: str) -> bytes | None:
-        """A whole small file, or None where there is none."""
+        """A whole small file, or None where there is none. One beyond the limit `manifest_bytes` is refused."""
 
     def chunks(self, path: str) -> Iterator[memoryview]:
         """A large file in pieces, each of which is valid until the next is asked for. FileNotFoundError if missing."""
@@ -61,16 +63,16 @@ class LocalStore:
             return (self.root / path).is_file()
 
     def read(self, path: str) -> bytes | None:
-        """A whole small file, or None where there is none."""
+        """A whole small file, or None where there is none. One beyond the limit `manifest_bytes` is refused."""
         with reporting("read", self.where(path)):
             try:
-                return (self.root / path).read_bytes()
+                return read_whole(self.root, path, limits.current().manifest_bytes)
             except (FileNotFoundError, NotADirectoryError):
                 return None
 
     def chunks(self, path: str) -> Iterator[memoryview]:
         """A large file in pieces, each of which is valid until the next is asked for. FileNotFoundError if missing."""
-        with (self.root / path).open("rb", buffering=0) as file:
+        with os.fdopen(open_regular(self.root, path), "rb", buffering=0) as file:
             # No larger than the file, since most files are small and a buffer is cleared when made.
             buffer = memoryview(bytearray(min(CHUNK_BYTES, os.fstat(file.fileno()).st_size + 1)))
             while n_read := file.readinto(buffer):

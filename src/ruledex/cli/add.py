@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from ruledex.cli.arguments import ExprOption, IdOption
+from ruledex.cli.arguments import ExprOption, IdOption, TrustOption
 from ruledex.cli.progress import rows_with_progress
 from ruledex.cli.status import FINDINGS
 from ruledex.errors import RulesError
@@ -21,6 +21,7 @@ def add(
     ] = False,
     id_column: IdOption = "id",
     expr_column: ExprOption = "expr",
+    trust: TrustOption = None,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Show neither a bar nor a summary.")] = False,
 ) -> None:
     """Add rules to an index, or with --update replace some, all at once.
@@ -40,7 +41,7 @@ def add(
 
     columns = Columns(id=id_column, expr=expr_column)
     source = rules if rules.endswith(".parquet") else rows_with_progress(RuleFile(rules, columns), not quiet)
-    opened = Index.open(index, None, "scan")  # no engine is asked, and this one need not be loaded
+    opened = Index.open(index, None, "scan", trust=trust)  # no engine is asked, and this one need not be loaded
     try:
         n_rules = (opened.update if update else opened.add)(source, columns=columns)
     except RulesError as error:

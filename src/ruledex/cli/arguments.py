@@ -18,6 +18,14 @@ ExprOption: TypeAlias = Annotated[
     str, typer.Option("--expr", metavar="NAME", help="The column or key of a rule's text.")
 ]
 
+TrustOption: TypeAlias = Annotated[
+    bool | None,
+    typer.Option(
+        "--trust/--no-trust",
+        help="Use the index as it lies, or compile its rules anew. Unless said: trust what is in files of your own.",
+    ),
+]
+
 
 def load_schema(path: Path | None) -> Schema:
     """The schema of an option, or one that declares nothing."""

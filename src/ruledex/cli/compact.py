@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from ruledex.cli.arguments import TrustOption
 from ruledex.cli.build import engine_options
 from ruledex.cli.warm_up import warm_up
 
@@ -17,6 +18,7 @@ def compact(
         list[str] | None,
         typer.Option("--engine-option", metavar="NAME=VALUE", help="An option of the engine; may be given again."),
     ] = None,
+    trust: TrustOption = None,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Show no summary.")] = False,
 ) -> None:
     """Build an index anew with all that was added, replaced and removed, and publish it as the current version of DIR.
@@ -31,7 +33,7 @@ def compact(
     """
     from ruledex.index import Index
 
-    opened = Index.open(index)
+    opened = Index.open(index, trust=trust)
     if not quiet:
         warm_up(opened.engine)
     started, before = time.monotonic(), opened.version

@@ -9,12 +9,14 @@ import orjson
 import typer
 from rich.table import Table
 
+from ruledex.cli.arguments import TrustOption
 from ruledex.cli.report import console
 
 
 def describe(
     index: Annotated[str, typer.Argument(metavar="DIR", help="An index: a path or URL.")],
     version: Annotated[str | None, typer.Option("--version", help="Another version than the current one.")] = None,
+    trust: TrustOption = None,
     as_json: Annotated[bool, typer.Option("--json", help="As a JSON object.")] = False,
 ) -> None:
     """Show an index's counts, sizes, engine and schema.
@@ -27,7 +29,7 @@ def describe(
     """
     from ruledex.index import Index
 
-    described = Index.open(index, version).describe()
+    described = Index.open(index, version, trust=trust).describe()
     if as_json:
         typer.echo(orjson.dumps(described, option=orjson.OPT_INDENT_2))
         return

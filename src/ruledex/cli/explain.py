@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import orjson
 import typer
 
+from ruledex.cli.arguments import TrustOption
 from ruledex.cli.report import console
 from ruledex.cli.status import CLEAN, FINDINGS
 from ruledex.errors import EventError, InputError
@@ -25,6 +26,7 @@ def explain(
     ],
     line: Annotated[int, typer.Option("--line", min=1, help="Which line of the file.")] = 1,
     version: Annotated[str | None, typer.Option("--version", help="Another version than the current one.")] = None,
+    trust: TrustOption = None,
     as_json: Annotated[bool, typer.Option("--json", help="As a JSON object.")] = False,
 ) -> None:
     """Show each clause of a rule with its truth and the value seen, and the smallest change that would flip the rule.
@@ -40,7 +42,7 @@ def explain(
     from ruledex.cli.clauses import rendered
     from ruledex.index import Index
 
-    opened = Index.open(index, version, "scan")  # no engine is asked, and this one need not be loaded
+    opened = Index.open(index, version, "scan", trust=trust)  # no engine is asked, and this one need not be loaded
     explanation = opened.explain(rule_id_of(opened, rule), _event(event, line))
     if as_json:
         typer.echo(orjson.dumps({"rule": rule} | explanation.to_dict()))

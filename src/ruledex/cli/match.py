@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Final, NamedTuple
 
 import typer
 
+from ruledex.cli.arguments import TrustOption
 from ruledex.cli.bars import bar
 from ruledex.cli.status import CLEAN, FINDINGS
 
@@ -55,6 +56,7 @@ def match(
     count: Annotated[bool, typer.Option("--count", help="Only how many rules match.")] = False,
     engine: Annotated[str | None, typer.Option("--engine", help="Another engine than the stored one.")] = None,
     version: Annotated[str | None, typer.Option("--version", help="Another version than the current one.")] = None,
+    trust: TrustOption = None,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Show neither a bar nor a summary.")] = False,
 ) -> None:
     """Match events, and write for each of them the rules that are true.
@@ -81,7 +83,7 @@ def match(
         raise typer.BadParameter("--count and --top exclude each other")
     if mode is Mode.RELAXED and top is None:
         raise typer.BadParameter("--mode relaxed needs --top")
-    opened = Index.open(index, version, engine)
+    opened = Index.open(index, version, engine, trust=trust)
     if not quiet:
         warm_up(opened.engine, top)
     stream = EventStream(events, opened.schema, _FIRST_BATCH)

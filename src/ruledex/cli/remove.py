@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from ruledex.cli.arguments import TrustOption
 from ruledex.cli.explain import rule_id_of
 from ruledex.cli.status import FINDINGS
 from ruledex.errors import RulesError
@@ -17,6 +18,7 @@ def remove(
     ids: Annotated[
         list[str], typer.Argument(metavar="IDS...", help="The rules' ids; - for those in the lines of standard input.")
     ],
+    trust: TrustOption = None,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Show no summary.")] = False,
 ) -> None:
     """Remove rules from an index, all at once.
@@ -34,7 +36,7 @@ def remove(
     """
     from ruledex.index import Index
 
-    opened = Index.open(index, None, "scan")  # no engine is asked, and this one need not be loaded
+    opened = Index.open(index, None, "scan", trust=trust)  # no engine is asked, and this one need not be loaded
     given = [line.strip() for line in sys.stdin if line.strip()] if ids == ["-"] else ids
     try:
         n_rules = opened.remove([rule_id_of(opened, rule_id) for rule_id in given])

@@ -7,6 +7,7 @@ from typing import Annotated
 import orjson
 import typer
 
+from ruledex.cli.arguments import TrustOption
 from ruledex.cli.status import CLEAN, FINDINGS
 from ruledex.errors import ArtifactError
 
@@ -16,6 +17,7 @@ def verify(
     version: Annotated[
         list[str] | None, typer.Option("--version", help="Only this version; may be given several times.")
     ] = None,
+    trust: TrustOption = None,
     as_json: Annotated[bool, typer.Option("--json", help="As a JSON object.")] = False,
 ) -> None:
     """Check the hash of every file of every version and all records of journals, and that each version can be opened.
@@ -40,9 +42,9 @@ def verify(
     if not faults:
         for name in report.versions:
             try:
-                Index.open(index, name)
+                Index.open(index, name, trust=trust)
                 if name == read_pointer(locate(index)):
-                    Index.open(index)
+                    Index.open(index, trust=trust)
             except ArtifactError as error:
                 faults.append(f"{name}: {error}")
     if as_json:

@@ -23,12 +23,12 @@ from ruledex.index.live import LiveState, Snapshot
 from ruledex.index.live_changes import has, putting, removing, scoring
 from ruledex.index.live_home import Home, MemoryHome, Prepare
 from ruledex.index.matches import IndexMatches
+from ruledex.index.opening import open_state
 from ruledex.index.program_of import Progress, build_program
 from ruledex.index.relaxed import Mode, RelaxedViews
 from ruledex.index.rules_in import RuleColumns, Rules, read_rules
 from ruledex.index.state import State
 from ruledex.index.statistics_in import Stats
-from ruledex.index.storage import open_state
 from ruledex.index.summary import describe, full_schema
 from ruledex.language.parser import parse
 from ruledex.language.resolve import over_limit
@@ -66,8 +66,10 @@ class Index:
         root: RootLike | None,
         engine: str | None,
         home: Home | None = None,
+        trust: bool | None = None,
     ) -> None:
         self._state = state
+        self._trust = trust
         self._root = root
         self._engine = engine
         self._home = home  # None where the index cannot be changed
@@ -121,15 +123,20 @@ class Index:
         return index
 
     @staticmethod
-    def open(root: RootLike, version: str | None = None, engine: str | None = None) -> Index:
+    def open(
+        root: RootLike, version: str | None = None, engine: str | None = None, *, trust: bool | None = None
+    ) -> Index:
         """The index at a path or URL, its current version unless one is given. Files are mapped, not read.
 
-        The engine is the one that was saved; another one is built from the stored rules, which takes a while.
+        The engine is the one that was saved; another one is built from the stored rules, which takes a while. With
+        `trust=False` only the rules themselves are taken, and compiled anew, once per host and content: whatever a
+        stranger has written, an answer is what the rules say, or there is an ArtifactError. `trust=True` maps what is
+        there. Unless given, an index is trusted that lies in a folder of this user's own (docs/index.md).
         """
         if version is not None:
-            return Index(open_state(root, version, engine), [], root, engine, None)
-        state, home = open_live(root, engine)
-        return Index(state, [], root, engine, home)
+            return Index(open_state(root, version, engine, trust), [], root, engine, None, trust)
+        state, home = open_live(root, engine, trust)
+        return Index(state, [], root, engine, home, trust)
 
     def save(self, root: RootLike) -> str:
         """Publish the index at a path or URL as its current version, in one atomic step; the version's name.
@@ -158,7 +165,7 @@ class Index:
                 else:
                     state = before if current(self._root) == before.version else None
                 if state is None:
-                    state, self._home = open_live(self._root, self._engine)
+                    state, self._home = open_live(self._root, self._engine, self._trust)
             except ArtifactError as error:
                 kept = f"this index stays at version {before.version}"
                 raise ArtifactError(f"what has been published is refused, {kept}: {error}") from error

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import NamedTuple
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,13 +25,16 @@ class CompiledPart(NamedTuple):
 
 
 def join(
-    parts: Sequence[CompiledPart], engine: str, statistics: Statistics | None = None
+    parts: Sequence[CompiledPart],
+    engine: str,
+    statistics: Statistics | None = None,
+    options: Mapping[str, Any] | None = None,
 ) -> tuple[tuple[Shard, ...], Dictionary]:
     """A shard for each part, and the dictionary of all of them, whose cells the statistics are of."""
     merged = merge_dictionaries([part.dictionary for part in parts])
     programs = [translated(part.program, cell_map(part.dictionary, merged), merged) for part in parts]
     shards = tuple(
-        Shard(program, build_engine(engine, program, statistics), part.rules)
+        Shard(program, build_engine(engine, program, statistics, options), part.rules)
         for program, part in zip(programs, parts, strict=True)
     )
     return shards, merged

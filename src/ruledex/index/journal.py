@@ -12,6 +12,7 @@ tell a journal from another one of the same version that has taken its place.
 
 from __future__ import annotations
 
+import math
 import os
 import secrets
 import struct
@@ -21,17 +22,22 @@ from typing import Any, Final, NamedTuple
 
 import orjson
 
+from ruledex import limits
 from ruledex.artifact.files import open_anew, reporting, sync
 from ruledex.artifact.layout import JOURNAL, is_version
+from ruledex.artifact.opening import check_size, open_regular
 from ruledex.artifact.ownership import is_plain_file
-from ruledex.errors import ArtifactError
+from ruledex.errors import ArtifactError, RuledexError
+from ruledex.index.identities import RuleId
 from ruledex.index.live_changes import Change
+from ruledex.language.value import INT64_MAX, INT64_MIN
 
 _NEXT: Final = ".next"  # the suffix of a journal that is being written
 _MAGIC: Final = b"RDXJRNL1"
 _MARK: Final = b"RDXR"
 _DIGEST_BYTES: Final = 16
 _HEAD: Final = struct.Struct("<4sQQ")  # of a record, before its checksum
+_MOST_HASHED: Final = 16  # times the bytes behind the last sound record, in the search for a later one
 _HEADER_BYTES: Final = len(_MAGIC) + 32 + 16 + _DIGEST_BYTES
 
 
@@ -48,6 +54,7 @@ class Journal:
 
     def __init__(self, root: Path, version: str) -> None:
         self.path = root / JOURNAL / version
+        self._root = root
         self._version = version
 
     def read(self, since: Mark | None = None) -> tuple[list[Change], Mark | None, bool]:
@@ -57,10 +64,11 @@ class Journal:
         """
         with reporting("read", self.path):
             try:
-                file = self.path.open("rb", buffering=0)
+                descriptor = open_regular(self._root, f"{JOURNAL}/{self._version}")
             except FileNotFoundError:
                 return [], None, since is None
-            with file:
+            with os.fdopen(descriptor, "rb", buffering=0) as file:
+                check_size(os.fstat(descriptor).st_size, limits.current().journal_bytes, str(self.path))
                 header = file.read(_HEADER_BYTES)
                 goes_on = since is not None and since.header == header
                 at = since if goes_on and since is not None else Mark(self._checked(header), _HEADER_BYTES, 0)
@@ -76,6 +84,11 @@ class Journal:
         if mark is None:
             return self.replace([change])
         record = _record(mark.header, mark.n_records, change)
+        if mark.end + len(record) > (most := limits.current().journal_bytes):
+            raise RuledexError(
+                f"{self.path} would have {mark.end + len(record):,} bytes, and the limit journal_bytes is {most:,}: "
+                "compact the index first"
+            )
         with reporting("write", self.path):
             descriptor = os.open(self.path, os.O_WRONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
             try:
@@ -133,8 +146,11 @@ class Journal:
             changes.append(_change_of(data[found[0] : found[1]], str(self.path)))
             at, number = found[1], number + 1
         later = data.find(_MARK, at + 1)
+        n_hashed = 0
         while later >= 0:
-            if _parsed(since.header, data, later, None) is not None:
+            # A record that was cut off has hardly a mark in it by chance; thousands were made to keep us busy.
+            n_hashed += _claimed(data, later)
+            if n_hashed > _MOST_HASHED * len(data) or _parsed(since.header, data, later, None) is not None:
                 raise ArtifactError(f"{self.path} is damaged: record {number:,} cannot be read, and others follow it")
             later = data.find(_MARK, later + 1)
         return changes, Mark(since.header, since.end + at, number)
@@ -158,6 +174,14 @@ def _record(header: bytes, number: int, change: Change) -> bytes:
     return head + _digest(header[-_DIGEST_BYTES:], head + payload) + payload
 
 
+def _claimed(data: bytes, at: int) -> int:
+    """How many bytes the record at a place says that it has; none where they would not fit, and are not hashed."""
+    if at + _HEAD.size > len(data):
+        return 0
+    length = int(_HEAD.unpack_from(data, at)[2])
+    return length if at + _HEAD.size + _DIGEST_BYTES + length <= len(data) else 0
+
+
 def _parsed(header: bytes, data: bytes, at: int, number: int | None) -> tuple[int, int] | None:
     """Where the payload of the record at a place begins and ends; None where there is no sound one of this number."""
     begin = at + _HEAD.size + _DIGEST_BYTES
@@ -176,12 +200,32 @@ def _change_of(payload: bytes, where: str) -> Change:
     try:
         found: dict[str, Any] = orjson.loads(payload)
         return Change(
-            [(rule_id, text, float(score)) for rule_id, text, score in found["put"]],
-            found["removed"],
-            [(rule_id, float(score)) for rule_id, score in found["scored"]],
+            [(_id(rule_id), _text(text), _score(score)) for rule_id, text, score in found["put"]],
+            [_id(rule_id) for rule_id in found["removed"]],
+            [(_id(rule_id), _score(score)) for rule_id, score in found["scored"]],
         )
-    except (ValueError, KeyError, TypeError) as error:
+    except (ValueError, KeyError, TypeError, OverflowError) as error:
         raise ArtifactError(f"{where}: a record is none of this version of ruledex: {error}") from error
+
+
+def _id(value: object) -> RuleId:
+    if isinstance(value, bool) or not isinstance(value, int | str):
+        raise TypeError(f"an id is {type(value).__name__}")
+    if isinstance(value, int) and not INT64_MIN <= value <= INT64_MAX:
+        raise ValueError("an id has more than 64 bits")
+    return value
+
+
+def _text(value: object) -> str:
+    if not isinstance(value, str):
+        raise TypeError(f"a text is {type(value).__name__}")
+    return value
+
+
+def _score(value: Any) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(score := float(value)):
+        raise TypeError("a score is no finite number")
+    return score
 
 
 def _write_all(descriptor: int, data: bytes, at: int) -> None:

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from itertools import chain
 from typing import Any, NamedTuple
 
 from ruledex.artifact import LocalStore, RootLike, current, locate
@@ -22,13 +23,14 @@ from ruledex.artifact.locks import StagingArea, claim_staging, release_lock, tak
 from ruledex.artifact.ownership import claim_root, require_root
 from ruledex.artifact.pointer import encode_pointer, read_pointer
 from ruledex.artifact.publish import publish_staged
-from ruledex.errors import ArtifactError, RulesError
+from ruledex.errors import ArtifactError, RuledexError
 from ruledex.index.journal import Journal, Mark, is_journal
 from ruledex.index.live import LiveState, Snapshot
-from ruledex.index.live_changes import Change, applied, combined
+from ruledex.index.live_changes import Change, applied, combined, kind_needed
 from ruledex.index.live_home import Prepare
+from ruledex.index.opening import open_state
 from ruledex.index.state import State
-from ruledex.index.storage import open_state, save_state
+from ruledex.index.storage import save_state
 
 
 class Staged(NamedTuple):
@@ -149,11 +151,11 @@ class JournalHome:
             )
 
 
-def open_live(root: RootLike, engine: str | None) -> tuple[Snapshot, JournalHome | None]:
+def open_live(root: RootLike, engine: str | None, trust: bool | None = None) -> tuple[Snapshot, JournalHome | None]:
     """The current version with the changes since; a remote root has no journal."""
     store = locate(root)
     while True:
-        state = open_state(store, None, engine)
+        state = open_state(store, None, engine, trust)
         if not isinstance(store, LocalStore):
             return state, None
         assert state.version is not None
@@ -231,9 +233,27 @@ def remove_stale_journals(store: LocalStore, version: str | None) -> None:
 
 def _replayed(state: Snapshot, changes: list[Change], journal: Journal) -> Snapshot:
     try:
-        return applied(state, combined(changes))
-    except RulesError as error:
+        if len(set().union(*map(_kinds, changes))) < 2:
+            return _applied(state, combined(changes))
+        # An index that had no rules left takes ids of the other type, and so never in one change.
+        for change in changes:
+            state = _applied(state, change)
+        return state
+    except RuledexError as error:
         raise ArtifactError(f"{journal.path} cannot be applied to its version: {error}") from error
+
+
+def _applied(state: Snapshot, change: Change) -> Snapshot:
+    """After a change of whose ids nothing is known but that each is an id."""
+    kinds = _kinds(change)
+    if len(kinds) > 1 or (kinds and (kind := kind_needed(state)) is not None and kinds != {kind}):
+        raise RuledexError("some ids are integers, and others strings")
+    return applied(state, change)
+
+
+def _kinds(change: Change) -> set[str]:
+    ids = chain(change.removed, (put[0] for put in change.put), (scored[0] for scored in change.scored))
+    return {"string" if isinstance(rule_id, str) else "integer" for rule_id in ids}
 
 
 def _base(state: Snapshot) -> State:

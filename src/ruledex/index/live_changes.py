@@ -65,12 +65,18 @@ def _fault(read: RuleColumns, at: int, error: RuleError) -> RuleFault:
 def _unfit(state: Snapshot, read: RuleColumns, replace: bool) -> Iterable[tuple[int, str]]:
     """The rules whose ids do not fit the index, and why."""
     ids = read.ids.to_pylist()
-    kind = state.identities.kind
-    if len(state.identities) and ids and isinstance(ids[0], str) is not (kind == "string"):
+    kind = kind_needed(state)
+    if kind is not None and ids and isinstance(ids[0], str) is not (kind == "string"):
         return [(at, f"this id is {rule_id!r}, and those of this index are {kind}s") for at, rule_id in enumerate(ids)]
     there = Located.of(_live(state), _array(ids)).is_there.tolist() if len(ids) > _FEW else [has(state, i) for i in ids]
     problem = "there is no rule of this id in the index" if replace else "a rule of this id is in the index already"
     return [(at, problem) for at, is_there in enumerate(there) if is_there is not replace]
+
+
+def kind_needed(state: Snapshot) -> str | None:
+    """The type that ids must have, also where all rules of the version are gone; None where either will do."""
+    base = state.base if isinstance(state, LiveState) else state
+    return state.identities.kind if len(base.identities) or len(state.identities) else None
 
 
 def removing(state: Snapshot, ids: Iterable[RuleId]) -> Checked:

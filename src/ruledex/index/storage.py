@@ -20,7 +20,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from ruledex.artifact import Artifact, ArtifactWriter, RootLike, open_version
+from ruledex.artifact import Artifact, ArtifactWriter, RootLike
 from ruledex.encode.dictionary import Dictionary
 from ruledex.encode.events import EventEncoder
 from ruledex.encode.program import Program
@@ -115,27 +115,37 @@ def write_shard(writer: ArtifactWriter, number: int, shard: Shard) -> None:
         writer.array(f"{prefix}rules", shard.rules)
 
 
-def open_state(root: RootLike, version: str | None, engine: str | None) -> State:
-    """Map a version, the current one unless given, check it, and make it ready to answer."""
-    return state_of(open_version(root, version), engine)
+class Described(NamedTuple):
+    """What the metadata of an index say."""
+
+    schema: Schema
+    n_rules: int
+    n_shards: int
+    n_cells: int
+    engine: str
 
 
-def state_of(artifact: Artifact, engine: str | None) -> State:
-    """The index that an artifact holds."""
-    metadata = artifact.metadata
+def described(metadata: Mapping[str, Any]) -> Described:
+    """Read the metadata that `metadata_of` gave; an ArtifactError where they are none."""
     if metadata.get("kind") != KIND:
         raise ArtifactError(f"this artifact is {metadata.get('kind')!r}, not an index of rules")
     if metadata.get("layout") != LAYOUT:
         again = "build it again from its rules, which lie in the version's folder as tables/rules.parquet"
         raise ArtifactError(f"this index has the layout {metadata.get('layout')!r}, not {LAYOUT}: {again}")
     try:
-        schema = Schema.of_mapping(metadata["schema"])
-        n_rules, n_shards = metadata["counts"]["rules"], metadata["counts"]["shards"]
-        n_cells, stored_engine = metadata["n_cells"], metadata["engine"]
-        if not isinstance(stored_engine, str) or not all(type(n) is int for n in (n_rules, n_shards, n_cells)):
+        schema, counts = Schema.of_mapping(metadata["schema"]), metadata["counts"]
+        found = Described(schema, counts["rules"], counts["shards"], metadata["n_cells"], metadata["engine"])
+        if not isinstance(found.engine, str) or not all(type(n) is int for n in found[1:4]):
             raise TypeError("a count or a name is none")
-    except (RuledexError, KeyError, TypeError, AttributeError) as error:
+        engine_class(found.engine)
+    except (RuledexError, KeyError, TypeError, AttributeError, ValueError) as error:
         raise ArtifactError(f"the metadata of this index are damaged: {error}") from error
+    return found
+
+
+def state_of(artifact: Artifact, engine: str | None) -> State:
+    """The index that an artifact holds, which is trusted: its arrays are used as they lie."""
+    schema, n_rules, n_shards, n_cells, stored_engine = described(artifact.metadata)
     shards = tuple(
         _read_shard(artifact, f"shard/{number}/", n_cells, stored_engine, engine) for number in range(n_shards)
     )

@@ -26,6 +26,7 @@ class Version(NamedTuple):
 
     root: str
     version: str
+    trust: bool | None
 
 
 class Question(NamedTuple):
@@ -47,13 +48,14 @@ def backtest(
     examples: int = 3,
     old_version: str | None = None,
     new_version: str | None = None,
+    trust: bool | None = None,
 ) -> DataFrame:
     """For each rule of either index, the events that match by the new one alone, by the old one alone, and by both.
 
     The columns are `rule`; `change`, which is "added", "removed", "changed" where the text is another, or "same";
     `gained`, `lost` and `kept`; and some events of the first two kinds, `gained_events` and `lost_events`: what they
     have in the column `key`, or without one what rules look at, as JSON. Current versions are compared unless others
-    are given, so one path may be given twice.
+    are given, so one path may be given twice. `trust` is as in `match`, for both.
     """
     from pyspark.sql import functions
     from pyspark.sql.types import ArrayType, LongType, StringType, StructField, StructType
@@ -62,14 +64,18 @@ def backtest(
     if examples < 0:
         raise RuledexError(f"examples is {examples}, a number of events was expected")
     require_columns(events, [] if key is None else [key])
-    before = read_needs(events.sparkSession, os.fspath(old), old_version)
-    after = read_needs(events.sparkSession, os.fspath(new), new_version)
+    before = read_needs(events.sparkSession, os.fspath(old), old_version, trust=trust)
+    after = read_needs(events.sparkSession, os.fspath(new), new_version, trust=trust)
     if before.ids != after.ids:
         raise RuledexError(f"the rules of one index have {before.ids} ids, those of the other {after.ids} ids")
     paths = tuple(dict.fromkeys([*before.paths, *after.paths]))
     read, layout = projected(events, paths, [] if key is None else [key])
     question = Question(
-        Version(os.fspath(old), before.version), Version(os.fspath(new), after.version), layout, key, examples
+        Version(os.fspath(old), before.version, trust),
+        Version(os.fspath(new), after.version, trust),
+        layout,
+        key,
+        examples,
     )
     example = ArrayType(StringType() if key is None else events.schema[key].dataType)
     rule = StructField("rule", id_type(before.ids), False)

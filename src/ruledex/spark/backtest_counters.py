@@ -33,7 +33,7 @@ Counts = NDArray[np.int64]
 def counted(question: Question, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """The counters of one partition, those of rules without a match left out."""
     with explaining_memory(f"{question.old.root} or {question.new.root}"):
-        old, new = (opened(version.root, version.version) for version in (question.old, question.new))
+        old, new = (opened(*version) for version in (question.old, question.new))
         rules = _union(old.ids, new.ids)
         places = [pc.index_in(index.ids, rules).to_numpy() for index in (old, new)]
         gained, lost, kept = (np.zeros(len(rules), np.int64) for _ in range(3))

@@ -21,7 +21,7 @@ ADDED, REMOVED, CHANGED, SAME = "added", "removed", "changed", "same"
 
 def compared(question: Question, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """A row for each rule of either version. Texts are read in the order of ids, some at a time."""
-    old, new = (opened(version.root, version.version) for version in (question.old, question.new))
+    old, new = (opened(*version) for version in (question.old, question.new))
     kind = pa.string() if pa.types.is_large_string(new.ids.type) else new.ids.type
     for _ in batches:
         sides = merge(((i, 0, text) for i, text in old), ((i, 1, text) for i, text in new))

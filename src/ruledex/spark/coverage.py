@@ -82,6 +82,7 @@ class Question(NamedTuple):
     version: str
     layout: Layout
     pairs: tuple[int, ...]  # positions of the rules of which pairs are counted
+    trust: bool | None
 
 
 def coverage(
@@ -91,20 +92,22 @@ def coverage(
     *,
     seed: int = 0,
     version: str | None = None,
+    trust: bool | None = None,
 ) -> Coverage:
     """Matches a rule, rules that are never true, and events without a rule.
 
     `pairs` names rules, or says how many to draw, of which each two are counted that are true of one event.
+    `trust` is as in `match`.
     """
     from pyspark.sql import functions
     from pyspark.sql.types import LongType, StringType, StructField, StructType
 
     require_past(events)
     root = os.fspath(index)
-    needs = read_needs(events.sparkSession, root, version)
-    chosen = chosen_positions(events.sparkSession, root, needs.version, pairs, seed)
+    needs = read_needs(events.sparkSession, root, version, trust=trust)
+    chosen = chosen_positions(events.sparkSession, root, needs.version, pairs, seed, trust)
     read, layout = projected(events, needs.paths, [])
-    question = Question(root, needs.version, layout, chosen)
+    question = Question(root, needs.version, layout, chosen, trust)
     identity = id_type(needs.ids)
     schema = StructType(
         [

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 def counted(question: Question, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """The counters of one partition, those that are 0 left out."""
     with explaining_memory(question.root):
-        index = opened(question.root, question.version)
+        index = opened(question.root, question.version, question.trust)
         of_rule: NDArray[np.int64] = np.zeros(len(index), np.int64)
         pairs = _Pairs(len(index), question.pairs)
         n_events = n_without = 0
@@ -39,7 +39,7 @@ def counted(question: Question, batches: Iterable[pa.RecordBatch]) -> Iterator[p
 
 def zeros(question: Question, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """A counter of 0 for each rule, so that those that are never true have a row too."""
-    index = opened(question.root, question.version)
+    index = opened(question.root, question.version, question.trust)
     for _ in batches:
         yield from _rows(RULE, index.ids, pa.nulls(len(index), index.ids.type), np.zeros(len(index), np.int64))
 

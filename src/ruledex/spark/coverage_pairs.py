@@ -19,7 +19,7 @@ MOST_PAIRED: Final = 500  # rules: pairs of all rules would be more than anybody
 
 
 def chosen_positions(
-    session: SparkSession, root: str, version: str, pairs: Sequence[RuleId] | int | None, seed: int
+    session: SparkSession, root: str, version: str, pairs: Sequence[RuleId] | int | None, seed: int, trust: bool | None
 ) -> tuple[int, ...]:
     """The positions of the rules that are named, or of so many that are drawn, ascending."""
     if pairs is None:
@@ -31,7 +31,7 @@ def chosen_positions(
 
     def choose(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for _ in batches:
-            yield _chosen(root, version, wanted, seed)
+            yield _chosen(root, version, wanted, seed, trust)
 
     (row,) = session.range(1, numPartitions=1).mapInArrow(choose, "chosen string, error string").collect()
     if row.error is not None:
@@ -39,13 +39,13 @@ def chosen_positions(
     return tuple(json.loads(row.chosen))
 
 
-def _chosen(root: str, version: str, wanted: Sequence[RuleId] | int, seed: int) -> pa.RecordBatch:
+def _chosen(root: str, version: str, wanted: Sequence[RuleId] | int, seed: int, trust: bool | None) -> pa.RecordBatch:
     import pyarrow as pa
     import pyarrow.compute as pc
 
     from ruledex.spark.worker import opened
 
-    index = opened(root, version)
+    index = opened(root, version, trust)
     missing: list[RuleId] = []
     if isinstance(wanted, int):
         positions = random.Random(seed).sample(range(len(index)), min(wanted, len(index)))

@@ -18,15 +18,19 @@ if TYPE_CHECKING:
 
 MOST_BYTES: Final = 256 << 20  # beyond which every executor's start would wait for it
 _SHIPPED: Final = "session:"
+_FOREIGN: Final = ":foreign"  # behind the version of what was shipped and is not trusted
 
 
 def ship(session: SparkSession, index: str | os.PathLike[str], version: str | None = None) -> str:
     """Send an index that this process sees to all workers of a session; what to give `match` for its path.
 
     The archive has the version's name, which is its content's hash, so that a version is sent once a session. A shipped
-    index stays what it is: a stream takes up new versions only from a path that its workers see.
+    index stays what it is: a stream takes up new versions only from a path that its workers see. One that is not
+    trusted here, as `Index.open` says, is not trusted by the workers either.
     """
-    from ruledex.artifact import open_version
+    from ruledex.artifact import LocalStore, locate, open_version
+    from ruledex.artifact.reader import read_manifest
+    from ruledex.artifact.trust import is_own
 
     if is_shipped(os.fspath(index)):
         raise RuledexError(f"{os.fspath(index)!r} is shipped already")
@@ -35,12 +39,22 @@ def ship(session: SparkSession, index: str | os.PathLike[str], version: str | No
     if not archive.exists():
         _pack(index, opened.version, archive)
     _add(session, archive)
-    return _SHIPPED + opened.version
+    store = locate(index)
+    is_ours = isinstance(store, LocalStore) and is_own(store, opened.version, read_manifest(store, opened.version))
+    return _SHIPPED + opened.version + ("" if is_ours else _FOREIGN)
 
 
 def is_shipped(root: str) -> bool:
     """Whether this names an index that was shipped."""
     return root.startswith(_SHIPPED)
+
+
+def is_trusted(root: str, trust: bool | None) -> bool | None:
+    """Whether an index is trusted, where nobody said; None where whose files it consists of decides.
+
+    The files of one that was shipped are always those of whoever runs the task.
+    """
+    return trust if trust is not None or not is_shipped(root) else not root.endswith(_FOREIGN)
 
 
 def local_root(root: str) -> str:
@@ -49,7 +63,7 @@ def local_root(root: str) -> str:
         return root
     from pyspark import SparkFiles
 
-    folder = Path(SparkFiles.getRootDirectory(), _archive(root.removeprefix(_SHIPPED)))
+    folder = Path(SparkFiles.getRootDirectory(), _archive(root.removeprefix(_SHIPPED).removesuffix(_FOREIGN)))
     if not folder.is_dir():
         raise RuledexError(f"{root!r} was not shipped with this session: ship it again")
     return str(folder)

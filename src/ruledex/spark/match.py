@@ -45,6 +45,7 @@ class Question(NamedTuple):
     weights: Weights | None  # of all events
     stream: StreamPlan | None  # where versions are pinned to micro-batches
     tells_version: bool
+    trust: bool | None = None  # None where whose files the index consists of decides, on each worker
 
 
 def match(
@@ -59,6 +60,7 @@ def match(
     rank: Rank = "sum",
     version: str | None = None,
     columns: Sequence[str] = (),
+    trust: bool | None = None,
 ) -> DataFrame:
     """The rules that are true of each event: one row an event, with the array `rules`.
 
@@ -71,6 +73,9 @@ def match(
     On a stream each micro-batch uses the version that is current when it first runs, and says which, as `version`; with
     `version` given, all use that one. A new version has to look at columns that the running query reads: those that
     the present version looks at, and those that `columns` names.
+
+    `trust` is as in `Index.open`: an index at a URL, or of another user, is compiled anew by each host, once, unless it
+    is True. So say `trust=True` of a bucket that nobody else writes to.
     """
     from pyspark.sql.types import StructType
 
@@ -82,7 +87,7 @@ def match(
         require_weights(column, events.schema[column].dataType)
     require_columns(events, columns)
     is_pinned = events.isStreaming and version is None and not is_shipped(index)
-    needs = read_needs(events.sparkSession, index, version, is_pinned)
+    needs = read_needs(events.sparkSession, index, version, is_pinned, trust)
     paths = tuple(dict.fromkeys([*needs.paths, *((name,) for name in columns)]))
     shape: Shape = "count" if count else "rows" if explode else "arrays"
     added = _added(shape, needs.ids, top is not None, events.isStreaming)
@@ -98,6 +103,7 @@ def match(
         checked_weights(weights) if isinstance(weights, Mapping) else None,
         StreamPlan(needs.ids, events.schema.json(), paths) if is_pinned else None,
         events.isStreaming,
+        trust,
     )
 
     def answer(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

@@ -47,7 +47,7 @@ def _answers(question: Question, batches: Iterable[pa.RecordBatch]) -> Iterator[
         if index is None:
             if question.stream is not None:
                 version = pinned_version(question, table[TIME][0].value)
-            index = opened(question.root, version)
+            index = opened(question.root, version, question.trust)
         added = {"version": version} if question.tells_version else {}
         kept = fields_of(table, KEPT)
         if question.shape == "count":

@@ -33,7 +33,13 @@ def needs_of(index: Index) -> Needs:
     return Needs(index.version, index.id_kind, len(index), tuple(index.paths))
 
 
-def read_needs(session: SparkSession, root: str, version: str | None = None, with_pinned: bool = False) -> Needs:
+def read_needs(
+    session: SparkSession,
+    root: str,
+    version: str | None = None,
+    with_pinned: bool = False,
+    trust: bool | None = None,
+) -> Needs:
     """What the index at `root` needs, by a job of one task.
 
     With what is pinned, the paths are also those that a stream needs which runs a micro-batch again; and where the
@@ -42,7 +48,7 @@ def read_needs(session: SparkSession, root: str, version: str | None = None, wit
 
     def read(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for _ in batches:
-            yield _read(root, version, with_pinned)
+            yield _read(root, version, with_pinned, trust)
 
     require_room(session, root)
     (row,) = session.range(1, numPartitions=1).mapInArrow(read, "needs string, error string").collect()
@@ -52,14 +58,14 @@ def read_needs(session: SparkSession, root: str, version: str | None = None, wit
     return Needs(found["version"], found["ids"], found["n_rules"], tuple(map(tuple, found["paths"])))
 
 
-def _read(root: str, version: str | None, with_pinned: bool) -> pa.RecordBatch:
+def _read(root: str, version: str | None, with_pinned: bool, trust: bool | None) -> pa.RecordBatch:
     import pyarrow as pa
 
     try:
         if with_pinned:
-            needs = _with_pinned(root)
+            needs = _with_pinned(root, trust)
         else:
-            needs = _of_version(root, version)
+            needs = _of_version(root, version, trust)
         found, error = json.dumps(needs._asdict()), None
     except RuledexError as refusal:
         found, error = None, str(refusal)
@@ -68,15 +74,15 @@ def _read(root: str, version: str | None, with_pinned: bool) -> pa.RecordBatch:
     )
 
 
-def _of_version(root: str, version: str | None) -> Needs:
+def _of_version(root: str, version: str | None, trust: bool | None) -> Needs:
     from ruledex.artifact import current
     from ruledex.spark.distribution import local_root
     from ruledex.spark.worker import opened
 
-    return needs_of(opened(root, current(local_root(root)) if version is None else version))
+    return needs_of(opened(root, current(local_root(root)) if version is None else version, trust))
 
 
-def _with_pinned(root: str) -> Needs:
+def _with_pinned(root: str, trust: bool | None) -> Needs:
     from ruledex.artifact.pins import list_pins
 
     # The latest pin of each stream is the only one that it could run again.
@@ -86,7 +92,7 @@ def _with_pinned(root: str) -> Needs:
     refusals: list[RuledexError] = []
     for version in (None, *pinned):
         try:
-            found.append(_of_version(root, version))
+            found.append(_of_version(root, version, trust))
         except RuledexError as error:
             refusals.append(error)
     if not found:

@@ -38,12 +38,13 @@ def ratify(
     seed: int = 0,
     *,
     version: str | None = None,
+    trust: bool | None = None,
 ) -> Ratification:
     """Ask the index, the reference evaluator and Spark SQL about the same rules and events, and report differences.
 
     Both samples depend on the seed and on what rules and events there are, not on how they are stored. Half of the
     rules are drawn from those that the index finds true of a sampled event. Spark SQL is asked in the session's own
-    configuration, about rules that can be said in it.
+    configuration, about rules that can be said in it. `trust` is as in `match`.
     """
     from ruledex.spark.ratify_tasks import Subject
     from ruledex.spark.variants import mappings
@@ -52,11 +53,11 @@ def ratify(
     if rules_sample < 1 or events_sample < 1:
         raise RuledexError(f"a sample has one rule and one event at least, not {rules_sample} and {events_sample}")
     root = os.fspath(index)
-    needs = read_needs(events.sparkSession, root, version)
+    needs = read_needs(events.sparkSession, root, version, trust=trust)
     sample, table, layout = _sampled(events, needs.paths, events_sample, seed)
     if not table.num_rows:
         return Ratification(needs.version, 0, 0, 0, 0, [], [])
-    subject = Subject(root, needs.version, layout)
+    subject = Subject(root, needs.version, layout, trust)
     rules, schema = _drawn_rules(sample, subject, rules_sample, seed)
     by_index, by_reference = _answers(sample, subject, rules)
     rows = events_of_block(table, layout)

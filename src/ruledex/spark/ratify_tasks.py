@@ -12,8 +12,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from ruledex.artifact import open_version
+from ruledex.artifact import locate
+from ruledex.artifact.unmapped import UnmappedArtifact
 from ruledex.index import IndexMatches
+from ruledex.index.storage import described
 from ruledex.language.parser import parse
 from ruledex.language.reference import evaluate
 from ruledex.language.schema import Schema
@@ -37,6 +39,7 @@ class Subject(NamedTuple):
     root: str
     version: str
     layout: Layout
+    trust: bool | None
 
 
 class Drawn(NamedTuple):
@@ -51,7 +54,7 @@ def drawn(subject: Subject, n_rules: int, seed: int, batches: Iterable[pa.Record
 
     Of a million rules most are true of nothing in a small sample, and a rule that is never true says little.
     """
-    index = opened(subject.root, subject.version)
+    index = opened(subject.root, subject.version, subject.trust)
     is_true = np.zeros(len(index), np.bool_)
     for _, (found,) in matched_blocks(batches, subject.layout, [index]):
         is_true[found.position] = True
@@ -67,7 +70,7 @@ def drawn(subject: Subject, n_rules: int, seed: int, batches: Iterable[pa.Record
 
 def answered(subject: Subject, rules: Rules, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """For each event its number, and for each rule whether it is true by the index, and by the reference."""
-    index = opened(subject.root, subject.version)
+    index = opened(subject.root, subject.version, subject.trust)
     schema = Schema.of_mapping(_schema(subject))
     trees = [schema.bind(parse(text), text) for _, text in rules]
     for table, (found,) in matched_blocks(batches, subject.layout, [index]):
@@ -96,5 +99,6 @@ def _by_rule(found: IndexMatches, rules: list[RuleId]) -> NDArray[np.bool_]:
 
 
 def _schema(subject: Subject) -> dict[str, object]:
-    metadata = open_version(local_root(subject.root), subject.version).metadata
-    return dict(metadata["schema"])
+    # Of the manifest alone: whatever else it lists may be a stranger's, and is not opened here.
+    artifact = UnmappedArtifact(locate(local_root(subject.root)), subject.version)
+    return described(artifact.metadata).schema.to_mapping()

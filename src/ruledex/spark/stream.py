@@ -43,7 +43,7 @@ def pinned_version(question: Question, time: int) -> str:
             _log.warning("stream %s refuses version %s, %s goes on: %s", stream, pin.refused, pin.version, pin.reason)
     try:
         # What was pinned by an earlier run of the query may not fit what has been made of it since.
-        _require_fit(question.stream, needs_of(opened(question.root, pin.version)))
+        _require_fit(question.stream, needs_of(opened(question.root, pin.version, question.trust)))
     except RuledexError as error:
         raise RuledexError(f"this micro-batch has to use version {pin.version}, and cannot: {error}") from error
     return pin.version
@@ -71,23 +71,25 @@ def _decided(question: Question, stream: str, time: int) -> Pin:
     newest = POINTER  # which is what is refused where it cannot be read
     try:
         newest = current(question.root)
-        _require_fit(question.stream, _needs(question.root, newest))
+        _require_fit(question.stream, _needs(question.root, newest, question.trust))
         return Pin(newest, n_refused=n_refused)
     except RuledexError as error:
         if newest == old:
             raise
-        _require_fit(question.stream, needs_of(opened(question.root, old)))  # else it cannot go on either
+        _require_fit(
+            question.stream, needs_of(opened(question.root, old, question.trust))
+        )  # else it cannot go on either
         is_first = before is None or before.refused != newest
         return Pin(old, newest, str(error), n_refused + is_first)
 
 
-def _needs(root: str, version: str) -> Needs:
+def _needs(root: str, version: str, trust: bool | None) -> Needs:
     """What a version needs. One that is broken is not read in full at every micro-batch."""
     failed_at, reason = _broken.get((root, version), (0.0, ""))
     if reason and clock.monotonic() - failed_at < _AGAIN_AFTER_S:
         raise RuledexError(reason)
     try:
-        return needs_of(opened(root, version))
+        return needs_of(opened(root, version, trust))
     except RuledexError as error:
         _broken[root, version] = clock.monotonic(), str(error)
         raise

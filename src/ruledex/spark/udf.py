@@ -22,11 +22,12 @@ def match_ids(
     *columns: str | Column,
     version: str | None = None,
     session: SparkSession | None = None,
+    trust: bool | None = None,
 ) -> Column:
     """The ids of the rules that are true of these columns, as an array.
 
     Columns are attributes by their names, or aliases. They are read all, and a batch of Arrow cannot be cut: `match`
-    is the better way wherever it fits.
+    is the better way wherever it fits. `trust` is as in `match`.
     """
     from pyspark.sql import SparkSession, functions
     from pyspark.sql.types import ArrayType
@@ -38,17 +39,17 @@ def match_ids(
     if not columns:
         raise RuledexError("match_ids needs the columns that rules look at")
     root = os.fspath(index)
-    needs = read_needs(SparkSession.active() if session is None else session, root, version)
+    needs = read_needs(SparkSession.active() if session is None else session, root, version, trust=trust)
 
     def found(events: pa.Array) -> pa.Array:
-        return _found(root, needs.version, events)
+        return _found(root, needs.version, trust, events)
 
     of_arrays: Any = arrow_udf  # which takes the kind of function from its annotations, and is not declared so
     column: Column = of_arrays(found, ArrayType(id_type(needs.ids), False))(functions.struct(*columns))
     return column
 
 
-def _found(root: str, version: str, events: pa.StructArray) -> pa.Array:
+def _found(root: str, version: str, trust: bool | None, events: pa.StructArray) -> pa.Array:
     from ruledex.spark.matching import id_bytes, ids
     from ruledex.spark.memory import explaining_memory
     from ruledex.spark.variants import with_variants
@@ -56,7 +57,7 @@ def _found(root: str, version: str, events: pa.StructArray) -> pa.Array:
 
     with explaining_memory(root):
         table = pa.Table.from_arrays(events.flatten(), [field.name for field in events.type])
-        found = opened(root, version).match_batch(with_variants(table, ()))
+        found = opened(root, version, trust).match_batch(with_variants(table, ()))
         if found.n_matches * id_bytes(found) > MOST_BYTES:
             raise RuledexError(
                 f"{found.n_events:,} events have {found.n_matches:,} matches, too many for one batch, which match_ids "

@@ -9,21 +9,21 @@ from typing import Final
 from ruledex.engines.auto import AutoEngine
 from ruledex.engines.batch import BatchEngine
 from ruledex.index import Index
-from ruledex.index.storage import open_state
-from ruledex.spark.distribution import local_root
+from ruledex.index.opening import open_state
+from ruledex.spark.distribution import is_trusted, local_root
 from ruledex.spark.memory import explaining_memory
 
 # In a stream versions come and go; an older one may still be asked for by a micro-batch that is run again.
 _MOST_OPEN: Final = 4
 
 
-_indexes: OrderedDict[tuple[str, str, int], Index] = OrderedDict()
+_indexes: OrderedDict[tuple[str, str, bool | None, int], Index] = OrderedDict()
 _opening = Lock()
 
 
-def opened(root: str, version: str) -> Index:
-    """A version of the index at `root`, which may be one that was shipped with the session."""
-    key = (root, version, task_threads())
+def opened(root: str, version: str, trust: bool | None = None) -> Index:
+    """A version of the index at `root`, which may be one that was shipped; `trust` is as in `match`."""
+    key = (root, version, trust, task_threads())
     with _opening:
         if key not in _indexes:
             _indexes[key] = _open(*key)
@@ -41,10 +41,10 @@ def task_threads() -> int:
     return 1 if task is None else max(1, task.cpus())
 
 
-def _open(root: str, version: str, threads: int) -> Index:
-    root = local_root(root)
+def _open(root: str, version: str, trust: bool | None, threads: int) -> Index:
+    trust, root = is_trusted(root, trust), local_root(root)
     with explaining_memory(root):
-        state = open_state(root, version, None)
+        state = open_state(root, version, None, trust)
     for shard in state.shards:
         if isinstance(shard.engine, AutoEngine | BatchEngine):
             shard.engine.threads = threads

@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from ruledex.cli.arguments import TrustOption
 from ruledex.cli.spark.options import ConfOption, EventsArgument, MasterOption, OverwriteOption, QuietOption
 from ruledex.cli.spark.progress import progress
 from ruledex.cli.spark.rows import show_rows
@@ -27,6 +28,7 @@ def backtest(
     new_version: Annotated[str | None, typer.Option("--new-version", help="Another version of NEW.")] = None,
     limit: Annotated[int, typer.Option("--limit", min=0, help="Rules to show, those that change most first.")] = 20,
     overwrite: OverwriteOption = False,
+    trust: TrustOption = None,
     master: MasterOption = None,
     conf: ConfOption = None,
     quiet: QuietOption = False,
@@ -49,7 +51,7 @@ def backtest(
         versions = {"old_version": old_version, "new_version": new_version}
         frame = read(spark, events)
         # One pass serves what is written and what is shown.
-        found = backtest_indexes(old, new, frame, key=key, examples=examples, **versions).persist()
+        found = backtest_indexes(old, new, frame, key=key, examples=examples, **versions, trust=trust).persist()
         try:
             with progress(spark, "backtesting", not quiet):
                 if output is not None:

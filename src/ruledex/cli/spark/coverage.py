@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from ruledex.cli.arguments import TrustOption
 from ruledex.cli.spark.options import (
     ConfOption,
     EventsArgument,
@@ -36,6 +37,7 @@ def coverage(
     version: Annotated[str | None, typer.Option("--version", help="Another version than the current one.")] = None,
     limit: Annotated[int, typer.Option("--limit", min=0, help="Rows to show of each kind.")] = 20,
     overwrite: OverwriteOption = False,
+    trust: TrustOption = None,
     master: MasterOption = None,
     conf: ConfOption = None,
     quiet: QuietOption = False,
@@ -53,7 +55,7 @@ def coverage(
 
         if output is not None and not overwrite:
             require_absent(spark, output)
-        found = count_matches(index, read(spark, events), pairs, seed=seed, version=version).persist()
+        found = count_matches(index, read(spark, events), pairs, seed=seed, version=version, trust=trust).persist()
         try:
             with progress(spark, "counting", not quiet):
                 totals = found.totals()

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, TypeAlias
 
 import typer
 
+from ruledex.cli.arguments import TrustOption
 from ruledex.cli.match import Rank
 from ruledex.cli.spark.options import (
     ConfOption,
@@ -49,6 +50,7 @@ def match(
     explode: ExplodeOption = False,
     count: CountOption = False,
     version: Annotated[str | None, typer.Option("--version", help="Another version than the current one.")] = None,
+    trust: TrustOption = None,
     master: MasterOption = None,
     conf: ConfOption = None,
     overwrite: OverwriteOption = False,
@@ -75,7 +77,16 @@ def match(
         if not overwrite:
             require_absent(spark, output)
         found = match_events(
-            read(spark, events), index, keep, top, weights, explode, count, rank=rank.value, version=version
+            read(spark, events),
+            index,
+            keep,
+            top,
+            weights,
+            explode,
+            count,
+            rank=rank.value,
+            version=version,
+            trust=trust,
         )
         seen = Observation()
         started = time.monotonic()

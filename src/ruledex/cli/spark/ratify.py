@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 import orjson
 import typer
 
+from ruledex.cli.arguments import TrustOption
 from ruledex.cli.spark.options import ConfOption, EventsArgument, IndexArgument, MasterOption, QuietOption
 from ruledex.cli.spark.progress import progress
 from ruledex.cli.spark.session import session
@@ -32,6 +33,7 @@ def ratify(
         Path | None, typer.Option("--output", "-o", metavar="FILE", help="The whole report as JSON.")
     ] = None,
     version: Annotated[str | None, typer.Option("--version", help="Another version than the current one.")] = None,
+    trust: TrustOption = None,
     master: MasterOption = None,
     conf: ConfOption = None,
     quiet: QuietOption = False,
@@ -51,7 +53,7 @@ def ratify(
 
         frame = read(spark, events)
         with progress(spark, "ratifying", not quiet):
-            found = ratify_index(index, frame, rules_sample, events_sample, seed, version=version)
+            found = ratify_index(index, frame, rules_sample, events_sample, seed, version=version, trust=trust)
     if output is not None:
         options = orjson.OPT_INDENT_2 | orjson.OPT_NON_STR_KEYS
         try:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from ruledex.cli.arguments import TrustOption
 from ruledex.cli.match import Rank
 from ruledex.cli.spark.failures import told
 from ruledex.cli.spark.match import (
@@ -61,6 +62,7 @@ def stream(
     seconds: Annotated[
         float | None, typer.Option("--seconds", min=0.0, metavar="S", help="End after so many seconds.")
     ] = None,
+    trust: TrustOption = None,
     master: MasterOption = None,
     conf: ConfOption = None,
     quiet: QuietOption = False,
@@ -91,6 +93,7 @@ def stream(
             count,
             rank=rank.value,
             columns=columns or (),
+            trust=trust,
         ).observe(_METRICS, functions.max("version").alias("version"), *totals(explode, count))
         trigger = {"availableNow": True} if once else {"processingTime": every or "0 seconds"}
         query = _start(found, output, checkpoint, trigger)
