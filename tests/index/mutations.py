@@ -38,7 +38,7 @@ class Sound:
     """An artifact in memory as it was written, with its journal, if there is one."""
 
     def __init__(self, root: Path) -> None:
-        (version,) = [folder for folder in (root / "versions").iterdir()]
+        (version,) = (root / "versions").iterdir()
         self.version = version.name
         self.files = {
             str(path.relative_to(version)): path.read_bytes() for path in version.rglob("*") if path.is_file()
@@ -55,7 +55,12 @@ class Sound:
         """Every kind of change to every part once, and then as many by chance."""
         parts = [
             *(("array", name, kind) for name in self.manifest["arrays"] for kind in OF_ARRAYS),
-            *(("table", f"{name}/{column}", kind) for name in self.manifest["tables"] for column in ("id", "expr", "score") for kind in OF_COLUMNS),
+            *(
+                ("table", f"{name}/{column}", kind)
+                for name in self.manifest["tables"]
+                for column in ("id", "expr", "score")
+                for kind in OF_COLUMNS
+            ),
             *(("table bytes", name, kind) for name in self.manifest["tables"] for kind in OF_BYTES),
             *(("document", name, kind) for name in self.manifest["documents"] for kind in OF_VALUES),
             *(("metadata", "", kind) for kind in OF_VALUES for _ in range(4)),

@@ -1,0 +1,78 @@
+"""What a stranger puts in the place of a file is refused before it is read, without waiting and within limits."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+from ruledex.artifact import open_version, verify
+from ruledex.artifact.opening import open_regular, read_whole
+from ruledex.errors import ArtifactError
+from ruledex.limits import limited
+from tests.artifact.samples import publish_sample, version_files
+
+
+def others(root, tmp_path):
+    """Ways to put something else in the place of a file."""
+    outside = tmp_path / "outside"
+    outside.write_bytes(b"secret")
+
+    def huge(path):
+        with path.open("wb") as file:
+            file.truncate(1 << 42)  # which takes no room on the disk
+
+    return {
+        "fifo": os.mkfifo,
+        "link": lambda path: path.symlink_to(outside),
+        "link to a device": lambda path: path.symlink_to("/dev/zero"),
+        "huge": huge,
+    }
+
+
+@pytest.mark.parametrize("kind", ["fifo", "link", "link to a device", "huge"])
+def test_what_is_no_plain_file_of_its_size_is_refused_before_it_is_read(kind, root, tmp_path):
+    version = publish_sample(root)
+    for path in [root / "CURRENT", *version_files(root, version)]:
+        path.rename(tmp_path / "aside")
+        others(root, tmp_path)[kind](path)
+        ask = f"from ruledex.artifact import open_version, verify; import sys; ok = verify({str(root)!r}).ok\n"
+        ask += f"assert not ok\ntry: open_version({str(root)!r})\nexcept Exception as error: print(error)"
+        limits = "import resource; resource.setrlimit(resource.RLIMIT_AS, (2 << 30,) * 2)\n"
+        told = subprocess.run(
+            [sys.executable, "-c", limits + ask], capture_output=True, text=True, timeout=60, check=True
+        )
+        assert path.name in told.stdout, told
+        path.unlink()
+        (tmp_path / "aside").rename(path)
+    assert verify(root).ok
+
+
+def test_a_folder_is_not_entered_through_a_link(root, tmp_path):
+    version = publish_sample(root)
+    for folder in (root / "versions" / version, root / "versions"):
+        folder.rename(tmp_path / "aside")
+        folder.symlink_to(tmp_path / "aside")
+        with pytest.raises(ArtifactError, match="symbolic link"):
+            open_version(root)
+        folder.unlink()
+        (tmp_path / "aside").rename(folder)
+    (tmp_path / "link").symlink_to(root)
+    assert open_version(tmp_path / "link").version == version  # the root itself may be one
+
+
+def test_a_device_is_no_regular_file(tmp_path):
+    with pytest.raises(ArtifactError, match="not a regular file"):
+        open_regular(tmp_path.root and tmp_path.__class__("/dev"), "null")
+
+
+def test_a_small_file_has_a_limit_that_can_be_changed(root):
+    publish_sample(root)
+    with limited(manifest_bytes=16), pytest.raises(ArtifactError, match="at most 16"):
+        open_version(root)
+    (root / "file").write_bytes(b"12345")
+    assert read_whole(root, "file", 5) == b"12345"
+    with pytest.raises(ArtifactError, match="at most 4"):
+        read_whole(root, "file", 4)

@@ -1,0 +1,94 @@
+"""A table from a stranger is decoded within what its file's size allows."""
+
+from __future__ import annotations
+
+import io
+from contextlib import suppress
+from random import Random
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from ruledex.artifact.parquet_pages import decompressed_bytes
+from ruledex.artifact.table_bounds import read_bounded
+from ruledex.errors import ArtifactError
+from ruledex.limits import limited
+
+COLUMNS = ("id", "expr")
+
+
+def parquet(table, **options):
+    file = io.BytesIO()
+    pq.write_table(table, file, compression="zstd", write_page_checksum=True, **options)
+    return file.getvalue()
+
+
+def rows(n, text="x = 1"):
+    return pa.table({"id": range(n), "expr": pa.array([text] * n, pa.large_string())})
+
+
+@pytest.mark.parametrize("options", [{}, {"use_dictionary": False}, {"data_page_version": "2.0"}])
+def test_a_table_comes_back_as_it_was(options):
+    table = rows(5000)
+    found = read_bounded(parquet(table, row_group_size=1000, **options), "t", 5000, "id", COLUMNS)
+    assert found.equals(table)
+
+
+def test_strings_are_large_strings_and_numbers_stay():
+    table = pa.table({"id": ["a", "b"], "expr": ["c", None], "score": [1.0, None]})
+    found = read_bounded(parquet(table), "t", 2, "id", ("id", "expr", "score"))
+    assert found.schema.types == [pa.large_string(), pa.large_string(), pa.float64()]
+    assert found.to_pylist() == table.to_pylist()
+
+
+@pytest.mark.parametrize(
+    "options", [{"use_dictionary": False}, {"use_dictionary": ["expr"]}], ids=["compressed", "dictionary"]
+)
+def test_a_bomb_is_refused_before_it_goes_off(options):
+    data = parquet(rows(300, "x" * 1_000_000), **options)
+    assert len(data) < 200_000
+    with pytest.raises(ArtifactError, match="would grow to 300,"):
+        read_bounded(data, "t", 300, "id", COLUMNS)
+    with limited(table_growth=1_000_000):
+        assert read_bounded(data, "t", 300, "id", COLUMNS).num_rows == 300
+
+
+def test_rows_are_as_many_as_the_manifest_says_and_have_room_for_distinct_ids():
+    with pytest.raises(ArtifactError, match="5 rows, not 6"):
+        read_bounded(parquet(rows(5)), "t", 6, "id", COLUMNS)
+    many = pa.table({"id": pa.array([7] * 1_000_000), "expr": pa.array(["x"] * 1_000_000)})
+    with pytest.raises(ArtifactError, match="cannot be 1,000,000 distinct values"):
+        read_bounded(parquet(many), "t", 1_000_000, "id", COLUMNS)
+
+
+def test_texts_that_are_no_unicode_are_refused():
+    raw = pa.array([b"\xff\xfe"], pa.large_binary())
+    texts = pa.LargeStringArray.from_buffers(1, *raw.buffers()[1:])
+    with pytest.raises(ArtifactError, match="UTF8"):
+        read_bounded(parquet(pa.table({"id": [1], "expr": texts})), "t", 1, "id", COLUMNS)
+
+
+@pytest.mark.parametrize("column", [pa.array([[1]]), pa.array([{"a": 1}]), pa.array([b"x"]), pa.array([True])])
+def test_columns_of_other_types_are_refused(column):
+    with pytest.raises(ArtifactError):
+        read_bounded(parquet(pa.table({"id": [1], "expr": column})), "t", 1, "id", COLUMNS)
+
+
+def test_the_headers_of_pages_say_what_is_decompressed():
+    table = rows(20_000)
+    data = parquet(table, use_dictionary=False, data_page_size=10_000)
+    column = pq.ParquetFile(io.BytesIO(data)).metadata.row_group(0).column(0)
+    size = decompressed_bytes(data, column.data_page_offset, column.total_compressed_size, "t")
+    assert 160_000 <= size <= column.total_uncompressed_size
+    for start, n_bytes in ((-1, 10), (0, len(data) + 1), (column.data_page_offset + 1, 100)):
+        with pytest.raises(ArtifactError):
+            decompressed_bytes(data, start, n_bytes, "t")
+
+
+def test_no_bytes_make_the_reading_of_headers_fail_otherwise():
+    draw = Random(0)
+    for _ in range(3000):
+        data = draw.randbytes(draw.randrange(60))
+        with suppress(ArtifactError):
+            assert decompressed_bytes(data, 0, len(data), "t") >= 0
