@@ -14,6 +14,7 @@ from ruledex.errors import ArtifactError
 RECEIPTS = "receipts"
 COPIES = "copies"
 REBUILT = "rebuilt"
+LOCK_SUFFIX = ".lock"  # of the file that whoever rebuilds holds
 
 
 def cache_folders() -> list[Path]:

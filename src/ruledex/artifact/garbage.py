@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from pathlib import Path
 
-from ruledex.artifact.cache import COPIES, RECEIPTS, cache_folders
-from ruledex.artifact.files import reporting
+from ruledex.artifact.cache import COPIES, LOCK_SUFFIX, REBUILT, RECEIPTS, cache_folders
+from ruledex.artifact.files import remove_tree, reporting
 from ruledex.artifact.layout import STAGING, VERSIONS, check_version, is_staging, is_version, version_folder
 from ruledex.artifact.locks import claim_staging, remove_dead_staging, root_lock
 from ruledex.artifact.ownership import (
@@ -62,7 +63,7 @@ def collect_garbage(root: RootLike, keep: Iterable[str] = (), *, alone: bool = F
 def collect_cache(keep: Iterable[str] = ()) -> Collected:
     """Remove this host's copies of remote versions, but for those in `keep`, and all receipts of this user.
 
-    What is needed again is copied and verified again.
+    So is what was rebuilt of versions that are not trusted. What is needed again is made again.
     """
     kept = set(map(check_version, keep))
     versions: list[str] = []
@@ -75,12 +76,24 @@ def collect_cache(keep: Iterable[str] = ()) -> Collected:
             removed, alive = remove_dead_staging(copies.root)
             staging += removed
             living += alive
+        _remove_rebuilt(folder / REBUILT)
         with reporting("clear", folder / RECEIPTS):
             receipts = folder / RECEIPTS
             for receipt in sorted(receipts.iterdir()) if is_folder(receipts) else []:
                 if is_receipt_name(receipt.name) and is_plain_file(receipt):
                     receipt.unlink(missing_ok=True)
     return Collected(tuple(versions), tuple(staging), tuple(living))
+
+
+def _remove_rebuilt(folder: Path) -> None:
+    """Remove the roots in a folder that are named by a hash; whoever has one of them open keeps it."""
+    with reporting("clear", folder):
+        for path in sorted(folder.iterdir()) if is_folder(folder) else []:
+            if is_version(path.name) and is_folder(path):
+                require_root(path)
+                remove_tree(path)
+            elif is_version(path.name.removesuffix(LOCK_SUFFIX)) and is_plain_file(path):
+                path.unlink(missing_ok=True)
 
 
 def _collect_local(store: LocalStore, kept: set[str], alone: bool) -> Collected:

@@ -24,7 +24,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ruledex.artifact import LocalStore, canonical
-from ruledex.artifact.cache import REBUILT, cache_folders, writable_folders
+from ruledex.artifact.cache import LOCK_SUFFIX, REBUILT, cache_folders, writable_folders
 from ruledex.artifact.locks import release_lock, take_lock
 from ruledex.artifact.pointer import read_pointer
 from ruledex.artifact.reader import open_own
@@ -62,7 +62,7 @@ def foreign_state(store: LocalStore | RemoteStore, version: str, engine: str | N
             return kept
     for folder in writable_folders(REBUILT):
         try:
-            descriptor = take_lock(folder / f"{name}.lock")
+            descriptor = take_lock(folder / (name + LOCK_SUFFIX))
         except OSError:
             continue
         try:
