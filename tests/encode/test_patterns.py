@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import tracemalloc
 
 import pytest
 from hypothesis import example, given, settings
@@ -138,3 +139,15 @@ def test_an_escaped_wildcard_is_a_character():
 def test_more_hits_than_the_first_buffer_holds_are_all_found():
     keys = [(Like(X, (f"%{'a' * n}%",)), n) for n in range(1, 200)]
     assert sorted(PatternMatcher(keys).cells("a" * 150)) == list(range(1, 151))
+
+
+def test_words_that_end_at_the_same_places_take_no_memory_for_each_place():
+    matcher = PatternMatcher([(Like(X, (f"%{'a' * n}%",)), n) for n in range(1, 120)])
+    text = "a" * 100_000
+    matcher.cells(text)
+    tracemalloc.start()
+    try:
+        assert sorted(matcher.cells(text)) == list(range(1, 120))
+        assert tracemalloc.get_traced_memory()[1] < 10_000_000
+    finally:
+        tracemalloc.stop()

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from ruledex import Index
 from ruledex.encode.patterns import PatternMatcher
-from ruledex.errors import RuleLimitError
+from ruledex.errors import RuleLimitError, RulesError
 from ruledex.language.like_pieces import Piece, pieces_of
 from ruledex.language.parser import parse
 from ruledex.language.pattern import is_like
@@ -65,6 +66,7 @@ def test_a_pattern_that_needs_too_large_a_program_is_refused_where_it_is_parsed(
 
 
 LINEAR = """
+from ruledex import Index
 from ruledex.encode.patterns import PatternMatcher
 from ruledex.language.parser import parse
 from ruledex.language.pattern import is_like
@@ -87,3 +89,11 @@ print("done")
 def test_a_pattern_takes_time_that_is_linear_in_its_length() -> None:
     ran = run_limited(LINEAR, 2500, 40)
     assert "done" in ran.stdout, ran.stderr[-2000:]
+
+
+@pytest.mark.parametrize("rule", ["x LIKE '{}'", "y = 1 AND NOT x LIKE '{}'", "y = 1 OR x ILIKE ANY ('a', '{}')"])
+def test_a_build_reports_a_pattern_over_a_limit_as_a_rule_that_cannot_be_used(rule: str) -> None:
+    rules = [("good", "y = 1"), ("bad", rule.format("%" + "a_" * LONG + "a%"))]
+    with pytest.raises(RulesError, match="limit pattern_bytes") as caught:
+        Index.build(rules)
+    assert [fault.rule_id for fault in caught.value.faults] == ["bad"]

@@ -153,7 +153,7 @@ class _Words:
     def _found(self, text: bytes) -> Iterator[tuple[bytes, int]]:
         if self._trie is not None:
             numbers = self._numbers
-            for number, use in dict.fromkeys(hits(self._trie, text)):
+            for number, use in hits(self._trie, text):
                 yield numbers[number], use
             return
         for place in self._atoms:

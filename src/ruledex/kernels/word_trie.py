@@ -17,6 +17,7 @@ from ruledex.kernels.jit import jit
 INSIDE, START, END, WHOLE = 1, 2, 4, 8
 _USE_BITS = 16  # a hit is word * _USE_BITS + use
 _MAX_FIRST_HITS = 64
+_SEEN_BITS = 32
 
 N_BYTES = 256
 
@@ -33,6 +34,7 @@ class WordTrie(NamedTuple):
 
     table: NDArray[np.int64]  # rows (state * N_BYTES + byte, or -1; the next state), a power of two of them
     states: NDArray[np.int32]
+    n_seen: int  # numbers of `_SEEN_BITS` bits for a bit per word
 
 
 def word_trie(words: list[bytes], uses: list[int]) -> WordTrie:
@@ -48,7 +50,7 @@ def word_trie(words: list[bytes], uses: list[int]) -> WordTrie:
     n_states = insert_words(text, offsets, np.array(uses, np.int32), table, states, parent, depth, letter)
     order = np.argsort(depth[:n_states], kind="stable")
     link_suffixes(table, order, parent, letter, states)
-    return WordTrie(table, states[:n_states].copy())
+    return WordTrie(table, states[:n_states].copy(), -(-len(words) // _SEEN_BITS))
 
 
 @jit
@@ -122,16 +124,21 @@ def link_suffixes(
 
 @jit
 def find_words(
-    table: NDArray[np.int64], states: NDArray[np.int32], text: NDArray[np.uint8], out: NDArray[np.int64]
+    table: NDArray[np.int64], states: NDArray[np.int32], n_seen: Number, text: NDArray[np.uint8], out: NDArray[np.int64]
 ) -> int:
-    """Write hits, as many as `out` has room for, and return how many there are; a word may be hit more than once."""
+    """Write hits, as many as `out` has room for, and return how many there are: each word and use once.
+
+    The last `n_seen` numbers of `out`, zero at first, are not for hits: they say which words were found INSIDE. Where
+    one was, so were all of its suffixes, so that time is linear in the text however many words end at one place.
+    """
     n_hits = 0
+    n_room = out.size - n_seen
     state: Number = 0
     place = 0
     while state >= 0:
         for use in (START, WHOLE):
             if states[state, USES] & use and (use == START or place == text.size):
-                if n_hits < out.size:
+                if n_hits < n_room:
                     out[n_hits] = np.int64(states[state, WORD]) * _USE_BITS + use
                 n_hits += 1
         if place == text.size:
@@ -147,13 +154,18 @@ def find_words(
         state = max(following, 0)
         hit = states[state, NEXT_INSIDE]
         while hit >= 0:
-            if n_hits < out.size:
-                out[n_hits] = np.int64(states[hit, WORD]) * _USE_BITS + INSIDE
+            word = np.int64(states[hit, WORD])
+            seen_in, bit = n_room + word // _SEEN_BITS, np.int64(1) << (word % _SEEN_BITS)
+            if out[seen_in] & bit:
+                break
+            out[seen_in] |= bit
+            if n_hits < n_room:
+                out[n_hits] = word * _USE_BITS + INSIDE
             n_hits += 1
             hit = states[states[hit, FAIL], NEXT_INSIDE]
     hit = states[state, NEXT_END]
     while hit >= 0:
-        if n_hits < out.size:
+        if n_hits < n_room:
             out[n_hits] = np.int64(states[hit, WORD]) * _USE_BITS + END
         n_hits += 1
         hit = states[states[hit, FAIL], NEXT_END]
@@ -161,11 +173,11 @@ def find_words(
 
 
 def hits(trie: WordTrie, text: bytes) -> list[tuple[int, int]]:
-    """The words of a text that stand where they are wanted, as (word, use), some of them more than once."""
+    """The words of a text that stand where they are wanted, as (word, use), each of them once."""
     data = np.frombuffer(text, np.uint8)
-    found = np.empty(_MAX_FIRST_HITS, np.int64)
+    found = np.zeros(_MAX_FIRST_HITS + trie.n_seen, np.int64)
     n_hits = find_words(*trie, data, found)
-    if n_hits > found.size:
-        found = np.empty(n_hits, np.int64)
+    if n_hits > _MAX_FIRST_HITS:
+        found = np.zeros(n_hits + trie.n_seen, np.int64)
         find_words(*trie, data, found)
     return [divmod(hit, _USE_BITS) for hit in found[:n_hits].tolist()] if n_hits else []
