@@ -139,7 +139,25 @@ class SchemaError(RuledexError):
 
 
 class EventError(RuledexError):
-    """An event that cannot be read at all (not an object, broken JSON)."""
+    """An event that cannot be read at all (not an object, broken JSON).
+
+    Where several events were given, `number` is its place among them, counted from 0 as in `events[0]`.
+    """
+
+    number: int | None = None
+
+    @staticmethod
+    def of(error: Exception) -> EventError:
+        """Return what was raised while an event was read, by whatever object in it, as an error of that event."""
+        return error if isinstance(error, EventError) else EventError(f"the event cannot be read: {_shown(error)}")
+
+    def at(self, number: int) -> EventError:
+        """Return the error with the event's number, unless it has one."""
+        if self.number is not None:
+            return self
+        found = EventError(f"events[{number}]: {self}")
+        found.number = number
+        return found
 
 
 class InputError(RuledexError):
@@ -148,6 +166,15 @@ class InputError(RuledexError):
 
 class ArtifactError(RuledexError):
     """An index on disk that is missing, damaged or of another format."""
+
+
+def _shown(error: Exception) -> str:
+    """An error that an event's own object may have made: its text may be anything, or may fail itself."""
+    try:
+        text = str(error)[:WINDOW]
+    except Exception:
+        text = ""
+    return f"{type(error).__name__}: {text}" if text else type(error).__name__
 
 
 WINDOW = 100

@@ -22,6 +22,9 @@ class Limits:
     """The limits in force. Every value is a whole number of at least 1."""
 
     rule_characters: int = 16 * 1024 * 1024  # of the text of one rule
+    path_steps: int = 100  # names in one attribute, as two in `device.os`
+    event_depth: int = 100  # lists inside of lists on the way to an attribute's values
+    event_lists: int = 100_000  # lists on the way to the values of one attribute of one event
     event_products: int = 10_000  # values of one function of several arrays; past it the function is unknown
     concat_characters: int = 16 * 1024 * 1024  # of all values of one concat() together; past it it is unknown
     pattern_characters: int = 8192  # of one regular expression

@@ -69,3 +69,13 @@ def test_every_example_event_has_rules_and_every_sound_rule_but_a_few_has_an_eve
     assert result.exit_code == 0
     assert all(answers)
     assert len({rule for answer in answers for rule in answer}) >= 20
+
+
+def test_an_event_that_nests_too_deep_is_told_and_the_others_are_answered(tmp_path: Path) -> None:
+    rules, events = tmp_path / "rules.jsonl", tmp_path / "events.jsonl"
+    rules.write_text('{"id": "r1", "expr": "x.y = 1"}\n')
+    events.write_text('{"x": ' + "[" * 500 + "]" * 500 + '}\n{"x": {"y": 1}}\n')
+    result = run(rules, events)
+    assert result.exit_code == 1
+    assert result.stdout == "event 2\n  r1\n"
+    assert "line 1: lists nest deeper than the limit event_depth" in result.stderr

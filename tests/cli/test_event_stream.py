@@ -89,3 +89,10 @@ def test_what_cannot_be_read_is_one_error(tmp_path, name):
     (tmp_path / "bad.parquet").write_text("no table")
     with pytest.raises(InputError, match=name):
         read(tmp_path / name)
+
+
+def test_a_number_of_thousands_of_digits_is_a_double(tmp_path):
+    file = tmp_path / "events.csv"
+    file.write_text("x\n" + "9" * 5_000 + "\n" + "9" * 100 + "\n")
+    (batch,) = EventStream(str(file), Schema(), 10).batches()
+    assert batch.events == [{"x": float("inf")}, {"x": int("9" * 100)}]

@@ -129,3 +129,17 @@ def test_what_cannot_be_used_is_one_line(indexed, tmp_path):
         assert result.exit_code == 2
         assert "Traceback" not in result.stderr
         assert result.stderr.strip()
+
+
+@pytest.mark.parametrize("options", [(), ("--count",), ("--top", 2)], ids=["rules", "count", "top"])
+def test_an_event_that_nests_too_deep_is_told_and_the_others_are_answered(tmp_path, options):
+    Index.build([(1, "x.y = 1"), (2, "x = 2")]).save(tmp_path / "index")
+    deep = "[" * 500 + "]" * 500
+    lines = ['{"x": {"y": 1}}', f'{{"x": {deep}}}', '{"x": 2}', "nothing", f'{{"x": {deep}, "y": 1}}', '{"x": 2}']
+    (tmp_path / "events.jsonl").write_text("\n".join(lines))
+    result = run("match", tmp_path / "index", tmp_path / "events.jsonl", *options)
+    assert result.exit_code == 1
+    assert [row["event"] for row in json_lines(result.stdout)] == [1, 3, 6]
+    assert "line 2: lists nest deeper than the limit event_depth of 100" in result.stderr
+    assert "line 5: lists nest deeper" in result.stderr
+    assert "3 lines that are no event" in result.stderr

@@ -58,7 +58,12 @@ def evaluate(
             typer.echo(f"{events}: {event}", err=True)
             n_bad += 1
             continue
-        answer = _answer(usable, event, declared, with_score)
+        try:
+            answer = _answer(usable, event, declared, with_score)
+        except EventError as error:
+            typer.echo(f"{events}: line {line}: {error}", err=True)
+            n_bad += 1
+            continue
         if not show_all:
             answer = {"true": answer["true"]}
         if as_json:

@@ -21,6 +21,7 @@ from ruledex.language.value import Family
 from ruledex.sources.lines import STANDARD_INPUT, LineFile, as_text_file, reading
 
 _NUMBER: Final = re.compile(r"-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?", re.ASCII)
+_MOST_DIGITS: Final = 1_000
 _BOOLEANS: Final = {"true": True, "false": False}
 _FORMS: Final = {".jsonl": "jsonl", ".ndjson": "jsonl", ".json": "jsonl", ".csv": "csv", ".parquet": "parquet"}
 
@@ -168,7 +169,8 @@ def _event(record: list[str], columns: list[tuple[tuple[str, ...], Family]]) -> 
 def _value(text: str, family: Family) -> Any:
     """A field as what the schema or the rules take the attribute for; where neither tells, as what it looks like."""
     if family in (Family.NUMBER, Family.ANY) and (match := _NUMBER.fullmatch(text)):
-        return float(text) if match[2] or match[3] else int(text)
+        # Python reads no integer of thousands of digits.
+        return float(text) if match[2] or match[3] or len(text) > _MOST_DIGITS else int(text)
     if family in (Family.BOOLEAN, Family.ANY) and text.lower() in _BOOLEANS:
         return _BOOLEANS[text.lower()]
     return text

@@ -11,6 +11,7 @@ import typer
 from ruledex.cli.arguments import TrustOption
 from ruledex.cli.bars import bar
 from ruledex.cli.status import CLEAN, FINDINGS
+from ruledex.errors import EventError
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -93,8 +94,14 @@ def match(
     empty, _ = _answer(opened, [], ask)
     with results_to(output, empty) as results, bar("matching", "events", not quiet) as shown:
         for batch in stream.batches():
+            try:
+                columns, n_found = _answer(opened, batch.events, ask)
+            except EventError:
+                if not isinstance(batch.events, list):
+                    raise
+                batch = _without_unreadable(opened, batch)
+                columns, n_found = _answer(opened, batch.events, ask)
             n_faults = _tell(events, batch, n_faults)
-            columns, n_found = _answer(opened, batch.events, ask)
             results.write(batch.numbers, columns)
             n_events += len(batch)
             n_matches += n_found
@@ -129,6 +136,24 @@ def _answer(index: Index, events: list[dict[str, object]] | pa.RecordBatch, ask:
     else:
         found = index.top_batch(events, ask.top, ask.rank.value, mode=ask.mode.value)
     return found.to_arrow(), found.n_matches
+
+
+def _without_unreadable(index: Index, batch: Batch) -> Batch:
+    """The batch without the events that cannot be read, as those nested too deep; these are among its faults."""
+    from ruledex.cli.event_stream import Batch
+
+    kept = Batch(faults=list(batch.faults))
+    assert isinstance(batch.events, list)
+    assert isinstance(kept.events, list)
+    for number, event in zip(batch.numbers, batch.events, strict=True):
+        try:
+            index.match(event)
+        except EventError as error:
+            kept.faults.append(f"line {number}: {error}")
+        else:
+            kept.numbers.append(number)
+            kept.events.append(event)
+    return kept
 
 
 def _next_size(size: int, n_events: int, n_found: int) -> int:

@@ -7,7 +7,7 @@ rule uses is not looked at, and of one without any value only that.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, Final, TypeAlias
+from typing import Final
 
 import numpy as np
 import pyarrow as pa
@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from ruledex.encode.arrow_columns import EventColumns, Path
 from ruledex.encode.arrow_derived import DerivedColumns, Inputs, inputs_at
 from ruledex.encode.arrow_slots import Pairs, SlotColumns
+from ruledex.encode.arrow_tables import ArrowEvents, as_table
 from ruledex.encode.dictionary import Dictionary, Names
 from ruledex.encode.event_batch import EventBatch
 from ruledex.encode.program import CELL, OFFSET, WEIGHT
@@ -23,10 +24,6 @@ from ruledex.encode.slot import Slot
 from ruledex.errors import EventError
 from ruledex.kernels.event_cells import count_pairs, order_cells, place_cells
 from ruledex.language.text import path_text
-
-ArrowEvents: TypeAlias = (
-    Any  # a Table or RecordBatch of pyarrow, or what gives an Arrow stream, as frames of pandas and polars do
-)
 
 # Events that are encoded together: enough that a column's fixed cost is small beside that of its values.
 EVENTS_A_BLOCK: Final = 1 << 18
@@ -42,7 +39,7 @@ class ArrowEncoder:
 
     def encode(self, events: ArrowEvents) -> EventBatch:
         """The cells of each row."""
-        table = _table(events)
+        table = as_table(events)
         n_events = table.num_rows
         if n_events <= EVENTS_A_BLOCK:
             return self._encode_block(EventColumns(table, n_events))
@@ -52,6 +49,7 @@ class ArrowEncoder:
 
     def _encode_block(self, columns: EventColumns) -> EventBatch:
         pairs = Pairs()
+        path: Path = ()
         try:
             for slot, path in self._used(columns):
                 slot.encode(columns.at(path), columns.n_events, pairs)
@@ -61,7 +59,7 @@ class ArrowEncoder:
                     if path not in inputs:
                         inputs[path] = inputs_at(columns, path)
                 derived.encode([inputs[path] for path in derived.paths], columns.n_events, pairs)
-        except pa.ArrowNotImplementedError as error:
+        except pa.ArrowException as error:
             raise EventError(f"{path_text(path)}: its Arrow type cannot be read: {error}") from None
         return _batch(columns.n_events, pairs)
 
@@ -91,17 +89,6 @@ def encode_arrow(dictionary: Dictionary, events: ArrowEvents) -> EventBatch:
     Whoever has many batches keeps an `ArrowEncoder`.
     """
     return ArrowEncoder(dictionary).encode(events)
-
-
-def _table(events: ArrowEvents) -> Any:
-    if isinstance(events, pa.Table | pa.RecordBatch):
-        return events
-    if not hasattr(events, "__arrow_c_stream__"):
-        raise EventError(f"events are a table of Arrow or a frame that gives one, not {type(events).__name__}")
-    try:
-        return pa.RecordBatchReader.from_stream(events).read_all()
-    except pa.ArrowException as error:
-        raise EventError(f"this {type(events).__name__} cannot be read as Arrow: {error}") from None
 
 
 def _slots(path: Path, names: Names) -> Iterator[tuple[Slot, Path]]:

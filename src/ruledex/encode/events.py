@@ -19,8 +19,8 @@ from ruledex.encode.event_weights import checked_weights
 from ruledex.encode.program import CELL, EVERY, OFFSET, WEIGHT
 from ruledex.encode.remembered import Remembered
 from ruledex.encode.slot import Slot
-from ruledex.errors import EventError
-from ruledex.language.reference import Weights, evaluate
+from ruledex.errors import EventError, RuledexError
+from ruledex.language.reference import Weights, evaluate, weight_of
 from ruledex.language.resolve import leaves_of, values_of
 from ruledex.language.text import operand_text
 from ruledex.language.tree import Attribute, CompareOperands, SetTest
@@ -56,16 +56,25 @@ class EventEncoder:
         """The cells of each event, and their weights where `weights`, one entry an event, gives any."""
         offsets, cells, cell_weights = array("q", [0]), array("i"), array("d")
         single = True
-        given = None if weights is None else iter([checked_weights(w or {}) for w in weights])
-        for event in events:
-            found = self._cells(event)
-            single &= found.single
-            ordered = sorted(set(found.cells))
+        given = None if weights is None else list(weights)
+        for number, event in enumerate(events):
+            try:
+                found = self._cells(event)
+                single &= found.single
+                ordered = sorted(set(found.cells))
+                if given is not None:
+                    weighed = self._weights(event, checked_weights(given[number])) if number < len(given) else {}
+                    cell_weights.extend([weighed.get(cell, 1.0) for cell in ordered])
+            except EventError as error:
+                raise error.at(number) from None
+            except RuledexError:
+                raise
+            except Exception as error:  # events hold objects of any kind, and these may raise anything
+                raise EventError.of(error).at(number) from error
             cells.extend(ordered)
             offsets.append(len(cells))
-            if given is not None:
-                weighed = self._weights(event, next(given))
-                cell_weights.extend([weighed.get(cell, 1.0) for cell in ordered])
+        if given is not None and len(given) != len(offsets) - 1:
+            raise EventError(f"weights has {len(given):,} entries, and there are {len(offsets) - 1:,} events")
         return EventBatch(
             np.frombuffer(offsets, OFFSET),
             np.frombuffer(cells, CELL) if cells else np.empty(0, CELL),
@@ -75,7 +84,12 @@ class EventEncoder:
 
     def encode_one(self, event: Mapping[str, Any]) -> EventBatch:
         """A batch of one event without weights."""
-        found = self._cells(event)
+        try:
+            found = self._cells(event)
+        except RuledexError:
+            raise
+        except Exception as error:
+            raise EventError.of(error) from error
         ordered = array("i", sorted(set(found.cells)))
         offsets = array("q", (0, len(ordered)))
         return EventBatch(np.frombuffer(offsets, OFFSET), np.frombuffer(ordered, CELL), _NO_WEIGHTS, found.single)
@@ -125,7 +139,7 @@ class EventEncoder:
             if given is None:
                 continue
             for value in values_of(slot.operand, event, slot.schema) or ():
-                weight = given if isinstance(given, float) else given.get(value, 1.0)
+                weight = given if isinstance(given, float) else weight_of(value, given)
                 for cell in slot.cells(value):
                     largest[cell] = max(weight, largest.get(cell, weight))
         return largest
@@ -172,4 +186,4 @@ class _Found:
         for child in names.below.values():
             for slot in child.slots():
                 assert isinstance(slot.operand, Attribute)
-                self.take(slot, list(leaves_of(self.event, slot.operand.path)))
+                self.take(slot, leaves_of(self.event, slot.operand.path))

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from ruledex.encode.arrow_events import ArrowEncoder, ArrowEvents
+from ruledex.encode.arrow_events import ArrowEncoder
+from ruledex.encode.arrow_tables import ArrowEvents
 from ruledex.encode.event_batch import EventBatch
 from ruledex.encode.growing import GrowingDictionary
 from ruledex.kernels.event_cells import order_cells

@@ -75,7 +75,10 @@ class Slot:
         """The cells of an operand's value in an event: a scalar, an array, or nothing."""
         known = self._known.get(type(value))
         if known is not None:
-            cells = known.get(value)
+            try:
+                cells = known.get(value)
+            except TypeError:  # a signalling NaN, which has no hash
+                return ()
             if cells is not None:
                 return cells
         elif isinstance(value, list | tuple):

@@ -25,7 +25,7 @@ from ruledex.language.reference import Weights
 from ruledex.language.schema import Schema
 
 if TYPE_CHECKING:
-    from ruledex.encode.arrow_events import ArrowEvents
+    from ruledex.encode.arrow_tables import ArrowEvents
 
 COPY_FROM = 8  # a change of more than one rule in so many is copied to the other replica, not made again
 FEW = 1000  # rules, of which any change is made again

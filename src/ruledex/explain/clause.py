@@ -8,9 +8,11 @@ from datetime import date
 from decimal import Decimal
 from typing import Any, Final
 
+from ruledex.language.address import Network
 from ruledex.language.reference import evaluate
 from ruledex.language.resolve import EMPTY, Event, values_of
 from ruledex.language.schema import Schema
+from ruledex.language.shown import shown
 from ruledex.language.text import operand_text, to_text
 from ruledex.language.tree import (
     BRANCHES,
@@ -29,6 +31,7 @@ from ruledex.language.tree import (
     attributes,
     operands,
 )
+from ruledex.language.version import Version
 
 _KINDS: Final[dict[type, str]] = {And: "and", Or: "or", Xor: "xor", Xnor: "xnor"}
 
@@ -137,10 +140,10 @@ def _json(value: Any) -> Any:
     if value is None or isinstance(value, bool | int | float | str):
         return value
     if isinstance(value, date):
-        return value.isoformat()
+        return shown(value, date.isoformat)
     if isinstance(value, Decimal):
         return str(value)
-    return getattr(value, "text", None) or repr(value)
+    return value.text if isinstance(value, Version | Network) else shown(value)
 
 
 def is_empty(seen: Seen) -> bool:

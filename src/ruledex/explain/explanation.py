@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from ruledex.errors import EventError, RuledexError
 from ruledex.explain.clause import Clause, clause_of
 from ruledex.explain.flip import smallest_flip
 from ruledex.explain.wording import words_for
@@ -63,7 +64,12 @@ class Explanation:
 
 def explain(tree: Expression, text: str, event: Event, schema: Schema) -> Explanation:
     """Explain a rule, as parsed and bound to the schema, on an event. `text` is what it was parsed from."""
-    root = clause_of(tree, event, schema)
+    try:
+        root = clause_of(tree, event, schema)
+    except RuledexError:
+        raise
+    except Exception as error:  # events hold objects of any kind, and these may raise anything
+        raise EventError.of(error) from error
     flips = smallest_flip(root)
     if flips is None:
         return Explanation(text, root.truth, root, None)

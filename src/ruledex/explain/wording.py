@@ -11,6 +11,7 @@ from ruledex.explain.clause import Clause, Seen, is_empty
 from ruledex.language.address import Network
 from ruledex.language.families import constant_family
 from ruledex.language.schema import SEVERAL
+from ruledex.language.shown import shown
 from ruledex.language.text import constant_text, operand_text, predicate_text
 from ruledex.language.tree import (
     Between,
@@ -128,6 +129,9 @@ def shown_values(values: tuple[Any, ...]) -> str:
 def _shown(value: Any) -> str:
     if value is SEVERAL:
         return "several values, where the schema declares one"
-    known = isinstance(value, bool | int | float | str | Decimal | date | Version | Network)
-    text = constant_text(value) if known and not isinstance(value, float | Decimal) else str(value)
+    known = isinstance(value, bool | int | str | date | Version | Network)
+    if known:
+        text = shown(value, constant_text)
+    else:
+        text = shown(value, str) if isinstance(value, float | Decimal) else shown(value)
     return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"

@@ -7,16 +7,16 @@ from functools import cached_property
 from typing import Any, TypeAlias
 
 import numpy as np
-import pyarrow as pa
 from numpy.typing import NDArray
 
+from ruledex.encode.arrow_tables import as_table, is_arrow
 from ruledex.encode.dictionary import Dictionary
 from ruledex.encode.event_batch import EventBatch
 from ruledex.engines.protocol import Matcher, Rank
 from ruledex.engines.sharded import merged, merged_top
 from ruledex.errors import EventError
 from ruledex.index.delta import Delta
-from ruledex.index.events_in import Event, Events, as_mapping, encode_events
+from ruledex.index.events_in import Event, Events, as_mapping, as_mappings, encode_events
 from ruledex.index.identities import RuleId
 from ruledex.index.matches import IndexMatches
 from ruledex.index.overlay import Overlay, Places
@@ -116,12 +116,10 @@ class LiveState:
                     "encoded events have the cells of one version: after rules were added, give the events"
                 )
             return events
-        if isinstance(events, pa.RecordBatch | pa.Table):
-            return events
-        if hasattr(events, "__arrow_c_stream__"):
-            return pa.RecordBatchReader.from_stream(events).read_all()
+        if is_arrow(events):
+            return as_table(events)
         # One event in place of several is refused where it is encoded.
-        return events if isinstance(events, Mapping | str | bytes) else [as_mapping(event) for event in events]
+        return events if isinstance(events, Mapping | str | bytes) else list(as_mappings(events))
 
     # Looking at it.
 

@@ -13,6 +13,7 @@ import math
 from decimal import Decimal
 from typing import Final, NoReturn, TypeAlias
 
+from ruledex import limits
 from ruledex.errors import RuleLimitError, RuleSyntaxError
 from ruledex.language import build
 from ruledex.language.build import MAX_WEIGHT, NULL, Constant
@@ -205,6 +206,9 @@ class _Parser:
             else:
                 self._unexpected(*token_of(step), "a name after the dot")
             self.position = step.end()
+        if len(path) > (most := limits.current().path_steps):
+            message = f"the attribute has {len(path):,} steps, over the limit path_steps of {most:,}"
+            raise RuleLimitError(message, self.text, start)
         attribute = shared_attribute(tuple(path)) if plain else Attribute(tuple(path))
         self.items.append(attribute)
         self.starts.append(start)

@@ -10,10 +10,11 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import tzinfo
 from typing import Any, TypeAlias
 
+from ruledex.errors import EventError, RuledexError
 from ruledex.language.families import constant_family
 from ruledex.language.many import FEW_PAIRS, each_is_met, equal_to, some_pair
 from ruledex.language.pattern import has_match, is_like
-from ruledex.language.resolve import EMPTY, Event, Values, common_family, fitting, values_of
+from ruledex.language.resolve import EMPTY, Event, Values, common_family, fitting, mapping_of, values_of
 from ruledex.language.schema import Schema
 from ruledex.language.text import operand_text
 from ruledex.language.tree import (
@@ -41,7 +42,7 @@ from ruledex.language.tree import (
     Xnor,
     Xor,
 )
-from ruledex.language.value import HOLDS, compare, fit
+from ruledex.language.value import HOLDS, compare, family_of, fit
 
 # An event's own weights: a number for an attribute, or one for each of its values. What is not named weighs 1.
 Weights: TypeAlias = Mapping[str, float | Mapping[Any, float]]
@@ -50,22 +51,31 @@ _UNDECLARED = Schema()
 
 
 def evaluate(tree: Expression, event: Event, schema: Schema = _UNDECLARED) -> bool | None:
-    """Whether a rule is true, false or unknown of an event."""
+    """Whether a rule is true, false or unknown of an event. An event that cannot be read is an EventError."""
+    try:
+        return _evaluate(tree, event if type(event) is dict else mapping_of(event), schema)
+    except RuledexError:
+        raise
+    except Exception as error:  # events hold objects of any kind, and these may raise anything
+        raise EventError.of(error) from error
+
+
+def _evaluate(tree: Expression, event: Event, schema: Schema) -> bool | None:
     match tree:
         case Truth(value):
             return value
         case Not(child):
-            return _not(evaluate(child, event, schema))
+            return _not(_evaluate(child, event, schema))
         case Required(child):
-            return evaluate(child, event, schema)
+            return _evaluate(child, event, schema)
         case And(children) | Or(children) | Xor(children) | Xnor(children):
             truths = []
             for child in children:  # a loop, not a comprehension: the stack is short for the deepest rules
-                truths.append(evaluate(child, event, schema))  # noqa: PERF401
+                truths.append(_evaluate(child, event, schema))  # noqa: PERF401
             return _JOINED[type(tree)](truths)
         case Weak(predicate):
             missing = not values_of(predicate.operand, event, schema)  # type: ignore[union-attr]  # never of two operands
-            return _any((missing, _not(evaluate(predicate, event, schema))))
+            return _any((missing, _not(_evaluate(predicate, event, schema))))
         case _:
             return _holds(tree, event, schema)
 
@@ -207,14 +217,19 @@ def score(tree: Expression, event: Event, weights: Weights | None = None, schema
     """What a rule scores on an event, or None where it is not true of it."""
     if evaluate(tree, event, schema) is not True:
         return None
-    return _score(tree, False, event, weights or {}, schema)
+    try:
+        return _score(tree, False, event if type(event) is dict else mapping_of(event), weights or {}, schema)
+    except RuledexError:
+        raise
+    except Exception as error:
+        raise EventError.of(error) from error
 
 
 def _score(tree: Expression, negated: bool, event: Event, weights: Weights, schema: Schema) -> float:
     """The score of a tree, or of its negation, that is true."""
 
     def side(child: Expression, child_negated: bool) -> float | None:
-        truth = evaluate(Not(child) if child_negated else child, event, schema)
+        truth = _evaluate(Not(child) if child_negated else child, event, schema)
         return _score(child, child_negated, event, weights, schema) if truth else None
 
     match tree:
@@ -247,12 +262,17 @@ def _score_xor(tree: Xor | Xnor, side: Callable[[Expression, bool], float | None
     return total
 
 
+def weight_of(value: Any, weights: Mapping[Any, float]) -> float:
+    """The weight that an event gives one of its values; 1 for a struct and whatever else no rule can name."""
+    return weights.get(value, 1.0) if family_of(value) is not None else 1.0
+
+
 def _literal_score(predicate: Predicate, event: Event, weights: Weights, schema: Schema) -> float:
     """The largest of the predicate's weight times the event's, over the values that satisfy it."""
 
     def of_event(operand: Operand, value: Any) -> float:
         given = weights.get(operand_text(operand), 1.0)
-        return float(given if isinstance(given, int | float) else given.get(value, 1.0))
+        return float(given if isinstance(given, int | float) else weight_of(value, given))
 
     match predicate:
         case CompareOperands() | SetTest():  # of no one value that an event could weigh

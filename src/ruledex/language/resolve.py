@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import tzinfo
 from itertools import product
 from threading import local
 from typing import Any, Final, TypeAlias
 
 from ruledex import limits
+from ruledex.errors import EventError
 from ruledex.language.families import function_of
 from ruledex.language.functions.signature import Function
 from ruledex.language.schema import Schema
@@ -29,7 +30,7 @@ def values_of(operand: Operand, event: Event, schema: Schema) -> Values:
     `concat_characters` it is `MISSING`.
     """
     if isinstance(operand, Attribute):
-        leaves = list(leaves_of(event, operand.path))
+        leaves = leaves_of(event, operand.path)
         # Without any leaf, not even a null one, the way led through empty arrays alone.
         return schema.admitted(operand, _present(leaves)) if leaves else EMPTY
     function = function_of(operand)
@@ -82,17 +83,62 @@ def _present(values: Any) -> Values:
     return kept or (EMPTY if values == () else MISSING)
 
 
-def leaves_of(value: Any, path: tuple[str, ...]) -> Iterator[Any]:
-    """All values at the end of a path, through arrays on the way and one at its end; None for what is absent."""
-    if isinstance(value, list | tuple):
-        for element in value:
-            yield from leaves_of(element, path) if path else (element,)
-    elif not path:
-        yield value
-    elif isinstance(value, Mapping):
-        yield from leaves_of(value.get(path[0]), path[1:])
-    else:
-        yield None
+def mapping_of(event: Any) -> Event:
+    """An event as a mapping of names to Python's own values; an EventError where it is none."""
+    if type(event).__name__ == "StructScalar" and type(event).__module__.startswith("pyarrow"):
+        event = event.as_py(maps_as_pydicts="lossy")  # by name, so that Arrow is not imported for it
+    if not isinstance(event, Mapping):
+        shown = "null" if event is None else type(event).__name__
+        raise EventError(f"an event is a mapping of names to values, not {shown}")
+    return event
+
+
+def leaves_of(value: Any, path: tuple[str, ...]) -> list[Any]:
+    """All values at the end of a path, through arrays on the way and one at its end; None for what is absent.
+
+    An EventError where arrays nest deeper, or are more, than the limits `event_depth` and `event_lists` allow.
+    """
+    for step, name in enumerate(path):
+        if isinstance(value, list | tuple):
+            return _leaves_through_arrays(value, path[step:])
+        if not isinstance(value, Mapping):
+            return [None]
+        value = value.get(name)
+    return list(value) if isinstance(value, list | tuple) else [value]
+
+
+def _leaves_through_arrays(array: Sequence[Any], path: tuple[str, ...]) -> list[Any]:
+    found: list[Any] = [array]
+    for name in path:
+        found = [v.get(name) if isinstance(v, Mapping) else None for v in _elements(found)]
+    leaves: list[Any] = []
+    for value in found:
+        if isinstance(value, list | tuple):
+            leaves += value
+        else:
+            leaves.append(value)
+    return leaves
+
+
+def _elements(values: list[Any]) -> Iterator[Any]:
+    """The values in their order, arrays opened to any depth. No recursion: an array may hold itself."""
+    limit = limits.current()
+    n_arrays = 0
+    opened = [iter(values)]
+    while opened:
+        for value in opened[-1]:
+            if isinstance(value, list | tuple):
+                n_arrays += 1
+                if len(opened) > limit.event_depth:
+                    message = f"lists nest deeper than the limit event_depth of {limit.event_depth:,}, or without end"
+                    raise EventError(message)
+                if n_arrays > limit.event_lists:
+                    raise EventError(f"more lists than the limit event_lists of {limit.event_lists:,} hold a value")
+                opened.append(iter(value))
+                break
+            yield value
+        else:
+            opened.pop()
 
 
 def fitting(values: Values, family: Family | None, zone: tzinfo) -> list[Any]:

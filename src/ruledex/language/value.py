@@ -51,10 +51,23 @@ def family_of(value: object) -> Family | None:
 
 
 def is_missing(value: object) -> bool:
-    """Null and NaN are one thing: not there."""
+    """Null and NaN are one thing: not there. What other libraries have for null is null here too."""
     if isinstance(value, Decimal):
         return value.is_nan()
-    return value is None or (isinstance(value, float) and math.isnan(value))
+    if isinstance(value, float):
+        return math.isnan(value)
+    return value is None or (type(value) not in _FAMILY_OF_TYPE and _is_null_of_library(value))
+
+
+# By name, so that none of these is imported: pandas' NA and NaT, the masked value, and scalars that may be NaN or NaT.
+_NULLS = {("pandas", "NAType"), ("pandas", "NaTType"), ("numpy", "MaskedConstant")}
+_MAY_BE_NAN = {("numpy", name) for name in ("datetime64", "timedelta64", "float16", "float32", "longdouble")}
+
+
+def _is_null_of_library(value: object) -> bool:
+    kind = type(value)
+    name = kind.__module__.partition(".")[0], kind.__name__
+    return name in _NULLS or (name in _MAY_BE_NAN and bool(value != value))  # only NaN and NaT do
 
 
 # ISO 8601 in the extended form, as JSON carries it. A text is a date or a time by its own shape, so that a
