@@ -198,19 +198,36 @@ def _days(value: Value, zone: tzinfo) -> tuple[int, int]:
     return day, day
 
 
+_POINTS: Final = frozenset((Kind.EXACT, Kind.DOUBLE, Kind.STRING, Kind.BOOLEAN, Kind.VERSION))
+
+
+def _reached(kind: Kind, domains: Mapping[Kind, Domain]) -> list[Domain]:
+    """The domains that constants of a kind cut."""
+    kinds = (kind, TWINS[kind]) if kind in TWINS else (kind,)
+    return [domains[each] for each in kinds if each in domains]
+
+
 def spans_of(
     values: Iterable[Value], bounds: Iterable[Bound], domains: Mapping[Kind, Domain], zone: tzinfo
 ) -> dict[Domain, list[Span]]:
     """The cells of a set, by the domains that its constants cut, in the order of their cells."""
     spans: dict[Domain, list[Span]] = {}
-    for bound in (*(Bound(value, True, value, True) for value in values), *bounds):
-        kind = kind_of(ends(bound)[0])
-        for reached in (kind, TWINS[kind]) if kind in TWINS else (kind,):
-            domain = domains.get(reached)
-            if domain is not None:
-                span = span_of(bound, domain, zone)
+    for value in values:
+        kind = kind_of(value)
+        for domain in _reached(kind, domains):
+            if kind in _POINTS:  # most are: what `span_of` gives, without a stretch made for it
+                cell = domain.cell(cut_of(value, domain.kind, zone))
+                spans.setdefault(domain, []).append((cell, cell))
+            else:
+                span = span_of(Bound(value, True, value, True), domain, zone)
                 spans.setdefault(domain, []).extend([] if span is None else [span])
-    return {domain: merged_spans(spans[domain]) for domain in sorted(spans, key=lambda domain: domain.first_cell)}
+    for bound in bounds:
+        for domain in _reached(kind_of(ends(bound)[0]), domains):
+            span = span_of(bound, domain, zone)
+            spans.setdefault(domain, []).extend([] if span is None else [span])
+    if len(spans) > 1:
+        spans = {domain: spans[domain] for domain in sorted(spans, key=lambda domain: domain.first_cell)}
+    return {domain: merged_spans(found) if len(found) > 1 else found for domain, found in spans.items()}
 
 
 def merged_spans(spans: Iterable[Span]) -> list[Span]:

@@ -107,7 +107,7 @@ class GrowingSlot(Slot):
         for cut in cuts_of(value, kind, zone):
             has_moved |= self._domain(kind).use(cut)
             if kind in TWINS:
-                has_moved |= self._use_in_twin(kind, cut, needs_days(value, zone))
+                has_moved |= self._use_in_twin(kind, cut, kind is Kind.TIME and needs_days(value, zone))
         return has_moved
 
     def _use_in_twin(self, kind: Kind, cut: Cut, needs_days: bool) -> bool:
