@@ -14,6 +14,7 @@ SOURCE = Path(__file__).parent.parent / "src" / "ruledex"
 # A module may import from stages above its own.
 STAGES = (
     "errors",
+    "forks",
     "limits",
     "outputs",
     "kernels",
@@ -32,7 +33,7 @@ STAGES = (
     "service",
     "cli",
 )
-ALONE = {"kernels": set(), "artifact": {"errors", "limits", "artifact"}}
+ALONE = {"kernels": {"forks"}, "artifact": {"errors", "forks", "limits", "artifact"}}
 HEAVY = ("numba", "pyarrow", "pyspark", "pandas", "matplotlib", "typer", "rich", "fsspec", "re2")
 
 

@@ -5,7 +5,7 @@ Two kinds, both by flock, so that neither a clock nor a process id has to be tru
 - the root's `LOCK`, held by a publisher while it puts a version in its place and moves the pointer, and by the
   garbage collector. Within it, an unreferenced version is garbage, not a version about to be pointed at.
 - a staging folder's `lock`, held by its writer from birth to end. A staging folder whose lock can be taken has no
-  living writer. A child forked by a writer shares its lock, so the folder counts as alive until both are gone.
+  living writer. A child forked by a writer has no part in its lock, nor in its folder.
 
 Writers on several hosts, none of whom lives as long as their work, have a `lease` in the staging folder instead: a file
 that each renews when it begins. Such a folder counts as alive until its lease is old.
@@ -35,6 +35,7 @@ from ruledex.artifact.layout import (
 )
 from ruledex.artifact.ownership import claim_root, is_staging_folder, require_root
 from ruledex.errors import ArtifactError
+from ruledex.forks import held, no_longer_held, own_process
 
 
 def take_lock(path: Path, wait: bool = True) -> int:
@@ -45,11 +46,13 @@ def take_lock(path: Path, wait: bool = True) -> int:
     except OSError:
         os.close(descriptor)
         raise
-    return descriptor
+    return held(descriptor)
 
 
 def release_lock(descriptor: int) -> None:
-    """Let go of a lock."""
+    """Let go of a lock. A child that was forked while it was held has no part in it, and does nothing."""
+    if not no_longer_held(descriptor):
+        return
     # In words, since a close alone would leave it to the children that were forked in the meantime.
     fcntl.flock(descriptor, fcntl.LOCK_UN)
     os.close(descriptor)
@@ -74,6 +77,7 @@ class StagingArea:
         self.path = path
         self.files = path / STAGING_FILES
         self._descriptor = descriptor
+        self._process = own_process()
 
     def __enter__(self) -> StagingArea:
         return self
@@ -97,6 +101,8 @@ class StagingArea:
         if self._descriptor < 0:
             return
         descriptor, self._descriptor = self._descriptor, -1
+        if self._process != own_process():  # of a parent that goes on writing
+            return
         try:
             with reporting("remove", self.path):
                 _remove_staging(self.path)

@@ -6,7 +6,6 @@ import math
 from bisect import bisect_left
 from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
-from functools import cached_property
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -30,6 +29,7 @@ from ruledex.encode.arrow_values import (
 from ruledex.encode.domain import Kind
 from ruledex.encode.program import CELL, OFFSET
 from ruledex.encode.slot import Slot
+from ruledex.forks import cached_property
 from ruledex.kernels.event_cells import double_cells, gather_pairs, integer_cells, text_cells
 from ruledex.language.tree import Attribute
 from ruledex.language.value import INT64_MAX, INT64_MIN, Family, as_double

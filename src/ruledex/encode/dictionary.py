@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from functools import cached_property, partial
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ruledex.encode.program import CELL
 from ruledex.encode.slot import Slot
+from ruledex.forks import cached_property
 from ruledex.language.schema import Schema
 from ruledex.language.tree import Attribute, CompareOperands, SetTest, attributes, operands
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Iterable, Mapping
-from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -20,6 +19,7 @@ from ruledex.encode.program import CELL, EVERY, OFFSET, WEIGHT
 from ruledex.encode.remembered import Remembered
 from ruledex.encode.slot import Slot
 from ruledex.errors import EventError, RuledexError
+from ruledex.forks import cached_property
 from ruledex.language.reference import Weights, evaluate, weight_of
 from ruledex.language.resolve import leaves_of, values_of
 from ruledex.language.text import operand_text

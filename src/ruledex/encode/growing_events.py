@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from functools import cached_property
 from typing import TYPE_CHECKING
 
 from ruledex.encode.events import EventEncoder
 from ruledex.encode.growing import GrowingDictionary
+from ruledex.forks import cached_property
 
 if TYPE_CHECKING:
     from ruledex.encode.arrow_events import ArrowEncoder

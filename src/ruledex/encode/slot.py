@@ -15,12 +15,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 from datetime import date, datetime
 from decimal import Decimal
-from functools import cached_property
 from typing import Any, Final, NamedTuple
 
 from ruledex.encode.domain import TWINS, Domain, Kind, cut_of
 from ruledex.encode.patterns import PatternMatcher
 from ruledex.encode.remembered import Remembered
+from ruledex.forks import cached_property
 from ruledex.language.reference import satisfies
 from ruledex.language.schema import Schema
 from ruledex.language.tree import CompareOperands, Like, Operand, Predicate, Rlike, SetTest

@@ -14,7 +14,6 @@ moments; where it does not, they are cut as earlier_times.py does.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from functools import cached_property
 from typing import Any, Final, NamedTuple, overload
 
 import numpy as np
@@ -28,6 +27,7 @@ from ruledex.encode.slot import Key, Slot
 from ruledex.encode.stored_cuts import Form, Pools, PoolWriter, Texts
 from ruledex.encode.stored_predicates import operand_in, operand_out, predicate_in, predicate_out
 from ruledex.errors import ArtifactError, RuledexError
+from ruledex.forks import cached_property
 from ruledex.language.schema import Schema
 from ruledex.language.value import Family
 

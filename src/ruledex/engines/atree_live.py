@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from threading import Lock
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -21,6 +20,7 @@ from ruledex.engines.atree_replica import Change, Deletion, Insertion, Replica
 from ruledex.engines.atree_tree import Switches
 from ruledex.engines.protocol import Matches, Rank
 from ruledex.errors import RuledexError
+from ruledex.forks import ForkSafeLock
 from ruledex.language.reference import Weights
 from ruledex.language.schema import Schema
 
@@ -90,7 +90,7 @@ class LiveTree:
         except TypeError:
             raise RuledexError(f"the switches of a tree are {', '.join(Switches._fields)}, not {switches}") from None
         self._version = TreeVersion.empty(self.schema, self.switches)
-        self._writing = Lock()
+        self._writing = ForkSafeLock()
         self._rules: dict[int, NewRule] = {}
 
     # Changes.

@@ -9,7 +9,6 @@ replicas that have seen the same changes are equal.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from functools import cached_property
 from itertools import count
 from typing import Any, Final, NamedTuple, TypeAlias
 
@@ -30,6 +29,7 @@ from ruledex.engines.atree_scores import GrowingScores
 from ruledex.engines.atree_tree import GrowingTree, Intervals, Switches
 from ruledex.engines.inputs import ALL_ALIVE, frozen_batch
 from ruledex.engines.protocol import Matches, Rank
+from ruledex.forks import cached_property
 from ruledex.kernels.atree_plain import Scopes
 from ruledex.kernels.atree_rules import NewRules
 from ruledex.kernels.growing import read_only

@@ -15,7 +15,6 @@ that answers one event at a time has neither its memory nor its bytes on disk.
 
 from __future__ import annotations
 
-from threading import Lock
 from typing import Any, Self
 
 import numpy as np
@@ -28,6 +27,7 @@ from ruledex.engines.inputs import frozen
 from ruledex.engines.protocol import Alive, Arrays, Matches, Rank, Statistics
 from ruledex.engines.sparse import SparseEngine
 from ruledex.engines.work import Work
+from ruledex.forks import ForkSafeLock
 from ruledex.kernels.words import N_EVENTS
 
 FREQUENCY = "cell_frequency"
@@ -47,7 +47,7 @@ class AutoEngine:
         self.threads = threads
         self._statistics = statistics
         self._batch: BatchEngine | None = None
-        self._building = Lock()
+        self._building = ForkSafeLock()
         self.batch_from = next(events for rules, events in CROSSOVERS if rules is None or program.n_rules <= rules)
 
     @classmethod

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import cached_property
 from itertools import pairwise
 
 import numpy as np
@@ -16,6 +15,7 @@ from ruledex.engines.inputs import frozen
 from ruledex.engines.normal_forms import OUTER, Form, nodes_of
 from ruledex.engines.protocol import Matches
 from ruledex.engines.ranking import Ranker
+from ruledex.forks import cached_property
 from ruledex.kernels.disjunctions import Disjunctions
 from ruledex.kernels.normal_forms_bounds import SLACK, item_bounds, lead_bounds, list_bounds
 from ruledex.kernels.normal_forms_plain import find_plain_rules

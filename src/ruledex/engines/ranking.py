@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +14,7 @@ from ruledex.engines.access import domain_boundaries
 from ruledex.engines.inputs import frozen, frozen_batch, frozen_static_score, literals_of, rank_code, score_programs_of
 from ruledex.engines.protocol import Matches, Rank
 from ruledex.errors import RuledexError
+from ruledex.forks import cached_property
 from ruledex.kernels.rank_rows import RowScratch, new_row_scratch
 from ruledex.kernels.score import AT_ONCE, NO_EVENT, ScoreStack, node_bounds, score_bounds, stack_height
 from ruledex.kernels.score_literals import FIELDS, EventPlaces, ScoreLiterals, write_records

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from functools import cached_property
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -22,6 +21,7 @@ from ruledex.engines.atree_live import TreeVersion
 from ruledex.engines.atree_replica import Change, Deletion, Insertion, Replica
 from ruledex.engines.atree_tree import Switches
 from ruledex.engines.protocol import Matches, Rank
+from ruledex.forks import cached_property
 from ruledex.index.delta_rules import DeltaRules, Log
 from ruledex.index.events_in import Events, encode_events
 from ruledex.index.identities import RuleId

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from threading import Lock
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeVar
 
 import numpy as np
@@ -15,6 +14,7 @@ from ruledex.engines.atree_live import OutdatedError
 from ruledex.engines.protocol import Rank
 from ruledex.errors import ArtifactError, RuledexError, RuleFault, RulesError
 from ruledex.explain import Explanation, explain
+from ruledex.forks import ForkSafeLock
 from ruledex.index.compaction import folded, state_of_rules
 from ruledex.index.events_in import Event, Events, as_mapping
 from ruledex.index.identities import RuleId
@@ -74,8 +74,8 @@ class Index:
         self._engine = engine
         self._home = home  # None where the index cannot be changed
         self._engine_options: Mapping[str, Any] | None = None
-        self._writing = Lock()  # by whoever replaces the state
-        self._compacting = Lock()  # taken before the other
+        self._writing = ForkSafeLock()  # by whoever replaces the state
+        self._compacting = ForkSafeLock()  # taken before the other
         self._over_limit = 0  # functions of events that a limit made unknown
         self._relaxed = RelaxedViews()
         self.faults = faults
@@ -154,6 +154,7 @@ class Index:
         """Switch to the version that is current by now, with all changes to it; whether there was something new.
 
         A version that cannot be opened is refused with an ArtifactError, and the index goes on with the one it has.
+        In a process that was forked after the index was opened, this opens it anew, and it can be changed there.
         """
         if self._root is None:
             raise RuledexError("this index has neither been saved nor opened, so there is nothing to refresh it from")
@@ -161,7 +162,7 @@ class Index:
             before, home = self._state, self._home
             try:
                 if isinstance(home, JournalHome):
-                    state = home.refreshed(before)
+                    state = home.refreshed(before) if home.is_own else None
                 else:
                     state = before if current(self._root) == before.version else None
                 if state is None:

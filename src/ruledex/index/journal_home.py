@@ -24,6 +24,7 @@ from ruledex.artifact.ownership import claim_root, require_root
 from ruledex.artifact.pointer import encode_pointer, read_pointer
 from ruledex.artifact.publish import publish_staged
 from ruledex.errors import ArtifactError, RuledexError
+from ruledex.forks import own_process
 from ruledex.index.journal import Journal, Mark, is_journal
 from ruledex.index.live import LiveState, Snapshot
 from ruledex.index.live_changes import Change, applied, combined, kind_needed
@@ -45,6 +46,7 @@ class JournalHome:
 
     def __init__(self, store: LocalStore, version: str, mark: Mark | None = None) -> None:
         self._store = store
+        self._process = own_process()
         self._mark = mark
         self._be_of(version)
         self._folded_to: Mark | None = None
@@ -56,6 +58,7 @@ class JournalHome:
 
     def change(self, state: Snapshot, prepare: Prepare) -> Snapshot:
         """Make a change to what the journal has by now, and wait until it is on the disk."""
+        self._check_process()
         with journal_lock(self._store):
             state, mark = self._caught_up(state)
             checked = prepare(state)
@@ -77,6 +80,7 @@ class JournalHome:
 
     def begin(self, state: Snapshot) -> Snapshot:
         """What is to be folded: all that the journal has by now."""
+        self._check_process()
         with journal_lock(self._store):
             state, self._mark = self._caught_up(state)
         self._folded_to = self._mark
@@ -141,6 +145,19 @@ class JournalHome:
         if goes_on and not changes:
             return state, mark
         return _replayed(state if goes_on else _base(state), changes, self._journal), mark
+
+    @property
+    def is_own(self) -> bool:
+        """Whether this process opened or saved the index, rather than the one that it was forked from."""
+        return self._process == own_process()
+
+    def _check_process(self) -> None:
+        # The parent may have been about to write when it forked: what is known here of the journal may be half of it.
+        if not self.is_own:
+            raise RuledexError(
+                "this index was opened before this process was forked: here it can be read, but not changed; open it "
+                "again, or refresh it, in this process"
+            )
 
     def _check_current(self) -> None:
         # A version has one pointer, to the byte.

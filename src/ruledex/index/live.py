@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from functools import cached_property
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -15,6 +14,7 @@ from ruledex.encode.event_batch import EventBatch
 from ruledex.engines.protocol import Matcher, Rank
 from ruledex.engines.sharded import merged, merged_top
 from ruledex.errors import EventError
+from ruledex.forks import cached_property
 from ruledex.index.delta import Delta
 from ruledex.index.events_in import Event, Events, as_mapping, as_mappings, encode_events
 from ruledex.index.identities import RuleId

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import cached_property
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
 from ruledex.engines.protocol import Matches
+from ruledex.forks import cached_property
 from ruledex.index.identities import Identities, RuleId
 
 

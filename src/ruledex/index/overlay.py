@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import cached_property
 from typing import Final, Generic, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
+
+from ruledex.forks import cached_property
 
 Item = TypeVar("Item", bound=np.generic)
 

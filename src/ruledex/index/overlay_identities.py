@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import cached_property
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from ruledex.forks import cached_property
 from ruledex.index.delta import Delta
 from ruledex.index.identities import Identities, RuleId, identities_of
 from ruledex.index.overlay import Places

@@ -17,7 +17,6 @@ from __future__ import annotations
 import logging
 import os
 import tempfile
-import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -26,9 +25,12 @@ from pathlib import Path
 from typing import Any, ParamSpec, TypeVar
 
 import numba
+from llvmlite.binding import ffi as llvm_ffi  # type: ignore[import-untyped]
 from numba.core import caching
 from numba.core import config as numba_config
+from numba.core.compiler_lock import global_compiler_lock
 
+from ruledex.forks import ForkSafeLock, held, no_longer_held
 from ruledex.kernels.digest import digest_of
 
 try:
@@ -43,6 +45,7 @@ R = TypeVar("R")
 
 LOCK_SECONDS = 120.0
 LOCK_FILE = "compiling.lock"
+FORK_SECONDS = 60.0  # that a fork waits at the most for a compilation to end
 LOG = logging.getLogger("ruledex")
 
 
@@ -58,9 +61,8 @@ class CacheReport:
 
 
 _report: CacheReport | None = None
-_report_lock = threading.Lock()
-_compile_lock = threading.RLock()
-_lock_depth = 0
+_report_lock = ForkSafeLock()
+_compile_lock = ForkSafeLock(reentrant=True)
 
 
 def jit(function: Callable[P, R]) -> Callable[P, R]:
@@ -212,23 +214,22 @@ def _keep(dispatcher: Any) -> None:
 @contextmanager
 def _one_process_a_host(folder: Path | None) -> Iterator[None]:
     """Hold the folder's lock file; kernels that call kernels enter again while they hold it."""
-    global _lock_depth
     with _compile_lock:
         handle = None
-        if _lock_depth == 0 and folder is not None and fcntl is not None:
+        if _compile_lock.depth == 1 and folder is not None and fcntl is not None:
             handle = _locked(folder / LOCK_FILE)
-        _lock_depth += 1
         try:
             yield
         finally:
-            _lock_depth -= 1
-            if handle is not None:
+            # Unlocked in words: a close alone would leave the lock to children that were forked meanwhile.
+            if handle is not None and no_longer_held(handle):
+                fcntl.flock(handle, fcntl.LOCK_UN)
                 os.close(handle)
 
 
 def _locked(path: Path) -> int | None:
     try:
-        handle = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
+        handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     except OSError:
         _count(n_unlocked=1)
         return None
@@ -243,7 +244,32 @@ def _locked(path: Path) -> int | None:
         except OSError:
             pass  # a file system without locks
         else:
-            return handle
+            return held(handle)
         os.close(handle)
         _count(n_unlocked=1)
         return None
+
+
+# A fork waits for what is being compiled: LLVM has locks of its own, which nobody can make anew in the child.
+
+
+def _before_fork() -> None:
+    _held_for_fork.extend(lock for lock in _compilers_locks() if lock.acquire(timeout=FORK_SECONDS))
+
+
+def _after_fork() -> None:
+    while _held_for_fork:
+        _held_for_fork.pop().release()
+
+
+def _compilers_locks() -> list[Any]:
+    """The locks of Numba's compiler and of LLVM, in the order in which a compilation takes them."""
+    holders = (global_compiler_lock, getattr(llvm_ffi.lib, "_lock", None))
+    locks = [getattr(holder, "_lock", None) for holder in holders]
+    return [lock for lock in locks if hasattr(lock, "acquire")]
+
+
+_held_for_fork: list[Any] = []
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(before=_before_fork, after_in_parent=_after_fork, after_in_child=_after_fork)

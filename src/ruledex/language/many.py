@@ -13,10 +13,10 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Sequence
 from datetime import date, datetime, tzinfo
-from functools import cached_property
 from itertools import accumulate
 from typing import Any, Final
 
+from ruledex.forks import cached_property
 from ruledex.language.address import Network
 from ruledex.language.value import Family, as_double, family_of, fit, instant
 

@@ -10,12 +10,12 @@ import tomllib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import tzinfo
-from functools import cached_property
 from pathlib import Path
 from typing import Any, Final
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from ruledex.errors import RuleTypeError, SchemaError
+from ruledex.forks import cached_property
 from ruledex.language.families import constant_family, function_of, result_family
 from ruledex.language.parser import parse_operand
 from ruledex.language.spelling import did_you_mean

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from difflib import SequenceMatcher
-from functools import cached_property
 from typing import Final
 
+from ruledex.forks import cached_property
 from ruledex.language.schema import AttributeType, Schema, read_path
 from ruledex.language.text import path_text
 from ruledex.language.tree import Attribute

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Final
 
+from ruledex.forks import cached_property
 from ruledex.language.schema import Schema
 from ruledex.language.text import to_text
 from ruledex.language.tree import Expression, predicates

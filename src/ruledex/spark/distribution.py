@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from ruledex.errors import RuledexError
+from ruledex.forks import own_process
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -73,8 +74,13 @@ def local_root(root: str) -> str:
 def _folder() -> Path:
     """Where archives lie until this process ends: a driver hands them out whenever an executor starts."""
     folder = Path(tempfile.mkdtemp(prefix="ruledex-"))
-    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    atexit.register(_remove_unless_forked, folder, own_process())
     return folder
+
+
+def _remove_unless_forked(folder: Path, process: int) -> None:
+    if process == own_process():  # a child that ends is not the end of the parent
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 def _archive(version: str) -> str:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from threading import Lock
 from typing import Final
 
 from ruledex.engines.auto import AutoEngine
 from ruledex.engines.batch import BatchEngine
+from ruledex.forks import ForkSafeLock
 from ruledex.index import Index
 from ruledex.index.opening import open_state
 from ruledex.spark.distribution import is_trusted, local_root
@@ -18,7 +18,7 @@ _MOST_OPEN: Final = 4
 
 
 _indexes: OrderedDict[tuple[str, str, bool | None, int], Index] = OrderedDict()
-_opening = Lock()
+_opening = ForkSafeLock()
 
 
 def opened(root: str, version: str, trust: bool | None = None) -> Index:

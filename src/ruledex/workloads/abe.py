@@ -21,13 +21,13 @@ an event, and an event makes some 520 of 57,000 distinct predicates true.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from ruledex.forks import cached_property
 from ruledex.workloads.base import EVENTS_PER_BLOCK, RULES_PER_BLOCK, Workload, require, require_distribution
 from ruledex.workloads.drawing import Floats, Integers, Stream, cumulative, zipf_weights
 from ruledex.workloads.sparse import SparseEvents

@@ -9,12 +9,12 @@ logs have.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from ruledex.forks import cached_property
 from ruledex.workloads.base import EVENTS_PER_BLOCK
 from ruledex.workloads.drawing import Floats, Integers, Stream, cumulative, zipf_weights
 from ruledex.workloads.text import concatenate, join_groups, offsets_of, words

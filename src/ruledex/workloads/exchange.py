@@ -15,12 +15,12 @@ The rules that Section 5.5 adds because they match no query in the test set are 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from ruledex.forks import cached_property
 from ruledex.workloads.base import EVENTS_PER_BLOCK, RULES_PER_BLOCK, Workload, require, require_distribution
 from ruledex.workloads.catalogue import Catalogue
 from ruledex.workloads.drawing import Stream, cumulative

@@ -15,12 +15,12 @@ six decimals, so that texts, arrays and events agree exactly.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
 
+from ruledex.forks import cached_property
 from ruledex.workloads.base import EVENTS_PER_BLOCK, RULES_PER_BLOCK, Event, EventBlock, Workload, require
 from ruledex.workloads.drawing import Floats, Integers, Stream, cumulative, zipf_weights
 from ruledex.workloads.text import concatenate, decimals, join_groups
