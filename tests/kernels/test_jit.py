@@ -71,6 +71,7 @@ def install():
     (package / "kernels" / "__init__.py").touch()
     for name in ("jit.py", "digest.py"):
         shutil.copy(PACKAGE / "kernels" / name, package / "kernels" / name)
+    shutil.copy(PACKAGE / "forks.py", package / "forks.py")
     (package / "constants.py").write_text("FACTOR = 2\n")
     (package / "kernels" / "sample.py").write_text(KERNEL)
     (package / HELPER_FILE).parent.mkdir(parents=True)
