@@ -161,6 +161,17 @@ def test_rules_read_by_compiled_code_match_what_the_reference_does(rules, given_
         assert found == [i for i, rule in enumerate(rules) if evaluate(rule, event, schema) is True], event
 
 
+def test_constants_in_parentheses_are_read_by_compiled_code_too():
+    texts = ["x IN ((1), (2)) AND y = (1)", "(1) = x OR x BETWEEN (3) AND ((4)) AND y = 1", "NOT s LIKE ('a%')"]
+    builder, faults = by_texts(texts, Schema())
+    assert not faults
+    assert builder.n_read_by_parser == 0
+    program, dictionary = builder.finish()
+    given_events = [{"x": x, "y": y, "s": s} for x in range(6) for y in range(2) for s in ("ab", "ba")]
+    found = Reference(program).matches(EventEncoder(dictionary).encode(given_events))
+    assert found == [[i for i, text in enumerate(texts) if evaluate(parse(text), event)] for event in given_events]
+
+
 def test_rules_that_are_none_are_given_back_and_leave_no_gap():
     builder, faults = by_texts(
         ["a = 1", "a = ", "b = 2 AND (c", "a = 1 OR b = 2", "c RLIKE '('", "d = 1e999"], Schema()

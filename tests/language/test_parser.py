@@ -151,6 +151,45 @@ def test_constants_at_both_sides_are_folded(text, truth):
     assert parse(text) == Truth(truth)
 
 
+@pytest.mark.parametrize("wrapped", ["({})", "(({}))", "( ( {} ) )", "(/* a */({}) -- b\n)"])
+@pytest.mark.parametrize("constant", ["1", "-1", "9223372036854775808", "-2.5", "1e3", "'a'", "r'a'", "NULL", "1^2"])
+@pytest.mark.parametrize(
+    "rule",
+    [
+        *("x = {}", "{} = x", "x != {}", "{} < x", "x <=> {}", "x IN ({})", "x IN ({}, {})", "x NOT IN ({})"),
+        *("x BETWEEN {} AND {}", "x LIKE {}", "x NOT ILIKE {}", "x LIKE ANY ({}, {})", "x RLIKE {}", "x + {} > {}"),
+        "y = 1 AND (x IN ({})) OR z = 2",
+    ],
+)
+def test_parentheses_around_a_constant_change_nothing(rule, constant, wrapped):
+    plain = rule.replace("{}", constant)
+    in_parentheses = rule.replace("{}", wrapped.replace("{}", constant))
+    try:
+        expected = parse(plain)
+    except RuleError as error:
+        with pytest.raises(type(error)):
+            parse(in_parentheses)
+    else:
+        assert parse(in_parentheses) == expected
+
+
+@pytest.mark.parametrize("number", ["-(1)", "-((1))", "(-(1))", "-(+(1))", "- - -1", "+(-1)", "-(-(-(1)))"])
+def test_signs_stand_before_parentheses_too(number):
+    for rule in ("x = {}", "x IN (2, {})", "x BETWEEN {} AND 7", "x BETWEEN -7 AND {}"):
+        assert parse(rule.format(number)) == parse(rule.format("-1"))
+
+
+@pytest.mark.parametrize("text", ["x IN ((1, 2))", "x IN (())", "x IN ((y))", "x BETWEEN (1 AND 3)", "x LIKE (('a')"])
+def test_parentheses_around_anything_else_than_one_constant_are_refused(text):
+    with pytest.raises(RuleSyntaxError):
+        parse(text)
+
+
+def test_a_hundred_thousand_parentheses_around_a_constant_are_read():
+    n = 100_000
+    assert parse(f"x IN ({'(' * n}1{')' * n})") == parse("x IN (1)")
+
+
 def test_a_bound_of_null_leaves_the_other_bound():
     assert parse("a BETWEEN NULL AND 5") == And((Truth(None), Compare(A, "<=", 5)))
 

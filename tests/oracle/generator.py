@@ -12,6 +12,7 @@ from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from typing import Any, NamedTuple
 
+from ruledex.language.scanner import scan, token_of
 from ruledex.language.tree import (
     And,
     Attribute,
@@ -327,6 +328,22 @@ class Generator:
         # Spark's optimizer joins the lower case of ILIKE with an upper case below it (docs/differences.md).
         ignore_case = self.pick([True, False]) and not (isinstance(operand, Call) and operand.function == "upper")
         return Like(operand, patterns, len(patterns) > 1 and self.pick([True, False]), ignore_case)
+
+    # Texts.
+
+    def in_parentheses(self, text: str) -> str:
+        """The text of a rule with parentheses around some of its constants."""
+        parts, position, before = [], 0, ""
+        while (token := scan(text, position)).lastgroup != "end":
+            word, start = token_of(token)
+            is_constant = token.lastgroup in ("number", "string") and before != "ESCAPE"
+            if is_constant and self.random.random() < 0.3:
+                word = self.pick(["({})", "(({}))", "( {} )"]).format(word)
+                if before in ("DATE", "TIMESTAMP"):
+                    parts[-1], word = parts[-1].removesuffix(before) + "(" + before, token_of(token)[0] + ")"
+            parts.append(text[position:start] + word)
+            position, before = token.end(), token_of(token)[0]
+        return "".join(parts) + text[position:]
 
     # Rules.
 

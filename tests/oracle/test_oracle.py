@@ -34,12 +34,42 @@ def test_rules_are_true_false_and_unknown_where_spark_sql_says_so(spark, zone):
             generator = Generator(seed)
             events = [generator.event() for _ in range(N_EVENTS)]
             # What is compared is what the text says, on both sides.
-            rules = [parse(to_text(generator.rule(DEPTH))) for _ in range(N_RULES)]
+            rules = [parse(generator.in_parentheses(to_text(generator.rule(DEPTH)))) for _ in range(N_RULES)]
             theirs = answers(sql, events, [to_spark(rule) for rule in rules])
             for event, row in zip(events, theirs, strict=True):
                 for rule, answer in zip(rules, row, strict=True):
                     if evaluate(rule, event, schema) is not answer:
                         pytest.fail(_report(sql, rule, event, schema, seed), pytrace=False)
+
+
+CONSTANTS = {
+    "n": ("1", "-7", "3"),
+    "price": ("2.50", "-1", "7"),
+    "x": ("1e0", "-0.5", "4"),
+    "s": ("'a'", "'b%'", "'a.*'"),
+}
+WITH_CONSTANTS = [
+    *("{c} = {0}", "{1} < {c}", "{c} <=> {0}", "{c} IN ({0})", "{c} IN ({0}, {1})", "{c} NOT IN ({0}, {2})"),
+    *("{c} BETWEEN {1} AND {2}", "{c} NOT BETWEEN {0} AND {2}", "{c} IN ({0}, NULL)"),
+]
+WITH_TEXTS = [
+    *("{c} LIKE {1}", "{c} NOT LIKE {0}", "{c} ILIKE ANY ({0}, {1})", "{c} LIKE ALL ({1}, {1})", "{c} RLIKE {2}"),
+]
+
+
+def test_spark_sql_takes_parentheses_around_constants_and_answers_alike(spark):
+    texts = [
+        rule.format(*map(wrapped.format, constants), c=name)
+        for name, constants in CONSTANTS.items()
+        for rule in (WITH_CONSTANTS + WITH_TEXTS if name == "s" else WITH_CONSTANTS)
+        for wrapped in (("({})", "(({}))") if name == "s" else ("({})", "(({}))", "-({})", "-(-({}))"))
+    ]
+    generator = Generator(0)
+    events = [generator.event() for _ in range(N_EVENTS)]
+    with session(spark, "UTC") as sql:
+        theirs = answers(sql, events, texts)  # to the letter
+    ours = [tuple(evaluate(parse(text), event) for text in texts) for event in events]
+    assert ours == theirs
 
 
 def _report(spark, rule: Expression, event: Event, schema: Schema, seed: int) -> str:

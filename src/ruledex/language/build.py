@@ -82,12 +82,12 @@ def with_weight(item: Expression, weight: float, text: str, position: int) -> Ex
     """A predicate with a weight behind it; it multiplies what its values have already."""
     if isinstance(item, In):
         weights = tuple([w * weight for w in item.weights or (1.0,) * len(item.values)])
-        _check_weight(max(weights), text, position)
+        check_weight(max(weights), text, position)
         plain = all(w == 1.0 for w in weights)
         return In(item.operand, item.values, () if plain else weights, item.has_null, item.position)
     if isinstance(item, Compare | Between | Like | Rlike | NullSafe | CompareOperands | SetTest):
         item.weight *= weight  # a node of this parse alone, not yet handed out
-        _check_weight(item.weight, text, position)
+        check_weight(item.weight, text, position)
         return item
     what = "a negated predicate" if isinstance(item, Not) else "IS NULL" if isinstance(item, IsNull) else "this"
     raise RuleSyntaxError(
@@ -95,7 +95,8 @@ def with_weight(item: Expression, weight: float, text: str, position: int) -> Ex
     )
 
 
-def _check_weight(weight: float, text: str, position: int) -> None:
+def check_weight(weight: float, text: str, position: int) -> None:
+    """Refuse a weight that is not finite, or so large that sums of weights might not be."""
     if weight > MAX_WEIGHT:
         raise RuleSyntaxError(f"a weight is finite, at most {MAX_WEIGHT:g}", text, position)
 

@@ -9,14 +9,13 @@ Meaning is given in `build.py`, constants are read in `scanner.py`; here is only
 
 from __future__ import annotations
 
-import math
 from decimal import Decimal
 from typing import Final, NoReturn, TypeAlias
 
 from ruledex import limits
 from ruledex.errors import RuleLimitError, RuleSyntaxError
 from ruledex.language import build
-from ruledex.language.build import MAX_WEIGHT, NULL, Constant
+from ruledex.language.build import NULL, Constant
 from ruledex.language.depth import MAX_DEPTH, depth_of
 from ruledex.language.precedence import AND, BINARY, BRANCH, BRANCH_NODE, COMPARE, NEGATIVE, NOT, OPEN, Operator
 from ruledex.language.required import check_required
@@ -142,7 +141,9 @@ class _Parser:
                 if self.operators[-1].kind == "NOT":
                     return False
             elif kind == "number":
-                return self._push_constant(self._number(token, start), start)
+                number = read_number(token, self.text, start)
+                is_wide = isinstance(number, int) and number > INT64_MAX
+                return self._push_constant(Decimal(number) if is_wide else number, start)
             elif kind in ("string", "raw"):
                 return self._push_constant(read_string(token, self.text, start), start)
             elif kind == "quoted":
@@ -216,10 +217,6 @@ class _Parser:
             self.items[-1] = build.with_weight(self._condition(attribute, start), weight, self.text, start)
         return True
 
-    def _number(self, token: str, start: int) -> Value:
-        number = read_number(token, self.text, start)
-        return Decimal(number) if isinstance(number, int) and number > INT64_MAX else number
-
     def _push_constant(self, value: Value | None, start: int) -> bool:
         weight = self._weight()
         self.items.append(Constant(value, 1.0 if weight is None else weight, weight is not None, start))
@@ -237,10 +234,8 @@ class _Parser:
             if number["sign"] == "-":
                 raise RuleSyntaxError("a weight is not negative", self.text, number.end() - 1)
             self._unexpected(*token_of(number), "a weight, such as ^2.5")
-        start = number.start("number")
-        weight = float(read_number(number["number"], self.text, start))
-        if not math.isfinite(weight) or weight > MAX_WEIGHT:
-            raise RuleSyntaxError(f"a weight is finite, at most {MAX_WEIGHT:g}", self.text, start)
+        weight = float(read_number(number["number"], self.text, number.start("number")))
+        build.check_weight(weight, self.text, number.start("number"))
         return weight
 
     # An operator is expected.
@@ -263,8 +258,7 @@ class _Parser:
         precedence = BINARY.get(token)
         if precedence is not None and kind == "sign":
             self._reduce(precedence)
-            self.n_nested += 1
-            self.operators.append(Operator(precedence, token, start))
+            self._nest(Operator(precedence, token, start))
             return True
         if token == ")":
             self._close(start)
@@ -300,8 +294,7 @@ class _Parser:
                 operators[-1].n_items += 1
                 return
             self._reduce(precedence)  # XOR and XNOR fold from the left together
-        self.n_nested += 1
-        operators.append(Operator(precedence, word, start))
+        self._nest(Operator(precedence, word, start))
 
     def _nest(self, operator: Operator) -> None:
         self.n_nested += 1
@@ -422,7 +415,7 @@ class _Parser:
         match = scan(self.text, self.position)
         if (match["word"] or "").upper() == "ESCAPE":
             self.position = match.end()
-            constant = self._constant()
+            constant = self._bare_constant()
             if not isinstance(constant.value, str) or len(constant.value) != 1:
                 raise RuleSyntaxError("ESCAPE takes one character", self.text, constant.position)
             escape = constant.value
@@ -456,7 +449,23 @@ class _Parser:
             constants.append(self._constant())
 
     def _constant(self) -> Constant:
-        """One constant where nothing else may stand."""
+        """One constant where nothing else may stand, in parentheses or not: `1`, `((1))`, `-(1)`."""
+        before: list[tuple[str, int]] = []
+        while (match := scan(self.text, self.position))["sign"] in ("(", "-", "+"):
+            if match["sign"] != "(" and scan(self.text, match.end())["sign"] is None:
+                break  # a sign belongs to the number behind it
+            before.append(token_of(match))
+            self.position = match.end()
+        constant: Item = self._bare_constant()
+        for sign, start in reversed(before):
+            if sign == "(":
+                self._sign(")")
+            elif sign == "-":
+                constant = build.call("negative", [constant], self.text, start)
+        assert isinstance(constant, Constant)
+        return constant
+
+    def _bare_constant(self) -> Constant:
         match = scan(self.text, self.position)
         token, start = token_of(match)
         hint = ""
