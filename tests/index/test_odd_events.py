@@ -121,7 +121,7 @@ def test_weights_and_explanations_of_such_events_are_answered_or_refused(index, 
 
 
 @pytest.mark.parametrize("value", MISSING, ids=repr)
-def test_every_librarys_null_is_null(value):
+def test_the_null_of_each_library_is_null(value):
     index = Index.build([(1, "x IS NULL"), (2, "x = 1"), (3, "x != 1"), (4, "p.x IS NULL"), (5, "size(l) = 1")])
     index.add([(6, "x > DATE '2020-01-01'"), (7, "y IS NULL")])
     forms = [
