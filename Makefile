@@ -44,7 +44,7 @@ demo: java $(READY) ## an index of 100,000 rules, 10,000 events, a match explain
 
 test: java lint types unit ## all that CI runs
 
-quick: lint types uncompiled ## style, types, and tests without Spark and without a compiler: some two minutes
+quick: lint types uncompiled ## style, types, and tests without Spark and without a compiler
 
 matrix: ## the tests of `quick` on Python 3.11, 3.12 and 3.13, where they are installed; FULL=1 for all tests
 	@tools/matrix.sh
@@ -64,7 +64,7 @@ unit: $(READY) ## all tests
 uncompiled: $(READY) ## the tests that need neither Spark nor much time, with kernels as plain Python
 	@$(UNCOMPILED)
 
-coverage: $(READY) ## the same with line coverage, which must not fall; by file in build/coverage/index.html
+coverage: $(READY) ## the same with line coverage; by file in build/coverage/index.html
 	@$(UNCOMPILED) --cov --cov-report=html
 
 hooks: $(READY) ## check style and spelling before each commit

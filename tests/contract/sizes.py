@@ -1,13 +1,9 @@
 """How large a test may be: compiled it is the size that is named, as plain Python a small part of it."""
 
-import os
-
 from hypothesis import HealthCheck, settings
 from numba.core import config
 
 COMPILED = not config.DISABLE_JIT
-# `make test` runs everything uncompiled with coverage, so that no test need start such a run.
-STARTS_UNCOMPILED = COMPILED and os.environ.get("RULEDEX_INTERPRETED") != "elsewhere"
 
 DRAWN = settings(
     max_examples=100 if COMPILED else 25,

@@ -9,6 +9,8 @@ from .agreement import assert_agrees, assert_top_agrees
 from .sizes import DRAWN
 from .strategies import STATIC_SCORES, batches, programs
 
+pytestmark = pytest.mark.slow  # uncompiled; `make test` runs all of it compiled
+
 
 @DRAWN
 @given(st.data())

@@ -19,6 +19,8 @@ from ruledex.cli.main import app
 from ruledex.errors import ArtifactError, RuledexError
 from ruledex.spark import staging
 
+pytestmark = pytest.mark.slow  # uncompiled; `make test` runs all of it compiled
+
 RULES = [(1, "a = 1"), (2, "a = 2 AND b > 3")]
 VERSION = "0123456789abcdef" * 4
 STAGED = "17-0123456789abcdef"

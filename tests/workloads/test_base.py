@@ -12,6 +12,8 @@ from ruledex.language.parser import parse
 from ruledex.workloads import workload
 from ruledex.workloads.base import EVENTS_PER_BLOCK, RULES_PER_BLOCK, Workload
 
+pytestmark = pytest.mark.slow  # uncompiled; `make test` runs all of it compiled
+
 GENERATORS: dict[str, tuple[str, dict[str, Any]]] = {
     "abe": ("abe", {"n_expressions": 2000}),
     "abe without sharing": ("abe", {"alpha": 0.0, "depth": 4, "n_children": 2}),
