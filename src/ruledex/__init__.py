@@ -3,10 +3,9 @@
 from typing import TYPE_CHECKING, Any
 
 from ruledex.errors import RuledexError, RuleError
+from ruledex.language.checked import evaluate, score, to_text
 from ruledex.language.parser import parse
-from ruledex.language.reference import evaluate, score
 from ruledex.language.schema import Schema
-from ruledex.language.text import to_text
 
 if TYPE_CHECKING:
     from ruledex.index import Index

@@ -2,17 +2,55 @@
 
 `RuledexError` is what a caller catches; a rule's own faults are `RuleError`s, which carry a stable code and
 the place in the text, so that a thousand of them can stand in a table as well as one on a terminal.
+
+What a message quotes may come from a stranger, and be of any length: `quoted` cuts and escapes a value, and every
+message is one line of bounded length, whatever was put into it.
 """
 
 from __future__ import annotations
 
+import reprlib
+from collections.abc import Sequence
 from typing import NamedTuple
 
 MOST_SHOWN = 20  # faults in one message
+LONGEST_SHOWN = 80  # characters of a value that a message quotes
+LONGEST_MESSAGE = 1_000  # characters
+_WIDEST_SHOWN = 256  # bits; Python refuses to write integers of many thousand digits
+_LIMITED = reprlib.Repr()
+_LIMITED.maxstring = _LIMITED.maxother = LONGEST_SHOWN
+
+
+def quoted(value: object) -> str:
+    """The value as a message quotes it: as Python writes it, on one line, and cut if it is long."""
+    if isinstance(value, str | bytes):
+        plain, unit = repr(value[:LONGEST_SHOWN]), "characters" if isinstance(value, str) else "bytes"
+        return plain if len(value) <= LONGEST_SHOWN else f"{plain[:-1]}…{plain[-1]} ({len(value):,} {unit})"
+    if isinstance(value, int) and value.bit_length() > _WIDEST_SHOWN:
+        return f"an integer of {value.bit_length():,} bits"
+    try:
+        return one_line(_LIMITED.repr(value), 2 * LONGEST_SHOWN)
+    except Exception:  # objects of strangers may fail at anything
+        return f"a value of the type {type(value).__name__}"
+
+
+def one_line(text: str, most: int = LONGEST_MESSAGE) -> str:
+    """The text with line ends and all else that is not printable escaped, cut in its middle if it is long."""
+    text = _cut(text, most)
+    if text.isprintable():
+        return text
+    return _cut("".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text), most)
+
+
+def _cut(text: str, most: int) -> str:
+    return text if len(text) <= most else f"{text[: most // 2]}…{text[len(text) + 1 - most // 2 :]}"
 
 
 class RuledexError(Exception):
-    """The base of all errors of ruledex."""
+    """The base of all errors of ruledex. A message is one line."""
+
+    def __init__(self, message: str = "") -> None:
+        super().__init__(one_line(message))
 
 
 class RuleError(RuledexError):
@@ -22,10 +60,10 @@ class RuleError(RuledexError):
 
     def __init__(self, message: str, text: str = "", position: int = 0, hint: str = "") -> None:
         super().__init__(message)
-        self.message = message
+        self.message = str(self.args[0])
         self.text = text
         self.position = position
-        self.hint = hint
+        self.hint = one_line(hint)
 
     def __reduce__(self) -> tuple[object, ...]:
         # Exceptions pickle by their args alone; Spark and process pools send rule errors between processes.
@@ -45,8 +83,8 @@ class RuleError(RuledexError):
         hint = f"; {self.hint}" if self.hint else ""
         if not self.text:
             return f"{self.message}{hint}"
-        shown, caret = _excerpt(self.text, self.position)
-        return f"line {self.line}, column {self.column}: {self.message}{hint}\n    {shown}\n    {' ' * caret}^"
+        excerpt, caret = _excerpt(self.text, self.position)
+        return f"line {self.line}, column {self.column}: {self.message}{hint}\n    {excerpt}\n    {' ' * caret}^"
 
 
 class RuleSyntaxError(RuleError):
@@ -81,7 +119,7 @@ class RuleFault(NamedTuple):
     line: int = 0
 
     def __str__(self) -> str:
-        named = "a rule without an id" if self.rule_id is None else f"rule {self.rule_id!r}"
+        named = "a rule without an id" if self.rule_id is None else f"rule {quoted(self.rule_id)}"
         return f"{f'line {self.line}, ' if self.line else ''}{named}: {self.error}"
 
 
@@ -89,10 +127,11 @@ class RulesError(RuledexError):
     """Rules that cannot be indexed, all of them at once. The message shows the first few."""
 
     def __init__(self, faults: list[RuleFault], n_rules: int) -> None:
-        shown = [f"{len(faults):,} of {n_rules:,} rules cannot be used", *map(str, faults[:MOST_SHOWN])]
+        lines = [f"{len(faults):,} of {n_rules:,} rules cannot be used", *map(str, faults[:MOST_SHOWN])]
         if len(faults) > MOST_SHOWN:
-            shown.append(f"… and {len(faults) - MOST_SHOWN:,} more")
-        super().__init__("\n".join(shown))
+            lines.append(f"… and {len(faults) - MOST_SHOWN:,} more")
+        super().__init__()
+        self.args = ("\n".join(lines),)  # a line for each, and below it the line of the fault
         self.faults = faults
         self.n_rules = n_rules
 
@@ -103,7 +142,8 @@ class RulesError(RuledexError):
 class BudgetError(RuledexError):
     """What a rule becomes grew past its budget. `size` is what it would have reached, at the least.
 
-    Where one of many rules is meant, `position` is its place among them, and `rule` its id, once that is known.
+    Where one of many rules is meant, `position` is its place among them, and `rule` its id, once that is known. `over`
+    has the place and size of every rule that is over the budget, where the error is of the first of several.
     """
 
     def __init__(
@@ -114,8 +154,9 @@ class BudgetError(RuledexError):
         position: int | None = None,
         rule: object = None,
         unit: str = "literals",
+        over: Sequence[tuple[int, int]] = (),
     ) -> None:
-        which = f"rule {rule!r}" if rule is not None else "this rule"
+        which = f"rule {quoted(rule)}" if rule is not None else "this rule"
         if rule is None and position is not None:
             which = f"the rule at position {position:,}"
         super().__init__(f"the {form} of {which} has at least {size:,} {unit}, over the budget of {budget:,}")
@@ -125,13 +166,20 @@ class BudgetError(RuledexError):
         self.position = position
         self.rule = rule
         self.unit = unit
+        self.over = list(over)
 
     def __reduce__(self) -> tuple[object, ...]:
-        return type(self), (self.form, self.size, self.budget, self.position, self.rule, self.unit)
+        return type(self), (self.form, self.size, self.budget, self.position, self.rule, self.unit, self.over)
 
     def of_rule(self, rule: object) -> BudgetError:
         """The same with the rule's id."""
-        return BudgetError(self.form, self.size, self.budget, self.position, rule, self.unit)
+        return BudgetError(self.form, self.size, self.budget, self.position, rule, self.unit, self.over)
+
+    def each(self) -> list[tuple[int, RuleLimitError]]:
+        """The place of every rule that is over the budget, and its own error; none where no place is known."""
+        over = self.over or ([] if self.position is None else [(self.position, self.size)])
+        form, budget, unit = self.form, self.budget, self.unit
+        return [(at, RuleLimitError(str(BudgetError(form, size, budget, None, None, unit)))) for at, size in over]
 
 
 class SchemaError(RuledexError):
@@ -187,8 +235,8 @@ def _excerpt(text: str, position: int) -> tuple[str, int]:
     line = text[start : len(text) if end < 0 else end]
     offset = position - start
     left = max(0, offset - WINDOW // 2)
-    shown = line[left : left + WINDOW]
-    printable = "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in shown)
+    window = line[left : left + WINDOW]
+    printable = "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in window)
     prefix = "…" if left else ""
     suffix = "…" if left + WINDOW < len(line) else ""
     return prefix + printable + suffix, offset - left + len(prefix)

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, fields, replace
 
-from ruledex.errors import RuledexError
+from ruledex.errors import RuledexError, quoted
 
 PREFIX = "RULEDEX_LIMIT_"
 
@@ -66,9 +66,9 @@ def _checked(changes: dict[str, int], source: str) -> Limits:
     known = [field.name for field in fields(Limits)]
     for name, value in changes.items():
         if name not in known:
-            raise RuledexError(f"{source}: there is no limit {name!r}; the limits are {', '.join(known)}")
+            raise RuledexError(f"{source}: there is no limit {quoted(name)}; the limits are {', '.join(known)}")
         if type(value) is not int or value < 1:
-            raise RuledexError(f"{source}: the limit {name} is a whole number of at least 1, not {value!r}")
+            raise RuledexError(f"{source}: the limit {name} is a whole number of at least 1, not {quoted(value)}")
     return replace(_current, **changes)
 
 
@@ -78,7 +78,7 @@ def _from_environment() -> Limits:
         given = os.environ.get(PREFIX + field.name.upper())
         if given is not None:
             if not given.strip().isdecimal():
-                raise RuledexError(f"{PREFIX}{field.name.upper()} is a whole number of at least 1, not {given!r}")
+                raise RuledexError(f"{PREFIX}{field.name.upper()} is a whole number of at least 1, not {quoted(given)}")
             changes[field.name] = int(given)
     return _checked(changes, "the environment")
 

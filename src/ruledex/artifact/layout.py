@@ -24,7 +24,7 @@ from __future__ import annotations
 
 import re
 
-from ruledex.errors import ArtifactError
+from ruledex.errors import ArtifactError, quoted
 
 FORMAT = 1
 
@@ -85,8 +85,8 @@ def is_staging(name: str) -> bool:
 
 def check_version(name: str) -> str:
     """The name itself, where it has the form of a version's."""
-    if not is_version(name):
-        raise ArtifactError(f"{name!r} is not a version; a version's name is 64 hexadecimal digits")
+    if not isinstance(name, str) or not is_version(name):
+        raise ArtifactError(f"{quoted(name)} is not a version; a version's name is 64 hexadecimal digits")
     return name
 
 

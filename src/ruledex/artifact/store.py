@@ -14,6 +14,7 @@ from ruledex import limits
 from ruledex.artifact.files import reporting
 from ruledex.artifact.layout import CHUNK_BYTES
 from ruledex.artifact.opening import open_regular, read_whole
+from ruledex.errors import ArtifactError, quoted
 
 if TYPE_CHECKING:
     from ruledex.artifact.remote import RemoteStore
@@ -103,6 +104,8 @@ def locate(root: RootLike, **storage_options: object) -> LocalStore | RemoteStor
     """
     if isinstance(root, LocalStore):
         return root
+    if isinstance(root, str | os.PathLike) and not _is_path(os.fspath(root)):
+        raise ArtifactError(f"an index has a path or URL, not {quoted(os.fspath(root))}")
     if isinstance(root, os.PathLike):
         return LocalStore(root)
     if isinstance(root, str):
@@ -111,4 +114,10 @@ def locate(root: RootLike, **storage_options: object) -> LocalStore | RemoteStor
         from ruledex.artifact.remote import remote_store
 
         return remote_store(root, storage_options)
+    if not isinstance(root, Store):
+        raise ArtifactError(f"an index has a path or URL, not {quoted(root)}")
     return root
+
+
+def _is_path(text: object) -> bool:
+    return isinstance(text, str) and text != "" and "\0" not in text

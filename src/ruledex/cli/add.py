@@ -9,7 +9,7 @@ import typer
 from ruledex.cli.arguments import ExprOption, IdOption, TrustOption
 from ruledex.cli.progress import rows_with_progress
 from ruledex.cli.status import FINDINGS
-from ruledex.errors import RulesError
+from ruledex.errors import RulesError, one_line
 from ruledex.sources import Columns, RuleFile
 
 
@@ -45,7 +45,7 @@ def add(
     try:
         n_rules = (opened.update if update else opened.add)(source, columns=columns)
     except RulesError as error:
-        typer.echo(f"error: {rules}: {error}", err=True)
+        typer.echo(f"error: {one_line(rules)}: {error}", err=True)
         raise typer.Exit(FINDINGS) from None
     if not quiet:
         typer.echo(f"{n_rules:,} rules {'replaced' if update else 'added'}, {len(opened):,} in {index}")

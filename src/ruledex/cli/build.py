@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from enum import StrEnum
-from typing import Annotated
+from typing import Annotated, Final
 
 import typer
 
@@ -13,8 +13,10 @@ from ruledex.cli.bars import bar
 from ruledex.cli.progress import rows_with_progress
 from ruledex.cli.status import FINDINGS
 from ruledex.cli.warm_up import warm_up
-from ruledex.errors import RuledexError, RulesError
+from ruledex.errors import RuledexError, RulesError, one_line, quoted
 from ruledex.sources import Columns, RuleFile
+
+_LONGEST_NUMBER: Final = 20  # digits and a sign; what is longer is no option's value
 
 
 class OnError(StrEnum):
@@ -75,10 +77,10 @@ def build(
                 engine_options=engine_options(options or []),
             )
     except RulesError as error:
-        typer.echo(f"error: {rules}: {error}", err=True)
+        typer.echo(f"error: {one_line(rules)}: {error}", err=True)
         raise typer.Exit(FINDINGS) from None
     if index.faults:
-        typer.echo(f"{rules}: {RulesError(index.faults, len(index) + len(index.faults))}", err=True)
+        typer.echo(f"{one_line(rules)}: {RulesError(index.faults, len(index) + len(index.faults))}", err=True)
     version = index.save(output)
     if not quiet:
         seconds = time.monotonic() - started
@@ -87,12 +89,15 @@ def build(
         )
 
 
-def engine_options(given: list[str]) -> dict[str, int | str]:
-    """Options by name; whole numbers are numbers."""
-    options: dict[str, int | str] = {}
+def engine_options(given: list[str]) -> dict[str, int | str | bool]:
+    """Options by name; whole numbers are numbers, and true and false are what they say."""
+    options: dict[str, int | str | bool] = {}
     for option in given:
         name, equals, value = option.partition("=")
         if not (name and equals):
-            raise RuledexError(f"an engine's option is written NAME=VALUE, not {option!r}")
-        options[name] = int(value) if value.isdigit() else value
+            raise RuledexError(f"an engine's option is written NAME=VALUE, not {quoted(option)}")
+        if name in options:
+            raise RuledexError(f"the engine's option {quoted(name)} is given twice")
+        is_number = value.removeprefix("-").isdecimal() and value.isascii() and len(value) < _LONGEST_NUMBER
+        options[name] = int(value) if is_number else {"true": True, "false": False}.get(value.lower(), value)
     return options

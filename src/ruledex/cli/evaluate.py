@@ -9,7 +9,7 @@ import typer
 
 from ruledex.cli.arguments import ExprOption, IdOption, SchemaOption, load_schema
 from ruledex.cli.status import CLEAN, FINDINGS
-from ruledex.errors import EventError, RuleError
+from ruledex.errors import EventError, RuleError, one_line
 from ruledex.language.parser import parse
 from ruledex.language.reference import evaluate as truth_of
 from ruledex.language.reference import score as score_of
@@ -81,7 +81,7 @@ def _load(name: str, columns: Columns, schema: Schema) -> tuple[list[_Rule], int
         try:
             usable.append(_rule_of(row, schema))
         except RuleError as error:
-            typer.echo(f"{name}:{row.line}: rule {row.rule_id or '?'}: {error}", err=True)
+            typer.echo(f"{name}:{row.line}: rule {one_line(str(row.rule_id or '?'), 80)}: {error}", err=True)
             n_bad += 1
     return usable, n_bad
 

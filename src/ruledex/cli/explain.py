@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Final
 
 import orjson
 import typer
@@ -16,6 +16,8 @@ from ruledex.errors import EventError, InputError
 
 if TYPE_CHECKING:
     from ruledex.index import Index
+
+_LONGEST_NUMBER: Final = 20  # digits and a sign; an id of more has over 64 bits
 
 
 def explain(
@@ -53,7 +55,8 @@ def explain(
 
 def rule_id_of(index: Index, given: str) -> int | str:
     """An id of the command line as the index has it."""
-    if given not in index and given.removeprefix("-").isdigit() and int(given) in index:
+    is_number = given.isascii() and given.removeprefix("-").isdigit() and len(given) <= _LONGEST_NUMBER
+    if given not in index and is_number and int(given) in index:
         return int(given)
     return given
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Annotated, Any
 
 import typer
@@ -20,7 +23,8 @@ from ruledex.cli.generate import generate
 from ruledex.cli.match import match
 from ruledex.cli.remove import remove
 from ruledex.cli.spark import app as spark
-from ruledex.cli.status import UNUSABLE
+from ruledex.cli.status import INTERRUPTED, UNUSABLE
+from ruledex.cli.streams import flush_output, prepare_streams, report_failure, tell
 from ruledex.cli.verify import verify
 from ruledex.errors import RuledexError
 
@@ -28,12 +32,40 @@ from ruledex.errors import RuledexError
 class _Group(TyperGroup):
     """Commands whose own errors are shown in a line, without a traceback."""
 
-    def invoke(self, ctx: Any) -> Any:
+    def main(self, *arguments: Any, **settings: Any) -> Any:
+        prepare_streams()
         try:
+            try:
+                return super().main(*arguments, **settings)
+            finally:
+                flush_output()
+        except OSError as error:
+            sys.exit(report_failure(error))
+
+    def make_context(self, *arguments: Any, **settings: Any) -> Any:
+        with _reporting():  # --help is written here
+            return super().make_context(*arguments, **settings)
+
+    def invoke(self, ctx: Any) -> Any:
+        with _reporting():
             return super().invoke(ctx)
-        except RuledexError as error:
-            typer.echo(f"error: {error}", err=True)
-            raise typer.Exit(UNUSABLE) from None
+
+
+@contextmanager
+def _reporting() -> Iterator[None]:
+    try:
+        yield
+    except RuledexError as error:
+        tell(f"error: {error}")
+        raise typer.Exit(UNUSABLE) from None
+    except OSError as error:
+        raise typer.Exit(report_failure(error)) from None
+    except MemoryError:
+        tell("error: there is not enough memory")
+        raise typer.Exit(UNUSABLE) from None
+    except KeyboardInterrupt:
+        tell("interrupted")
+        raise typer.Exit(INTERRUPTED) from None
 
 
 app = typer.Typer(

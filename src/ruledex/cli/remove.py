@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from typing import Annotated
 
 import typer
@@ -10,7 +9,8 @@ import typer
 from ruledex.cli.arguments import TrustOption
 from ruledex.cli.explain import rule_id_of
 from ruledex.cli.status import FINDINGS
-from ruledex.errors import RulesError
+from ruledex.errors import InputError, RulesError, one_line
+from ruledex.sources.lines import STANDARD_INPUT, LineFile
 
 
 def remove(
@@ -37,11 +37,24 @@ def remove(
     from ruledex.index import Index
 
     opened = Index.open(index, None, "scan", trust=trust)  # no engine is asked, and this one need not be loaded
-    given = [line.strip() for line in sys.stdin if line.strip()] if ids == ["-"] else ids
+    given = _lines() if ids == ["-"] else ids
     try:
         n_rules = opened.remove([rule_id_of(opened, rule_id) for rule_id in given])
     except RulesError as error:
-        typer.echo(f"error: {index}: {error}", err=True)
+        typer.echo(f"error: {one_line(index)}: {error}", err=True)
         raise typer.Exit(FINDINGS) from None
     if not quiet:
         typer.echo(f"{n_rules:,} rules removed, {len(opened):,} in {index}")
+
+
+def _lines() -> list[str]:
+    """The lines of standard input that are not blank."""
+    found = []
+    for number, line in enumerate(LineFile(STANDARD_INPUT).lines(), 1):
+        try:
+            text = line.decode("utf-8").strip()
+        except UnicodeDecodeError:
+            raise InputError(f"{STANDARD_INPUT}: line {number} is not UTF-8") from None
+        if text:
+            found.append(text)
+    return found

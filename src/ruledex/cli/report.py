@@ -10,6 +10,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from ruledex.errors import one_line
 from ruledex.lint import Finding, Severity
 from ruledex.lint.finding import line_and_column
 
@@ -85,7 +86,7 @@ def table_of(findings: list[Located], with_file: bool) -> Table:
         style = _STYLES[finding.severity]
         cells: list[str | Text] = [
             str(located.file_line),
-            finding.rule_id,
+            one_line(finding.rule_id, _WINDOW),
             Text(finding.severity, style),
             Text(finding.code, style),
         ]
@@ -95,9 +96,9 @@ def table_of(findings: list[Located], with_file: bool) -> Table:
 
 def _cell(located: Located) -> Text:
     finding = located.finding
-    cell = Text(finding.message)
+    cell = Text(one_line(finding.message))
     if finding.suggestion:
-        cell.append(f"; {finding.suggestion}", "dim")
+        cell.append(f"; {one_line(finding.suggestion)}", "dim")
     if located.excerpt:
         cell.append(f"\n{located.excerpt}", "bold")
     return cell

@@ -28,7 +28,7 @@ def verify(
 
         ruledex verify index
 
-    The exit status is 1 if something is damaged.
+    The exit status is 1 if something is damaged, 2 if there is no index.
     """
     from ruledex.artifact import locate
     from ruledex.artifact import verify as verify_files
@@ -37,6 +37,8 @@ def verify(
     from ruledex.index.journal_home import verify_journals
 
     report = verify_files(index, version or None)
+    if not report.versions:
+        raise ArtifactError(f"{index}: there is no index here, and nothing to verify")
     journals = verify_journals(index, report.versions)
     faults = [str(fault) for fault in report.faults] + journals.faults
     if not faults:

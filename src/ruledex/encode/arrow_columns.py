@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from ruledex.encode.arrow_maps import NO_ENTRIES, MapEntries
 from ruledex.encode.arrow_packed import SparseColumn, packed_in, sparse_columns
 from ruledex.encode.arrow_taking import Array, decoded, flattened, joined, takeable, taken, valid
-from ruledex.errors import EventError
+from ruledex.errors import EventError, quoted
 
 Path: TypeAlias = tuple[str, ...]
 
@@ -180,7 +180,7 @@ def _is_null(array: Array) -> NDArray[np.bool_]:
 def _field(array: Array, name: str) -> Array:
     places = array.type.get_all_field_indices(name)
     if len(places) > 1:
-        raise EventError(f"a struct has {len(places)} fields named {name!r}")
+        raise EventError(f"a struct has {len(places)} fields named {quoted(name)}")
     if not places:
         return pa.nulls(len(array))
     if array.null_count and pa.types.is_run_end_encoded(array.type.field(places[0]).type):

@@ -6,6 +6,7 @@ rule uses is not looked at, and of one without any value only that.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from typing import Final
 
@@ -21,7 +22,7 @@ from ruledex.encode.dictionary import Dictionary, Names
 from ruledex.encode.event_batch import EventBatch
 from ruledex.encode.program import CELL, OFFSET, WEIGHT
 from ruledex.encode.slot import Slot
-from ruledex.errors import EventError
+from ruledex.errors import EventError, quoted
 from ruledex.kernels.event_cells import count_pairs, order_cells, place_cells
 from ruledex.language.text import path_text
 
@@ -40,12 +41,21 @@ class ArrowEncoder:
     def encode(self, events: ArrowEvents) -> EventBatch:
         """The cells of each row."""
         table = as_table(events)
+        self._check_names(table.schema.names)
         n_events = table.num_rows
         if n_events <= EVENTS_A_BLOCK:
             return self._encode_block(EventColumns(table, n_events))
         starts = range(0, n_events, EVENTS_A_BLOCK)
         parts = [(start, min(EVENTS_A_BLOCK, n_events - start)) for start in starts]
         return _joined([self._encode_block(EventColumns(table.slice(*part), part[1])) for part in parts])
+
+    def _check_names(self, names: list[str]) -> None:
+        """Refuse two columns of one name that rules look at: nobody can say which is meant."""
+        if len(set(names)) == len(names):
+            return
+        for name, n_columns in Counter(names).items():
+            if n_columns > 1 and name in self.dictionary.names.below:
+                raise EventError(f"the events have {n_columns:,} columns named {quoted(name)}")
 
     def _encode_block(self, columns: EventColumns) -> EventBatch:
         pairs = Pairs()

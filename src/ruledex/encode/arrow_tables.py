@@ -6,7 +6,7 @@ from typing import Any, TypeAlias
 
 import pyarrow as pa
 
-from ruledex.errors import EventError
+from ruledex.errors import EventError, quoted
 
 ArrowEvents: TypeAlias = Any  # what `is_arrow` says yes to; pyarrow has no types of its own
 
@@ -36,6 +36,10 @@ def as_table(events: ArrowEvents) -> Any:
 
 def rows_of(table: Any) -> list[dict[str, Any]]:
     """The rows as mappings, maps as mappings too."""
+    names = table.schema.names
+    if len(set(names)) < len(names):
+        twice = next(name for name in names if names.count(name) > 1)
+        raise EventError(f"the events have several columns named {quoted(twice)}")
     try:
         rows: list[dict[str, Any]] = table.to_pylist(maps_as_pydicts="lossy")
     except (pa.ArrowException, ValueError, OverflowError) as error:  # of times that Python cannot name, for one

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple, Self
 import fsspec
 from fsspec.implementations.local import LocalFileSystem
 
-from ruledex.errors import InputError, RuledexError
+from ruledex.errors import InputError, RuledexError, quoted
 from ruledex.language.schema import read_path
 from ruledex.language.structured_parts import Place, constant_in, constant_out
 from ruledex.language.text import path_text
@@ -105,7 +105,7 @@ class EventStatistics(NamedTuple):
         """What `to_dict` gave."""
         try:
             if document["format"] != FORMAT:
-                raise InputError(f"these statistics have the format {document['format']!r}, not {FORMAT}")
+                raise InputError(f"these statistics have the format {quoted(document['format'])}, not {FORMAT}")
             attributes = {read_path(name): _attribute_in(given) for name, given in document["attributes"].items()}
             return cls(document["events"], attributes, document["complete"])
         except (KeyError, TypeError, AttributeError, RuledexError) as error:

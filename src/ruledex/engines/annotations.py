@@ -25,7 +25,7 @@ from ruledex.engines.normal_forms_work import postings_work, true_items
 from ruledex.engines.protocol import Alive, Arrays, Matches, Rank, Statistics
 from ruledex.engines.ranking import Ranker
 from ruledex.engines.work import Work, averages
-from ruledex.errors import BudgetError, RuledexError
+from ruledex.errors import BudgetError, RuledexError, quoted
 from ruledex.kernels.annotate_leaves import BLOCK_BITS, Annotations, Marks, gather_leaves, write_rules
 from ruledex.kernels.normal_forms_rules import Owners, count_owners
 
@@ -80,12 +80,13 @@ class AnnotatedEngine(ABC):
         that kind.
         """
         if overflow not in get_args(Overflow):
-            raise RuledexError(f"overflow is {overflow!r}, one of {', '.join(get_args(Overflow))} was expected")
+            raise RuledexError(f"overflow is {quoted(overflow)}, one of {', '.join(get_args(Overflow))} was expected")
         annotator = Annotator(program)
         n_leaves = annotator.n_leaves(program.root)
         large = np.flatnonzero(n_leaves > budget).astype(np.int32)
         if len(large) and overflow == "error":
-            raise BudgetError("unfolded tree", int(n_leaves[large[0]]), budget, int(large[0]), unit="leaves")
+            over = [(position, int(n_leaves[position])) for position in large.tolist()]
+            raise BudgetError("unfolded tree", over[0][1], budget, over[0][0], unit="leaves", over=over)
         labeller = cls._new_labeller(program)
         annotated = annotator.annotate(np.flatnonzero(n_leaves <= budget), labeller, statistics)
         others = OverflowRules.build(program, large, statistics) if len(large) else None

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from ruledex.encode.event_batch import EventBatch
 from ruledex.encode.program import Program
 from ruledex.engines.protocol import Alive, Arrays, Rank
-from ruledex.errors import ArtifactError, RuledexError
+from ruledex.errors import ArtifactError, RuledexError, quoted
 from ruledex.kernels.literals import Literals
 from ruledex.kernels.score import ScorePrograms
 from ruledex.kernels.top import PRODUCT, STATIC, SUM
@@ -64,8 +64,8 @@ def frozen_static_score(static_score: NDArray[np.float64] | None, program: Progr
 
 def rank_code(rank: Rank) -> int:
     """The kernels' number for a way to rank."""
-    if rank not in RANKS:
-        raise RuledexError(f"rank is {rank!r}, one of {', '.join(RANKS)} was expected")
+    if not isinstance(rank, str) or rank not in RANKS:
+        raise RuledexError(f"rank is {quoted(rank)}, one of {', '.join(RANKS)} was expected")
     return RANKS[rank]
 
 

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from ruledex.encode.program import ALWAYS, AND, NEVER, OR, Program
 from ruledex.engines.inputs import frozen
-from ruledex.errors import BudgetError, RuledexError
+from ruledex.errors import BudgetError, RuledexError, quoted
 from ruledex.kernels.growing import FREE, lengthened, slots_for
 from ruledex.kernels.normal_forms import FormScratch, form_sizes, write_clauses
 from ruledex.kernels.normal_forms_table import ClauseTable, intern_clauses
@@ -56,7 +56,7 @@ def nodes_of(program: Program) -> Nodes:
 def expressions_of(program: Program, form: Form, budget: int, overflow: Overflow) -> Expressions:
     """What is to be converted, after a look at the sizes."""
     if overflow not in get_args(Overflow):
-        raise RuledexError(f"overflow is {overflow!r}, one of {', '.join(get_args(Overflow))} was expected")
+        raise RuledexError(f"overflow is {quoted(overflow)}, one of {', '.join(get_args(Overflow))} was expected")
     n_clauses, n_in_all = np.zeros(program.n_nodes), np.zeros(program.n_nodes)
     form_sizes(nodes_of(program), program.n_literals, OUTER[form], n_clauses, n_in_all)
     sizes = np.zeros(program.n_rules)
@@ -64,8 +64,8 @@ def expressions_of(program: Program, form: Form, budget: int, overflow: Overflow
     sizes[is_node] = n_in_all[program.root[is_node]]
     too_large = np.flatnonzero(sizes > budget)
     if overflow == "error" and len(too_large):
-        position = int(too_large[0])
-        raise BudgetError(form, int(sizes[position]), budget, position)
+        over = [(position, int(sizes[position])) for position in too_large.tolist()]
+        raise BudgetError(form, over[0][1], budget, over[0][0], over=over)
     rules = np.flatnonzero((sizes <= budget) & (program.root != NEVER)).astype(np.int32)
     rules = rules[np.argsort(program.root[rules], kind="stable")]
     roots, first = np.unique(program.root[rules], return_index=True)

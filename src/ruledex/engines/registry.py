@@ -5,7 +5,7 @@ from __future__ import annotations
 from importlib import import_module
 
 from ruledex.engines.protocol import Engine
-from ruledex.errors import RuledexError
+from ruledex.errors import RuledexError, quoted
 
 PLACES = {
     "scan": "ruledex.engines.scan:ScanEngine",
@@ -22,8 +22,8 @@ PLACES = {
 
 def engine_class(name: str) -> type[Engine]:
     """The engine of that name."""
-    if name not in PLACES:
-        raise RuledexError(f"there is no engine {name!r}; there are {', '.join(PLACES)}")
+    if not isinstance(name, str) or name not in PLACES:
+        raise RuledexError(f"there is no engine {quoted(name)}; there are {', '.join(PLACES)}")
     module, _, class_name = PLACES[name].partition(":")
     found: type[Engine] = getattr(import_module(module), class_name)
     return found

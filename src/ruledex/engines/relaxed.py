@@ -20,7 +20,7 @@ from ruledex.engines.protocol import Alive, Matches, Rank
 from ruledex.engines.ranking import checked_k
 from ruledex.engines.relaxed_layout import IntervalKeys, RelaxedLayout, relaxed_layout
 from ruledex.engines.relaxed_rows import EventCells, IntervalTrees, Reader, event_cells
-from ruledex.errors import RuledexError
+from ruledex.errors import RuledexError, quoted
 from ruledex.kernels.ranked_threshold import N_HELD, N_READ, N_SCORED
 from ruledex.kernels.relaxed_candidates import UNTOUCHED, Rows, Scratch, find_candidates
 from ruledex.kernels.relaxed_score import OneEvent, best_of_candidates
@@ -115,7 +115,7 @@ class RelaxedEngine:
     ) -> tuple[Best, RelaxedReport]:
         """The best k rules of one event of a batch, and how they were found."""
         if method not in METHODS:
-            raise RuledexError(f"method is {method!r}, one of {', '.join(METHODS)} was expected")
+            raise RuledexError(f"method is {quoted(method)}, one of {', '.join(METHODS)} was expected")
         batch, most = frozen_batch(batch), min(checked_k(k), self.program.n_rules)
         static = frozen_static_score(static_score, self.program)
         kind, living = rank_code(rank), frozen_alive(alive, self.program.n_rules)

@@ -12,6 +12,7 @@ from ruledex.encode.arrow_tables import as_table, is_arrow, rows_of
 from ruledex.encode.event_batch import EventBatch
 from ruledex.encode.events import EventEncoder
 from ruledex.errors import EventError, RuledexError
+from ruledex.index.arguments import require_rows
 from ruledex.language.reference import Weights
 from ruledex.language.resolve import mapping_of
 
@@ -34,6 +35,7 @@ def encode_events(encoder: EventEncoder, events: Events, weights: Iterable[Weigh
 
 def as_mappings(events: Iterable[Event]) -> Iterator[Mapping[str, Any]]:
     """Events as mappings; an error of one of them has its number."""
+    require_rows(events, "events are mappings, JSON texts, or a table or frame", EventError)
     for number, event in enumerate(events):
         try:
             mapping = event if type(event) is dict else as_mapping(event)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeVar, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,15 +12,16 @@ from ruledex.artifact import RootLike, current
 from ruledex.encode.merging import merge_dictionaries
 from ruledex.engines.atree_live import OutdatedError
 from ruledex.engines.protocol import Rank
-from ruledex.errors import ArtifactError, RuledexError, RuleFault, RulesError
+from ruledex.errors import ArtifactError, BudgetError, RuledexError, RuleFault, RulesError, quoted
 from ruledex.explain import Explanation, explain
 from ruledex.forks import ForkSafeLock
+from ruledex.index.arguments import checked_choice, checked_columns, checked_k, checked_rank, checked_weights
 from ruledex.index.compaction import folded, state_of_rules
 from ruledex.index.events_in import Event, Events, as_mapping
 from ruledex.index.identities import RuleId
 from ruledex.index.journal_home import JournalHome, open_live, save_over
 from ruledex.index.live import LiveState, Snapshot
-from ruledex.index.live_changes import has, putting, removing, scoring
+from ruledex.index.live_changes import given_ids, has, putting, removing, scoring
 from ruledex.index.live_home import Home, MemoryHome, Prepare
 from ruledex.index.matches import IndexMatches
 from ruledex.index.opening import open_state
@@ -29,7 +30,9 @@ from ruledex.index.relaxed import Mode, RelaxedViews
 from ruledex.index.rules_in import RuleColumns, Rules, read_rules
 from ruledex.index.state import State
 from ruledex.index.statistics_in import Stats
+from ruledex.index.storage import check_engine
 from ruledex.index.summary import describe, full_schema
+from ruledex.language.checked import checked_schema
 from ruledex.language.parser import parse
 from ruledex.language.resolve import over_limit
 from ruledex.language.schema import Schema
@@ -101,11 +104,15 @@ class Index:
         come, or what is known of them already; it changes speed, never an answer. `engine_options` are the engine's
         own, as `{"overflow": "sparse"}` of those that convert rules to another form.
         """
-        if on_error not in ("raise", "skip"):
-            raise RuledexError(f"on_error is 'raise' or 'skip', not {on_error!r}")
+        checked_choice("on_error", on_error, get_args(OnError))
+        check_engine(engine, engine_options)
+        schema = Schema() if schema is None else checked_schema(schema)
+        if progress is not None and not callable(progress):
+            raise RuledexError(
+                f"progress is a function of how many rules are done and of how many, not {quoted(progress)}"
+            )
         read = _read(rules, columns)
         n_given = len(read.ids) + len(read.faults)
-        schema = Schema() if schema is None else schema
         built = build_program(read.texts, read.scores, schema, progress)
         faults = read.faults + [
             RuleFault(read.ids[at].as_py(), error, int(read.lines[at])) for at, error in built.faults
@@ -117,7 +124,19 @@ class Index:
             # Once more: what a broken rule names besides would stay in the dictionary, and events be read for it.
             read = read.without([at for at, _ in built.faults])
             built = build_program(read.texts, read.scores, schema, progress)
-        state = state_of_rules(read, built, engine, stats, engine_options)
+        while True:
+            try:
+                state = state_of_rules(read, built, engine, stats, engine_options)
+                break
+            except BudgetError as error:
+                over = error.each()
+                if on_error == "raise" or not over:
+                    raise
+            faults += [RuleFault(read.ids[at].as_py(), fault, int(read.lines[at])) for at, fault in over]
+            # What the others share may lie otherwise without these, so that more of them are over the budget.
+            read = read.without([at for at, _ in over])
+            built = build_program(read.texts, read.scores, schema, progress)
+        faults.sort(key=lambda fault: fault.line)
         index = Index(state, faults, None, None, MemoryHome())
         index._engine_options = engine_options
         return index
@@ -133,6 +152,8 @@ class Index:
         stranger has written, an answer is what the rules say, or there is an ArtifactError. `trust=True` maps what is
         there. Unless given, an index is trusted that lies in a folder of this user's own (docs/index.md).
         """
+        if engine is not None:
+            check_engine(engine)
         if version is not None:
             return Index(open_state(root, version, engine, trust), [], root, engine, None, trust)
         state, home = open_live(root, engine, trust)
@@ -189,7 +210,7 @@ class Index:
 
     def remove(self, ids: Iterable[RuleId]) -> int:
         """Remove rules; how many. Ids that are not there are reported all together, and then nothing is changed."""
-        given = ids if isinstance(ids, str | int) else list(dict.fromkeys(ids))
+        given = given_ids(ids)
         self._change(lambda state: removing(state, given))
         return len(given)
 
@@ -275,6 +296,7 @@ class Index:
         mode: Mode = "exact",
     ) -> IndexMatches:
         """The best k rules of many events; `weights` has one entry an event, and `mode` is as in `top`."""
+        k, rank, weights = checked_k(k), checked_rank(rank), checked_weights(weights)
         return self._ask(lambda state: self._relaxed.of(state, mode).top(events, k, rank, weights))
 
     def _ask(self, question: Callable[[Snapshot], Answer]) -> Answer:
@@ -370,4 +392,4 @@ def _described(state: Snapshot) -> dict[str, Any]:
 
 
 def _read(rules: Rules, columns: Columns | None) -> RuleColumns:
-    return read_rules(rules) if columns is None else read_rules(rules, columns)
+    return read_rules(rules, checked_columns(columns))

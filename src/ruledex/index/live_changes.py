@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from typing import Any, Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ruledex.encode.growing_rules import EncodedRules, encode_good_rules
-from ruledex.errors import RuledexError, RuleError, RuleFault, RulesError, RuleSyntaxError
+from ruledex.errors import RuledexError, RuleError, RuleFault, RulesError, RuleSyntaxError, quoted
 from ruledex.index.delta import NewRules
 from ruledex.index.identities import RuleId, find_ids, found_in
 from ruledex.index.live import LiveState, Snapshot
@@ -67,7 +67,7 @@ def _unfit(state: Snapshot, read: RuleColumns, replace: bool) -> Iterable[tuple[
     ids = read.ids.to_pylist()
     kind = kind_needed(state)
     if kind is not None and ids and isinstance(ids[0], str) is not (kind == "string"):
-        return [(at, f"this id is {rule_id!r}, and those of this index are {kind}s") for at, rule_id in enumerate(ids)]
+        return [(at, f"this id is {quoted(i)}, and those of this index are {kind}s") for at, i in enumerate(ids)]
     there = Located.of(_live(state), _array(ids)).is_there.tolist() if len(ids) > _FEW else [has(state, i) for i in ids]
     problem = "there is no rule of this id in the index" if replace else "a rule of this id is in the index already"
     return [(at, problem) for at, is_there in enumerate(there) if is_there is not replace]
@@ -81,15 +81,26 @@ def kind_needed(state: Snapshot) -> str | None:
 
 def removing(state: Snapshot, ids: Iterable[RuleId]) -> Checked:
     """Rules that go. All ids that are not there are told at once."""
-    if isinstance(ids, str | int):
-        raise RuledexError(f"one id was given where several are expected: write [{ids!r}]")
-    removed = list(dict.fromkeys(ids))
+    removed = given_ids(ids)
     missing = [rule_id for rule_id in removed if not has(state, rule_id)]
     if missing:
         error = RuleError("there is no rule of this id in the index")
         faults = [RuleFault(rule_id if isinstance(rule_id, int | str) else None, error) for rule_id in missing]
         raise RulesError(faults, len(removed))
     return Checked(Change(removed=removed))
+
+
+def given_ids(ids: Iterable[RuleId]) -> list[RuleId]:
+    """Each of some ids once, as they come; an error where it is but one."""
+    if isinstance(ids, str | int):
+        raise RuledexError(f"one id was given where several are expected: write [{quoted(ids)}]")
+    if isinstance(ids, bytes) or not isinstance(ids, Iterable):
+        raise RuledexError(f"ids are given in a list, not as {quoted(ids)}")
+    given = list(ids)
+    for rule_id in given:
+        if not isinstance(rule_id, Hashable):
+            raise RuledexError(f"an id is an integer or a string, not {quoted(rule_id)}")
+    return list(dict.fromkeys(given))
 
 
 def scoring(state: Snapshot, rule_id: RuleId, score: float) -> Checked:
@@ -101,7 +112,7 @@ def scoring(state: Snapshot, rule_id: RuleId, score: float) -> Checked:
     except (TypeError, ValueError, OverflowError):
         value = math.nan
     if not math.isfinite(value):
-        raise RuledexError(f"a score is a finite number, not {score!r}")
+        raise RuledexError(f"a score is a finite number, not {quoted(score)}")
     return Checked(Change(scored=[(rule_id, value)]))
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal, cast
+from typing import Literal, cast, get_args
 
 import numpy as np
 
@@ -11,7 +11,7 @@ from ruledex.engines.inputs import frozen
 from ruledex.engines.protocol import Engine
 from ruledex.engines.relaxed import RelaxedEngine
 from ruledex.engines.relaxed_layout import IntervalKeys
-from ruledex.errors import RuledexError
+from ruledex.index.arguments import checked_choice
 from ruledex.index.live import LiveState, Snapshot
 from ruledex.index.relaxed_delta import RelaxedDelta, RelaxedPieces
 from ruledex.index.state import State, matcher_of
@@ -35,10 +35,8 @@ class RelaxedViews:
 
     def of(self, state: Snapshot, mode: Mode) -> Snapshot:
         """What answers in a mode: the state itself, or a view of it."""
-        if mode == "exact":
+        if checked_choice("mode", mode, get_args(Mode)) == "exact":
             return state
-        if mode != "relaxed":
-            raise RuledexError(f"mode is {mode!r}, one of exact, relaxed was expected")
         last = self._last
         if last is None or last[0] is not state:
             used: dict[int, RelaxedEngine] = {}

@@ -13,12 +13,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from ruledex.errors import InputError, RuleError, RuleFault, RuleSyntaxError
+from ruledex.errors import InputError, RuleError, RuleFault, RuleSyntaxError, quoted
+from ruledex.index.arguments import require_rows
 from ruledex.index.identities import RuleId
 from ruledex.language.structured import from_structured
 from ruledex.language.text import to_text
 from ruledex.language.value import INT64_MAX, INT64_MIN
 from ruledex.sources import BadRow, Columns, RuleFile, RuleRow
+from ruledex.sources.row import EMPTY_ID
 
 # (id, text), (id, text, static score), {"id": …, "expr": …, "score": …}, a table, a data frame, or a file's path.
 Rules: TypeAlias = (
@@ -57,13 +59,24 @@ def read_rules(rules: Rules, columns: Columns = _COLUMNS) -> RuleColumns:
     if isinstance(rules, pa.RecordBatch):
         rules = pa.Table.from_batches([rules])
     elif hasattr(rules, "__arrow_c_stream__") and not isinstance(rules, pa.Table):
-        rules = pa.table(rules)
+        rules = _arrow(rules)
     if isinstance(rules, pa.Table):
         return _in_order(_of_table(rules, columns, "the table"))
+    what = "rules are (id, text) or (id, text, score), mappings, a table or frame, or a file's path"
+    if isinstance(rules, Mapping | bytes):
+        raise InputError(f"{what}, not {type(rules).__name__}")
+    require_rows(rules, what, InputError)
     return _in_order(_of_rows(rules, columns))
 
 
 # Tables.
+
+
+def _arrow(frame: Any) -> pa.Table:
+    try:
+        return pa.table(frame)
+    except (pa.ArrowException, ValueError, TypeError) as error:
+        raise InputError(f"this {type(frame).__name__} cannot be read as Arrow: {error}") from None
 
 
 def _parquet(name: str, columns: Columns) -> pa.Table:
@@ -80,15 +93,19 @@ def _parquet(name: str, columns: Columns) -> pa.Table:
 def _of_table(table: pa.Table, columns: Columns, name: str) -> RuleColumns:
     for wanted in (columns.id, columns.expr):
         if wanted not in table.column_names:
-            raise InputError(f"{name}: there is no column {wanted!r}; the columns are {', '.join(table.column_names)}")
+            known = ", ".join(table.column_names)
+            raise InputError(f"{name}: there is no column {quoted(wanted)}; the columns are {known}")
+    for used in (columns.id, columns.expr, columns.score):
+        if table.column_names.count(used) > 1:
+            raise InputError(f"{name}: there are several columns {quoted(used)}")
     ids = _plain(table.column(columns.id))
     texts = _plain(table.column(columns.expr))
     if pa.types.is_integer(ids.type):
         ids = _cast(ids, pa.int64(), name)
     elif not pa.types.is_large_string(ids.type):
-        raise InputError(f"{name}: the column {columns.id!r} holds {ids.type}; ids are integers or strings")
+        raise InputError(f"{name}: the column {quoted(columns.id)} holds {ids.type}; ids are integers or strings")
     if not pa.types.is_large_string(texts.type):
-        raise InputError(f"{name}: the column {columns.expr!r} holds {texts.type}, not text")
+        raise InputError(f"{name}: the column {quoted(columns.expr)} holds {texts.type}, not text")
     scores = np.zeros(len(ids))
     if columns.score in table.column_names:
         given = _cast(_plain(table.column(columns.score)), pa.float64(), name)
@@ -97,6 +114,7 @@ def _of_table(table: pa.Table, columns: Columns, name: str) -> RuleColumns:
     read = RuleColumns(ids, texts, scores, lines, [])
     faults = [
         *_faults(read, np.array(ids.is_null()), "a rule needs an id"),
+        *_faults(read, _is_empty(ids), EMPTY_ID),
         *_faults(read, np.array(texts.is_null()), "there is no text"),
         *_faults(read, ~np.isfinite(scores), "a score is a finite number"),
     ]
@@ -107,6 +125,12 @@ def _of_table(table: pa.Table, columns: Columns, name: str) -> RuleColumns:
 def _faults(read: RuleColumns, is_bad: NDArray[np.bool_], message: str) -> list[tuple[int, RuleFault]]:
     places = np.flatnonzero(is_bad).tolist()
     return [(place, RuleFault(read.ids[place].as_py(), RuleError(message), place + 1)) for place in places]
+
+
+def _is_empty(ids: pa.Array) -> NDArray[np.bool_]:
+    if not pa.types.is_large_string(ids.type):
+        return np.zeros(len(ids), np.bool_)
+    return np.array(pc.equal(ids, "").fill_null(False), np.bool_)
 
 
 def _plain(column: pa.ChunkedArray) -> pa.Array:
@@ -143,7 +167,7 @@ def _of_rows(rules: Iterable[Any], columns: Columns) -> RuleColumns:
             _check_id(rule_id, ids[0] if ids else rule_id)
             text = _text(row)
             if not math.isfinite(row.score):
-                raise RuleError(f"a score is a finite number, not {row.score!r}")
+                raise RuleError(f"a score is a finite number, not {quoted(row.score)}")
         except RuleError as error:
             faults.append(RuleFault(rule_id if isinstance(rule_id, int | str) else None, error, row.line))
             continue
@@ -175,14 +199,17 @@ def _row(line: int, rule_id: Any, text: Any, score: Any = None, document: Any = 
         return RuleRow(line, rule_id, text, document, 0.0 if score is None else float(score))
     except (TypeError, ValueError, OverflowError):
         shown = str(rule_id) if isinstance(rule_id, int | str) else ""
-        return BadRow(line, shown, f"a score is a finite number, not {score!r}")
+        return BadRow(line, shown, f"a score is a finite number, not {quoted(score)}")
 
 
 def _check_id(rule_id: Any, first: Any) -> None:
-    if isinstance(rule_id, bool) or not isinstance(rule_id, int | str) or rule_id == "":
-        raise RuleError(f"an id is an integer or a string, not {rule_id!r}")
+    if isinstance(rule_id, bool) or not isinstance(rule_id, int | str):
+        raise RuleError(f"an id is an integer or a string, not {quoted(rule_id)}")
+    if rule_id == "":
+        raise RuleError(EMPTY_ID)
     if isinstance(rule_id, str) is not isinstance(first, str):
-        raise RuleError(f"this id is {rule_id!r} and the first one {first!r}: ids are all integers or all strings")
+        both = f"this id is {quoted(rule_id)} and the first one {quoted(first)}"
+        raise RuleError(f"{both}: ids are all integers or all strings")
     if isinstance(rule_id, int) and not INT64_MIN <= rule_id <= INT64_MAX:
         raise RuleError("an id has at most 64 bits")
     if isinstance(rule_id, str):

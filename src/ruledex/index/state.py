@@ -13,7 +13,7 @@ from ruledex.encode.events import EventEncoder
 from ruledex.encode.program import Program
 from ruledex.engines.protocol import Engine, Matcher, Rank
 from ruledex.engines.sharded import Part, ShardedEngine
-from ruledex.errors import RuledexError
+from ruledex.errors import RuledexError, quoted
 from ruledex.index.events_in import Event, Events, as_mapping, encode_events
 from ruledex.index.identities import Identities, RuleId
 from ruledex.index.matches import IndexMatches
@@ -114,7 +114,7 @@ def position_of(identities: Identities, rule_id: RuleId) -> int:
             hint = "; the ids of this index are integers"
         elif identities.kind == "string" and isinstance(rule_id, int):
             hint = "; the ids of this index are strings"
-        raise RuledexError(f"there is no rule {rule_id!r} in this index{hint}") from None
+        raise RuledexError(f"there is no rule {quoted(rule_id)} in this index{hint}") from None
 
 
 def matcher_of(shards: tuple[Shard, ...]) -> Matcher:

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from inspect import signature
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, Literal, NamedTuple, get_args, get_origin, get_type_hints
 
 import numpy as np
 import pyarrow as pa
@@ -27,7 +27,7 @@ from ruledex.encode.program import Program
 from ruledex.encode.stored import restore, store
 from ruledex.engines.protocol import Engine, Statistics
 from ruledex.engines.registry import engine_class
-from ruledex.errors import ArtifactError, RuledexError
+from ruledex.errors import ArtifactError, RuledexError, quoted
 from ruledex.index.identities import stored_identities
 from ruledex.index.invariants import check_shards, program_of
 from ruledex.index.state import Shard, State, matcher_of
@@ -36,6 +36,7 @@ from ruledex.language.schema import Schema
 
 KIND: Final = "ruledex.index"
 LAYOUT: Final = 2  # of what this module writes; the folder's own format is the artifact's
+_LARGEST_OPTION: Final = 2**31 - 1  # of an engine that is a number
 
 
 def save_state(state: State, root: RootLike) -> str:
@@ -128,10 +129,10 @@ class Described(NamedTuple):
 def described(metadata: Mapping[str, Any]) -> Described:
     """Read the metadata that `metadata_of` gave; an ArtifactError where they are none."""
     if metadata.get("kind") != KIND:
-        raise ArtifactError(f"this artifact is {metadata.get('kind')!r}, not an index of rules")
+        raise ArtifactError(f"this artifact is {quoted(metadata.get('kind'))}, not an index of rules")
     if metadata.get("layout") != LAYOUT:
         again = "build it again from its rules, which lie in the version's folder as tables/rules.parquet"
-        raise ArtifactError(f"this index has the layout {metadata.get('layout')!r}, not {LAYOUT}: {again}")
+        raise ArtifactError(f"this index has the layout {quoted(metadata.get('layout'))}, not {LAYOUT}: {again}")
     try:
         schema, counts = Schema.of_mapping(metadata["schema"]), metadata["counts"]
         found = Described(schema, counts["rules"], counts["shards"], metadata["n_cells"], metadata["engine"])
@@ -190,8 +191,24 @@ def build_engine(
 def check_engine(name: str, options: Mapping[str, Any] | None = None) -> None:
     """Refuse an engine that does not exist, or options that it does not have."""
     build = engine_class(name).build
-    known = [option for option in signature(build).parameters if option not in ("program", "statistics")]
-    for option in options or ():
+    if options is not None and not isinstance(options, Mapping):
+        raise RuledexError(f"engine_options are a mapping of names to values, not {quoted(options)}")
+    known = {n: p for n, p in signature(build).parameters.items() if n not in ("program", "statistics")}
+    for option, value in (options or {}).items():
         if option not in known:
             has = f"it has {', '.join(known)}" if known else "it has none"
-            raise RuledexError(f"the engine {name!r} has no option {option!r}; {has}")
+            raise RuledexError(f"the engine {quoted(name)} has no option {quoted(option)}; {has}")
+        _check_option(f"the option {option} of the engine {name}", value, get_type_hints(build)[option])
+
+
+def _check_option(what: str, value: object, kind: Any) -> None:
+    """Refuse a value that an option of an engine cannot have."""
+    if get_origin(kind) is Literal:
+        is_right, wanted = value in get_args(kind), f"one of {', '.join(map(repr, get_args(kind)))}"
+    elif kind is bool:
+        is_right, wanted = isinstance(value, bool), "True or False"
+    else:
+        is_right = isinstance(value, int) and not isinstance(value, bool) and 1 <= value <= _LARGEST_OPTION
+        wanted = f"a whole number from 1 to {_LARGEST_OPTION:,}"
+    if not is_right:
+        raise RuledexError(f"{what} is {wanted}, not {quoted(value)}")

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import ipaddress
 
+from ruledex.errors import quoted
+
 _V6_START = 1 << 32
 
 
@@ -21,7 +23,7 @@ class Network:
             # Host bits are dropped, as routers do: 10.1.2.3/8 is 10.0.0.0/8.
             network = ipaddress.ip_network(text, strict=False)
         except ValueError as error:
-            raise ValueError(f"{text!r} is not an address or a network such as 10.0.0.0/8") from error
+            raise ValueError(f"{quoted(text)} is not an address or a network such as 10.0.0.0/8") from error
         start = 0 if network.version == 4 else _V6_START
         self.first = start + int(network.network_address)
         self.last = start + int(network.broadcast_address)

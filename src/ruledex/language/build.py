@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Final, TypeAlias
 
-from ruledex.errors import PatternError, RuleLimitError, RuleSyntaxError, RuleTypeError
+from ruledex.errors import PatternError, RuleLimitError, RuleSyntaxError, RuleTypeError, quoted
 from ruledex.language.address import Network
 from ruledex.language.families import result_family
 from ruledex.language.functions.registry import lookup, names
@@ -82,12 +82,12 @@ def with_weight(item: Expression, weight: float, text: str, position: int) -> Ex
     """A predicate with a weight behind it; it multiplies what its values have already."""
     if isinstance(item, In):
         weights = tuple([w * weight for w in item.weights or (1.0,) * len(item.values)])
-        check_weight(max(weights), text, position)
+        checked_weight(max(weights), text, position)
         plain = all(w == 1.0 for w in weights)
         return In(item.operand, item.values, () if plain else weights, item.has_null, item.position)
     if isinstance(item, Compare | Between | Like | Rlike | NullSafe | CompareOperands | SetTest):
         item.weight *= weight  # a node of this parse alone, not yet handed out
-        check_weight(item.weight, text, position)
+        checked_weight(item.weight, text, position)
         return item
     what = "a negated predicate" if isinstance(item, Not) else "IS NULL" if isinstance(item, IsNull) else "this"
     raise RuleSyntaxError(
@@ -95,10 +95,11 @@ def with_weight(item: Expression, weight: float, text: str, position: int) -> Ex
     )
 
 
-def check_weight(weight: float, text: str, position: int) -> None:
-    """Refuse a weight that is not finite, or so large that sums of weights might not be."""
+def checked_weight(weight: float, text: str, position: int) -> float:
+    """The weight; an error where it is so large that sums of weights might not be finite."""
     if weight > MAX_WEIGHT:
         raise RuleSyntaxError(f"a weight is finite, at most {MAX_WEIGHT:g}", text, position)
+    return weight
 
 
 def time_literal(kind: str, content: str, text: str, position: int) -> Value:
@@ -106,7 +107,7 @@ def time_literal(kind: str, content: str, text: str, position: int) -> Value:
     moment = read_time(content.strip(), None)
     if moment is None or (kind == "DATE" and isinstance(moment, datetime)):
         form = "2024-12-31" if kind == "DATE" else "2024-12-31 23:59:59"
-        raise RuleSyntaxError(f"{content!r} is not a {kind.lower()}", text, position, f"write {kind} '{form}'")
+        raise RuleSyntaxError(f"{quoted(content)} is not a {kind.lower()}", text, position, f"write {kind} '{form}'")
     if kind == "TIMESTAMP" and not isinstance(moment, datetime):
         return datetime(moment.year, moment.month, moment.day)
     return moment
@@ -127,7 +128,7 @@ def coerced(value: Value, family: Family) -> Value | None:
         if family is Family.TIME:
             moment = read_time(value, None)
             if moment is None:
-                raise ValueError(f"{value!r} is not a date or time such as 2024-12-31 or 2024-12-31 23:59:59")
+                raise ValueError(f"{quoted(value)} is not a date or time such as 2024-12-31 or 2024-12-31 23:59:59")
             return moment
     return None
 

@@ -211,16 +211,14 @@ class _Parser:
             message = f"the attribute has {len(path):,} steps, over the limit path_steps of {most:,}"
             raise RuleLimitError(message, self.text, start)
         attribute = shared_attribute(tuple(path)) if plain else Attribute(tuple(path))
-        self.items.append(attribute)
-        self.starts.append(start)
+        self._push(attribute, start)
         if (weight := self._weight()) is not None:
             self.items[-1] = build.with_weight(self._condition(attribute, start), weight, self.text, start)
         return True
 
     def _push_constant(self, value: Value | None, start: int) -> bool:
         weight = self._weight()
-        self.items.append(Constant(value, 1.0 if weight is None else weight, weight is not None, start))
-        self.starts.append(start)
+        self._push(Constant(value, 1.0 if weight is None else weight, weight is not None, start), start)
         return True
 
     def _weight(self) -> float | None:
@@ -235,8 +233,7 @@ class _Parser:
                 raise RuleSyntaxError("a weight is not negative", self.text, number.end() - 1)
             self._unexpected(*token_of(number), "a weight, such as ^2.5")
         weight = float(read_number(number["number"], self.text, number.start("number")))
-        build.check_weight(weight, self.text, number.start("number"))
-        return weight
+        return build.checked_weight(weight, self.text, number.start("number"))
 
     # An operator is expected.
 
@@ -475,8 +472,7 @@ class _Parser:
             n_operators = len(self.operators)
             self._operand()
             if len(self.operators) == n_operators:
-                item = self.items.pop()
-                self.starts.pop()
+                (item,) = self._pop(1)
                 if isinstance(item, Constant):
                     return item
             if match.lastgroup == "word":

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from ruledex import limits
-from ruledex.errors import RuleLimitError, RuleSyntaxError
+from ruledex.errors import RuleLimitError, RuleSyntaxError, quoted
 
 
 def checked_text(rule: str | bytes) -> str:
     """The text, or an error that says what is wrong with it as a whole. Bytes are UTF-8."""
     if isinstance(rule, bytes):
         rule = _decoded(rule)
+    elif not isinstance(rule, str):
+        raise RuleSyntaxError(f"a rule is a text, not {quoted(rule)}")
     elif not rule.isascii():
         try:
             rule.encode("utf-8")

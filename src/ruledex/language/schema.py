@@ -6,6 +6,7 @@ contradicted: a rule that does so is refused, and a value that does so is unknow
 
 from __future__ import annotations
 
+import os
 import tomllib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -14,7 +15,7 @@ from pathlib import Path
 from typing import Any, Final
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
-from ruledex.errors import RuleTypeError, SchemaError
+from ruledex.errors import RuleTypeError, SchemaError, quoted
 from ruledex.forks import cached_property
 from ruledex.language.families import constant_family, function_of, result_family
 from ruledex.language.parser import parse_operand
@@ -63,7 +64,8 @@ class AttributeType:
 
     def __post_init__(self) -> None:
         if self.type not in TYPES:
-            raise SchemaError(f"there is no type {self.type!r} ({', '.join(TYPES)}) {did_you_mean(self.type, TYPES)}")
+            known = f"({', '.join(TYPES)}) {did_you_mean(str(self.type), TYPES)}"
+            raise SchemaError(f"there is no type {quoted(self.type)} {known}")
 
     @property
     def family(self) -> Family:
@@ -97,7 +99,7 @@ class Schema:
         try:
             return ZoneInfo(self.time_zone)
         except (ZoneInfoNotFoundError, ValueError, OSError):
-            raise SchemaError(f"there is no time zone {self.time_zone!r}") from None
+            raise SchemaError(f"there is no time zone {quoted(self.time_zone)}") from None
 
     @cached_property
     def _by_path(self) -> dict[tuple[str, ...], AttributeType]:
@@ -136,14 +138,16 @@ class Schema:
     @staticmethod
     def of_mapping(declared: Mapping[str, Any]) -> Schema:
         """A schema from `{"time_zone": …, "attributes": {name: type or {"type": …, "single": …}}}`."""
+        if not isinstance(declared, Mapping) or not isinstance(declared.get("attributes", {}), Mapping):
+            raise SchemaError(f"a schema, and its attributes, are mappings, not {quoted(declared)}")
         unknown = set(declared) - {"time_zone", "attributes"}
         if unknown:
-            raise SchemaError(f"a schema has time_zone and attributes, not {', '.join(sorted(unknown))}")
+            raise SchemaError(f"a schema has time_zone and attributes, not {', '.join(sorted(map(str, unknown)))}")
         attributes = {}
         for name, given in declared.get("attributes", {}).items():
             entry = {"type": given} if isinstance(given, str) else given
             if not isinstance(entry, Mapping) or set(entry) - {"type", "single"}:
-                raise SchemaError(f"{name}: declare a type, or type and single, not {given!r}")
+                raise SchemaError(f"{name}: declare a type, or type and single, not {quoted(given)}")
             if not isinstance(entry.get("single", False), bool):
                 raise SchemaError(f"{name}: single is true or false")
             attributes[path_text(read_path(name))] = AttributeType(**entry)
@@ -154,6 +158,8 @@ class Schema:
     @staticmethod
     def load(path: str | Path) -> Schema:
         """A schema from a TOML file of the form that `of_mapping` takes."""
+        if not isinstance(path, str | os.PathLike) or "\0" in os.fspath(path):
+            raise SchemaError(f"a schema is loaded from the path of a file, not {quoted(path)}")
         try:
             return Schema.of_mapping(tomllib.loads(Path(path).read_text(encoding="utf-8")))
         except (OSError, tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
@@ -224,7 +230,8 @@ class Schema:
         def read(value: Value) -> Value:
             moment = read_time(value, None) if isinstance(value, str) else None
             if moment is None:
-                raise RuleTypeError(f"{value!r} is not a date or time such as 2024-12-31", text, predicate.position)
+                message = f"{quoted(value)} is not a date or time such as 2024-12-31"
+                raise RuleTypeError(message, text, predicate.position)
             return moment
 
         match predicate:
@@ -262,5 +269,5 @@ def read_path(text: str) -> tuple[str, ...]:
     """The path that a declared name stands for: `device.os` is two steps, `` `device.os` `` one."""
     operand = parse_operand(text)
     if not isinstance(operand, Attribute):
-        raise SchemaError(f"{text!r} is not an attribute")
+        raise SchemaError(f"{quoted(text)} is not an attribute")
     return operand.path

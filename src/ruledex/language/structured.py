@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from functools import lru_cache
 from typing import Final
 
-from ruledex.errors import RuleLimitError, RuleSyntaxError, RuleTypeError
+from ruledex.errors import RuleLimitError, RuleSyntaxError, RuleTypeError, quoted
 from ruledex.language import build
 from ruledex.language.build import SET_TESTS, Constant, Item
 from ruledex.language.depth import MAX_DEPTH, depth_of
@@ -264,7 +264,7 @@ def _operand(document: Json, place: Place) -> Item:
 def _attribute(name: str) -> Attribute:
     operand = parse_operand(name)
     if not isinstance(operand, Attribute):
-        raise RuleSyntaxError(f"{name!r} is not the path of an attribute")
+        raise RuleSyntaxError(f"{quoted(name)} is not the path of an attribute")
     return operand
 
 

@@ -9,7 +9,7 @@ from datetime import date, datetime
 from decimal import Decimal
 from typing import Any, Final, NamedTuple, TypeAlias, TypeVar
 
-from ruledex.errors import RuleError, RuleSyntaxError, RuleTypeError
+from ruledex.errors import RuleError, RuleSyntaxError, RuleTypeError, quoted
 from ruledex.language import build
 from ruledex.language.address import Network
 from ruledex.language.build import MAX_WEIGHT, Constant
@@ -111,7 +111,7 @@ def _text(document: Json, place: Place) -> str:
 def _decimal(content: Json, place: Place) -> Decimal:
     match = _DECIMAL.fullmatch(_text(content, place))
     if match is None:
-        raise RuleSyntaxError(f"{place}: {content!r} is not a decimal such as 1.50")
+        raise RuleSyntaxError(f"{place}: {quoted(content)} is not a decimal such as 1.50")
     sign, digits, exponent = match.groups()
     number = placed(place, read_number, f"{digits}{exponent or ''}BD", "", 0)
     assert isinstance(number, Decimal)
@@ -174,7 +174,7 @@ def check_fields(
             raise RuleSyntaxError(f"{place}: there is no field {shown(name)} here", hint=hint)
     for name in required:
         if name not in document:
-            raise RuleSyntaxError(f"{place}: the field {name!r} is missing")
+            raise RuleSyntaxError(f"{place}: the field {quoted(name)} is missing")
 
 
 def list_of(document: Mapping[str, Json], name: str, place: Place, least: int) -> Sequence[Json]:
@@ -205,5 +205,4 @@ def weight_of(given: Json, place: Place) -> float:
 def shown(document: object) -> str:
     """A JSON value in a message, cut where it is long."""
     kind = {dict: "an object", list: "a list", tuple: "a list", type(None): "null"}.get(type(document))
-    shown = kind or repr(document)
-    return shown if len(shown) <= 60 else f"{shown[:60]}…"
+    return kind or quoted(document)

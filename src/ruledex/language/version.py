@@ -9,6 +9,8 @@ from __future__ import annotations
 import re
 from functools import total_ordering
 
+from ruledex.errors import quoted
+
 _FORM = re.compile(r"[vV]?(\d+(?:\.\d+)*)(?:-([0-9A-Za-z-]+(?:\.[0-9A-Za-z-]+)*))?(?:\+[0-9A-Za-z.-]+)?", re.ASCII)
 
 # A release sorts after each of its pre-releases: (1,) is above (0, …).
@@ -24,7 +26,7 @@ class Version:
     def __init__(self, text: str) -> None:
         match = _FORM.fullmatch(text)
         if match is None:
-            raise ValueError(f"{text!r} is not a version such as 4.10.2 or 1.0.0-beta.2")
+            raise ValueError(f"{quoted(text)} is not a version such as 4.10.2 or 1.0.0-beta.2")
         numbers = [int(number) for number in match[1].split(".")]
         while numbers and not numbers[-1]:
             numbers.pop()

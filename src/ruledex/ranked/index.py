@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 from ruledex.engines.inputs import array_of, frozen
 from ruledex.engines.protocol import Arrays, Matches
 from ruledex.engines.ranking import checked_k
-from ruledex.errors import RuledexError
+from ruledex.errors import RuledexError, quoted
 from ruledex.kernels.ranked_subscriptions import MAX, SUM, Subscriptions, full_scores
 from ruledex.ranked.event import EventLike, EventRows, event_rows
 from ruledex.ranked.exact import ExactIndex, ExactReport, exact_entries, unconditional_of
@@ -81,7 +81,7 @@ class RankedIndex:
         exact matching ranks by, instead of the combined scores. `options` are the structure's.
         """
         if combine not in COMBINATIONS:
-            raise RuledexError(f"combine is {combine!r}, one of {', '.join(COMBINATIONS)} was expected")
+            raise RuledexError(f"combine is {quoted(combine)}, one of {', '.join(COMBINATIONS)} was expected")
         kind, wanted = structure_named(structure), [checked_mode(mode) for mode in modes]
         subscriptions = subscriptions_of(
             offsets, dimension, left, right, score, n_dimensions, weights, left_open, right_open
@@ -222,14 +222,14 @@ class RankedIndex:
 
 def _built(part: Part | None, mode: Mode) -> Part:
     if part is None:
-        raise RuledexError(f"the index was built without the mode {mode!r}")
+        raise RuledexError(f"the index was built without the mode {quoted(mode)}")
     return part
 
 
 def checked_mode(mode: Mode) -> Mode:
     """One of the modes."""
     if mode not in MODES:
-        raise RuledexError(f"mode is {mode!r}, one of {', '.join(MODES)} was expected")
+        raise RuledexError(f"mode is {quoted(mode)}, one of {', '.join(MODES)} was expected")
     return mode
 
 

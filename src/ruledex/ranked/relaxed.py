@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ruledex.engines.inputs import frozen
-from ruledex.errors import RuledexError
+from ruledex.errors import RuledexError, quoted
 from ruledex.kernels.ranked_best_first import read_best_first
 from ruledex.kernels.ranked_subscriptions import SubscriptionArrays, Subscriptions, relaxed_scan
 from ruledex.kernels.ranked_threshold import N_HELD, N_READ, N_SCORED, Rows, add_up, forget, threshold_rows
@@ -92,7 +92,7 @@ class RelaxedIndex:
     def top(self, rows: EventRows, k: int, method: Method) -> tuple[Ranked, RelaxedReport]:
         """The best k subscriptions, ties by id; k is not more than there are."""
         if method not in METHODS:
-            raise RuledexError(f"method is {method!r}, one of {', '.join(METHODS)} was expected")
+            raise RuledexError(f"method is {quoted(method)}, one of {', '.join(METHODS)} was expected")
         ranks, found = np.empty(k), np.empty(k, np.int32)
         if k == 0:  # the heap has no worst entry then, which the kernels compare with
             return Ranked(found, ranks), RelaxedReport(method, 0, 0)

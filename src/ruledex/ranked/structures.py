@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ruledex.errors import RuledexError
+from ruledex.errors import RuledexError, quoted
 from ruledex.ranked.interval import ScoredIntervalTree
 from ruledex.ranked.irtree import IRTree
 from ruledex.ranked.rtree import ScoredRTree
@@ -18,5 +18,5 @@ STRUCTURES: dict[str, type[ScoredTree]] = {
 def structure_named(name: str) -> type[ScoredTree]:
     """The class of a structure."""
     if name not in STRUCTURES:
-        raise RuledexError(f"there is no structure {name!r}, one of {', '.join(STRUCTURES)} was expected")
+        raise RuledexError(f"there is no structure {quoted(name)}, one of {', '.join(STRUCTURES)} was expected")
     return STRUCTURES[name]

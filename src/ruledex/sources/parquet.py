@@ -9,7 +9,7 @@ from typing import Any, Final
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from ruledex.errors import InputError
+from ruledex.errors import InputError, quoted
 from ruledex.sources.lines import reading
 from ruledex.sources.row import MISSING, BadRow, Columns, Row, row_of
 
@@ -31,9 +31,11 @@ class ParquetRules:
         fields = self._file.schema_arrow
         for wanted in (columns.id, columns.expr):
             if wanted not in fields.names:
-                raise InputError(f"{path}: there is no column {wanted!r}; the columns are {', '.join(fields.names)}")
+                known = ", ".join(fields.names)
+                raise InputError(f"{path}: there is no column {quoted(wanted)}; the columns are {known}")
         if not _is_text(fields.field(columns.expr).type):
-            raise InputError(f"{path}: the column {columns.expr!r} holds {fields.field(columns.expr).type}, not text")
+            kind = fields.field(columns.expr).type
+            raise InputError(f"{path}: the column {quoted(columns.expr)} holds {kind}, not text")
         self._read = [columns.id, columns.expr] + [columns.score] * (columns.score in fields.names)
 
     def rows(self) -> Iterator[Row]:

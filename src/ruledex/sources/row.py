@@ -6,7 +6,10 @@ import math
 from dataclasses import dataclass
 from typing import Any, Final, TypeAlias
 
+from ruledex.errors import quoted
+
 MISSING: Final = object()
+EMPTY_ID: Final = "a rule needs an id, and an empty string is none"
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,12 +47,14 @@ class Columns:
 
 def row_of(line: int, given_id: object, text: object, document: object, score: object) -> Row:
     """A rule of what stands in its columns; `MISSING` for what does not."""
-    if isinstance(given_id, bool) or not isinstance(given_id, str | int) or given_id == "":
+    if given_id == "":
+        return BadRow(line, "", EMPTY_ID)
+    if isinstance(given_id, bool) or not isinstance(given_id, str | int):
         return BadRow(line, "", "a rule needs an id, a string or a whole number")
     rule_id = str(given_id)  # of a row that is none
     static = _score(score)
     if static is None:
-        return BadRow(line, rule_id, f"a score is a finite number, not {score!r}")
+        return BadRow(line, rule_id, f"a score is a finite number, not {quoted(score)}")
     if isinstance(text, str | bytes):
         if document is not MISSING:
             return BadRow(line, rule_id, "a rule is text or structured, not both")

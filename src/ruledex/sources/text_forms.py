@@ -9,7 +9,7 @@ from typing import Final
 import orjson
 
 from ruledex import limits
-from ruledex.errors import InputError
+from ruledex.errors import InputError, quoted
 from ruledex.sources.lines import as_text_file
 from ruledex.sources.row import MISSING, BadRow, Columns, Row, RuleRow, row_of
 
@@ -46,7 +46,7 @@ def read_csv(lines: Iterator[bytes], columns: Columns, name: str) -> Iterator[Ro
     places = {column.strip(): i for i, column in enumerate(header)}
     for wanted in (columns.id, columns.expr):
         if wanted not in places:
-            raise InputError(f"{name}: there is no column {wanted!r}; the columns are {', '.join(places)}")
+            raise InputError(f"{name}: there is no column {quoted(wanted)}; the columns are {', '.join(places)}")
     while True:
         line = reader.line_num + 1
         record = _next_record(reader)

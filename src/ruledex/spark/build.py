@@ -10,7 +10,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
-from ruledex.errors import RuledexError, RulesError
+from ruledex.errors import RuledexError, RulesError, quoted
 from ruledex.language.schema import Schema
 
 if TYPE_CHECKING:
@@ -80,7 +80,7 @@ def build_index(
     from ruledex.spark.build_stages import Job
 
     if on_error not in ("quarantine", "raise"):
-        raise RuledexError(f"on_error is 'quarantine' or 'raise', not {on_error!r}")
+        raise RuledexError(f"on_error is 'quarantine' or 'raise', not {quoted(on_error)}")
     if shards is not None and shards < 1:
         raise RuledexError(f"shards is {shards}, a number of at least 1 was expected")
     check_engine(engine, engine_options)

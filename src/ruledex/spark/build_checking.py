@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from ruledex.errors import RuleError
 from ruledex.index.program_of import build_program
 from ruledex.language.schema import Schema
+from ruledex.sources.row import EMPTY_ID
 from ruledex.spark.blocks import Blocks
 from ruledex.spark.build_keys import keys_of
 
@@ -106,9 +107,16 @@ def faults_beside_texts(rules: pa.Table, is_contested: NDArray[np.bool_]) -> dic
         (is_contested, "rules with this id differ in text or score"),
         (~np.isfinite(np.array(rules["score"])), "a score is a finite number"),
         (np.array(rules["id"].is_null()), "a rule needs an id"),
+        (_is_empty(rules["id"]), EMPTY_ID),
     ):
         faults |= {place: RuleError(message) for place in np.flatnonzero(is_bad).tolist()}
     return faults
+
+
+def _is_empty(ids: pa.ChunkedArray) -> NDArray[np.bool_]:
+    if pa.types.is_integer(ids.type):
+        return np.zeros(len(ids), np.bool_)
+    return np.array(pc.equal(ids, "").fill_null(False), np.bool_)
 
 
 def _checked(rules: pa.Table, is_contested: NDArray[np.bool_], schema: Schema) -> pa.Table:

@@ -32,7 +32,7 @@ from pyspark.sql.types import (
     YearMonthIntervalType,
 )
 
-from ruledex.errors import RuledexError
+from ruledex.errors import RuledexError, quoted
 from ruledex.spark.layout import EVENT, PACKED, WHOLE, Layout
 from ruledex.spark.needs import Path
 
@@ -116,19 +116,19 @@ def _is_within(kind: StructType, planned: Sequence[Path], path: Path) -> bool:
 def columns_to_keep(events: DataFrame, keep: Sequence[str] | None, added: Sequence[str]) -> list[str]:
     """The columns that are handed on: all, or those named. None may have the name of what is added."""
     if isinstance(keep, str):
-        raise RuledexError(f"columns are named by a list: [{keep!r}], not {keep!r}")
+        raise RuledexError(f"columns are named by a list: [{quoted(keep)}], not {quoted(keep)}")
     names = list(events.columns) if keep is None else list(keep)
     require_columns(events, names)
     _require_one(events, names)
     repeated = [name for name, count in Counter(names).items() if count > 1]
     if repeated:
-        raise RuledexError(f"the column {repeated[0]!r} is named twice")
+        raise RuledexError(f"the column {quoted(repeated[0])} is named twice")
     # By default Spark takes capital letters for small ones.
     alike = [name for name in names if name.lower() in added]
     taken = [name for name in alike if name in added or not _is_case_sensitive(events)]
     if taken:
         raise RuledexError(
-            f"the events have a column {taken[0]!r}, as the result has: rename it, or leave it out of `keep`"
+            f"the events have a column {quoted(taken[0])}, as the result has: rename it, or leave it out of `keep`"
         )
     return names
 
@@ -138,7 +138,7 @@ def require_columns(events: DataFrame, names: Iterable[str]) -> None:
     known = dict.fromkeys(events.columns)
     missing = [name for name in names if name not in known]
     if missing:
-        raise RuledexError(f"the events have no column {missing[0]!r}; they have {', '.join(known)}")
+        raise RuledexError(f"the events have no column {quoted(missing[0])}; they have {', '.join(known)}")
 
 
 def _require_one(events: DataFrame, names: Iterable[str]) -> None:
@@ -147,7 +147,7 @@ def _require_one(events: DataFrame, names: Iterable[str]) -> None:
     for name in names:
         if same[name] > 1 or (alike[name.lower()] > 1 and not _is_case_sensitive(events)):
             raise RuledexError(
-                f"the events have several columns that {name!r} may mean: rename them, or leave them out"
+                f"the events have several columns that {quoted(name)} may mean: rename them, or leave them out"
             )
 
 
@@ -160,8 +160,8 @@ def _require_arrow(fields: Iterable[StructField]) -> None:
     for field in fields:
         if _has_months(field.dataType):
             raise RuledexError(
-                f"the column {field.name!r} has intervals of months, which Arrow cannot hand to Python: leave it out, "
-                "or cast it to a string"
+                f"the column {quoted(field.name)} has intervals of months, which Arrow cannot hand to Python: "
+                "leave it out, or cast it to a string"
             )
 
 

@@ -7,7 +7,7 @@ import random
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Final
 
-from ruledex.errors import RuledexError
+from ruledex.errors import RuledexError, quoted
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -53,7 +53,7 @@ def _chosen(root: str, version: str, wanted: Sequence[RuleId] | int, seed: int, 
         missing = [rule_id for rule_id in wanted if rule_id not in index]
         named = [] if missing else wanted
         positions = pc.index_in(pa.array(named, index.ids.type), index.ids).to_pylist()
-    error = f"the index has no rule {missing[0]!r}" if missing else None
+    error = f"the index has no rule {quoted(missing[0])}" if missing else None
     return pa.RecordBatch.from_pydict(
         {
             "chosen": pa.array([json.dumps(sorted(set(positions)))], pa.string()),

@@ -11,7 +11,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from ruledex.errors import RuledexError
+from ruledex.errors import RuledexError, quoted
 from ruledex.forks import own_process
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ def ship(session: SparkSession, index: str | os.PathLike[str], version: str | No
     from ruledex.artifact.trust import is_own
 
     if is_shipped(os.fspath(index)):
-        raise RuledexError(f"{os.fspath(index)!r} is shipped already")
+        raise RuledexError(f"{quoted(os.fspath(index))} is shipped already")
     opened = open_version(index, version)
     archive = _folder() / _archive(opened.version)
     if not archive.exists():
@@ -66,7 +66,7 @@ def local_root(root: str) -> str:
 
     folder = Path(SparkFiles.getRootDirectory(), _archive(root.removeprefix(_SHIPPED).removesuffix(_FOREIGN)))
     if not folder.is_dir():
-        raise RuledexError(f"{root!r} was not shipped with this session: ship it again")
+        raise RuledexError(f"{quoted(root)} was not shipped with this session: ship it again")
     return str(folder)
 
 

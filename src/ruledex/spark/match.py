@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args
 
 from ruledex.encode.event_weights import checked_weights
 from ruledex.engines.protocol import Rank
-from ruledex.errors import RuledexError
+from ruledex.errors import RuledexError, quoted
 from ruledex.spark.columns import columns_to_keep, projected, require_columns
 from ruledex.spark.distribution import is_shipped
 from ruledex.spark.layout import Layout
@@ -127,7 +127,7 @@ def _check(top: int | None, rank: str, weights: object, explode: bool, count: bo
     if top is not None and top < 0:
         raise RuledexError(f"top is {top}, a number of rules was expected")
     if rank not in get_args(Rank):
-        raise RuledexError(f"rank is {rank!r}, one of {', '.join(get_args(Rank))} was expected")
+        raise RuledexError(f"rank is {quoted(rank)}, one of {', '.join(get_args(Rank))} was expected")
     if weights is not None and top is None:
         raise RuledexError("weights change scores, which only the best rules have: say how many with `top`")
 

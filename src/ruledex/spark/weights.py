@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ruledex.errors import RuledexError
+from ruledex.errors import RuledexError, quoted
 
 if TYPE_CHECKING:
     from pyspark.sql.types import DataType
@@ -24,6 +24,6 @@ def require_weights(name: str, kind: DataType) -> None:
     if isinstance(kind, MapType) and isinstance(kind.keyType, StringType) and is_weight(kind.valueType):
         return
     raise RuledexError(
-        f"the column {name!r} is {kind.simpleString()}; weights are a map or a struct, in which each attribute has a "
-        "number, or a map from its values to numbers"
+        f"the column {quoted(name)} is {kind.simpleString()}; weights are a map or a struct, in which each attribute "
+        "has a number, or a map from its values to numbers"
     )

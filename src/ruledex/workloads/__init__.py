@@ -11,7 +11,7 @@ import dataclasses
 from importlib import import_module
 from typing import TYPE_CHECKING
 
-from ruledex.errors import InputError
+from ruledex.errors import InputError, quoted
 
 if TYPE_CHECKING:
     from ruledex.workloads.base import Workload
@@ -28,7 +28,7 @@ WORKLOADS = {
 def workload_class(name: str) -> type[Workload]:
     """The generator class of that name, its module loaded now."""
     if name not in WORKLOADS:
-        raise InputError(f"there is no workload {name!r}; there are {', '.join(WORKLOADS)}")
+        raise InputError(f"there is no workload {quoted(name)}; there are {', '.join(WORKLOADS)}")
     module, attribute = WORKLOADS[name]
     found: type[Workload] = getattr(import_module(module), attribute)
     return found
@@ -40,5 +40,5 @@ def workload(name: str, seed: int = 0, **parameters: object) -> Workload:
     known = [field.name for field in dataclasses.fields(generator) if field.name != "seed"]
     for parameter in parameters:
         if parameter not in known:
-            raise InputError(f"workload {name!r} has no parameter {parameter!r}; it has {', '.join(known)}")
+            raise InputError(f"workload {quoted(name)} has no parameter {quoted(parameter)}; it has {', '.join(known)}")
     return generator(seed, **parameters)

@@ -11,7 +11,7 @@ from ruledex.cli.arguments import ExprOption, IdOption, SchemaOption, load_schem
 from ruledex.cli.build import engine_options
 from ruledex.cli.spark.options import ConfOption, MasterOption, OverwriteOption, QuietOption
 from ruledex.cli.status import FINDINGS
-from ruledex.errors import RulesError
+from ruledex.errors import RulesError, one_line
 
 if TYPE_CHECKING:
     from ruledex.spark import BuildReport
@@ -102,7 +102,7 @@ def build(
                     engine_options=engine_options(options or []),
                 )
         except RulesError as error:
-            typer.echo(f"error: {rules}: {error}", err=True)
+            typer.echo(f"error: {one_line(rules)}: {error}", err=True)
             raise typer.Exit(FINDINGS) from None
         if quarantine is not None:
             write(report.quarantine, quarantine, overwrite)

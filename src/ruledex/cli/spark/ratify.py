@@ -14,7 +14,7 @@ from ruledex.cli.spark.progress import progress
 from ruledex.cli.spark.session import session
 from ruledex.cli.spark.tables import read
 from ruledex.cli.status import CLEAN, FINDINGS
-from ruledex.errors import InputError
+from ruledex.errors import InputError, quoted
 from ruledex.outputs import whole_file
 
 if TYPE_CHECKING:
@@ -69,7 +69,7 @@ def ratify(
 def _tell(found: Ratification) -> None:
     typer.echo(found)
     for refusal in found.refusals[:_MOST_SHOWN]:
-        typer.echo(f"not asked of Spark SQL: rule {refusal.rule!r}: {refusal.reason}", err=True)
+        typer.echo(f"not asked of Spark SQL: rule {quoted(refusal.rule)}: {refusal.reason}", err=True)
     if len(found.refusals) > _MOST_SHOWN:
         typer.echo(f"… and {len(found.refusals) - _MOST_SHOWN:,} more rules", err=True)
     for difference in found.unexplained[:_MOST_SHOWN]:
@@ -83,4 +83,4 @@ def _line(difference: Difference) -> str:
     answers = {True: "true", False: "not true"}
     event = orjson.dumps(difference.event, default=str).decode()
     said = f"{who} says {answers[difference.answer]}, the reference {answers[difference.reference]}"
-    return f"rule {difference.rule!r}: {difference.text}\n  {said}, of {event}"
+    return f"rule {quoted(difference.rule)}: {difference.text}\n  {said}, of {event}"

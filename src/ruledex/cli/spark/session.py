@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final
 
 from ruledex.cli.spark.failures import failures
-from ruledex.errors import RuledexError
+from ruledex.errors import RuledexError, quoted
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -71,6 +71,6 @@ def _settings(given: Sequence[str]) -> dict[str, str]:
     for setting in given:
         key, equals, value = setting.partition("=")
         if not (key and equals):
-            raise RuledexError(f"a setting of Spark is written KEY=VALUE, not {setting!r}")
+            raise RuledexError(f"a setting of Spark is written KEY=VALUE, not {quoted(setting)}")
         settings[key] = value
     return settings

@@ -15,6 +15,8 @@ from functools import lru_cache
 from itertools import pairwise
 from typing import Literal
 
+from ruledex.errors import quoted
+
 # Spark reads names of months in English, whatever the machine's language.
 _HALVES = ("January February March April May June", "July August September October November December")
 MONTHS = tuple(name for half in _HALVES for name in half.split())
@@ -83,14 +85,13 @@ def _tokens(pattern: str) -> Iterator[_Field | str]:
     while position < len(pattern):
         match = _TOKEN.match(pattern, position)
         if match is None:
-            raise PatternRefusedError(f"cannot use {pattern[position]!r} in the time pattern {pattern!r}")
+            raise PatternRefusedError(f"cannot use {quoted(pattern[position])} in the time pattern {quoted(pattern)}")
         position = match.end()
         if match["letters"]:
             field = _FIELDS.get(match["letters"])
             if field is None:
-                raise PatternRefusedError(
-                    f"cannot use {match['letters']!r} in the time pattern {pattern!r}; there are {', '.join(_FIELDS)}"
-                )
+                unknown = f"cannot use {quoted(match['letters'])} in the time pattern {quoted(pattern)}"
+                raise PatternRefusedError(f"{unknown}; there are {', '.join(_FIELDS)}")
             yield field
         else:
             # Two quotes are one, inside of quotes and outside of them.
@@ -138,11 +139,11 @@ def compile_pattern(pattern: str) -> DatetimePattern:
         if isinstance(before, _Field) and isinstance(after, _Field):
             widths = {before.digits, after.digits}
             if "free" in widths and "no" not in widths:
-                raise PatternRefusedError(f"the time pattern {pattern!r} needs a sign between two of its numbers")
+                raise PatternRefusedError(f"the time pattern {quoted(pattern)} needs a sign between two of its numbers")
     sets = [field.sets for field in fields]
     if not fields or len(set(sets)) < len(sets):
-        raise PatternRefusedError(f"the time pattern {pattern!r} must name fields, each once")
+        raise PatternRefusedError(f"the time pattern {quoted(pattern)} must name fields, each once")
     if ("clock" in sets) != ("afternoon" in sets) or ("clock" in sets and "hour" in sets):
-        raise PatternRefusedError(f"the time pattern {pattern!r} needs either H, or h together with a")
+        raise PatternRefusedError(f"the time pattern {quoted(pattern)} needs either H, or h together with a")
     parts = (f"({token.expression})" if isinstance(token, _Field) else re.escape(token) for token in tokens)
     return DatetimePattern(re.compile("".join(parts), re.ASCII | re.IGNORECASE), fields)

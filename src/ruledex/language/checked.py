@@ -1,0 +1,57 @@
+"""The reference evaluator and the writer of texts for users: what they give is checked, and the inside trusts it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from ruledex.errors import EventError, RuledexError, SchemaError, quoted
+from ruledex.language import reference
+from ruledex.language import text as texts
+from ruledex.language.reference import Weights
+from ruledex.language.resolve import Event
+from ruledex.language.schema import Schema
+from ruledex.language.tree import Expression, Node
+
+
+def evaluate(tree: Expression, event: Event, schema: Schema | None = None) -> bool | None:
+    """Whether a rule is true, false or unknown of an event."""
+    return reference.evaluate(_tree(tree), _event(event), _schema(schema))
+
+
+def score(tree: Expression, event: Event, weights: Weights | None = None, schema: Schema | None = None) -> float | None:
+    """What a rule scores on an event, or None where it is not true of it."""
+    if weights is not None and not isinstance(weights, Mapping):
+        raise EventError(f"weights are a mapping of attributes to numbers, not {quoted(weights)}")
+    return reference.score(_tree(tree), _event(event), weights, _schema(schema))
+
+
+def to_text(tree: Expression) -> str:
+    """A tree as the text of a rule."""
+    return texts.to_text(_tree(tree))
+
+
+def _tree(tree: Expression) -> Expression:
+    if not isinstance(tree, Node):
+        raise RuledexError(f"a tree is what parse() gives, not {quoted(tree)}")
+    return tree
+
+
+def _event(event: Event) -> Event:
+    if not isinstance(event, Mapping):
+        raise EventError(f"an event is a mapping of names to values, not {quoted(event)}")
+    return event
+
+
+def _schema(schema: Schema | None) -> Schema:
+    if schema is None:
+        return Schema()
+    return checked_schema(schema)
+
+
+def checked_schema(schema: Schema) -> Schema:
+    """The schema, or an error where it is none."""
+    if not isinstance(schema, Schema):
+        raise SchemaError(
+            f"a schema is a ruledex.Schema, as Schema.of_mapping and Schema.load give, not {quoted(schema)}"
+        )
+    return schema

@@ -1,0 +1,198 @@
+"""All commands, on all that can be wrong around them: one line, the right exit status, no traceback."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from ruledex.cli.main import app
+
+ROOT = Path(__file__).parents[2]
+BUILT = "{index}"
+LONG = b'{"id": 1, "expr": "' + b"x" * 10_000_000 + b'"}\n'
+
+# A command with {input} in the place of a file that it reads, {index} of an index, {output} of what it writes.
+INPUTS = ["check {input}", "evaluate {input} {events}", "evaluate {rules} {input}", "build {input} -o {new}"]
+INPUTS += [
+    "add {index} {input}",
+    "match {index} {input}",
+    "explain {index} 1 {input}",
+    "check {rules} --schema {input}",
+]
+INDEXES = ["add {index} {more}", "remove {index} 1", "compact {index}", "match {index} {events}", "verify {index}"]
+INDEXES += ["explain {index} 1 '{{}}'", "describe {index}", "gc {index}"]
+OUTPUTS = ["match {index} {events} -o {output}.jsonl", "match {index} {events} -o {output}.parquet"]
+OUTPUTS += ["generate demo --rules 2 -o {output}.jsonl"]
+BAD_OPTIONS = [
+    "check",
+    "check {rules} --max-findings -1",
+    "build {rules} -o {new} --engine none",
+    "gc",
+    "generate demo",
+]
+BAD_OPTIONS += ["build {rules} -o {new} --engine dnf --engine-option foo=1", "match {index} {events} --top -1"]
+BAD_OPTIONS += ["build {rules} -o {new} --engine dnf --engine-option budget=x", "match {index} {events} --engine none"]
+BAD_OPTIONS += ["build {rules} -o {new} --engine-option foo", "match {index} {events} --rank best", "nothing"]
+BAD_OPTIONS += [
+    "match {index} {events} --version 12",
+    "explain {index} 1 '{{}}' --version x",
+    "generate none --rules 1",
+]
+BAD_OPTIONS += ["describe {index} --version {absent}", "explain {index} 77 '{{}}'", "explain {index} 1 '{{}}' --line 0"]
+BAD_OPTIONS += ["spark build {rules} -o {new} --shards 0", "spark match {index}", "spark stream {index} x y"]
+WRITING = ["check {rules}", "check {rules} --json", "evaluate {rules} {events}", "match {index} {events}", "--help"]
+WRITING += ["describe {index}", "describe {index} --json", "explain {index} 1 '{{}}'", "verify {index}", "--version"]
+WRITING += ["gc {index}", "generate demo --events 100", "spark --help"]
+
+
+@pytest.fixture
+def names(indexed, tmp_path) -> dict[str, str]:
+    (tmp_path / "more.jsonl").write_text('{"id": 1000, "expr": "a = 1"}\n')
+    found = {"index": indexed / "index", "rules": indexed / "rules.jsonl", "events": indexed / "events.jsonl"}
+    found |= {"more": tmp_path / "more.jsonl", "new": tmp_path / "new", "absent": "0" * 64}
+    return {name: str(path) for name, path in found.items()}
+
+
+def _run(command: str, names: dict[str, str], **more: object):
+    arguments = [part.format(**names, **more) for part in shlex.split(command)]
+    return CliRunner().invoke(app, arguments, input=b"")
+
+
+def _is_clear(result, *statuses: int) -> None:
+    assert result.exception is None or isinstance(result.exception, SystemExit), repr(result.exception)
+    assert result.exit_code in statuses, (result.exit_code, result.output)
+    assert "Traceback" not in result.output
+    assert all(len(line) < 3_000 for line in result.output.splitlines())
+    if result.exit_code == 2:
+        told = [line for line in result.stderr.splitlines() if line.startswith("error: ")]
+        assert len(told) == 1 or "Usage" in result.stderr, result.stderr
+
+
+CONTENTS = {
+    "empty": b"",
+    "binary": bytes(range(256)) * 50,
+    "broken UTF-8": b'{"id": 1, "expr": "a = \'\xff\'"}\n\xc3\x28\n',
+    "long line": LONG,
+    "half a gzip": b"\x1f\x8b\x08\x00\x00",
+}
+
+
+@pytest.mark.parametrize("suffix", [".jsonl", ".csv", ".parquet", ".csv.gz", ".toml", ".png", ""])
+@pytest.mark.parametrize("command", INPUTS)
+def test_files_that_are_none_are_told(command, suffix, names, tmp_path):
+    target = tmp_path / f"input{suffix}"
+    _is_clear(_run(command, names, input=target), 2)  # missing
+    target.symlink_to(tmp_path / "gone")
+    _is_clear(_run(command, names, input=target), 2)
+    target.unlink()
+    target.mkdir()
+    _is_clear(_run(command, names, input=target), 2)
+    target.rmdir()
+    for name, content in CONTENTS.items():
+        if name == "long line" and suffix not in (".jsonl", ".csv"):
+            continue
+        target.write_bytes(content)
+        _is_clear(_run(command, names, input=target), 0, 1, 2)
+
+
+@pytest.mark.parametrize("command", INDEXES)
+def test_an_index_that_is_none_is_told(command, names, tmp_path):
+    (tmp_path / "file").write_bytes(b"x")
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "full").mkdir()
+    (tmp_path / "full" / "mine.txt").write_bytes(b"x")
+    for place in ("missing", "file", "folder", "full", "file/below", "a\nb", "n" * 300, "no://such"):
+        root = place if "://" in place else tmp_path / place
+        _is_clear(_run(command, names | {"index": str(root)}), 2)
+    assert (tmp_path / "full" / "mine.txt").read_bytes() == b"x"
+
+
+@pytest.mark.parametrize("command", OUTPUTS)
+def test_an_output_that_cannot_be_written_is_told(command, names, tmp_path):
+    for suffix in (".jsonl", ".parquet"):
+        (tmp_path / f"folder{suffix}").mkdir()
+    (tmp_path / "file").write_bytes(b"x")
+    for place in ("folder", "file/below", "n" * 300):
+        _is_clear(_run(command, names, output=tmp_path / place), 2)
+    if not command.startswith("generate"):  # which makes folders
+        _is_clear(_run(command, names, output=tmp_path / "missing" / "file"), 2)
+
+
+@pytest.mark.parametrize("command", BAD_OPTIONS)
+def test_options_that_cannot_be_are_told(command, names):
+    _is_clear(_run(command, names), 2)
+
+
+def _process(command: str, names: dict[str, str], **settings: object) -> subprocess.Popen[bytes]:
+    arguments = [part.format(**names) for part in shlex.split(command)]
+    code = "from ruledex.cli.main import main; main()"
+    environment = os.environ | {"PYTHONPATH": str(ROOT / "src")} | settings.pop("environment", {})
+    return subprocess.Popen(
+        [sys.executable, "-c", code, *arguments], stderr=subprocess.PIPE, env=environment, **settings
+    )
+
+
+# A process each: the streams are the process's. They need not be many, since one place handles all commands.
+SHORT = ["check {rules}", "match {index} {events}", "explain {index} 1 '{{}}'", "--help"]
+
+
+@pytest.mark.parametrize("command", SHORT)
+def test_standard_output_that_is_full_or_closed_is_told(command, names):
+    with Path("/dev/full").open("wb") as full:
+        processes = [_process(command, names, stdout=full)]
+        processes.append(_process(command, names, preexec_fn=lambda: os.close(1)))
+        for process in processes:
+            _, told = process.communicate(timeout=120)
+            assert process.returncode == 2, told
+            assert told.decode().count("\n") <= 2
+            assert b"error: standard output: " in told
+            assert b"Traceback" not in told
+
+
+@pytest.mark.parametrize("command", SHORT)
+def test_a_reader_that_goes_away_ends_the_command_in_silence(command, names):
+    read, write = os.pipe()
+    os.close(read)
+    process = _process(command, names, stdout=write)
+    os.close(write)
+    _, told = process.communicate(timeout=120)
+    assert process.returncode == 141
+    assert b"Traceback" not in told
+    assert b"error" not in told
+
+
+@pytest.mark.parametrize("encoding", ["latin-1", "ascii", "cp1252"])
+def test_a_terminal_that_lacks_characters_gets_plainer_ones(encoding, names):
+    environment = {"PYTHONIOENCODING": encoding, "LC_ALL": "C", "PYTHONUTF8": "0"}
+    command = 'explain {index} 3 \'{{"country": "日"}}\''
+    process = _process(command, names, stdout=subprocess.PIPE, environment=environment)
+    out, told = process.communicate(timeout=120)
+    assert process.returncode in (0, 1), told
+    assert b"|-- " in out or b"+-- " in out
+    assert rb"\u65e5" in out
+    assert told == b""
+
+
+def test_a_command_that_is_interrupted_says_so(names):
+    for command in ("check -", "evaluate {rules} -"):
+        process = _process(command, names, stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0)
+        process.stdin.write(b'{"a": 1}\n' * 3)
+        time.sleep(6)
+        process.send_signal(signal.SIGINT)
+        _, told = process.communicate(timeout=60)
+        assert (process.returncode, told) == (130, b"interrupted\n")
+
+
+def test_a_command_needs_no_home(names):
+    environment = {"HOME": "/nonexistent", "XDG_CACHE_HOME": ""}
+    process = _process("describe {index}", names, stdout=subprocess.PIPE, environment=environment)
+    _, told = process.communicate(timeout=200)
+    assert (process.returncode, told) == (0, b"")

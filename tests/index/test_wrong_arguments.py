@@ -1,0 +1,136 @@
+"""Every public call with arguments of every wrong kind: an error that a user can read, never one from the inside."""
+
+from __future__ import annotations
+
+import inspect
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import ruledex
+from ruledex import Index, RuledexError, Schema
+from ruledex.limits import limited, set_limits
+
+RULES = [(1, "a = 1"), (2, "b > 2 OR c LIKE 'x%'"), (3, "a IN (1, 2) AND NOT b = 3")]
+EVENT = {"a": 1, "b": 3, "c": "xy"}
+WRONG = [None, 3, -1, 10**30, "", "no\nsuch", b"", b"\xff", [], [None], [[]], {}, {1: 2}, object(), math.nan, math.inf]
+WRONG += [True, 2.5, set(), range(2), print, Exception, np.int64(-3), np.array([1.5]), "x" * 10_000]
+
+# Every argument of every call, in turn: a call takes one value and gives the rest what is right.
+CALLS: dict[str, Callable[[Index, Any], object]] = {
+    "build rules": lambda _, v: Index.build(v, "scan"),
+    "build rule": lambda _, v: Index.build([v], "scan"),
+    "build id": lambda _, v: Index.build([(v, "a = 1")], "scan"),
+    "build text": lambda _, v: Index.build([(1, v)], "scan"),
+    "build score": lambda _, v: Index.build([(1, "a = 1", v)], "scan"),
+    "build engine": lambda _, v: Index.build(RULES, v),
+    "build stats": lambda _, v: Index.build(RULES, "scan", v),
+    "build schema": lambda _, v: Index.build(RULES, "scan", None, v),
+    "build on_error": lambda _, v: Index.build(RULES, "scan", on_error=v),
+    "build columns": lambda _, v: Index.build(RULES, "scan", columns=v),
+    "build progress": lambda _, v: Index.build(RULES, "scan", progress=v),
+    "build engine_options": lambda _, v: Index.build(RULES, "scan", engine_options=v),
+    "build budget": lambda _, v: Index.build(RULES, "dnf", engine_options={"budget": v}),
+    "build overflow": lambda _, v: Index.build(RULES, "dnf", engine_options={"overflow": v}),
+    "build switch": lambda _, v: Index.build(RULES, "atree", engine_options={"sharing": v}),
+    "open root": lambda _, v: Index.open(v),
+    "open version": lambda i, v: Index.open(i._root, v),
+    "open engine": lambda i, v: Index.open(i._root, None, v),
+    "save root": lambda i, v: i.save(v),
+    "add rules": lambda i, v: i.add(v),
+    "add rule": lambda i, v: i.add([v]),
+    "add columns": lambda i, v: i.add([(90, "a = 1")], columns=v),
+    "update rules": lambda i, v: i.update(v),
+    "remove ids": lambda i, v: i.remove(v),
+    "remove id": lambda i, v: i.remove([v]),
+    "set_score id": lambda i, v: i.set_score(v, 1.0),
+    "set_score score": lambda i, v: i.set_score(1, v),
+    "compact stats": lambda i, v: i.compact(v),
+    "compact engine_options": lambda i, v: i.compact(engine_options=v),
+    "match event": lambda i, v: i.match(v),
+    "match value": lambda i, v: i.match({"a": v}),
+    "match_batch events": lambda i, v: i.match_batch(v),
+    "match_batch event": lambda i, v: i.match_batch([v]),
+    "count events": lambda i, v: i.count(v),
+    "count event": lambda i, v: i.count([v]),
+    "top event": lambda i, v: i.top(v, 1),
+    "top k": lambda i, v: i.top(EVENT, v),
+    "top rank": lambda i, v: i.top(EVENT, 1, v),
+    "top weights": lambda i, v: i.top(EVENT, 1, weights=v),
+    "top weight": lambda i, v: i.top(EVENT, 1, weights={"a": v}),
+    "top mode": lambda i, v: i.top(EVENT, 1, mode=v),
+    "top_batch events": lambda i, v: i.top_batch(v, 1),
+    "top_batch k": lambda i, v: i.top_batch([EVENT], v),
+    "top_batch k relaxed": lambda i, v: i.top_batch([EVENT], v, mode="relaxed"),
+    "top_batch rank": lambda i, v: i.top_batch([EVENT], 1, v),
+    "top_batch weights": lambda i, v: i.top_batch([EVENT], 1, weights=v),
+    "top_batch weight": lambda i, v: i.top_batch([EVENT], 1, weights=[v]),
+    "top_batch mode": lambda i, v: i.top_batch([EVENT], 1, mode=v),
+    "explain rule": lambda i, v: i.explain(v, EVENT),
+    "explain event": lambda i, v: i.explain(1, v),
+    "why_not event": lambda i, v: i.why_not(v, 1),
+    "why_not rule": lambda i, v: i.why_not(EVENT, v),
+    "rule": lambda i, v: i.rule(v),
+    "parse": lambda _, v: ruledex.parse(v),
+    "to_text": lambda _, v: ruledex.to_text(v),
+    "evaluate tree": lambda _, v: ruledex.evaluate(v, EVENT),
+    "evaluate event": lambda _, v: ruledex.evaluate(ruledex.parse("a = 1"), v),
+    "evaluate schema": lambda _, v: ruledex.evaluate(ruledex.parse("a = 1"), EVENT, v),
+    "score tree": lambda _, v: ruledex.score(v, EVENT),
+    "score event": lambda _, v: ruledex.score(ruledex.parse("a = 1"), v),
+    "score weights": lambda _, v: ruledex.score(ruledex.parse("a = 1"), EVENT, v),
+    "score schema": lambda _, v: ruledex.score(ruledex.parse("a = 1"), EVENT, None, v),
+    "schema attributes": lambda _, v: Schema(v),
+    "schema attribute": lambda _, v: Schema.of_mapping({"attributes": {"a": v}}),
+    "schema zone": lambda _, v: Schema(time_zone=v),
+    "schema mapping": lambda _, v: Schema.of_mapping(v),
+    "schema load": lambda _, v: Schema.load(v),
+    "limits": lambda _, v: set_limits(rule_characters=v),
+    "limited": lambda _, v: limited(rule_characters=v).__enter__(),
+}
+# What has no argument, or none that could be wrong.
+WITHOUT = {"refresh", "describe", "schema", "paths", "ids", "id_kind", "version", "engine", "faults"}
+
+
+def _index(kind: str, tmp_path_factory: pytest.TempPathFactory) -> Index:
+    index = Index.build(RULES, "scan")
+    if kind != "built":
+        index.save(tmp_path_factory.mktemp(kind))
+    if kind == "changed":
+        index.add([(7, "a = 2")])
+    return index
+
+
+@pytest.mark.parametrize("kind", ["built", "saved", "changed"])
+@pytest.mark.parametrize("call", CALLS)
+def test_a_wrong_argument_is_an_error_that_a_user_can_read(call, kind, tmp_path_factory, monkeypatch):
+    if kind != "built" and (call.startswith(("build", "parse", "to_text", "evaluate", "score", "schema", "limit"))):
+        pytest.skip("has no index")
+    if kind == "built" and call in ("open version", "open engine"):
+        pytest.skip("has no root")
+    monkeypatch.chdir(tmp_path_factory.mktemp("here"))
+    before = set_limits()
+    index = _index(kind, tmp_path_factory)
+    for value in WRONG:
+        try:
+            CALLS[call](index, value)
+        except RuledexError as error:
+            message = str(error)
+            assert message, value
+            assert "object has no attribute" not in message, (value, message)
+            assert "NoneType" not in message or "not NoneType" in message, (value, message)
+            assert all(len(line) <= 1_100 for line in message.splitlines()), value
+        except Exception as error:
+            pytest.fail(f"{call} of {str(value)[:50]!r}: {type(error).__name__}: {error}")
+        finally:
+            set_limits(rule_characters=before.rule_characters)
+            if call == "save root":
+                index = _index(kind, tmp_path_factory)
+
+
+def test_every_public_name_of_an_index_is_called():
+    public = {name for name, _ in inspect.getmembers(Index) if not name.startswith("_")}
+    assert public == {call.split()[0] for call in CALLS if hasattr(Index, call.split()[0])} | (public & WITHOUT)
