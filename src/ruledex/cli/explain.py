@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
@@ -63,7 +64,7 @@ def rule_id_of(index: Index, given: str) -> int | str:
 
 def _event(given: str, line: int) -> bytes:
     if given.lstrip().startswith("{"):
-        return given.encode()
+        return os.fsencode(given)  # as it was typed, whatever the locale made of it
     try:
         if given == "-":
             lines = sys.stdin.buffer.read().splitlines()

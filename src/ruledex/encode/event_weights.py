@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from decimal import Decimal
 from typing import Any
 
-from ruledex.errors import EventError, quoted
+from ruledex.errors import EventError
 from ruledex.language.reference import Weights
 from ruledex.language.shown import shown
 from ruledex.language.value import as_double
@@ -15,8 +15,6 @@ from ruledex.language.value import as_double
 
 def checked_weights(weights: Mapping[str, Any] | None) -> Weights:
     """Weights as floats, what is None left out; an error where one is not finite, or negative."""
-    if not isinstance(weights, Mapping):
-        raise EventError(f"an event's weights are a mapping of attributes to numbers, not {quoted(weights)}")
     found: dict[str, float | dict[Any, float]] = {}
     if weights is None:
         return found
