@@ -17,9 +17,9 @@ from contextlib import contextmanager
 
 import pyarrow as pa
 
-from ruledex.encode.arrow_events import ArrowEncoder
-from ruledex.encode.events import EventEncoder
-from ruledex.engines import batch_block
+from ruledex.engines.batch import block as batch_block
+from ruledex.events.arrow.encoder import ArrowEncoder
+from ruledex.events.mappings import EventEncoder
 from ruledex.index import Index
 from ruledex.workloads import workload
 

@@ -15,14 +15,14 @@ from typing import Any
 import numpy as np
 
 from papers_data import N_EVENTS, N_OBSERVED, Data, chosen_rules
-from ruledex.encode.event_batch import EventBatch
-from ruledex.encode.events import EventEncoder
-from ruledex.encode.program import Program
 from ruledex.engines.inputs import frozen_batch
 from ruledex.engines.protocol import Statistics
-from ruledex.index.events_in import encode_events
-from ruledex.index.program_of import build_program
+from ruledex.events.batch import EventBatch
+from ruledex.events.mappings import EventEncoder
+from ruledex.index.build import build_program
+from ruledex.index.inputs import encode_events
 from ruledex.language.schema import Schema
+from ruledex.program.program import Program
 from ruledex.workloads import workload
 from ruledex.workloads.base import EVENTS_PER_BLOCK, Workload
 from ruledex.workloads.drawing import Stream, cumulative, zipf_weights

@@ -19,7 +19,7 @@ from atree2021_measure import all_algorithms, bdd, build_all, point, time_all, w
 from papers_data import Data, chosen_rules, draw
 from papers_measure import Algorithm, made_of
 from papers_progress import Steps
-from ruledex.engines.atree import AtreeEngine
+from ruledex.engines.atree.engine import AtreeEngine
 from ruledex.workloads import workload
 from updates import measure_bulk, measure_index, measure_single
 

@@ -10,14 +10,14 @@ import orjson
 import pyarrow as pa
 
 from core_timing import CPU, seconds, spread
-from ruledex.encode.literal_table import LiteralTable
-from ruledex.encode.predicate_table import PredicateTable
+from ruledex.dictionary.literal_table import LiteralTable
 from ruledex.index import Index
-from ruledex.kernels.rule_scanner import scan_rules
 from ruledex.language.depth import MAX_DEPTH
 from ruledex.language.parser import parse
 from ruledex.language.schema import Schema
 from ruledex.language.structured import to_structured
+from ruledex.program.predicate_table import PredicateTable
+from ruledex.program.rule_scanner import scan_rules
 
 RULES_A_CHUNK = 50_000
 

@@ -10,13 +10,13 @@ import pyarrow as pa
 from core_timing import WALL, affordable, calls, in_turn, say, scaled, seconds, spread
 from engine_kernels import N_EVENTS as N_TRIAL_EVENTS
 from engine_kernels import Plain, Stages, draw_events, draw_rules
-from ruledex.encode.event_batch import EventBatch
 from ruledex.engines.auto import AutoEngine
-from ruledex.engines.batch import BatchEngine
+from ruledex.engines.batch.engine import BatchEngine
 from ruledex.engines.protocol import Engine, Statistics
 from ruledex.engines.registry import engine_class
+from ruledex.events.batch import EventBatch
 from ruledex.index import Index
-from ruledex.index.events_in import encode_events
+from ruledex.index.inputs import encode_events
 
 N_ROUNDS = 3
 N_CALL_ROUNDS = 3

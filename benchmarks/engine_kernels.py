@@ -17,12 +17,13 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
-from ruledex.encode.event_batch import EventBatch
-from ruledex.encode.program import AND, OR, Program
-from ruledex.engines.batch_block import BlockWork
+from ruledex.compiled.constants import AND, OR
+from ruledex.engines.batch.block import BlockWork
+from ruledex.engines.batch.rows import N_DIGITS, count_rows, write_rows
 from ruledex.engines.inputs import ALL_ALIVE, frozen_batch
 from ruledex.engines.registry import engine_class
-from ruledex.kernels.emit import N_DIGITS, count_rows, write_rows
+from ruledex.events.batch import EventBatch
+from ruledex.program.program import Program
 
 N_ATTRIBUTES, N_VALUES, N_CHILDREN, ALPHA, EVENT_SIZE = 1000, 100, 4, 0.6, 20
 LITERALS_A_RULE, NODES_A_RULE = N_CHILDREN**2 / 18.35, N_CHILDREN / 4.33

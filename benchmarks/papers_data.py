@@ -11,13 +11,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ruledex.encode.event_batch import EventBatch
-from ruledex.encode.events import EventEncoder
-from ruledex.encode.program import Program
 from ruledex.engines.protocol import Statistics
-from ruledex.index.events_in import encode_events
-from ruledex.index.program_of import build_program
+from ruledex.events.batch import EventBatch
+from ruledex.events.mappings import EventEncoder
+from ruledex.index.build import build_program
+from ruledex.index.inputs import encode_events
 from ruledex.language.schema import Schema
+from ruledex.program.program import Program
 from ruledex.workloads.base import EVENTS_PER_BLOCK, Workload
 
 N_EVENTS = 512

@@ -12,11 +12,11 @@ from baselines import PLACES as BASELINES
 from baselines import baseline_class
 from core_timing import affordable, scaled, seconds, spread
 from papers_data import Data, first_events
-from ruledex.encode.event_batch import EventBatch
-from ruledex.encode.program import Program
 from ruledex.engines.auto import AutoEngine
 from ruledex.engines.protocol import Matches, Statistics
 from ruledex.engines.registry import engine_class
+from ruledex.events.batch import EventBatch
+from ruledex.program.program import Program
 
 N_ROUNDS = 3
 N_TRIED = 3  # events that all algorithms answer before anything else

@@ -12,7 +12,7 @@ import random
 import time
 
 from ruledex import Schema
-from ruledex.encode.patterns import PatternMatcher
+from ruledex.dictionary.patterns import PatternMatcher
 from ruledex.language.reference import satisfies
 from ruledex.language.tree import Attribute, Like, Rlike
 

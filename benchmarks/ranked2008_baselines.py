@@ -6,11 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from ruledex.engines.inputs import frozen
+from ruledex.compiled.arrays import frozen
 from ruledex.ranked.intervals import Entries, closed_intervals
-from ruledex.ranked.packed import packed
 from ruledex.ranked.protocol import Ranked
-from ruledex.ranked.rtree import BRANCHING, ScoredRTree
+from ruledex.ranked.rtree import BRANCHING, ScoredRTree, packed
 
 
 class StabAllSort:

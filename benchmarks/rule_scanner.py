@@ -23,15 +23,21 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from ruledex import parse
-from ruledex.kernels.node_table import NodeTable, empty_node_table
-from ruledex.kernels.normalise import NormalRules, normalise_rules
-from ruledex.kernels.program_layout import lay_out
-from ruledex.kernels.rule_entries import LiteralTable, Predicates
-from ruledex.kernels.rule_scanner import operator_of, scan_rules
-from ruledex.kernels.score_table import ScoreTable, empty_score_table
-from ruledex.kernels.text_interning import empty_text_table, intern_slices
 from ruledex.language.depth import MAX_DEPTH
-from ruledex.language.tree import Between, Compare, Expression, In, Not
+from ruledex.language.tree import (
+    Between,
+    Compare,
+    Expression,
+    In,
+    Not,
+)
+from ruledex.program.layout import lay_out
+from ruledex.program.node_table import NodeTable, empty_node_table
+from ruledex.program.normalise import NormalRules, normalise_rules
+from ruledex.program.rule_entries import LiteralTable, Predicates
+from ruledex.program.rule_scanner import operator_of, scan_rules
+from ruledex.program.scores.table import ScoreTable, empty_score_table
+from ruledex.program.text_interning import empty_text_table, intern_slices
 from ruledex.workloads import workload
 
 RULE_SETS = (("abe", 100_000), ("advertising", 100_000), ("abe", 1_000_000))

@@ -13,11 +13,11 @@ import pyarrow.parquet as pq
 from pyspark.sql import DataFrame, SparkSession
 
 from core_timing import affordable, say
+from ruledex.engines.batch.rows import N_EVENTS
 from ruledex.index import Index
-from ruledex.kernels.words import N_EVENTS
 from ruledex.spark import match
-from ruledex.spark.columns import projected
-from ruledex.spark.matching import BYTES_A_BATCH, EVENTS_A_BLOCK
+from ruledex.spark.jobs.match.tasks import BYTES_A_BATCH, EVENTS_A_BLOCK
+from ruledex.spark.worker.columns import projected
 from ruledex.workloads.base import Workload
 from spark_shapes import Shape
 from spark_timing import CORES, run, timed, wall_rounds

@@ -15,7 +15,15 @@ from core_timing import say
 from ruledex.index import Index
 from ruledex.language.parser import parse
 from ruledex.language.spark_text import to_spark
-from ruledex.language.tree import And, Attribute, Compare, Expression, In, Not, Or
+from ruledex.language.tree import (
+    And,
+    Attribute,
+    Compare,
+    Expression,
+    In,
+    Not,
+    Or,
+)
 from ruledex.spark import match
 from ruledex.workloads import workload
 from ruledex.workloads.base import Workload

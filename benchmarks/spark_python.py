@@ -7,7 +7,19 @@ from typing import Any
 
 from ruledex.language.parser import parse
 from ruledex.language.text import path_text
-from ruledex.language.tree import And, Attribute, Between, Compare, Expression, In, Not, Or, Predicate, Xnor, Xor
+from ruledex.language.tree import (
+    And,
+    Attribute,
+    Between,
+    Compare,
+    Expression,
+    In,
+    Not,
+    Or,
+    Predicate,
+    Xnor,
+    Xor,
+)
 
 Condition = Callable[[Mapping[str, Any]], bool]
 

@@ -20,15 +20,15 @@ from typing import Any
 import numpy as np
 
 from core_timing import CPU, WALL, say, seconds
-from ruledex.encode.program import Program
-from ruledex.engines.atree import load
-from ruledex.engines.atree_live import LiveTree
-from ruledex.engines.atree_tree import GrowingTree, Switches
+from ruledex.compiled.arrays import read_only
+from ruledex.engines.atree.engine import load
+from ruledex.engines.atree.live import LiveTree
+from ruledex.engines.atree.rules import NewRules
+from ruledex.engines.atree.tree import GrowingTree, Switches
 from ruledex.index import Index
-from ruledex.index.program_of import build_program
-from ruledex.kernels.atree_rules import NewRules
-from ruledex.kernels.growing import read_only
+from ruledex.index.build import build_program
 from ruledex.language.schema import Schema
+from ruledex.program.program import Program
 from ruledex.workloads import workload
 
 SEED = 0

@@ -13,10 +13,10 @@ import numpy as np
 from papers_data import Data, draw, first_events, first_rules
 from papers_measure import Algorithm, build, measure, named, point
 from papers_progress import Steps
-from ruledex.encode.event_batch import EventBatch
-from ruledex.engines.normal_forms import OUTER, Form, nodes_of
+from ruledex.engines.kindex.normal_form_kernels import form_sizes
+from ruledex.engines.kindex.normal_forms import OUTER, Form, nodes_of
 from ruledex.engines.protocol import Matches
-from ruledex.kernels.normal_forms import form_sizes
+from ruledex.events.batch import EventBatch
 from ruledex.workloads import workload
 from whang2009_weights import weighted
 

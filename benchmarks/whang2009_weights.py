@@ -11,9 +11,22 @@ import numpy as np
 from numpy.typing import NDArray
 
 from papers_data import Data
-from ruledex.encode.program import AND, LEAF, OR, STEP_BITS, WEIGH, Program
+from ruledex.compiled.constants import (
+    AND,
+    LEAF,
+    OR,
+    STEP_BITS,
+    WEIGH,
+)
 from ruledex.engines.access import node_probabilities
-from ruledex.engines.normal_forms import Clauses, Form, clauses_of, expressions_of, joined
+from ruledex.engines.kindex.normal_forms import (
+    Clauses,
+    Form,
+    clauses_of,
+    expressions_of,
+    joined,
+)
+from ruledex.program.program import Program
 
 BUDGET = 10_000
 N_EVENTS = 1000

@@ -23,7 +23,13 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as f
 from pyspark.sql.streaming import StreamingQuery
 
-from ruledex.spark import backtest, build_index, coverage, match, profile
+from ruledex.spark import (
+    backtest,
+    build_index,
+    coverage,
+    match,
+    profile,
+)
 
 EVENTS_A_FILE = 250
 SECONDS_A_FILE = 0.5

@@ -7,7 +7,15 @@ import pickle
 import pytest
 
 from ruledex import Index, RuledexError, parse
-from ruledex.errors import LONGEST_MESSAGE, BudgetError, RuleError, RuleFault, RulesError, one_line, quoted
+from ruledex.errors import (
+    LONGEST_MESSAGE,
+    BudgetError,
+    RuleError,
+    RuleFault,
+    RulesError,
+    one_line,
+    quoted,
+)
 
 HUGE = "n" * 10_000_000
 NAMES = [HUGE, "a\nb", "a\x1b[31mb", "a\u2028b", "\ud800", "x" * 81]

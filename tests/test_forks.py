@@ -151,7 +151,7 @@ def test_children_of_a_process_that_changes_an_index_answer_and_end(tmp_path, ki
 
 COMPILING = """
 import os, sys, threading, time
-from ruledex.kernels.jit import jit
+from ruledex.compiled.decorator import jit
 import numpy as np
 
 def work(k):

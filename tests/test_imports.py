@@ -17,15 +17,18 @@ STAGES = (
     "forks",
     "limits",
     "outputs",
-    "kernels",
+    "compiled",
     "language",
     "rewrite",
     "lint",
     "explain",
     "sources",
-    "encode",
+    "dictionary",
+    "program",
+    "events",
     "engines",
     "ranked",
+    "relaxed",
     "artifact",
     "index",
     "workloads",
@@ -33,7 +36,7 @@ STAGES = (
     "service",
     "cli",
 )
-ALONE = {"kernels": {"forks"}, "artifact": {"errors", "forks", "limits", "artifact"}}
+ALONE = {"compiled": {"forks"}, "artifact": {"errors", "forks", "limits", "artifact"}}
 HEAVY = ("numba", "pyarrow", "pyspark", "pandas", "matplotlib", "typer", "rich", "fsspec", "re2")
 
 

@@ -8,10 +8,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ruledex.encode.event_batch import EventBatch
-from ruledex.encode.program import Program
 from ruledex.engines.inputs import frozen_alive, frozen_batch
 from ruledex.engines.protocol import Alive, Matches
+from ruledex.events.batch import EventBatch
+from ruledex.program.program import Program
 
 from .true_literals import TrueLiterals
 from .true_literals_kernel import Facts

@@ -11,11 +11,11 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from ruledex.encode.event_batch import EventBatch
-from ruledex.encode.program import Program
-from ruledex.engines.inputs import frozen
-from ruledex.engines.normal_forms_engine import make_owners
+from ruledex.compiled.arrays import frozen
+from ruledex.engines.kindex.engine import make_owners
 from ruledex.engines.protocol import Statistics
+from ruledex.events.batch import EventBatch
+from ruledex.program.program import Program
 
 from .baseline import Answer, Baseline
 from .bdd_diagrams import TRUE, Limits, diagrams_of

@@ -15,11 +15,12 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ruledex.encode.program import ALWAYS, AND, NEVER, Program
-from ruledex.engines.inputs import frozen
+from ruledex.compiled.arrays import frozen
+from ruledex.compiled.constants import ALWAYS, AND, NEVER
+from ruledex.compiled.decorator import jit
+from ruledex.engines.scan import Nodes
 from ruledex.errors import BudgetError
-from ruledex.kernels.jit import jit
-from ruledex.kernels.scan import Nodes
+from ruledex.program.program import Program
 
 TRUE = -2  # an edge to the one terminal; its complement, whose last bit is set, leads to false
 NODES_A_CHECK = 64  # inner nodes of a Program from one look at the clock to the next

@@ -7,9 +7,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ruledex.kernels.bits import prefetch
-from ruledex.kernels.jit import jit
-from ruledex.kernels.normal_forms_rules import Owners, collect_rules, mark_rules
+from ruledex.compiled.bits import prefetch
+from ruledex.compiled.decorator import jit
+from ruledex.engines.kindex.matching import Owners, collect_rules, mark_rules
 
 from .true_literals_kernel import tick
 

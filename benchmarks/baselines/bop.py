@@ -11,15 +11,16 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from ruledex.encode.event_batch import EventBatch
-from ruledex.encode.program import ALWAYS, AND, Program
+from ruledex.compiled.arrays import frozen
+from ruledex.compiled.constants import ALWAYS, AND
 from ruledex.engines.access import node_probabilities
-from ruledex.engines.annotations import DEFAULT_BUDGET
-from ruledex.engines.inputs import frozen
-from ruledex.engines.normal_forms_engine import make_owners
+from ruledex.engines.kindex.engine import make_owners
+from ruledex.engines.labelled.engine import DEFAULT_BUDGET
 from ruledex.engines.protocol import Statistics
+from ruledex.engines.scan import Nodes
 from ruledex.errors import BudgetError
-from ruledex.kernels.scan import Nodes
+from ruledex.events.batch import EventBatch
+from ruledex.program.program import Program
 
 from .baseline import Answer, Baseline
 from .bop_kernel import CountedExpressions, bop_match, encode_expressions, measure_nodes

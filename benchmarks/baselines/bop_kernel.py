@@ -12,10 +12,16 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ruledex.kernels.bits import LOW_SIX, ONE, SIX, prefetch
-from ruledex.kernels.jit import jit
-from ruledex.kernels.normal_forms_rules import Owners, collect_rules, mark_rules
-from ruledex.kernels.scan import AND, Nodes
+from ruledex.compiled.bits import (
+    LOW_SIX,
+    ONE,
+    SIX,
+    prefetch,
+)
+from ruledex.compiled.constants import AND
+from ruledex.compiled.decorator import jit
+from ruledex.engines.kindex.matching import Owners, collect_rules, mark_rules
+from ruledex.engines.scan import Nodes
 
 from .true_literals_kernel import tick
 

@@ -10,13 +10,13 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from ruledex.encode.event_batch import EventBatch
-from ruledex.encode.program import Program
-from ruledex.engines.annotations import DEFAULT_BUDGET
-from ruledex.engines.inputs import frozen
-from ruledex.engines.interval import IntervalEngine
-from ruledex.engines.normal_forms import nodes_of
+from ruledex.compiled.arrays import frozen
+from ruledex.engines.kindex.normal_forms import nodes_of
+from ruledex.engines.labelled.engine import DEFAULT_BUDGET
+from ruledex.engines.labelled.interval import IntervalEngine
 from ruledex.engines.protocol import Statistics
+from ruledex.events.batch import EventBatch
+from ruledex.program.program import Program
 
 from .baseline import Answer, Baseline
 from .lookup_kernels import ConjunctionTrees, conjunction_scan

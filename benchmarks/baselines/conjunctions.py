@@ -7,10 +7,15 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ruledex.encode.program import Program
-from ruledex.engines.normal_forms import clauses_of, distinct_clauses, expressions_of, joined
-from ruledex.engines.normal_forms_engine import make_owners
-from ruledex.kernels.normal_forms_rules import Owners
+from ruledex.engines.kindex.engine import make_owners
+from ruledex.engines.kindex.matching import Owners
+from ruledex.engines.kindex.normal_forms import (
+    clauses_of,
+    distinct_clauses,
+    expressions_of,
+    joined,
+)
+from ruledex.program.program import Program
 
 
 class Conjunctions(NamedTuple):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ruledex.engines.dnf import DnfEngine
+from ruledex.engines.kindex.dnf import DnfEngine
 
 
 class DnfTranslation(DnfEngine):

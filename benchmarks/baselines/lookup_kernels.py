@@ -12,12 +12,12 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ruledex.kernels.bits import prefetch
-from ruledex.kernels.conjunctions import matching_conjunctions
-from ruledex.kernels.jit import jit
-from ruledex.kernels.normal_forms_rules import Owners, collect_rules, mark_rules
-from ruledex.kernels.postings import Cursors, Postings
-from ruledex.kernels.scan import ALWAYS, AND, Nodes
+from ruledex.compiled.bits import prefetch
+from ruledex.compiled.constants import ALWAYS, AND
+from ruledex.compiled.decorator import jit
+from ruledex.engines.kindex.matching import Owners, collect_rules, mark_rules, matching_conjunctions
+from ruledex.engines.kindex.postings import Cursors, Postings
+from ruledex.engines.scan import Nodes
 
 from .true_literals_kernel import tick
 

@@ -11,11 +11,11 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from ruledex.encode.event_batch import EventBatch
-from ruledex.encode.program import Program
+from ruledex.compiled.arrays import frozen
 from ruledex.engines.access import node_probabilities
-from ruledex.engines.inputs import frozen
 from ruledex.engines.protocol import Statistics
+from ruledex.events.batch import EventBatch
+from ruledex.program.program import Program
 from ruledex.rewrite.normal_form import DEFAULT_BUDGET
 
 from .baseline import Answer, Baseline

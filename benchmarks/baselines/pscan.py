@@ -12,13 +12,18 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from ruledex.encode.event_batch import EventBatch
-from ruledex.encode.program import Program
+from ruledex.compiled.arrays import frozen
 from ruledex.engines.access import node_probabilities
-from ruledex.engines.inputs import frozen
-from ruledex.engines.normal_forms import Clauses, clauses_of, expressions_of, joined
-from ruledex.engines.normal_forms_engine import make_owners
+from ruledex.engines.kindex.engine import make_owners
+from ruledex.engines.kindex.normal_forms import (
+    Clauses,
+    clauses_of,
+    expressions_of,
+    joined,
+)
 from ruledex.engines.protocol import Statistics
+from ruledex.events.batch import EventBatch
+from ruledex.program.program import Program
 from ruledex.rewrite.normal_form import DEFAULT_BUDGET
 
 from .baseline import Answer, Baseline

@@ -5,10 +5,11 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from ruledex.encode.event_batch import EventBatch
-from ruledex.encode.program import EVERY, Program
-from ruledex.engines.hierarchy import make_sources
-from ruledex.engines.inputs import frozen
+from ruledex.compiled.arrays import frozen
+from ruledex.compiled.constants import EVERY
+from ruledex.engines.kindex.hierarchy import make_sources
+from ruledex.events.batch import EventBatch
+from ruledex.program.program import Program
 
 from .true_literals_kernel import Facts, LiteralLists, find_facts
 

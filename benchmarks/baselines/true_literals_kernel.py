@@ -7,9 +7,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ruledex.kernels.hierarchy import LEVEL_BITS
-from ruledex.kernels.jit import inlined, jit
-from ruledex.kernels.literals import first_at_least
+from ruledex.compiled.csr import first_at_least
+from ruledex.compiled.decorator import inlined, jit
+from ruledex.engines.kindex.hierarchy import LEVEL_BITS
 
 
 class LiteralLists(NamedTuple):

@@ -4,7 +4,14 @@ import json
 import numpy as np
 import pytest
 
-from ruledex.artifact.manifest import ArrayEntry, FileEntry, Manifest, TableEntry, check_dtype, parse_manifest
+from ruledex.artifact.manifest import (
+    ArrayEntry,
+    FileEntry,
+    Manifest,
+    TableEntry,
+    check_dtype,
+    parse_manifest,
+)
 from ruledex.errors import ArtifactError
 
 

@@ -3,7 +3,7 @@ import hashlib
 import numpy as np
 import pytest
 
-from ruledex.artifact.segments import SegmentWriter
+from ruledex.artifact.writer import SegmentWriter
 from ruledex.errors import ArtifactError
 
 

@@ -2,9 +2,9 @@
 
 import numpy as np
 
-from ruledex.encode.events import EventEncoder
-from ruledex.index.events_in import encode_events
-from ruledex.index.program_of import build_program
+from ruledex.events.mappings import EventEncoder
+from ruledex.index.build import build_program
+from ruledex.index.inputs import encode_events
 from ruledex.language.schema import Schema
 from ruledex.workloads import workload
 from tests.contract.sizes import scaled

@@ -6,12 +6,12 @@ from benchmarks.baselines import PLACES, baseline_class
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ruledex.encode.events import EventEncoder
-from ruledex.encode.program import EVERY
+from ruledex.compiled.constants import EVERY
 from ruledex.engines.scan import ScanEngine
 from ruledex.errors import BudgetError
-from ruledex.index.events_in import encode_events
-from ruledex.index.program_of import build_program
+from ruledex.events.mappings import EventEncoder
+from ruledex.index.build import build_program
+from ruledex.index.inputs import encode_events
 from ruledex.language.schema import Schema
 from ruledex.workloads import workload
 from tests.contract.agreement import assert_agrees

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from benchmarks.baselines.bop import Bop
 
-from ruledex.encode.program import EVERY
+from ruledex.compiled.constants import EVERY
 from ruledex.engines.scan import ScanEngine
 from tests.contract.builder import make_batch, make_program
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from rich.console import Console
 
 from ruledex import Schema, parse
-from ruledex.cli.clauses import rendered
+from ruledex.cli.explain import rendered
 from ruledex.explain import explain
 
 

@@ -6,7 +6,7 @@ import threading
 
 import pytest
 
-from ruledex.cli.live_lines import LiveLines
+from ruledex.cli.event_stream import LiveLines
 from ruledex.errors import InputError
 
 

@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from ruledex.cli import bars, progress
+from ruledex.cli import bars
+from ruledex.cli import bars as progress
 from ruledex.sources import RuleFile
 
 

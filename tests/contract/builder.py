@@ -12,8 +12,7 @@ and a score tree one of ("leaf", literal, weight), ("and" | "or" | "xor" | "xnor
 
 import numpy as np
 
-from ruledex.encode.event_batch import EventBatch
-from ruledex.encode.program import (
+from ruledex.compiled.constants import (
     ALWAYS,
     AND,
     CONSTANT,
@@ -29,8 +28,9 @@ from ruledex.encode.program import (
     WEIGH,
     XNOR,
     XOR,
-    Program,
 )
+from ruledex.events.batch import EventBatch
+from ruledex.program.program import Program
 
 OPERATIONS = {"and": AND, "or": OR, "xor": XOR, "xnor": XNOR}
 CONSTANTS = {True: IS_TRUE, False: IS_FALSE, None: IS_UNKNOWN}

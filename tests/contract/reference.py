@@ -1,6 +1,6 @@
 """What a Program means, in sets and recursion: slow, and shares no code with an engine."""
 
-from ruledex.encode.program import (
+from ruledex.compiled.constants import (
     ALWAYS,
     AND,
     CONSTANT,

@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from ruledex.encode.event_batch import EventBatch
-from ruledex.encode.program import EVERY
+from ruledex.compiled.constants import EVERY
 from ruledex.errors import RuledexError
+from ruledex.events.batch import EventBatch
 
 from .agreement import assert_agrees
 from .builder import make_batch, make_program

@@ -9,7 +9,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ruledex import Index, Schema, evaluate, parse, to_text
+from ruledex import (
+    Index,
+    Schema,
+    evaluate,
+    parse,
+    to_text,
+)
 from ruledex.workloads import workload
 from tests.contract.conftest import ENGINES
 from tests.strategies import events, trees

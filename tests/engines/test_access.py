@@ -1,7 +1,12 @@
 import numpy as np
 import pytest
 
-from ruledex.engines.access import MANY_CHILDREN, children_by_probability, domain_boundaries, node_probabilities
+from ruledex.engines.access import (
+    MANY_CHILDREN,
+    children_by_probability,
+    domain_boundaries,
+    node_probabilities,
+)
 from ruledex.engines.protocol import Statistics
 from tests.contract.builder import make_program
 

@@ -5,9 +5,9 @@ import numpy as np
 import pytest
 
 from ruledex.engines.auto import AutoEngine
-from ruledex.engines.batch import BatchEngine
+from ruledex.engines.batch.engine import BatchEngine
 from ruledex.engines.protocol import Statistics
-from ruledex.engines.sparse import SparseEngine
+from ruledex.engines.sparse.engine import SparseEngine
 
 from .programs import drawn_program
 

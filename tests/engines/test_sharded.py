@@ -7,12 +7,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ruledex.encode.program import Program
-from ruledex.engines.inputs import frozen
+from ruledex.compiled.arrays import frozen
+from ruledex.compiled.csr import gather_lists
 from ruledex.engines.registry import engine_class
 from ruledex.engines.sharded import Part, ShardedEngine
 from ruledex.errors import RuledexError
-from ruledex.kernels.lists import gather_lists
+from ruledex.program.program import Program
 from tests.contract.agreement import assert_agrees, assert_top_agrees
 from tests.contract.builder import make_batch
 from tests.contract.sizes import DRAWN

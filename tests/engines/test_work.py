@@ -5,11 +5,11 @@ from itertools import product
 import numpy as np
 import pytest
 
-from ruledex.engines.atree import AtreeEngine
+from ruledex.engines.atree.engine import AtreeEngine
 from ruledex.engines.auto import AutoEngine
 from ruledex.engines.protocol import Statistics
 from ruledex.engines.scan import ScanEngine
-from ruledex.engines.sparse import SparseEngine
+from ruledex.engines.sparse.engine import SparseEngine
 from tests.contract.builder import make_batch, make_program
 from tests.contract.sizes import scaled
 from tests.engines.programs import drawn_batch, drawn_program

@@ -5,12 +5,18 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from ruledex.engines.atree_check import check_tree
-from ruledex.engines.atree_live import LiveTree
-from ruledex.kernels import atree_layout as layout
-from ruledex.kernels.atree_plain import FALSE, TRUE, UNKNOWN, combined
+from ruledex.compiled.constants import AND, OR
+from ruledex.engines.atree import layout
+from ruledex.engines.atree.check import check_tree
+from ruledex.engines.atree.live import LiveTree
+from ruledex.engines.atree.plain import (
+    FALSE,
+    TRUE,
+    UNKNOWN,
+    combined,
+)
 from tests.contract.builder import make_program
-from tests.engines.atree_trees import ChangingTree
+from tests.engines.atree.trees import ChangingTree
 
 P = [None, *(("in", (cell, cell)) for cell in range(1, 11))]
 FIRST = ("and", ("or", P[1], P[2], P[3]), P[4], ("or", P[5], P[6]))
@@ -91,7 +97,7 @@ def test_equal_hashes_are_not_taken_for_equal_expressions():
     table = np.full_like(tree.table, -1)
     table[key & (len(table) - 1)] = one
     tree.nodes[one, layout.KEY] = key
-    assert layout.find(tree.nodes, tree.heap, table, layout.AND, atoms, 2, key) == -1
+    assert layout.find(tree.nodes, tree.heap, table, AND, atoms, 2, key) == -1
 
 
 def test_section_4_2_2_an_expression_is_organised_around_what_is_there():
@@ -144,12 +150,12 @@ def test_section_4_2_4_a_node_is_kept_as_long_as_something_uses_it():
 @pytest.mark.parametrize(
     ("operation", "one", "other", "result"),
     [
-        (layout.AND, UNKNOWN, TRUE, UNKNOWN),
-        (layout.AND, UNKNOWN, FALSE, FALSE),
-        (layout.OR, UNKNOWN, TRUE, TRUE),
-        (layout.OR, UNKNOWN, FALSE, UNKNOWN),
-        (layout.AND, TRUE, TRUE, TRUE),
-        (layout.OR, FALSE, FALSE, FALSE),
+        (AND, UNKNOWN, TRUE, UNKNOWN),
+        (AND, UNKNOWN, FALSE, FALSE),
+        (OR, UNKNOWN, TRUE, TRUE),
+        (OR, UNKNOWN, FALSE, UNKNOWN),
+        (AND, TRUE, TRUE, TRUE),
+        (OR, FALSE, FALSE, FALSE),
     ],
 )
 def test_table_2(operation, one, other, result):

@@ -8,11 +8,9 @@ from itertools import combinations, pairwise
 import numpy as np
 import pytest
 
-from ruledex.kernels.dewey import DeweyStack, evaluate
-from ruledex.kernels.dewey_labels import label_leaves
-from ruledex.kernels.interval import match_intervals
-from ruledex.kernels.interval_labels import label
-from tests.kernels.trees import broken_invariants, holds, leaves_of, trees_of
+from ruledex.engines.labelled.dewey import DeweyStack, evaluate, label_leaves
+from ruledex.engines.labelled.interval import label, match_intervals
+from tests.program.trees import broken_invariants, holds, leaves_of, trees_of
 
 # Figures 2 and 5: (A AND B) OR C OR (D AND E AND F), below an artificial AND for the Dewey IDs.
 TREE = ("or", ("and", "A", "B"), "C", ("and", "D", "E", "F"))

@@ -7,9 +7,9 @@ from itertools import combinations, product
 import pytest
 
 from ruledex import evaluate, parse, score
-from ruledex.encode.builder import ProgramBuilder
 from ruledex.language.schema import Schema
 from ruledex.language.tree import Not
+from ruledex.program.builder import ProgramBuilder
 from ruledex.rewrite.normal_form import to_cnf, to_dnf
 from ruledex.rewrite.pipeline import match_tree
 

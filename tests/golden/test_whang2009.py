@@ -3,18 +3,23 @@
 import numpy as np
 import pytest
 
-from ruledex.encode.program import EVERY
-from ruledex.engines.cnf import CnfEngine
-from ruledex.engines.conjunction_index import ConjunctionIndex
-from ruledex.engines.conjunction_index_postings import new_cursors
-from ruledex.engines.disjunction_index import DisjunctionIndex
-from ruledex.engines.dnf import DnfEngine
-from ruledex.engines.inputs import frozen, frozen_batch
-from ruledex.kernels.conjunctions import matching_conjunctions
-from ruledex.kernels.disjunctions import expression_numbers, is_satisfied
-from ruledex.kernels.normal_forms_top import sum_of_largest
-from ruledex.kernels.postings import ListBounds, get_posting_lists
-from ruledex.kernels.postings_cursors import NONE, agreed_codes, initialize_current_entries, next_agreement
+from ruledex.compiled.arrays import frozen
+from ruledex.compiled.constants import EVERY
+from ruledex.engines.inputs import frozen_batch
+from ruledex.engines.kindex.cnf import CnfEngine
+from ruledex.engines.kindex.conjunctions import ConjunctionIndex
+from ruledex.engines.kindex.cursors import (
+    NONE,
+    agreed_codes,
+    initialize_current_entries,
+    next_agreement,
+)
+from ruledex.engines.kindex.disjunctions import DisjunctionIndex
+from ruledex.engines.kindex.dnf import DnfEngine
+from ruledex.engines.kindex.matching import expression_numbers, is_satisfied, matching_conjunctions
+from ruledex.engines.kindex.posting_lists import new_cursors
+from ruledex.engines.kindex.postings import ListBounds, get_posting_lists
+from ruledex.engines.kindex.top import sum_of_largest
 from tests.contract.builder import make_batch, make_program
 
 ANY = -np.inf
@@ -230,7 +235,7 @@ def literal_id(program, tree):
 
 
 def meaning_of(disjunctions):
-    """What a code of kernels/disjunctions.py means: the sign, and the disjunction, which is -1 in the list Z."""
+    """What a code of engines/kindex/matching.py means: the sign, and the disjunction, which is -1 in the list Z."""
 
     def meaning(item, code):
         first, last = disjunctions.negative_offsets[item], disjunctions.negative_offsets[item + 1]

@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from ruledex.errors import RuledexError
 from ruledex.index import Index
-from ruledex.index.events_in import as_mapping
+from ruledex.index.inputs import as_mapping
 from ruledex.language.parser import parse
 from ruledex.language.reference import evaluate
 from ruledex.language.structured import from_structured

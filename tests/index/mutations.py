@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from ruledex.artifact.pointer import encode_pointer
-from ruledex.index import journal
+from ruledex.index.live import journal
 
 OF_ARRAYS = ("min", "max", "minus", "plus", "swapped", "huge", "negative", "bit", "shorter", "longer")
 OF_VALUES = ("null", "zero", "minus", "huge", "text", "list", "object", "gone", "true", "float")

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from ruledex import Schema, evaluate, parse
-from ruledex.encode.builder import ProgramBuilder
-from tests.encode.test_builder import RULES, VALUES
+from ruledex.program.builder import ProgramBuilder
+from tests.program.test_builder import RULES, VALUES
 
 PLAIN = [
     (7, "country IN ('IN', 'US') AND age BETWEEN 18 AND 35", 2.0),

@@ -6,7 +6,7 @@ import pytest
 
 from ruledex import Schema
 from ruledex.index import Index
-from ruledex.index.compaction import folded_rules
+from ruledex.index.build import folded_rules
 from tests.index.samples import every_kind
 
 

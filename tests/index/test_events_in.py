@@ -6,9 +6,9 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 
-from ruledex.encode.events import EventEncoder
 from ruledex.errors import EventError
-from ruledex.index.events_in import as_mapping, encode_events
+from ruledex.events.mappings import EventEncoder
+from ruledex.index.inputs import as_mapping, encode_events
 from tests.index.samples import program
 
 ROWS = [{"x": 1, "y": 2}, {"x": None, "y": 5}, {"x": 7, "y": None}]

@@ -13,7 +13,7 @@ from ruledex import Schema
 from ruledex.artifact import collect_cache
 from ruledex.errors import ArtifactError, RuledexError
 from ruledex.index import Index, foreign
-from ruledex.index.journal import Journal
+from ruledex.index.live.journal import Journal
 from ruledex.limits import limited
 from tests.index.mutations import Mutation, Sound
 from tests.index.samples import EVENTS, PLAIN

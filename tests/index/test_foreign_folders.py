@@ -13,11 +13,17 @@ import pytest
 from typer.testing import CliRunner
 
 from ruledex import Index
-from ruledex.artifact import ArtifactWriter, collect_cache, collect_garbage, list_versions, publish_existing
+from ruledex.artifact import (
+    ArtifactWriter,
+    collect_cache,
+    collect_garbage,
+    list_versions,
+    publish_existing,
+)
 from ruledex.artifact.pins import Pin, put_pin
 from ruledex.cli.main import app
 from ruledex.errors import ArtifactError, RuledexError
-from ruledex.spark import staging
+from ruledex.spark.jobs.build import staging
 
 pytestmark = pytest.mark.slow  # uncompiled; `make test` runs all of it compiled
 

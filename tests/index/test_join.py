@@ -7,13 +7,13 @@ import pytest
 
 from ruledex import Schema
 from ruledex.artifact import open_version
-from ruledex.encode.events import EventEncoder
 from ruledex.errors import ArtifactError
+from ruledex.events.mappings import EventEncoder
 from ruledex.index import Index
+from ruledex.index.build import build_program
+from ruledex.index.foreign import CompiledPart, join
 from ruledex.index.identities import identities_of
-from ruledex.index.join import CompiledPart, join
-from ruledex.index.program_of import build_program
-from ruledex.index.rules_in import read_rules
+from ruledex.index.rules import read_rules
 from ruledex.index.state import State, matcher_of
 from ruledex.index.storage import state_of
 from ruledex.index.texts import TextsInMemory

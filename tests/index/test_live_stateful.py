@@ -19,7 +19,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 from ruledex import to_text
 from ruledex.errors import RulesError
 from ruledex.index import Index
-from ruledex.index.live import LiveState
+from ruledex.index.live.state import LiveState
 from tests.index.live_model import Model, assert_same, assert_same_answers
 from tests.strategies import events, trees
 

@@ -11,7 +11,13 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 
-from ruledex import RuledexError, RuleError, evaluate, parse, score
+from ruledex import (
+    RuledexError,
+    RuleError,
+    evaluate,
+    parse,
+    score,
+)
 from ruledex.errors import EventError
 from ruledex.index import Index
 from ruledex.limits import limited

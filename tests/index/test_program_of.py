@@ -7,7 +7,7 @@ import pyarrow as pa
 import pytest
 
 from ruledex import Schema
-from ruledex.index.program_of import build_program
+from ruledex.index.build import build_program
 
 TEXTS = ["a = 1", "b =", "c > 2", None, "d = 1"]
 

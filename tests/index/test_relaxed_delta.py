@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ruledex.index import Index
-from ruledex.index.relaxed import relaxed_engine
-from ruledex.index.relaxed_delta import ENTRIES_A_PIECE, RelaxedPieces
+from ruledex.index.relaxed import ENTRIES_A_PIECE, RelaxedPieces, relaxed_engine
 from ruledex.language.schema import Schema
 
 N_RULES = ENTRIES_A_PIECE + 200

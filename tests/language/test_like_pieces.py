@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from ruledex import Index
-from ruledex.encode.patterns import PatternMatcher
+from ruledex.dictionary.patterns import PatternMatcher
 from ruledex.errors import RuleLimitError, RulesError
 from ruledex.language.like_pieces import Piece, pieces_of
 from ruledex.language.parser import parse
@@ -67,7 +67,7 @@ def test_a_pattern_that_needs_too_large_a_program_is_refused_where_it_is_parsed(
 
 LINEAR = """
 from ruledex import Index
-from ruledex.encode.patterns import PatternMatcher
+from ruledex.dictionary.patterns import PatternMatcher
 from ruledex.language.parser import parse
 from ruledex.language.pattern import is_like
 from ruledex.language.structured import from_structured, to_structured

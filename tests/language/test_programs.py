@@ -52,7 +52,7 @@ def run_limited(code: str, megabytes: int, seconds: int, **environment: str) -> 
 
 ASK = """
 from ruledex.errors import RuleError
-from ruledex.encode.patterns import PatternMatcher
+from ruledex.dictionary.patterns import PatternMatcher
 from ruledex.language.parser import parse
 for pattern in ({patterns}):
     try:

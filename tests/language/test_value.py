@@ -9,7 +9,14 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from ruledex.language.value import Family, compare, fit, instant, localized, shares_its_midnight
+from ruledex.language.value import (
+    Family,
+    compare,
+    fit,
+    instant,
+    localized,
+    shares_its_midnight,
+)
 from tests.zones import EPOCH, midnights
 
 ALL = midnights()

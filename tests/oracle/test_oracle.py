@@ -12,7 +12,14 @@ from ruledex.language.reference import evaluate
 from ruledex.language.schema import Schema
 from ruledex.language.spark_text import to_spark
 from ruledex.language.text import to_text
-from ruledex.language.tree import BRANCHES, Expression, Not, attributes, operands, predicates
+from ruledex.language.tree import (
+    BRANCHES,
+    Expression,
+    Not,
+    attributes,
+    operands,
+    predicates,
+)
 from tests.oracle.generator import Event, Generator
 from tests.oracle.table import answers, forget_texts, session
 

@@ -1,6 +1,6 @@
 import numpy as np
 
-from ruledex.ranked.event import event_rows
+from ruledex.ranked.subscriptions import event_rows
 
 
 def test_a_mapping_and_an_array_with_holes_are_the_same_event():

@@ -1,8 +1,7 @@
 import numpy as np
 import pytest
 
-from ruledex.kernels.ranked_skeleton import NO_NODE
-from ruledex.ranked.skeleton import skeleton_of
+from ruledex.ranked.skeleton import NO_NODE, skeleton_of
 from tests.contract.sizes import scaled
 
 

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from ruledex.ranked.intervals import closed_intervals, entries_of
-from ruledex.ranked.sopt import SOPTRTree, arrangement, edges_between
+from ruledex.ranked.sopt_rtree import SOPTRTree, arrangement, edges_between
 from tests.contract.sizes import scaled
 
 from .reference import drawn

@@ -15,7 +15,12 @@ import numpy.typing as npt
 from ruledex.artifact import canonical
 from ruledex.artifact.files import reporting
 from ruledex.artifact.hashing import file_faults, raise_faults
-from ruledex.artifact.layout import MANIFEST, VERSIONS, check_version, version_folder
+from ruledex.artifact.layout import (
+    MANIFEST,
+    VERSIONS,
+    check_version,
+    version_folder,
+)
 from ruledex.artifact.manifest import ArrayEntry, Manifest, parse_manifest
 from ruledex.artifact.opening import open_regular
 from ruledex.artifact.pointer import current

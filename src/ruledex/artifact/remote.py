@@ -12,7 +12,12 @@ from typing import Any
 
 from ruledex import limits
 from ruledex.artifact.hashing import in_threads
-from ruledex.artifact.layout import CHUNK_BYTES, MANIFEST, check_version, version_folder
+from ruledex.artifact.layout import (
+    CHUNK_BYTES,
+    MANIFEST,
+    check_version,
+    version_folder,
+)
 from ruledex.artifact.opening import check_size
 from ruledex.artifact.store import LocalStore
 from ruledex.errors import ArtifactError

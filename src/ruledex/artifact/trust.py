@@ -11,7 +11,12 @@ import os
 import stat
 from collections.abc import Iterable
 
-from ruledex.artifact.layout import MANIFEST, POINTER, VERSIONS, version_folder
+from ruledex.artifact.layout import (
+    MANIFEST,
+    POINTER,
+    VERSIONS,
+    version_folder,
+)
 from ruledex.artifact.manifest import Manifest
 from ruledex.artifact.remote import RemoteStore
 from ruledex.artifact.store import LocalStore

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from ruledex.cli.arguments import ExprOption, IdOption, TrustOption
-from ruledex.cli.progress import rows_with_progress
+from ruledex.cli.bars import rows_with_progress
 from ruledex.cli.status import FINDINGS
 from ruledex.errors import RulesError, one_line
 from ruledex.sources import Columns, RuleFile

@@ -1,12 +1,18 @@
-"""A bar on standard error for long work whose end is known: how much is done, the rate, and the time left."""
+"""A bar on standard error for long work whose end is known: how much is done, the rate, and the time left.
+
+The rows of a file of rules, with a bar that follows them.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from typing import Final
 
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+
+from ruledex.sources import BadRow, RuleFile, RuleRow
 
 
 class Bar:
@@ -46,3 +52,15 @@ def bar(description: str, unit: str, wanted: bool = True) -> Iterator[Bar]:
     )
     with Progress(*columns, console=screen, transient=True) as progress:
         yield Bar(progress, unit)
+
+
+_EVERY: Final = 256  # rows between two looks at the file's position
+
+
+def rows_with_progress(source: RuleFile, wanted: bool) -> Iterator[RuleRow | BadRow]:
+    """The rows of a file, and a bar: rules, their rate, and the time left where the file's size is known."""
+    with bar(source.name, "rules", wanted) as shown:
+        for n_rules, row in enumerate(source.rows(), 1):
+            if n_rules % _EVERY == 0:
+                shown.show(n_rules, source.n_read, source.size)
+            yield row

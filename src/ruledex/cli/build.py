@@ -8,12 +8,21 @@ from typing import Annotated, Final
 
 import typer
 
-from ruledex.cli.arguments import ExprOption, IdOption, SchemaOption, load_schema
-from ruledex.cli.bars import bar
-from ruledex.cli.progress import rows_with_progress
+from ruledex.cli.arguments import (
+    ExprOption,
+    IdOption,
+    SchemaOption,
+    load_schema,
+)
+from ruledex.cli.bars import bar, rows_with_progress
 from ruledex.cli.status import FINDINGS
 from ruledex.cli.warm_up import warm_up
-from ruledex.errors import RuledexError, RulesError, one_line, quoted
+from ruledex.errors import (
+    RuledexError,
+    RulesError,
+    one_line,
+    quoted,
+)
 from ruledex.sources import Columns, RuleFile
 
 _LONGEST_NUMBER: Final = 20  # digits and a sign; what is longer is no option's value

@@ -7,7 +7,12 @@ from typing import Annotated, Any, NamedTuple
 import orjson
 import typer
 
-from ruledex.cli.arguments import ExprOption, IdOption, SchemaOption, load_schema
+from ruledex.cli.arguments import (
+    ExprOption,
+    IdOption,
+    SchemaOption,
+    load_schema,
+)
 from ruledex.cli.status import CLEAN, FINDINGS
 from ruledex.errors import EventError, RuleError, one_line
 from ruledex.language.parser import parse
@@ -16,7 +21,13 @@ from ruledex.language.reference import score as score_of
 from ruledex.language.schema import Schema
 from ruledex.language.structured import from_structured
 from ruledex.language.tree import Expression
-from ruledex.sources import BadRow, Columns, RuleFile, RuleRow, read_events
+from ruledex.sources import (
+    BadRow,
+    Columns,
+    RuleFile,
+    RuleRow,
+    read_events,
+)
 
 _NAMES = {True: "true", None: "unknown", False: "false"}
 

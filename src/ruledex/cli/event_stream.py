@@ -1,4 +1,7 @@
-"""Files of events in batches: JSON lines, CSV, Parquet, standard input. A broken line is a value, not the end."""
+"""Lines of a stream that may pause: whether more are there already can be asked, so that nothing waits in vain.
+
+Files of events in batches: JSON lines, CSV, Parquet, standard input. A broken line is a value, not the end.
+"""
 
 from __future__ import annotations
 
@@ -7,18 +10,57 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
+from queue import SimpleQueue
+from threading import Semaphore, Thread
 from typing import Any, Final
 
 import orjson
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from ruledex.cli.live_lines import LiveLines
 from ruledex.errors import InputError
 from ruledex.language.schema import Schema, read_path
 from ruledex.language.tree import Attribute
 from ruledex.language.value import Family
-from ruledex.sources.lines import STANDARD_INPUT, LineFile, as_text_file, reading
+from ruledex.sources.lines import (
+    STANDARD_INPUT,
+    LineFile,
+    as_text_file,
+    reading,
+)
+
+_MOST_AHEAD: Final = 1 << 16  # lines that are read before they are asked for
+
+
+class LiveLines:
+    """Reads lines in a thread of its own."""
+
+    def __init__(self, lines: Iterator[bytes]) -> None:
+        self._queue: SimpleQueue[bytes | Exception | None] = SimpleQueue()
+        self._room = Semaphore(_MOST_AHEAD)
+        Thread(target=self._read, args=(lines,), daemon=True).start()
+
+    def _read(self, lines: Iterator[bytes]) -> None:
+        try:
+            for line in lines:
+                self._room.acquire()
+                self._queue.put(line)
+        except Exception as error:  # raised again where the lines are used
+            self._queue.put(error)
+        self._queue.put(None)
+
+    @property
+    def is_waiting(self) -> bool:
+        """Whether no further line has come yet."""
+        return self._queue.empty()
+
+    def __iter__(self) -> Iterator[bytes]:
+        while (line := self._queue.get()) is not None:
+            if isinstance(line, Exception):
+                raise line
+            self._room.release()
+            yield line
+
 
 _NUMBER: Final = re.compile(r"-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?", re.ASCII)
 _MOST_DIGITS: Final = 1_000

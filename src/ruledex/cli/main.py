@@ -24,7 +24,12 @@ from ruledex.cli.match import match
 from ruledex.cli.remove import remove
 from ruledex.cli.spark import app as spark
 from ruledex.cli.status import INTERRUPTED, UNUSABLE
-from ruledex.cli.streams import flush_output, prepare_streams, report_failure, tell
+from ruledex.cli.streams import (
+    flush_output,
+    prepare_streams,
+    report_failure,
+    tell,
+)
 from ruledex.cli.verify import verify
 from ruledex.errors import RuledexError
 

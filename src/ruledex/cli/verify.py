@@ -34,7 +34,7 @@ def verify(
     from ruledex.artifact import verify as verify_files
     from ruledex.artifact.pointer import read_pointer
     from ruledex.index import Index
-    from ruledex.index.journal_home import verify_journals
+    from ruledex.index.live.journal_home import verify_journals
 
     report = verify_files(index, version or None)
     if not report.versions:

@@ -1,4 +1,6 @@
-"""How often each node is true: by what is known of the events, or else by what the rules themselves suggest.
+"""The order of a node's children.
+
+How often each node is true: by what is known of the events, or else by what the rules themselves suggest.
 
 An AND node is reached through the child that is true least often, so the nearer these numbers are to the truth, the
 fewer nodes are looked at in vain. Answers do not depend on them.
@@ -11,11 +13,35 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from ruledex.encode.program import AND, EVERY, Program
-from ruledex.engines.inputs import frozen
+from ruledex.compiled.arrays import frozen
+from ruledex.compiled.constants import AND, EVERY
+from ruledex.compiled.decorator import jit
 from ruledex.engines.protocol import Statistics
 from ruledex.errors import RuledexError
-from ruledex.kernels.order import order_children
+from ruledex.program.program import Program
+
+
+@jit
+def order_children(
+    child_offsets: NDArray[np.int32],
+    children: NDArray[np.int32],
+    probability: NDArray[np.float64],
+    out: NDArray[np.int32],
+) -> None:
+    """Write each node's children, those that are least often true first, ties as they stood.
+
+    By insertion, which suits the few children that most nodes have.
+    """
+    for node in range(child_offsets.size - 1):
+        first, last = child_offsets[node], child_offsets[node + 1]
+        for place in range(first, last):
+            child = children[place]
+            other = place
+            while other > first and probability[out[other - 1]] > probability[child]:
+                out[other] = out[other - 1]
+                other -= 1
+            out[other] = child
+
 
 MANY_CHILDREN = 64  # of one node; from here on all are sorted by NumPy, which takes longer for few
 PRESENCE = 0.5  # how often an attribute is there, where nothing is known

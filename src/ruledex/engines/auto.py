@@ -20,15 +20,21 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from ruledex.encode.event_batch import EventBatch
-from ruledex.encode.program import Program
-from ruledex.engines.batch import BatchEngine
-from ruledex.engines.inputs import frozen
-from ruledex.engines.protocol import Alive, Arrays, Matches, Rank, Statistics
-from ruledex.engines.sparse import SparseEngine
+from ruledex.compiled.arrays import frozen
+from ruledex.engines.batch.engine import BatchEngine
+from ruledex.engines.batch.rows import N_EVENTS
+from ruledex.engines.protocol import (
+    Alive,
+    Arrays,
+    Matches,
+    Rank,
+    Statistics,
+)
+from ruledex.engines.sparse.engine import SparseEngine
 from ruledex.engines.work import Work
+from ruledex.events.batch import EventBatch
 from ruledex.forks import ForkSafeLock
-from ruledex.kernels.words import N_EVENTS
+from ruledex.program.program import Program
 
 FREQUENCY = "cell_frequency"
 CROSSOVERS = ((30_000, 128), (300_000, 192), (None, 320))  # up to that many rules, from that many events on

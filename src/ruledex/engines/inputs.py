@@ -11,26 +11,19 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from ruledex.encode.event_batch import EventBatch
-from ruledex.encode.program import Program
+from ruledex.compiled.arrays import (
+    frozen,
+)
 from ruledex.engines.protocol import Alive, Arrays, Rank
+from ruledex.engines.top import PRODUCT, STATIC, SUM
 from ruledex.errors import ArtifactError, RuledexError, quoted
-from ruledex.kernels.literals import Literals
-from ruledex.kernels.score import ScorePrograms
-from ruledex.kernels.top import PRODUCT, STATIC, SUM
+from ruledex.events.batch import EventBatch
+from ruledex.program.program import Literals, Program
+from ruledex.program.scores.run import ScorePrograms
 
 Item = TypeVar("Item", bound=np.generic)
 
 RANKS: dict[Rank, int] = {"sum": SUM, "product": PRODUCT, "static": STATIC}
-
-
-def frozen(array: NDArray[Any], dtype: type[Item]) -> NDArray[Item]:
-    """A read-only plain view in C order, copied only where the array is of another type or order."""
-    if type(array) is np.ndarray and array.dtype == dtype and not array.flags.writeable and array.flags.c_contiguous:
-        return array
-    plain = np.ascontiguousarray(array, dtype).view(np.ndarray)
-    plain.flags.writeable = False
-    return plain
 
 
 def frozen_batch(batch: EventBatch) -> EventBatch:

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from ruledex.encode.event_batch import EventBatch
-from ruledex.encode.program import Program
+from ruledex.events.batch import EventBatch
+from ruledex.program.program import Program
 
 if TYPE_CHECKING:
     import pyarrow as pa

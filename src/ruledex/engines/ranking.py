@@ -8,18 +8,37 @@ from contextlib import contextmanager
 import numpy as np
 from numpy.typing import NDArray
 
-from ruledex.encode.event_batch import EventBatch
-from ruledex.encode.program import Program
+from ruledex.compiled.arrays import frozen
 from ruledex.engines.access import domain_boundaries
-from ruledex.engines.inputs import frozen, frozen_batch, frozen_static_score, literals_of, rank_code, score_programs_of
+from ruledex.engines.batch.rank_rows import RowScratch, new_row_scratch
+from ruledex.engines.inputs import (
+    frozen_batch,
+    frozen_static_score,
+    literals_of,
+    rank_code,
+    score_programs_of,
+)
 from ruledex.engines.protocol import Matches, Rank
+from ruledex.engines.top import Ranking, top_of_batch
 from ruledex.errors import RuledexError
+from ruledex.events.batch import EventBatch
 from ruledex.forks import cached_property
-from ruledex.kernels.rank_rows import RowScratch, new_row_scratch
-from ruledex.kernels.score import AT_ONCE, NO_EVENT, ScoreStack, node_bounds, score_bounds, stack_height
-from ruledex.kernels.score_literals import FIELDS, EventPlaces, ScoreLiterals, write_records
-from ruledex.kernels.score_steps import count_steps
-from ruledex.kernels.top import Ranking, top_of_batch
+from ruledex.program.program import Program
+from ruledex.program.scores.literals import (
+    FIELDS,
+    EventPlaces,
+    ScoreLiterals,
+    write_records,
+)
+from ruledex.program.scores.run import (
+    AT_ONCE,
+    NO_EVENT,
+    ScoreStack,
+    node_bounds,
+    score_bounds,
+    stack_height,
+)
+from ruledex.program.scores.steps import count_steps
 
 
 class Ranker:

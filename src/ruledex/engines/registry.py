@@ -9,14 +9,14 @@ from ruledex.errors import RuledexError, quoted
 
 PLACES = {
     "scan": "ruledex.engines.scan:ScanEngine",
-    "sparse": "ruledex.engines.sparse:SparseEngine",
-    "batch": "ruledex.engines.batch:BatchEngine",
+    "sparse": "ruledex.engines.sparse.engine:SparseEngine",
+    "batch": "ruledex.engines.batch.engine:BatchEngine",
     "auto": "ruledex.engines.auto:AutoEngine",
-    "dewey": "ruledex.engines.dewey:DeweyEngine",
-    "interval": "ruledex.engines.interval:IntervalEngine",
-    "dnf": "ruledex.engines.dnf:DnfEngine",
-    "cnf": "ruledex.engines.cnf:CnfEngine",
-    "atree": "ruledex.engines.atree:AtreeEngine",
+    "dewey": "ruledex.engines.labelled.dewey:DeweyEngine",
+    "interval": "ruledex.engines.labelled.interval:IntervalEngine",
+    "dnf": "ruledex.engines.kindex.dnf:DnfEngine",
+    "cnf": "ruledex.engines.kindex.cnf:CnfEngine",
+    "atree": "ruledex.engines.atree.engine:AtreeEngine",
 }
 
 

@@ -1,20 +1,146 @@
-"""`scan`: every rule against every event. The baseline, and enough for small rule sets."""
+"""Every rule against one event, from the root down, leaving a node as soon as its value is known.
+
+How many nodes `scan` evaluates. Counted apart, from below: what a node takes is what those of its children take that
+are looked at before its value is known.
+
+`scan`: every rule against every event. The baseline, and enough for small rule sets.
+"""
 
 from __future__ import annotations
 
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ruledex.encode.event_batch import EventBatch
-from ruledex.encode.program import Program
-from ruledex.engines.inputs import frozen, frozen_alive, frozen_batch, literals_of
-from ruledex.engines.protocol import Alive, Arrays, Matches, Rank, Statistics
+from ruledex.compiled.arrays import frozen
+from ruledex.compiled.constants import (
+    ALWAYS,
+    AND,
+)
+from ruledex.compiled.decorator import jit
+from ruledex.engines.inputs import frozen_alive, frozen_batch, literals_of
+from ruledex.engines.protocol import (
+    Alive,
+    Arrays,
+    Matches,
+    Rank,
+    Statistics,
+)
 from ruledex.engines.ranking import Ranker
 from ruledex.engines.work import Work, averages
-from ruledex.kernels.scan import Nodes, scan
-from ruledex.kernels.scan_work import count_evaluated
+from ruledex.events.batch import EventBatch
+from ruledex.program.program import Literals, Program
+
+
+class Nodes(NamedTuple):
+    """The inner nodes of a Program, under the names that they have there."""
+
+    node_op: NDArray[np.uint8]
+    child_offsets: NDArray[np.int32]
+    children: NDArray[np.int32]
+
+
+@jit
+def scan(
+    literals: Literals,
+    nodes: Nodes,
+    root: NDArray[np.int32],
+    alive: NDArray[np.uint8],
+    cells: NDArray[np.int32],
+    begin: int,
+    end: int,
+    path: NDArray[np.int64],
+    before: NDArray[np.int32],
+    out: NDArray[np.int32],
+) -> int:
+    """Write the positions of the rules that are true of the event, ascending; return their number.
+
+    `alive` is empty where all rules are. `out` has room for all rules. `path` is scratch of two rows, the nodes from a
+    root down to the one at hand and the next child of each, as long as the deepest rule. `before` is scratch of one
+    entry a cell and one more: how many of the event's cells lie before it, so that two of them answer an interval.
+    """
+    before[:] = 0
+    for place in range(begin, end):
+        before[cells[place] + 1] = 1
+    for cell in range(1, before.size):
+        before[cell] += before[cell - 1]
+    offsets, low, high = literals.interval_offsets, literals.interval_low, literals.interval_high
+    presence, positive = literals.negative_presence, literals.negative_of
+    operations, child_offsets, children = nodes.node_op, nodes.child_offsets, nodes.children
+    n_positive, n_literals = offsets.size - 1, offsets.size - 1 + positive.size
+    n_found = 0
+    for rule in range(root.size):
+        node = root[rule]
+        holds = node == ALWAYS
+        is_open = node >= 0
+        if alive.size != 0 and alive[rule] == 0:
+            holds, is_open = False, False
+        depth = -1
+        while is_open:
+            if node >= n_literals:
+                depth += 1
+                path[0, depth], path[1, depth] = node - n_literals, child_offsets[node - n_literals]
+            else:
+                # Written out here, since a function of its own would count references to six arrays at each call.
+                literal = positive[node - n_positive] if node >= n_positive else node
+                interval, last = offsets[literal], offsets[literal + 1]
+                while interval < last and before[low[interval]] == before[high[interval] + 1]:
+                    interval += 1
+                holds = interval < last
+                if node >= n_positive:
+                    cell = presence[node - n_positive]
+                    holds = not holds and before[cell] != before[cell + 1]
+                # The value goes up as long as it decides a node or was the last one that the node waited for.
+                while depth >= 0:
+                    inner = path[0, depth]
+                    if holds != (operations[inner] != AND) and path[1, depth] < child_offsets[inner + 1]:
+                        break
+                    depth -= 1
+            is_open = depth >= 0
+            if is_open:
+                node = children[path[1, depth]]
+                path[1, depth] += 1
+        if holds:
+            out[n_found] = rule
+            n_found += 1
+    return n_found
+
+
+@jit
+def count_evaluated(
+    nodes: Nodes,
+    root: NDArray[np.int32],
+    is_true: NDArray[np.bool_],
+    n_evaluated: NDArray[np.int64],
+    counts: NDArray[np.int64],
+) -> None:
+    """Add to `counts` how many literals and how many inner nodes all rules take.
+
+    `is_true` has the truth of literals, and room for that of inner nodes behind them; `n_evaluated` is scratch of two
+    rows of the same length.
+    """
+    n_literals = is_true.size - nodes.node_op.size
+    for node in range(is_true.size):
+        literals, inner = 1, 0
+        if node >= n_literals:
+            operation = nodes.node_op[node - n_literals]
+            literals, inner = 0, 1
+            place, last = nodes.child_offsets[node - n_literals], nodes.child_offsets[node - n_literals + 1]
+            is_true[node] = operation == AND
+            while place < last:
+                child = nodes.children[place]
+                literals += n_evaluated[0, child]
+                inner += n_evaluated[1, child]
+                place += 1
+                if is_true[child] != (operation == AND):
+                    is_true[node] = is_true[child]
+                    place = last
+        n_evaluated[0, node], n_evaluated[1, node] = literals, inner
+    for node in root:
+        if node >= 0:
+            counts[0] += n_evaluated[0, node]
+            counts[1] += n_evaluated[1, node]
 
 
 class ScanEngine:

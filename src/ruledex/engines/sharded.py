@@ -1,4 +1,7 @@
-"""Several engines as one: each has some of the rules, and all of them the same cells."""
+"""Two answers to the same events as one.
+
+Several engines as one: each has some of the rules, and all of them the same cells.
+"""
 
 from __future__ import annotations
 
@@ -9,11 +12,72 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ruledex.encode.event_batch import EventBatch
-from ruledex.engines.inputs import frozen, frozen_batch
-from ruledex.engines.protocol import Alive, Matcher, Matches, Rank
+from ruledex.compiled.arrays import frozen
+from ruledex.compiled.decorator import jit
+from ruledex.engines.inputs import frozen_batch
+from ruledex.engines.protocol import (
+    Alive,
+    Matcher,
+    Matches,
+    Rank,
+)
 from ruledex.engines.ranking import checked_k
-from ruledex.kernels.merge import merge_matches, merge_top
+from ruledex.events.batch import EventBatch
+
+
+@jit
+def merge_matches(
+    left_offsets: NDArray[np.int64],
+    left: NDArray[np.int32],
+    right_offsets: NDArray[np.int64],
+    right: NDArray[np.int32],
+    out: NDArray[np.int32],
+) -> None:
+    """Write the rules of each event, ascending as those of either side do; no rule is on both sides."""
+    place = 0
+    for event in range(left_offsets.size - 1):
+        one, one_end = left_offsets[event], left_offsets[event + 1]
+        two, two_end = right_offsets[event], right_offsets[event + 1]
+        while one < one_end or two < two_end:
+            if two == two_end or (one < one_end and left[one] < right[two]):
+                out[place] = left[one]
+                one += 1
+            else:
+                out[place] = right[two]
+                two += 1
+            place += 1
+
+
+@jit
+def merge_top(
+    left_offsets: NDArray[np.int64],
+    left: NDArray[np.int32],
+    left_ranks: NDArray[np.float64],
+    right_offsets: NDArray[np.int64],
+    right: NDArray[np.int32],
+    right_ranks: NDArray[np.float64],
+    out_offsets: NDArray[np.int64],
+    out: NDArray[np.int32],
+    out_ranks: NDArray[np.float64],
+) -> None:
+    """Write the best rules of each event, as many as `out_offsets` has room for: by rank, and then by position."""
+    for event in range(left_offsets.size - 1):
+        one, one_end = left_offsets[event], left_offsets[event + 1]
+        two, two_end = right_offsets[event], right_offsets[event + 1]
+        for place in range(out_offsets[event], out_offsets[event + 1]):
+            takes_left = two == two_end or (
+                one < one_end
+                and (
+                    left_ranks[one] > right_ranks[two]
+                    or (left_ranks[one] == right_ranks[two] and left[one] < right[two])
+                )
+            )
+            if takes_left:
+                out[place], out_ranks[place] = left[one], left_ranks[one]
+                one += 1
+            else:
+                out[place], out_ranks[place] = right[two], right_ranks[two]
+                two += 1
 
 
 class Part(NamedTuple):

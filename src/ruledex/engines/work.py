@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ruledex.encode.event_batch import EventBatch
+from ruledex.events.batch import EventBatch
 
 Work = dict[str, float]
 

@@ -1,4 +1,6 @@
-"""An index from a stranger: of all that its artifact holds, only the rules are taken, and compiled anew.
+"""Rules that were compiled apart, as shards of one index.
+
+An index from a stranger: of all that its artifact holds, only the rules are taken, and compiled anew.
 
 Kernels use an index's arrays without looking where they lead, and a dictionary decides what an event means; both would
 have to be proven right, array by array, before they are used. Rules need no such proof: ids, texts, static scores and
@@ -14,33 +16,81 @@ from __future__ import annotations
 import hashlib
 import logging
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from numpy.typing import NDArray
 
 from ruledex.artifact import LocalStore, canonical
-from ruledex.artifact.cache import LOCK_SUFFIX, REBUILT, cache_folders, writable_folders
+from ruledex.artifact.cache import (
+    LOCK_SUFFIX,
+    REBUILT,
+    cache_folders,
+    writable_folders,
+)
 from ruledex.artifact.locks import release_lock, take_lock
 from ruledex.artifact.pointer import read_pointer
 from ruledex.artifact.reader import open_own
 from ruledex.artifact.remote import RemoteStore
 from ruledex.artifact.unmapped import UnmappedArtifact
 from ruledex.artifact.writer import library_version
-from ruledex.encode.events import EventEncoder
-from ruledex.errors import ArtifactError, BudgetError, RuledexError, RuleFault, RulesError
-from ruledex.index.compaction import state_of_rules
+from ruledex.dictionary.dictionary import Dictionary
+from ruledex.dictionary.merging import cell_map, merge_dictionaries
+from ruledex.engines.protocol import Statistics
+from ruledex.errors import (
+    ArtifactError,
+    BudgetError,
+    RuledexError,
+    RuleFault,
+    RulesError,
+)
+from ruledex.events.mappings import EventEncoder
+from ruledex.index.build import BuiltRules, build_program, state_of_rules
 from ruledex.index.identities import identities_of
-from ruledex.index.join import CompiledPart, join
-from ruledex.index.program_of import BuiltRules, build_program
-from ruledex.index.rules_in import RuleColumns, read_rules
-from ruledex.index.state import State, matcher_of
-from ruledex.index.storage import LAYOUT, Described, check_engine, described, save_state, state_of
+from ruledex.index.rules import RuleColumns, read_rules
+from ruledex.index.state import Shard, State, matcher_of
+from ruledex.index.storage import (
+    LAYOUT,
+    Described,
+    build_engine,
+    check_engine,
+    described,
+    save_state,
+    state_of,
+)
 from ruledex.index.texts import TextsInMemory, table_name
+from ruledex.program.program import Program
+from ruledex.program.translation import translated
+
+
+class CompiledPart(NamedTuple):
+    """Some rules over a dictionary of their own, and their positions in the index, ascending."""
+
+    program: Program
+    dictionary: Dictionary
+    rules: NDArray[np.int32]
+
+
+def join(
+    parts: Sequence[CompiledPart],
+    engine: str,
+    statistics: Statistics | None = None,
+    options: Mapping[str, Any] | None = None,
+) -> tuple[tuple[Shard, ...], Dictionary]:
+    """A shard for each part, and the dictionary of all of them, whose cells the statistics are of."""
+    merged = merge_dictionaries([part.dictionary for part in parts])
+    programs = [translated(part.program, cell_map(part.dictionary, merged), merged) for part in parts]
+    shards = tuple(
+        Shard(program, build_engine(engine, program, statistics, options), part.rules)
+        for program, part in zip(programs, parts, strict=True)
+    )
+    return shards, merged
+
 
 _log = logging.getLogger("ruledex.index")
 

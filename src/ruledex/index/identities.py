@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from ruledex.encode.stored_cuts import Stored, Texts
+from ruledex.dictionary.stored_cuts import Stored, Texts
 from ruledex.errors import ArtifactError
 
 RuleId: TypeAlias = int | str

@@ -9,27 +9,44 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ruledex.artifact import RootLike, current
-from ruledex.encode.merging import merge_dictionaries
-from ruledex.engines.atree_live import OutdatedError
+from ruledex.dictionary.merging import merge_dictionaries
+from ruledex.engines.atree.live import OutdatedError
 from ruledex.engines.protocol import Rank
-from ruledex.errors import ArtifactError, BudgetError, RuledexError, RuleFault, RulesError, quoted
+from ruledex.errors import (
+    ArtifactError,
+    BudgetError,
+    RuledexError,
+    RuleFault,
+    RulesError,
+    quoted,
+)
 from ruledex.explain import Explanation, explain
 from ruledex.forks import ForkSafeLock
-from ruledex.index.arguments import checked_choice, checked_columns, checked_k, checked_rank, checked_weights
-from ruledex.index.compaction import folded, state_of_rules
-from ruledex.index.events_in import Event, Events, as_mapping
+from ruledex.index.arguments import (
+    checked_choice,
+    checked_columns,
+    checked_k,
+    checked_rank,
+    checked_weights,
+)
+from ruledex.index.build import Progress, build_program, folded, state_of_rules
 from ruledex.index.identities import RuleId
-from ruledex.index.journal_home import JournalHome, open_live, save_over
-from ruledex.index.live import LiveState, Snapshot
-from ruledex.index.live_changes import given_ids, has, putting, removing, scoring
-from ruledex.index.live_home import Home, MemoryHome, Prepare
+from ruledex.index.inputs import Event, Events, Stats, as_mapping
+from ruledex.index.live.changes import (
+    given_ids,
+    has,
+    putting,
+    removing,
+    scoring,
+)
+from ruledex.index.live.home import Home, MemoryHome, Prepare
+from ruledex.index.live.journal_home import JournalHome, open_live, save_over
+from ruledex.index.live.state import LiveState, Snapshot
 from ruledex.index.matches import IndexMatches
 from ruledex.index.opening import open_state
-from ruledex.index.program_of import Progress, build_program
 from ruledex.index.relaxed import Mode, RelaxedViews
-from ruledex.index.rules_in import RuleColumns, Rules, read_rules
+from ruledex.index.rules import RuleColumns, Rules, read_rules
 from ruledex.index.state import State
-from ruledex.index.statistics_in import Stats
 from ruledex.index.storage import check_engine
 from ruledex.index.summary import describe, full_schema
 from ruledex.language.checked import checked_schema

@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
-from ruledex.artifact import LocalStore, RootLike, locate, open_version
+from ruledex.artifact import (
+    LocalStore,
+    RootLike,
+    locate,
+    open_version,
+)
 from ruledex.artifact.layout import check_version
 from ruledex.artifact.reader import of_current, open_own
 from ruledex.artifact.remote import RemoteStore

@@ -8,17 +8,22 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ruledex.encode.dictionary import Dictionary
-from ruledex.encode.events import EventEncoder
-from ruledex.encode.program import Program
+from ruledex.dictionary.dictionary import Dictionary
 from ruledex.engines.protocol import Engine, Matcher, Rank
 from ruledex.engines.sharded import Part, ShardedEngine
 from ruledex.errors import RuledexError, quoted
-from ruledex.index.events_in import Event, Events, as_mapping, encode_events
+from ruledex.events.mappings import EventEncoder
 from ruledex.index.identities import Identities, RuleId
+from ruledex.index.inputs import (
+    Event,
+    Events,
+    as_mapping,
+    encode_events,
+)
 from ruledex.index.matches import IndexMatches
 from ruledex.index.texts import RuleTexts
 from ruledex.language.reference import Weights
+from ruledex.program.program import Program
 
 
 class Shard(NamedTuple):

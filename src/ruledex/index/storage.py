@@ -21,18 +21,18 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from ruledex.artifact import Artifact, ArtifactWriter, RootLike
-from ruledex.encode.dictionary import Dictionary
-from ruledex.encode.events import EventEncoder
-from ruledex.encode.program import Program
-from ruledex.encode.stored import restore, store
+from ruledex.dictionary.dictionary import Dictionary
+from ruledex.dictionary.stored import restore, store
 from ruledex.engines.protocol import Engine, Statistics
 from ruledex.engines.registry import engine_class
 from ruledex.errors import ArtifactError, RuledexError, quoted
+from ruledex.events.mappings import EventEncoder
 from ruledex.index.identities import stored_identities
-from ruledex.index.invariants import check_shards, program_of
 from ruledex.index.state import Shard, State, matcher_of
 from ruledex.index.texts import StoredRuleTexts, table_name
 from ruledex.language.schema import Schema
+from ruledex.program.invariants import check_shards, program_of
+from ruledex.program.program import Program
 
 KIND: Final = "ruledex.index"
 LAYOUT: Final = 2  # of what this module writes; the folder's own format is the artifact's

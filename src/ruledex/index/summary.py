@@ -1,20 +1,46 @@
-"""What an index is made of, for people and for JSON."""
+"""Which rules are conjunctions of ranges, as the subscriptions of ranked-pubsub2008 are.
+
+What an index is made of, for people and for JSON.
+"""
 
 from __future__ import annotations
 
 from datetime import date
+from itertools import pairwise
 from typing import Any, Final
 
 import numpy as np
 
-from ruledex.encode.dictionary import Dictionary
-from ruledex.encode.program import ALWAYS, NEVER
-from ruledex.encode.slot import KINDS_OF_FAMILY, Slot
-from ruledex.engines.relaxed_intervals import n_interval_rules
+from ruledex.compiled.constants import ALWAYS, AND, NEVER
+from ruledex.dictionary.dictionary import Dictionary
+from ruledex.dictionary.slot import KINDS_OF_FAMILY, Slot
 from ruledex.index.state import State
 from ruledex.language.schema import Schema
-from ruledex.language.tree import Compare, CompareOperands, Expression, IsNull, SetTest, Value
+from ruledex.language.tree import (
+    Compare,
+    CompareOperands,
+    Expression,
+    IsNull,
+    SetTest,
+    Value,
+)
 from ruledex.language.value import Family
+from ruledex.program.program import Program
+
+
+def n_interval_rules(program: Program) -> int:
+    """How many rules ask of each of their attributes one stretch of its values, or one value, and nothing else."""
+    is_range = np.zeros(program.n_nodes, np.bool_)
+    is_range[: program.n_positive] = np.diff(program.interval_offsets) == 1
+    for level_begin, level_end in pairwise(program.level_offsets.tolist()):
+        begin, end = level_begin - program.n_literals, level_end - program.n_literals
+        if begin < end:
+            offsets = program.child_offsets[begin : end + 1]
+            below = is_range[program.children[offsets[0] : offsets[-1]]]
+            all_are = np.logical_and.reduceat(below, offsets[:-1] - offsets[0])
+            is_range[level_begin:level_end] = all_are & (program.node_op[begin:end] == AND)
+    return int(np.count_nonzero(is_range[program.root[program.root >= 0]]))
+
 
 # A constant of each family that an attribute can be declared as.
 _EXAMPLES: Final[dict[Family, Value]] = {

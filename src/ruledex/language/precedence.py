@@ -4,7 +4,13 @@ from __future__ import annotations
 
 from typing import Final
 
-from ruledex.language.tree import And, Branch, Or, Xnor, Xor
+from ruledex.language.tree import (
+    And,
+    Branch,
+    Or,
+    Xnor,
+    Xor,
+)
 
 # How tightly operators hold. The gaps keep `>` and `>=` tests simple.
 OPEN, OR, XOR, AND, NOT, COMPARE, SUM, PRODUCT, NEGATIVE = range(9)

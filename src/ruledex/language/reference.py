@@ -12,9 +12,22 @@ from typing import Any, TypeAlias
 
 from ruledex.errors import EventError, RuledexError
 from ruledex.language.families import constant_family
-from ruledex.language.many import FEW_PAIRS, each_is_met, equal_to, some_pair
+from ruledex.language.many import (
+    FEW_PAIRS,
+    each_is_met,
+    equal_to,
+    some_pair,
+)
 from ruledex.language.pattern import has_match, is_like
-from ruledex.language.resolve import EMPTY, Event, Values, common_family, fitting, mapping_of, values_of
+from ruledex.language.resolve import (
+    EMPTY,
+    Event,
+    Values,
+    common_family,
+    fitting,
+    mapping_of,
+    values_of,
+)
 from ruledex.language.schema import Schema
 from ruledex.language.text import operand_text
 from ruledex.language.tree import (
@@ -42,7 +55,12 @@ from ruledex.language.tree import (
     Xnor,
     Xor,
 )
-from ruledex.language.value import HOLDS, compare, family_of, fit
+from ruledex.language.value import (
+    HOLDS,
+    compare,
+    family_of,
+    fit,
+)
 
 # An event's own weights: a number for an attribute, or one for each of its values. What is not named weighs 1.
 Weights: TypeAlias = Mapping[str, float | Mapping[Any, float]]

@@ -6,7 +6,16 @@ Only there does it say something. Relaxed matching (relaxed.py) gives up conjunc
 from __future__ import annotations
 
 from ruledex.errors import RuleSyntaxError
-from ruledex.language.tree import And, Expression, Not, Or, Required, Xnor, Xor, predicates
+from ruledex.language.tree import (
+    And,
+    Expression,
+    Not,
+    Or,
+    Required,
+    Xnor,
+    Xor,
+    predicates,
+)
 
 
 def check_required(tree: Expression, text: str) -> None:

@@ -28,7 +28,12 @@ from ruledex.language.tree import (
     predicates,
 )
 from ruledex.lint.finding import Finding
-from ruledex.lint.subject import Subject, position_of, short, short_text
+from ruledex.lint.subject import (
+    Subject,
+    position_of,
+    short,
+    short_text,
+)
 from ruledex.rewrite.keys import Keys
 from ruledex.rewrite.pipeline import match_tree
 from ruledex.rewrite.walk import joined

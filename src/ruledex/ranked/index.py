@@ -8,18 +8,40 @@ from typing import Any, Literal, Self, TypeVar
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ruledex.engines.inputs import array_of, frozen
+from ruledex.compiled.arrays import frozen
+from ruledex.engines.inputs import array_of
 from ruledex.engines.protocol import Arrays, Matches
 from ruledex.engines.ranking import checked_k
 from ruledex.errors import RuledexError, quoted
-from ruledex.kernels.ranked_subscriptions import MAX, SUM, Subscriptions, full_scores
-from ruledex.ranked.event import EventLike, EventRows, event_rows
-from ruledex.ranked.exact import ExactIndex, ExactReport, exact_entries, unconditional_of
+from ruledex.ranked.exact import (
+    ExactIndex,
+    ExactReport,
+    exact_entries,
+    unconditional_of,
+)
 from ruledex.ranked.intervals import doubles
 from ruledex.ranked.protocol import Ranked
-from ruledex.ranked.relaxed import BestFirst, Method, RelaxedIndex, RelaxedReport, relaxed_entries, score_gaps
+from ruledex.ranked.relaxed import (
+    BestFirst,
+    Method,
+    RelaxedIndex,
+    RelaxedReport,
+    relaxed_entries,
+    score_gaps,
+)
 from ruledex.ranked.structures import STRUCTURES, structure_named
-from ruledex.ranked.subscriptions import Floats, from_columns, subscriptions_of
+from ruledex.ranked.subscriptions import (
+    MAX,
+    SUM,
+    EventLike,
+    EventRows,
+    Floats,
+    Subscriptions,
+    event_rows,
+    from_columns,
+    full_scores,
+    subscriptions_of,
+)
 
 Mode = Literal["exact", "relaxed"]
 Combination = Literal["sum", "max"]

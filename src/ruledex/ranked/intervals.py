@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ruledex.engines.inputs import frozen
+from ruledex.compiled.arrays import frozen
 from ruledex.errors import RuledexError
 
 LARGEST_EXACT = 2**53  # above it, not every whole number is a double

@@ -7,11 +7,27 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ruledex.engines.inputs import frozen
+from ruledex.compiled.arrays import frozen
 from ruledex.engines.protocol import Arrays
 from ruledex.errors import RuledexError
-from ruledex.kernels.ranked_cursor import Cursors
-from ruledex.kernels.ranked_irtree import (
+from ruledex.ranked.cursor import Cursors
+from ruledex.ranked.intervals import (
+    MOST_INTERVALS,
+    Entries,
+    closed_intervals,
+    doubles,
+    refuse,
+)
+from ruledex.ranked.irtree_arrays import (
+    COUNTED,
+    DTYPES,
+    append_skeleton,
+    build_arrays,
+    collected,
+    of_length,
+    sizes_of,
+)
+from ruledex.ranked.irtree_kernels import (
     CHUNKS,
     DEPTH,
     ENTRIES,
@@ -21,13 +37,19 @@ from ruledex.kernels.ranked_irtree import (
     IRTreeIndex,
     fill_from_irtree,
 )
-from ruledex.kernels.ranked_irtree_build import append_skeleton, sizes_of
-from ruledex.kernels.ranked_irtree_update import DONE, NEEDS_REBUILD, insert_entries, remove_entry
-from ruledex.kernels.ranked_skeleton import NO_NODE
-from ruledex.ranked.intervals import MOST_INTERVALS, Entries, closed_intervals, doubles, refuse
-from ruledex.ranked.irtree_arrays import COUNTED, DTYPES, build_arrays, collected, of_length
-from ruledex.ranked.skeleton import skeleton_of
-from ruledex.ranked.tree import Floats, ScoredTree, TreeArrays, Trees
+from ruledex.ranked.irtree_update import (
+    DONE,
+    NEEDS_REBUILD,
+    insert_entries,
+    remove_entry,
+)
+from ruledex.ranked.skeleton import NO_NODE, skeleton_of
+from ruledex.ranked.tree import (
+    Floats,
+    ScoredTree,
+    TreeArrays,
+    Trees,
+)
 
 BRANCHING = 64  # what each node takes besides its intervals is little with as many
 NOT_STORED = NO_NODE  # of an interval that holds nothing, or is gone

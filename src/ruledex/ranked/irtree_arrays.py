@@ -1,4 +1,7 @@
-"""The arrays of an IR-tree: which there are, how they grow, and how they are filled at first."""
+"""IR-trees from skeletons, and back to entries: what a build and a rebuild of a part are made of.
+
+The arrays of an IR-tree: which there are, how they grow, and how they are filled at first.
+"""
 
 from __future__ import annotations
 
@@ -7,13 +10,168 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from ruledex.engines.inputs import frozen
-from ruledex.kernels.ranked_irtree import CHUNKS, DEPTH, ENTRIES, IDS, NODES, UPPER, IRTreeIndex
-from ruledex.kernels.ranked_irtree_build import append_skeleton, collect_entries, sizes_of
-from ruledex.kernels.ranked_skeleton import NO_NODE
+from ruledex.compiled.arrays import frozen
+from ruledex.compiled.decorator import inlined, jit
 from ruledex.ranked.intervals import Entries, Floats
-from ruledex.ranked.packed import checked_branching
-from ruledex.ranked.skeleton import skeleton_of
+from ruledex.ranked.irtree_kernels import (
+    CHUNKS,
+    DEPTH,
+    ENTRIES,
+    IDS,
+    NODES,
+    UPPER,
+    IRTreeArrays,
+    IRTreeIndex,
+)
+from ruledex.ranked.rtree import checked_branching
+from ruledex.ranked.skeleton import NO_NODE, Skeleton, skeleton_of
+
+
+@inlined
+def upper_size(n_chunks: int, branching: int) -> int:
+    """How many extents there are above the extents of `n_chunks` chunks."""
+    total = 0
+    while n_chunks > branching:
+        n_chunks = (n_chunks + branching - 1) // branching
+        total += n_chunks
+    return total
+
+
+@inlined
+def renew_chunk(
+    chunk_start: NDArray[np.int32],
+    chunk_count: NDArray[np.int32],
+    chunk_ends: NDArray[np.float64],
+    ends: NDArray[np.float64],
+    chunk: int,
+) -> None:
+    """Compute the extent of a chunk that is not empty."""
+    first = chunk_start[chunk]
+    low, high = ends[2 * first], ends[2 * first + 1]
+    for entry in range(first + 1, first + chunk_count[chunk]):
+        low, high = min(low, ends[2 * entry]), max(high, ends[2 * entry + 1])
+    chunk_ends[2 * chunk], chunk_ends[2 * chunk + 1] = low, high
+
+
+@inlined
+def renew_upper(
+    chunk_ends: NDArray[np.float64],
+    upper: NDArray[np.float64],
+    first_chunk: int,
+    n_chunks: int,
+    first_upper: int,
+    branching: int,
+    first_changed: int,
+    last_changed: int,
+) -> None:
+    """Compute the extents above chunks that have changed."""
+    below, level, size, first, last = first_chunk, 0, n_chunks, first_changed, last_changed
+    start = first_upper
+    while size > branching:
+        first, last = first // branching, last // branching
+        for group in range(first, last + 1):
+            begin, end = group * branching, min((group + 1) * branching, size)
+            low, high = np.inf, -np.inf
+            for place in range(2 * (below + begin), 2 * (below + end), 2):
+                low = min(low, chunk_ends[place] if level == 0 else upper[place])
+                high = max(high, chunk_ends[place + 1] if level == 0 else upper[place + 1])
+            upper[2 * (start + group)], upper[2 * (start + group) + 1] = low, high
+        size = (size + branching - 1) // branching
+        below, start, level = start, start + size, level + 1
+
+
+@jit
+def sizes_of(skeleton: Skeleton, branching: int) -> tuple[int, int]:
+    """How many chunks a skeleton's nodes need, and how many extents above the chunks'."""
+    n_chunks, n_upper = 0, 0
+    for node in range(skeleton.first.size):
+        of_node = (skeleton.last[node] - skeleton.first[node] + branching - 1) // branching
+        n_chunks += of_node
+        n_upper += upper_size(of_node, branching)
+    return n_chunks, n_upper
+
+
+@jit
+def append_skeleton(
+    index_arrays: IRTreeArrays,
+    node_of: NDArray[np.int32],
+    skeleton: Skeleton,
+    order: NDArray[np.int32],
+    new_ends: NDArray[np.float64],
+    new_ids: NDArray[np.int32],
+    root: int,
+) -> None:
+    """Make a skeleton's nodes nodes of the index, which has room for them; the skeleton's own root becomes `root`.
+
+    `root` is a node that is there, or the next. `node_of` is by id, and empty where nobody asks for it.
+    """
+    index = IRTreeIndex(*index_arrays)
+    used, branching = index.used, index.branching[0]
+    first_node = used[NODES] - (1 if root < used[NODES] else 0)
+    for number in range(skeleton.first.size - 1, -1, -1):
+        node = root if number == 0 else first_node + number
+        first, last = skeleton.first[number], skeleton.last[number]
+        n_chunks = (last - first + branching - 1) // branching
+        left, right = skeleton.left[number], skeleton.right[number]
+        index.pivot[node] = skeleton.pivot[number]
+        index.left[node] = NO_NODE if left == NO_NODE else first_node + left
+        index.right[node] = NO_NODE if right == NO_NODE else first_node + right
+        # Children have larger numbers than their parents, and come first here.
+        index.size[node] = last - first
+        index.size[node] += 0 if left == NO_NODE else index.size[first_node + left]
+        index.size[node] += 0 if right == NO_NODE else index.size[first_node + right]
+        index.first_chunk[node], index.n_chunks[node] = used[CHUNKS], n_chunks
+        index.chunk_room[node], index.first_upper[node] = n_chunks, used[UPPER]
+        for begin in range(first, last, branching):
+            chunk, end = used[CHUNKS], min(begin + branching, last)
+            index.chunk_start[chunk], index.chunk_count[chunk] = used[ENTRIES], end - begin
+            index.chunk_capacity[chunk] = end - begin
+            for place in range(begin, end):
+                entry, given = used[ENTRIES] + place - begin, order[place]
+                index.ends[2 * entry], index.ends[2 * entry + 1] = new_ends[2 * given], new_ends[2 * given + 1]
+                index.ids[entry] = new_ids[given]
+                if node_of.size > 0:
+                    node_of[new_ids[given]] = node
+            used[ENTRIES] += end - begin
+            renew_chunk(index.chunk_start, index.chunk_count, index.chunk_ends, index.ends, chunk)
+            used[CHUNKS] += 1
+        renew_upper(
+            index.chunk_ends,
+            index.upper,
+            index.first_chunk[node],
+            n_chunks,
+            index.first_upper[node],
+            branching,
+            0,
+            n_chunks - 1,
+        )
+        used[UPPER] += upper_size(n_chunks, branching)
+    used[NODES] = max(used[NODES], first_node + skeleton.first.size)
+
+
+@jit
+def collect_entries(
+    index_arrays: IRTreeArrays, root: int, ends: NDArray[np.float64], ids: NDArray[np.int32], nodes: NDArray[np.int32]
+) -> None:
+    """Write the entries of a node and of all below it, and the node of each; there are `size[root]` of them."""
+    index = IRTreeIndex(*index_arrays)
+    waiting = np.empty(index.used[NODES], np.int32)
+    n_waiting, n_written = 0, 0
+    if root != NO_NODE:
+        waiting[0], n_waiting = root, 1
+    while n_waiting > 0:
+        n_waiting -= 1
+        node = waiting[n_waiting]
+        for chunk in range(index.first_chunk[node], index.first_chunk[node] + index.n_chunks[node]):
+            for entry in range(index.chunk_start[chunk], index.chunk_start[chunk] + index.chunk_count[chunk]):
+                ends[2 * n_written], ends[2 * n_written + 1] = index.ends[2 * entry], index.ends[2 * entry + 1]
+                ids[n_written], nodes[n_written] = index.ids[entry], node
+                n_written += 1
+        for child in (index.left[node], index.right[node]):
+            if child != NO_NODE:
+                waiting[n_waiting] = child
+                n_waiting += 1
+
 
 Item = TypeVar("Item", bound=np.generic)
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from ruledex.ranked.event import EventRows
 from ruledex.ranked.protocol import Ranked
+from ruledex.ranked.subscriptions import EventRows
 from ruledex.ranked.tree import ScoredTree
 
 

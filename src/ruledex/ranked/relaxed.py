@@ -1,4 +1,8 @@
-"""Relaxed matching: subscriptions that an event meets in some dimension, by the scores of all that it meets.
+"""Relaxed matching by a look at the subscriptions in the order of what they score when all their intervals are met.
+
+No subscription scores more than that, so that reading ends where it is less than the worst one that is held scores.
+
+Relaxed matching: subscriptions that an event meets in some dimension, by the scores of all that it meets.
 
 By the Threshold Algorithm as long as it pays. Where it has read so many entries that another way takes no longer, that
 is gone instead, which in many dimensions is most often so: to look at subscriptions in the order of what they can score
@@ -12,18 +16,81 @@ from typing import Literal, NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from ruledex.engines.inputs import frozen
+from ruledex.compiled.arrays import frozen
+from ruledex.compiled.bits import prefetch
+from ruledex.compiled.decorator import jit
+from ruledex.engines.top import precedes, push, sort_heap
 from ruledex.errors import RuledexError, quoted
-from ruledex.kernels.ranked_best_first import read_best_first
-from ruledex.kernels.ranked_subscriptions import SubscriptionArrays, Subscriptions, relaxed_scan
-from ruledex.kernels.ranked_threshold import N_HELD, N_READ, N_SCORED, Rows, add_up, forget, threshold_rows
-from ruledex.kernels.score import EPSILON
-from ruledex.kernels.top import sort_heap
-from ruledex.ranked.event import EventRows
+from ruledex.program.scores.run import EPSILON
 from ruledex.ranked.intervals import Entries, Intervals, entries_of
 from ruledex.ranked.lists import Lists
 from ruledex.ranked.protocol import Ranked
+from ruledex.ranked.subscriptions import (
+    Event,
+    EventRows,
+    SubscriptionArrays,
+    Subscriptions,
+    relaxed_scan,
+    relaxed_score,
+)
+from ruledex.ranked.threshold import (
+    N_HELD,
+    N_READ,
+    N_SCORED,
+    Rows,
+    add_up,
+    forget,
+    threshold_rows,
+)
 from ruledex.ranked.tree import ScoredTree
+
+AHEAD = 8  # how many subscriptions before its use a line of memory is asked for
+ENTRIES_A_LINE = 4  # whose ends lie in one line of memory
+
+
+@jit
+def read_best_first(
+    subscription_arrays: SubscriptionArrays,
+    event: Event,
+    combination: int,
+    order: NDArray[np.int32],
+    most: NDArray[np.float64],
+    first: int,
+    last: int,
+    factor: float,
+    n_held: int,
+    ranks: NDArray[np.float64],
+    found: NDArray[np.int32],
+) -> tuple[int, int]:
+    """Read subscriptions from place `first` of their order to `last` at the most; how many were read and are held.
+
+    `most` is what each scores if it is met whole, along the order, and `factor` how much more the event's weights can
+    make of it.
+    """
+    subscriptions = Subscriptions(*subscription_arrays)
+    offsets, dimension, ends, score = (
+        subscriptions.offsets,
+        subscriptions.dimension,
+        subscriptions.ends,
+        subscriptions.score,
+    )
+    low, high, weight = event.low, event.high, event.weight
+    place = first
+    while place < last and (n_held < ranks.size or factor * most[place] >= ranks[0]):
+        if place + 2 * AHEAD < last:
+            prefetch(offsets, np.int64(order[place + 2 * AHEAD]))
+            coming = order[place + AHEAD]
+            for entry in range(offsets[coming], offsets[coming + 1], ENTRIES_A_LINE):
+                prefetch(dimension, entry)
+                prefetch(ends, 2 * entry)
+                prefetch(score, entry)
+        subscription = order[place]
+        rank = relaxed_score(offsets, dimension, ends, score, low, high, weight, combination, subscription)
+        if rank >= 0.0 and (n_held < ranks.size or precedes(rank, subscription, ranks[0], found[0])):
+            n_held = push(ranks, found, n_held, rank, subscription)
+        place += 1
+    return place, n_held
+
 
 FEWEST_WANTED = 64  # entries that each list is asked for at first
 MANY_WANTED = 4096  # up to here lists are asked for four times as many each time, for a call costs more than entries

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from ruledex.errors import RuledexError, quoted
-from ruledex.ranked.interval import ScoredIntervalTree
+from ruledex.ranked.interval_tree import ScoredIntervalTree
 from ruledex.ranked.irtree import IRTree
 from ruledex.ranked.rtree import ScoredRTree
-from ruledex.ranked.segment import ScoredSegmentTree
-from ruledex.ranked.sopt import SOPTRTree
+from ruledex.ranked.segment_tree import ScoredSegmentTree
+from ruledex.ranked.sopt_rtree import SOPTRTree
 from ruledex.ranked.tree import ScoredTree
 
 STRUCTURES: dict[str, type[ScoredTree]] = {

@@ -14,8 +14,13 @@ from ruledex.engines.inputs import array_of
 from ruledex.engines.protocol import Arrays, Matches
 from ruledex.engines.ranking import checked_k
 from ruledex.errors import RuledexError
-from ruledex.kernels.ranked_cursor import NOT_STARTED, Cursors
-from ruledex.ranked.intervals import Entries, closed_intervals, doubles, entries_of
+from ruledex.ranked.cursor import NOT_STARTED, Cursors
+from ruledex.ranked.intervals import (
+    Entries,
+    closed_intervals,
+    doubles,
+    entries_of,
+)
 from ruledex.ranked.protocol import Ranked, ScoredIntervals
 
 FIRST_WANTED = 32  # intervals that an iterator asks for at first; then twice as many each time

@@ -57,7 +57,7 @@ class RuleFile:
             yield from read_txt(lines)
 
     def _parquet_rows(self) -> Iterator[Row]:
-        from ruledex.sources.parquet import ParquetRules  # Arrow takes longer to load than most files to read
+        from ruledex.sources.parquet import ParquetRules
 
         table = ParquetRules(Path(self.name), self._columns)
         self._n_rows = table.n_rows

@@ -6,15 +6,15 @@ workers see.
 
 from __future__ import annotations
 
-from ruledex.spark.backtest import backtest
-from ruledex.spark.build import BuildReport, build_index
-from ruledex.spark.coverage import coverage
-from ruledex.spark.distribution import ship
-from ruledex.spark.match import match
-from ruledex.spark.pins import pins
-from ruledex.spark.profile import profile
-from ruledex.spark.ratify import ratify
-from ruledex.spark.udf import match_ids
+from ruledex.spark.jobs.backtest.job import backtest
+from ruledex.spark.jobs.build.job import BuildReport, build_index
+from ruledex.spark.jobs.coverage.job import coverage
+from ruledex.spark.jobs.match.pins import pins
+from ruledex.spark.jobs.match.plan import match
+from ruledex.spark.jobs.match.udf import match_ids
+from ruledex.spark.jobs.profile.job import profile
+from ruledex.spark.jobs.ratify.job import ratify
+from ruledex.spark.worker.distribution import ship
 
 __all__ = [
     "BuildReport",

@@ -7,7 +7,7 @@ import json
 import pytest
 
 from ruledex import Index
-from ruledex.encode.event_statistics import EventStatistics
+from ruledex.events.statistics import EventStatistics
 from ruledex.index.texts import TextsInMemory
 from tests.cli.samples import run
 

@@ -7,11 +7,16 @@ from typing import Annotated
 import typer
 
 from ruledex.cli.arguments import TrustOption
-from ruledex.cli.spark.options import ConfOption, EventsArgument, MasterOption, OverwriteOption, QuietOption
+from ruledex.cli.spark.options import (
+    ConfOption,
+    EventsArgument,
+    MasterOption,
+    OverwriteOption,
+    QuietOption,
+)
 from ruledex.cli.spark.progress import progress
-from ruledex.cli.spark.rows import show_rows
 from ruledex.cli.spark.session import session
-from ruledex.cli.spark.tables import read, require_absent, write
+from ruledex.cli.spark.tables import read, require_absent, show_rows, write
 
 
 def backtest(

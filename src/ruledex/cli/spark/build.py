@@ -7,9 +7,19 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ruledex.cli.arguments import ExprOption, IdOption, SchemaOption, load_schema
+from ruledex.cli.arguments import (
+    ExprOption,
+    IdOption,
+    SchemaOption,
+    load_schema,
+)
 from ruledex.cli.build import engine_options
-from ruledex.cli.spark.options import ConfOption, MasterOption, OverwriteOption, QuietOption
+from ruledex.cli.spark.options import (
+    ConfOption,
+    MasterOption,
+    OverwriteOption,
+    QuietOption,
+)
 from ruledex.cli.status import FINDINGS
 from ruledex.errors import RulesError, one_line
 

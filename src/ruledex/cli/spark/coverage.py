@@ -16,9 +16,8 @@ from ruledex.cli.spark.options import (
     QuietOption,
 )
 from ruledex.cli.spark.progress import progress
-from ruledex.cli.spark.rows import show_rows
 from ruledex.cli.spark.session import session
-from ruledex.cli.spark.tables import read, require_absent, write
+from ruledex.cli.spark.tables import read, require_absent, show_rows, write
 
 
 def coverage(

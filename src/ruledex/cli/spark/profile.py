@@ -7,7 +7,12 @@ from typing import TYPE_CHECKING, Annotated, Final
 import typer
 
 from ruledex.cli.report import console
-from ruledex.cli.spark.options import ConfOption, EventsArgument, MasterOption, QuietOption
+from ruledex.cli.spark.options import (
+    ConfOption,
+    EventsArgument,
+    MasterOption,
+    QuietOption,
+)
 from ruledex.cli.spark.progress import progress
 from ruledex.cli.spark.session import session
 from ruledex.cli.spark.tables import read
@@ -15,7 +20,7 @@ from ruledex.cli.spark.tables import read
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from ruledex.encode.event_statistics import AttributeStatistics, EventStatistics
+    from ruledex.events.statistics import AttributeStatistics, EventStatistics
 
 _MOST_SHOWN: Final = 40  # attributes
 _HEAVY_SHOWN: Final = 3

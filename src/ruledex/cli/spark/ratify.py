@@ -9,7 +9,13 @@ import orjson
 import typer
 
 from ruledex.cli.arguments import TrustOption
-from ruledex.cli.spark.options import ConfOption, EventsArgument, IndexArgument, MasterOption, QuietOption
+from ruledex.cli.spark.options import (
+    ConfOption,
+    EventsArgument,
+    IndexArgument,
+    MasterOption,
+    QuietOption,
+)
 from ruledex.cli.spark.progress import progress
 from ruledex.cli.spark.session import session
 from ruledex.cli.spark.tables import read
@@ -18,7 +24,7 @@ from ruledex.errors import InputError, quoted
 from ruledex.outputs import whole_file
 
 if TYPE_CHECKING:
-    from ruledex.spark.ratify_report import Difference, Ratification
+    from ruledex.spark.jobs.ratify.report import Difference, Ratification
 
 _MOST_SHOWN: Final = 10
 

@@ -22,7 +22,12 @@ from ruledex.cli.spark.match import (
     require_rows,
     totals,
 )
-from ruledex.cli.spark.options import ConfOption, IndexArgument, MasterOption, QuietOption
+from ruledex.cli.spark.options import (
+    ConfOption,
+    IndexArgument,
+    MasterOption,
+    QuietOption,
+)
 from ruledex.errors import InputError, RuledexError
 
 if TYPE_CHECKING:

@@ -1,12 +1,16 @@
-"""Tables as a command names them: files and folders of Parquet, JSON lines or CSV, or a table of the catalog."""
+"""Tables as a command names them: files and folders of Parquet, JSON lines or CSV, or a table of the catalog.
+
+Rows of a result, for people.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, Literal
+from typing import TYPE_CHECKING, Any, Final, Literal
 from urllib.parse import unquote
 
+from ruledex.cli.report import console
 from ruledex.errors import InputError
 
 if TYPE_CHECKING:
@@ -122,3 +126,19 @@ def _data_files(folder: Path) -> Iterator[Path]:
 
 def _first_line(error: Exception) -> str:
     return str(error).splitlines()[0]
+
+
+def show_rows(rows: Iterable[Sequence[Any]], names: Sequence[str]) -> None:
+    """A table with a row each."""
+    from rich.table import Table
+
+    table = Table(box=None)
+    for name in names:
+        table.add_column(name)
+    for row in rows:
+        table.add_row(*(f"{value:,}" if type(value) is int and at else _text(value) for at, value in enumerate(row)))
+    console().print(table)
+
+
+def _text(value: Any) -> str:
+    return ", ".join(map(str, value)) if isinstance(value, list) else str(value)

@@ -1,0 +1,1 @@
+"""What all kernels stand on: the decorator that compiles them, bits, arrays, and the constants of a Program."""

@@ -1,0 +1,1 @@
+"""Values to cells: which values no rule can tell apart."""

@@ -1,0 +1,194 @@
+"""The dictionary of an index: every operand that its rules look at, as slots, found from an event's own names.
+
+What literals ask of each operand, and the dictionary that answers all of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from datetime import tzinfo
+from functools import partial
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ruledex.compiled.constants import CELL, EVERY
+from ruledex.dictionary.domain import (
+    Cut,
+    Domain,
+    Kind,
+    twin_cuts,
+)
+from ruledex.dictionary.slot import Key, Slot
+from ruledex.forks import cached_property
+from ruledex.language.families import constant_family
+from ruledex.language.schema import Schema
+from ruledex.language.tree import (
+    Attribute,
+    CompareOperands,
+    Operand,
+    Predicate,
+    SetTest,
+    attributes,
+    operands,
+)
+from ruledex.language.value import Family, as_double
+
+Path = tuple[str, ...]
+
+
+class Names:
+    """What rules use of an event under one name: its own value, and what lies below it.
+
+    `slot` is made when it is first asked for: of a large index an event needs few.
+    """
+
+    __slots__ = ("_make", "below", "slot")
+
+    def __init__(self) -> None:
+        self.slot: Slot | None = None
+        self.below: dict[str, Names] = {}
+
+    def defer(self, make: Callable[[], Slot]) -> None:
+        """Let the slot be made on first use."""
+        self._make = make
+        del self.slot
+
+    def __getattr__(self, name: str) -> Slot:
+        # Only what is not there comes here, so that a slot once made costs nothing more.
+        if name != "slot":
+            raise AttributeError(name)
+        slot = self.slot = self._make()
+        return slot
+
+    def slots(self) -> Iterator[Slot]:
+        """All slots at and below this name."""
+        if self.slot is not None:
+            yield self.slot
+        for name in self.below.values():
+            yield from name.slots()
+
+
+class Dictionary:
+    """All slots, and how many cells they have together. Immutable once made.
+
+    `paths` gives for each slot that is a plain attribute its path, None for the others; without it slots are asked.
+    """
+
+    def __init__(
+        self,
+        schema: Schema,
+        slots: Sequence[Slot],
+        n_cells: int,
+        domain_offsets: NDArray[np.int32] | list[int],
+        paths: Callable[[], list[Path | None]] | None = None,
+    ) -> None:
+        self.schema = schema
+        self.slots = slots
+        self.n_cells = n_cells
+        self.domain_offsets: NDArray[np.int32] = np.asarray(domain_offsets, CELL)
+        self.domain_offsets.flags.writeable = False
+        self._read_paths = paths or (lambda: [_path(slot) for slot in slots])
+
+    @cached_property
+    def _paths(self) -> list[Path | None]:
+        return self._read_paths()
+
+    @cached_property
+    def names(self) -> Names:
+        """The slots that are plain attributes."""
+        names = Names()
+        for number, path in enumerate(self._paths):
+            if path is not None:
+                _at(names, path).defer(partial(self.slots.__getitem__, number))
+        return names
+
+    @cached_property
+    def derived(self) -> list[Slot]:
+        """The slots that must be computed."""
+        return [self.slots[number] for number, path in enumerate(self._paths) if path is None]
+
+    @cached_property
+    def used_paths(self) -> list[Path]:
+        """All paths into an event that some rule looks at, sorted."""
+        found = {path for path in self._paths if path is not None}
+        for slot in self.derived:
+            found.update(inputs_of(slot))
+        return sorted(found)
+
+
+def inputs_of(slot: Slot) -> list[Path]:
+    """The paths that a slot's operand is computed from, in the order of its text."""
+    operand = slot.operand
+    sides = operands(operand) if isinstance(operand, CompareOperands | SetTest) else (operand,)
+    return list(dict.fromkeys(attribute.path for side in sides for attribute in attributes(side)))
+
+
+def _path(slot: Slot) -> Path | None:
+    return slot.operand.path if isinstance(slot.operand, Attribute) else None
+
+
+def _at(names: Names, path: Path) -> Names:
+    for step in path:
+        names = names.below.setdefault(step, Names())
+    return names
+
+
+@dataclass(slots=True)
+class SlotPlan:
+    """The cells that a slot is to have."""
+
+    operand: Operand | CompareOperands | SetTest
+    # Of all kinds but ROUNDED, which follows from EXACT. Of DATE some or all: the others follow from TIME.
+    cuts: dict[Kind, set[Cut]] = field(default_factory=dict)
+    not_null: bool = False
+    present: set[Family] = field(default_factory=set)
+    misfit: set[Family] = field(default_factory=set)
+    settled: set[Family] = field(default_factory=set)
+    keys: dict[str, Predicate] = field(default_factory=dict)  # by their texts
+
+
+def make_dictionary(schema: Schema, plans: Iterable[SlotPlan]) -> Dictionary:
+    """Cut the domains and number the cells: slot after slot in the order given, and within a slot always alike."""
+    slots = []
+    domain_offsets = [EVERY]
+    next_cell = EVERY + 1
+
+    def take(n_cells: int) -> int:
+        nonlocal next_cell
+        domain_offsets.append(next_cell)
+        next_cell += n_cells
+        return domain_offsets[-1]
+
+    for plan in plans:
+        slot = Slot(plan.operand, schema)
+        slot.not_null = take(1) if plan.not_null else -1
+        for special, families in (
+            (slot.present, plan.present),
+            (slot.misfit, plan.misfit),
+            (slot.settled, plan.settled),
+        ):
+            special.update({family: take(1) for family in sorted(families)})
+        for predicate in plan.keys.values():
+            family = constant_family(predicate)
+            assert family is not None
+            slot.keys.append(Key(predicate, family, take(1)))
+        for kind, cuts in sorted(_sorted_cuts(plan.cuts, schema.zone).items()):
+            slot.domains[kind] = Domain(kind, cuts, take(2 * len(cuts) + 1))
+        slot.finish()
+        slots.append(slot)
+    domain_offsets.append(next_cell)
+    return Dictionary(schema, slots, next_cell, domain_offsets)
+
+
+def _sorted_cuts(given: dict[Kind, set[Cut]], zone: tzinfo) -> dict[Kind, list[Cut]]:
+    cuts = {kind: sorted(values) for kind, values in given.items()}
+    exact = cuts.get(Kind.EXACT, [])
+    rounded = {as_double(number) for number in exact}
+    if len(rounded) < len(exact):
+        cuts[Kind.ROUNDED] = sorted(rounded)
+    if Kind.DATE in given:
+        days = given[Kind.DATE].union(*(twin_cuts(moment, Kind.DATE, zone) for moment in cuts[Kind.TIME]))
+        cuts[Kind.DATE] = sorted(days)
+    return cuts

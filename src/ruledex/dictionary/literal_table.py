@@ -1,0 +1,363 @@
+"""The literals of all rules: each distinct one once, and in the end its cells.
+
+While rules come in, literals get ids in the order of their first use and their constants are collected. `finish` cuts
+the domains, numbers the cells, and gives each positive literal its intervals of cells: see program.py for what the
+two kinds of literals mean.
+"""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ruledex.compiled.constants import (
+    AND,
+    CELL,
+    EVERY,
+    NODE,
+    OR,
+    PLACE,
+)
+from ruledex.dictionary.dictionary import Dictionary, SlotPlan, make_dictionary
+from ruledex.dictionary.domain import (
+    Kind,
+    Span,
+    cut_of,
+    cuts_of,
+    kind_of,
+    needs_days,
+    spans_of,
+)
+from ruledex.dictionary.slot import Slot
+from ruledex.language.families import constant_family
+from ruledex.language.schema import Schema
+from ruledex.language.text import operand_text, to_text
+from ruledex.language.tree import (
+    Attribute,
+    Between,
+    CompareOperands,
+    Expression,
+    IsNull,
+    Like,
+    Not,
+    NullSafe,
+    Operand,
+    Predicate,
+    Rlike,
+    SetTest,
+    Truth,
+    Value,
+    Weak,
+    Within,
+)
+from ruledex.language.value import Family
+
+# What a leaf of a match tree becomes: a literal's id, a constant, or (AND or OR, parts) of those.
+Form: TypeAlias = "int | bool | tuple[int, list[Form]]"
+
+_AS_THEY_ARE = (Kind.EXACT, Kind.STRING)  # constants that are cuts themselves; most are of these kinds
+
+Presence: TypeAlias = tuple[int, str, Family | None]  # a slot, what has to be there, and of which family
+Whole: TypeAlias = CompareOperands | SetTest  # predicates that are asked of an event, not of a value
+
+
+@dataclass(slots=True)
+class PositiveLiteral:
+    """A positive literal before its cells are known."""
+
+    slot: int
+    within: Within | None = None  # the values and stretches
+    key: Predicate | None = None  # or a predicate with a cell of its own
+    not_null: bool = False  # or the presence of any value
+    misfit: Family | None = None  # the weak form: values of other families count too
+    outside: bool = False  # all cells of the family but these
+
+
+class LiteralArrays(NamedTuple):
+    """The literals as Program has them, and where each id given while building went."""
+
+    interval_offsets: NDArray[np.int32]
+    interval_low: NDArray[np.int32]
+    interval_high: NDArray[np.int32]
+    negative_presence: NDArray[np.int32]
+    negative_of: NDArray[np.int32]
+    final_id: NDArray[np.int32]
+
+
+class LiteralTable:
+    """Distinct literals. Ids are given in the order of first use, positive and negative ones mixed."""
+
+    def __init__(self, schema: Schema) -> None:
+        self.schema = schema
+        self._slots: dict[Hashable, int] = {}
+        self._asked: list[SlotPlan] = []
+        self._ids: dict[Hashable, int] = {}
+        self.positives: list[PositiveLiteral] = []
+        # One entry a literal: for a positive one its place in `_positives` and -1; for a negative one the id of
+        # the positive one and the index of its presence.
+        self._of = array("i")
+        self._presence = array("i")
+        self._presences: dict[Presence, int] = {(-1, "every", None): 0}
+        self.complement = array("i")  # the literal that is never true together with this one, or -1
+        self.is_negative = array("B")
+
+    def __len__(self) -> int:
+        return len(self._of)
+
+    def form(self, leaf: Expression) -> Form:
+        """The literals of a leaf in canonical form (see rewrite/literals.py)."""
+        if isinstance(leaf, Within):
+            return self._value_set(leaf)
+        if isinstance(leaf, Not) and isinstance(leaf.child, Within):
+            within = leaf.child
+            presence = (self._slot(within.operand), "present", constant_family(within))
+            return self._negative(self._value_set(within), presence)
+        match leaf:
+            case Truth(value):
+                return value is True
+            case Not(SetTest() as test):
+                return self._set_test(test, negated=True)
+            case SetTest():
+                return self._set_test(leaf, negated=False)
+            case Not(CompareOperands() as pair):
+                return self._whole(pair, False)
+            case CompareOperands():
+                return self._whole(leaf, True)
+            case IsNull(operand):
+                return self._negative(self._not_null(operand), (-1, "every", None))
+            case Not(IsNull(operand)):
+                return self._not_null(operand)
+            case Weak(Within() as within):
+                family = constant_family(within)
+                slot = self._slot(within.operand)
+                positive = self._add(f"weak {to_text(within)}", PositiveLiteral(slot, within, misfit=family))
+                return self._negative(positive, (-1, "every", None))
+            case Not(NullSafe(operand, value)):
+                return self._negative(self._value_set(Within(operand, (value,), ())), (-1, "every", None))
+            case Not(child):
+                assert isinstance(child, Between | Like | Rlike | Within)
+                return self._negative(
+                    self._positive(child), (self._slot(child.operand), "present", constant_family(child))
+                )
+        assert isinstance(leaf, Like | Rlike | Within), leaf
+        return self._positive(leaf)
+
+    # Positive literals.
+
+    def _positive(self, predicate: Between | Like | Rlike | Within) -> int:
+        return self._value_set(predicate) if isinstance(predicate, Within) else self._key(predicate)
+
+    def _value_set(self, within: Within, outside: bool = False) -> int:
+        slot = self._slot(within.operand)
+        constants: list[Value | None] = list(within.values)
+        for bound in within.bounds:
+            low, high = bound.low, bound.high
+            if low is not None and high is not None and kind_of(low) is not kind_of(high):
+                return self._key(within)  # a stretch from an exact number to a double lies in no one domain
+            constants += (bound.low_closed, low, bound.high_closed, high)
+        # 1, 1.0 and TRUE are equal and hash alike, so their types are part of the name.
+        name = (slot, outside, len(within.values), *constants, *map(type, constants))
+        known = self._ids.get(name)
+        return self._add(name, PositiveLiteral(slot, within, outside=outside)) if known is None else known
+
+    def _key(self, predicate: Between | Like | Rlike | Within) -> int:
+        return self._add(to_text(predicate), PositiveLiteral(self._slot(predicate.operand), key=predicate))
+
+    def _not_null(self, operand: Operand) -> int:
+        slot = self._slot(operand)
+        return self._add((slot, "not null"), PositiveLiteral(slot, not_null=True))
+
+    def _whole(self, predicate: Whole, truth: bool) -> int:
+        """A predicate of a whole event is a boolean attribute of its own; its negation asks for FALSE."""
+        text = to_text(predicate)
+        slot = self._slot_of(f"({text})", predicate)
+        operand = predicate.left if isinstance(predicate, CompareOperands) else predicate.operand
+        return self._add((slot, truth), PositiveLiteral(slot, Within(operand, (truth,), ())))
+
+    def _set_test(self, test: SetTest, negated: bool) -> Form:
+        """Sets by the values in them and the values outside.
+
+        subset_of(x, S)      settled, and no value outside S        its negation: a value outside S
+        superset_of(x, S)    each of S                              its negation: settled, and one of S not there
+        """
+        kinds = {kind_of(value) for value in test.values}
+        if len(kinds) > 1 or Kind.ADDRESS in kinds:
+            return self._whole(test, not negated)  # "outside" is not a set of cells of one domain
+        settled = (self._slot(test.operand), "settled", constant_family(test))
+        values = tuple(dict.fromkeys(test.values))
+        stranger = self._value_set(Within(test.operand, values, ()), outside=True)
+        each = [self._value_set(Within(test.operand, (value,), ())) for value in values]
+        subset: Form = stranger if negated else self._negative(stranger, settled)
+        superset: Form = (OR, [self._negative(literal, settled) for literal in each]) if negated else (AND, list(each))
+        if test.test == "subset_of":
+            return subset
+        return superset if test.test == "superset_of" else (OR if negated else AND, [subset, superset])
+
+    # Negative literals.
+
+    def _negative(self, positive: int, presence: Presence) -> int:
+        slot, word, family = presence
+        name = (positive, presence)
+        known = self._ids.get(name)
+        if known is None:
+            known = self._ids[name] = len(self._of)
+            self._of.append(positive)
+            self._presence.append(self._presences.setdefault(presence, len(self._presences)))
+            self.complement.append(positive)
+            self.is_negative.append(1)
+            if self.complement[positive] < 0:
+                self.complement[positive] = known
+            if slot >= 0:
+                assert family is not None
+                (self._asked[slot].present if word == "present" else self._asked[slot].settled).add(family)
+        return known
+
+    # Bookkeeping.
+
+    def _add(self, name: Hashable, positive: PositiveLiteral) -> int:
+        known = self._ids.get(name)
+        if known is None:
+            known = self._ids[name] = len(self._of)
+            self._of.append(len(self.positives))
+            self._presence.append(-1)
+            self.complement.append(-1)
+            self.is_negative.append(0)
+            self.positives.append(positive)
+        return known
+
+    def _ask(self, positive: PositiveLiteral) -> None:
+        """Let a slot have the cells that a literal needs."""
+        asked = self._asked[positive.slot]
+        asked.not_null |= positive.not_null
+        if positive.misfit is not None:
+            asked.misfit.add(positive.misfit)
+        if positive.key is not None:
+            asked.keys[to_text(positive.key)] = positive.key
+        if positive.within is not None:
+            for value in positive.within.values:
+                self._cut(asked, value)
+            for bound in positive.within.bounds:
+                if bound.low is not None:
+                    self._cut(asked, bound.low)
+                if bound.high is not None:
+                    self._cut(asked, bound.high)
+
+    def _cut(self, asked: SlotPlan, value: Value) -> None:
+        kind = kind_of(value)
+        known = asked.cuts.get(kind)
+        if known is None:
+            known = asked.cuts[kind] = set()
+        if kind in _AS_THEY_ARE:
+            known.add(value)
+            return
+        known.update(cuts_of(value, kind, self.schema.zone))
+        if needs_days(value, self.schema.zone):
+            asked.cuts.setdefault(Kind.DATE, set()).add(cut_of(value, Kind.DATE, self.schema.zone))
+
+    def _slot(self, operand: Operand) -> int:
+        return self._slot_of(operand.path if isinstance(operand, Attribute) else operand_text(operand), operand)
+
+    def _slot_of(self, name: Hashable, operand: Operand | Whole) -> int:
+        known = self._slots.get(name)
+        if known is None:
+            known = self._slots[name] = len(self._asked)
+            self._asked.append(SlotPlan(operand))
+        return known
+
+    # Looking at it.
+
+    @property
+    def operands(self) -> list[Operand | Whole]:
+        """The operands of all slots."""
+        return [asked.operand for asked in self._asked]
+
+    def negatives(self) -> list[tuple[int, Presence]]:
+        """Of each negative literal, in the order of ids, the place among the positive ones of the one that it negates,
+        and what has to be there."""
+        presences = list(self._presences)
+        found = zip(self._of, self._presence, strict=True)
+        return [(self._of[positive], presences[at]) for positive, at in found if at >= 0]
+
+    def final_ids(self) -> NDArray[np.int32]:
+        """Where each literal goes: positive ones first."""
+        of, presence = np.array(self._of, NODE), np.array(self._presence, np.int32)
+        is_negative = presence >= 0
+        final = np.where(is_negative, len(self.positives) - 1 + np.cumsum(is_negative, dtype=NODE), of)
+        return final.astype(NODE)
+
+    # The end.
+
+    def finish(self) -> tuple[LiteralArrays, Dictionary]:
+        """Cut the domains, number the cells and give each literal its cells. Nothing may be added afterwards."""
+        for positive in self.positives:
+            self._ask(positive)
+        dictionary = make_dictionary(self.schema, self._asked)
+        slots = dictionary.slots
+        keys = [{to_text(key.predicate): key.cell for key in slot.keys} for slot in slots]
+        offsets, lows, highs = array("q", [0]), array("i"), array("i")
+        for positive in self.positives:
+            for low, high in _intervals(positive, slots[positive.slot], keys[positive.slot]):
+                lows.append(low)
+                highs.append(high)
+            offsets.append(len(lows))
+        presence_cells = np.array([_presence_cell(slots, presence) for presence in self._presences], CELL)
+        of, presence = np.array(self._of, NODE), np.array(self._presence, np.int32)
+        is_negative = presence >= 0
+        final = self.final_ids()
+        arrays = LiteralArrays(
+            np.array(offsets, PLACE),
+            np.array(lows, CELL),
+            np.array(highs, CELL),
+            presence_cells[presence[is_negative]],
+            final[of[is_negative]],
+            final,
+        )
+        return arrays, dictionary
+
+
+def _presence_cell(slots: Sequence[Slot], presence: Presence) -> int:
+    slot, word, family = presence
+    if family is None:
+        return EVERY
+    return (slots[slot].present if word == "present" else slots[slot].settled)[family]
+
+
+def _intervals(positive: PositiveLiteral, slot: Slot, keys: dict[str, int]) -> list[Span]:
+    if positive.not_null:
+        return [(slot.not_null, slot.not_null)]
+    if positive.key is not None:
+        cell = keys[to_text(positive.key)]
+        return [(cell, cell)]
+    assert positive.within is not None
+    plain = None if positive.outside or positive.misfit is not None else _plain_spans(positive.within, slot)
+    if plain is not None:
+        return plain
+    spans = spans_of(positive.within.values, positive.within.bounds, slot.domains, slot.schema.zone)
+    if positive.outside:
+        return [span for domain, inside in spans.items() for span in domain.outside(inside)]
+    misfit = [] if positive.misfit is None else [(slot.misfit[positive.misfit],) * 2]
+    return [*misfit, *(span for inside in spans.values() for span in inside)]
+
+
+def _plain_spans(within: Within, slot: Slot) -> list[Span] | None:
+    """The cells of integers or of strings that lie in one domain, as most do; None for all other sets."""
+    values, bounds = within.values, within.bounds
+    if len(bounds) + bool(values) != 1 or Kind.ROUNDED in slot.domains:
+        return None
+    if values:
+        kinds = set(map(type, values))
+        if kinds not in ({int}, {str}):
+            return None
+        cell_of = slot.domains[kind_of(values[0])].cell
+        return [(cell, cell) for cell in sorted(map(cell_of, values))]
+    (bound,) = bounds
+    kinds = {type(bound.low), type(bound.high)}
+    if not kinds <= {int, type(None)}:
+        return None
+    span = slot.domains[Kind.EXACT].span(bound.low, bound.low_closed, bound.high, bound.high_closed)
+    return [] if span is None else [span]

@@ -1,0 +1,185 @@
+"""A slot: one operand of the rules, and how its values in an event become cells.
+
+Beside the cells of its values an operand has cells that say of which kinds they are, each made only if some
+literal asks for it:
+
+    not_null        it has a value of any type                               IS NOT NULL
+    present[f]      it has a value of the family f                           x NOT IN (…)
+    misfit[f]       it has values, and none of the family f                  what the weak form excludes
+    settled[f]      it has a value of f, or is an empty array                subset_of(x, …)
+    keys            one cell a predicate that no domain can answer           LIKE, RLIKE
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import date, datetime
+from decimal import Decimal
+from typing import Any, Final, NamedTuple
+
+from ruledex.dictionary.domain import (
+    TWINS,
+    Domain,
+    Kind,
+    cut_of,
+)
+from ruledex.dictionary.patterns import PatternMatcher
+from ruledex.dictionary.remembered import Remembered
+from ruledex.forks import cached_property
+from ruledex.language.reference import satisfies
+from ruledex.language.schema import Schema
+from ruledex.language.tree import (
+    CompareOperands,
+    Like,
+    Operand,
+    Predicate,
+    Rlike,
+    SetTest,
+)
+from ruledex.language.value import (
+    Family,
+    fit,
+    instant,
+    is_missing,
+)
+
+KINDS_OF_FAMILY: Final[dict[Family, tuple[Kind, ...]]] = {
+    Family.NUMBER: (Kind.EXACT, Kind.ROUNDED, Kind.DOUBLE),
+    Family.STRING: (Kind.STRING,),
+    Family.BOOLEAN: (Kind.BOOLEAN,),
+    Family.TIME: (Kind.TIME, Kind.DATE),
+    Family.VERSION: (Kind.VERSION,),
+    Family.ADDRESS: (Kind.ADDRESS,),
+}
+_FAMILY_OF_KIND: Final = {kind: family for family, kinds in KINDS_OF_FAMILY.items() for kind in kinds}
+
+
+class Key(NamedTuple):
+    """A predicate that is asked of each value by itself, and the cell of those that satisfy it."""
+
+    predicate: Predicate
+    family: Family
+    cell: int
+
+
+class Slot:
+    """One operand, or one predicate of a whole event, and its cells. Immutable but for what it remembers."""
+
+    def __init__(self, operand: Operand | CompareOperands | SetTest, schema: Schema) -> None:
+        self.operand = operand
+        self.schema = schema
+        self.domains: dict[Kind, Domain] = {}
+        self.not_null = -1
+        self.present: dict[Family, int] = {}
+        self.misfit: dict[Family, int] = {}
+        self.settled: dict[Family, int] = {}
+        self.keys: list[Key] = []
+        self._remembered = Remembered()
+        self._known = self._remembered.tables
+        self._families: tuple[Family, ...] = ()
+        self._misfits: frozenset[int] = frozenset()
+
+    def finish(self) -> None:
+        """Called once all domains and special cells are there."""
+        asked = {_FAMILY_OF_KIND[kind] for kind in self.domains}
+        asked.update(self.present, self.misfit, self.settled, [key.family for key in self.keys])
+        self._families = tuple(sorted(asked))
+        self._misfits = frozenset(self.misfit.values())
+
+    # Values to cells.
+
+    def cells(self, value: Any) -> tuple[int, ...] | list[int]:
+        """The cells of an operand's value in an event: a scalar, an array, or nothing."""
+        known = self._known.get(type(value))
+        if known is not None:
+            try:
+                cells = known.get(value)
+            except TypeError:  # a signalling NaN, which has no hash
+                return ()
+            if cells is not None:
+                return cells
+        elif isinstance(value, list | tuple):
+            return self._cells_of_array(value)
+        return self._remember(value)
+
+    def _remember(self, value: Any) -> tuple[int, ...]:
+        if is_missing(value):
+            return ()
+        cells = self._cells_of_scalar(value)
+        if type(value) in _HASHABLE:
+            self._remembered.remember(value, value, cells)
+        return cells
+
+    def _cells_of_array(self, elements: Iterable[Any]) -> list[int]:
+        given = list(elements)
+        values = [element for element in given if not is_missing(element)]
+        if not given:
+            return list(self.settled.values())
+        if len(values) > 1 and self._is_single():
+            return list(self._untyped())
+        each = [self.cells(value) if not isinstance(value, list | tuple) else self._untyped() for value in values]
+        # An array misfits a family where all of its elements do.
+        misfits = self._misfits.intersection(*each) if each else frozenset()
+        return [*{cell for cells in each for cell in cells if cell not in self._misfits}, *misfits]
+
+    def _is_single(self) -> bool:
+        return not isinstance(self.operand, CompareOperands | SetTest) and self.schema.is_single(self.operand)
+
+    def _untyped(self) -> tuple[int, ...]:
+        """The cells of a value that no rule can name, such as a struct."""
+        return (*((self.not_null,) if self.not_null >= 0 else ()), *self._misfits)
+
+    def _cells_of_scalar(self, value: Any) -> tuple[int, ...]:
+        cells = [self.not_null] if self.not_null >= 0 else []
+        for family in self._families:
+            fitted = fit(value, family, self.schema.zone)
+            if fitted is None:
+                cells += [self.misfit[family]] if family in self.misfit else []
+                continue
+            cells += [special[family] for special in (self.present, self.settled) if family in special]
+            cells += self._in_domains(fitted, family)
+            cells += self._in_keys(fitted, family)
+        return tuple(cells)
+
+    def _in_keys(self, value: Any, family: Family) -> Iterable[int]:
+        if not self.keys:
+            return []
+        others = [k.cell for k in self._plain_keys[family] if satisfies(value, k.predicate, self.schema)]
+        return [*others, *self._patterns.cells(value)] if family is Family.STRING else others
+
+    @cached_property
+    def _patterns(self) -> PatternMatcher:
+        """Made at the first text that comes: an index of patterns opens without it."""
+        return PatternMatcher((p, cell) for p, _, cell in self.keys if isinstance(p, Like | Rlike))
+
+    @cached_property
+    def _plain_keys(self) -> dict[Family, list[Key]]:
+        plain = [key for key in self.keys if not isinstance(key.predicate, Like | Rlike)]
+        return {family: [key for key in plain if key.family is family] for family in Family}
+
+    def _in_domains(self, value: Any, family: Family) -> Iterable[int]:
+        for kind in KINDS_OF_FAMILY[family]:
+            domain = self.domains.get(kind)
+            if domain is None or not self._is_found_in(kind, type(value)):
+                continue
+            if kind is Kind.EXACT and isinstance(value, float):
+                yield domain.cell_of_double(value)
+            elif kind is Kind.TIME:
+                yield domain.cell(self.moment_of(value))
+            else:
+                yield domain.cell(cut_of(value, kind, self.schema.zone))
+
+    def moment_of(self, value: date | datetime) -> int:
+        """A date or time as the domain of times orders it."""
+        return instant(value, self.schema.zone)
+
+    def _is_found_in(self, kind: Kind, type_: type) -> bool:
+        """Whether values of a type have cells in a domain: those that its twin is for have them there alone."""
+        twin = TWINS.get(kind)
+        if twin is not None:
+            return twin not in self.domains or type_ is not _OF_TWIN[twin]
+        return kind not in _OF_TWIN or type_ is _OF_TWIN[kind]
+
+
+_OF_TWIN: Final = {Kind.ROUNDED: float, Kind.DATE: date}
+_HASHABLE: Final = frozenset((int, float, str, bool, Decimal))

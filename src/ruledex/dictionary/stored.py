@@ -1,0 +1,329 @@
+"""Operands and predicates of a dictionary as JSON values, and back.
+
+An attribute is the list of its path's steps, so that names are found without a parser.
+
+A dictionary as arrays and a document, and back. Slots and their domains come back when events first need them.
+
+    slot_domains, slot_specials, slot_keys     [n_slots + 1] offsets into what follows
+    domain_kind, domain_form                   of each domain, and from domain_start to domain_stop
+    domain_first_cell                          where in the pool of its form the cuts lie
+    special_what, special_family, special_cell the cells not_null, present, misfit and settled
+    key_family, key_cell                       of predicates with a cell of their own
+    integers, doubles, text_offsets, …         the pools of cuts
+
+The document holds the operand of each slot and the predicate of each key. It also says that times are cut at exact
+moments; where it does not, they are cut as earlier_times.py does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final, NamedTuple, overload
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ruledex.compiled.constants import CELL, OFFSET
+from ruledex.dictionary.dictionary import Dictionary, Path
+from ruledex.dictionary.domain import Domain, Kind
+from ruledex.dictionary.earlier_times import EarlierSlot
+from ruledex.dictionary.slot import Key, Slot
+from ruledex.dictionary.stored_cuts import (
+    Form,
+    Pools,
+    PoolWriter,
+    Texts,
+)
+from ruledex.errors import ArtifactError, RuledexError
+from ruledex.forks import cached_property
+from ruledex.language.parser import parse_operand
+from ruledex.language.schema import Schema
+from ruledex.language.structured import from_structured, to_structured
+from ruledex.language.structured_parts import Place, constant_in, constant_out
+from ruledex.language.text import operand_text
+from ruledex.language.tree import (
+    PREDICATES,
+    Attribute,
+    Bound,
+    Call,
+    CompareOperands,
+    Operand,
+    Predicate,
+    SetTest,
+    Value,
+    Within,
+)
+from ruledex.language.value import Family
+
+
+def operand_out(operand: Operand | CompareOperands | SetTest) -> Any:
+    """What a slot looks at."""
+    if isinstance(operand, Attribute):
+        return list(operand.path)
+    if isinstance(operand, Call):
+        return operand_text(operand)
+    return {"predicate": to_structured(operand)}
+
+
+def operand_in(document: Any) -> Operand | CompareOperands | SetTest:
+    """The operand again."""
+    if isinstance(document, list):
+        return Attribute(tuple(document))
+    if isinstance(document, str):
+        return parse_operand(document)
+    predicate = from_structured(document["predicate"])
+    assert isinstance(predicate, CompareOperands | SetTest)
+    return predicate
+
+
+def predicate_out(predicate: Predicate) -> Any:
+    """A predicate with a cell of its own; only rewrites make a `Within`, which has no structured form."""
+    if not isinstance(predicate, Within):
+        return to_structured(predicate)
+    bounds = [[_out(b.low), b.low_closed, _out(b.high), b.high_closed] for b in predicate.bounds]
+    values = [constant_out(value) for value in predicate.values]
+    return {"op": "within", "operand": operand_out(predicate.operand), "values": values, "bounds": bounds}
+
+
+def predicate_in(document: Any) -> Predicate:
+    """The predicate again."""
+    if document["op"] != "within":
+        predicate = from_structured(document)
+        assert isinstance(predicate, PREDICATES)
+        return predicate
+    operand = operand_in(document["operand"])
+    assert isinstance(operand, Attribute | Call)
+    values = tuple(_in(value) for value in document["values"])
+    assert None not in values
+    bounds = tuple(Bound(_in(low), low_in, _in(high), high_in) for low, low_in, high, high_in in document["bounds"])
+    return Within(operand, tuple(v for v in values if v is not None), bounds)
+
+
+def _out(end: Value | None) -> Any:
+    return None if end is None else constant_out(end)
+
+
+def _in(document: Any) -> Value | None:
+    return constant_in(document, Place()).value
+
+
+Arrays = Mapping[str, NDArray[Any]]
+
+# Numbers of the format: never reordered, only added to.
+_FAMILIES: Final = (
+    Family.BOOLEAN,
+    Family.NUMBER,
+    Family.STRING,
+    Family.TIME,
+    Family.VERSION,
+    Family.ADDRESS,
+    Family.ANY,
+)
+_NOT_NULL, _PRESENT, _MISFIT, _SETTLED = range(4)
+_EXACT_MOMENTS: Final = "exact"
+_CODE: Final = np.uint8
+_DTYPES: Final[dict[str, type]] = {
+    "slot_domains": OFFSET,
+    "slot_specials": OFFSET,
+    "slot_keys": OFFSET,
+    "domain_kind": _CODE,
+    "domain_form": _CODE,
+    "domain_first_cell": CELL,
+    "domain_start": OFFSET,
+    "domain_stop": OFFSET,
+    "special_what": _CODE,
+    "special_family": _CODE,
+    "special_cell": CELL,
+    "key_family": _CODE,
+    "key_cell": CELL,
+    "integers": np.int64,
+    "doubles": np.float64,
+    "text_offsets": OFFSET,
+    "text_bytes": np.uint8,
+}
+
+
+class StoredDictionary(NamedTuple):
+    """What a dictionary is written as."""
+
+    arrays: dict[str, NDArray[Any]]
+    document: dict[str, Any]
+
+
+def store(dictionary: Dictionary) -> StoredDictionary:
+    """Everything of a dictionary but its schema and its cells, which a Program has too."""
+    pools = PoolWriter()
+    columns: dict[str, list[int]] = {name: [] for name in _DTYPES}
+    operands: list[Any] = []
+    keys: list[Any] = []
+    for slot in dictionary.slots:
+        for name, rows in (("domains", "domain_kind"), ("specials", "special_what"), ("keys", "key_cell")):
+            columns[f"slot_{name}"].append(len(columns[rows]))
+        operands.append(operand_out(slot.operand))
+        for domain in slot.domains.values():
+            form, start, stop = pools.add(domain.kind, domain.cuts)
+            row = {"kind": domain.kind, "form": form, "first_cell": domain.first_cell, "start": start, "stop": stop}
+            for name, value in row.items():
+                columns[f"domain_{name}"].append(int(value))
+        for what, family, cell in _specials(slot):
+            for name, value in (("what", what), ("family", family), ("cell", cell)):
+                columns[f"special_{name}"].append(value)
+        for key in slot.keys:
+            columns["key_family"].append(_FAMILIES.index(key.family))
+            columns["key_cell"].append(key.cell)
+            keys.append(predicate_out(key.predicate))
+    for name, rows in (("domains", "domain_kind"), ("specials", "special_what"), ("keys", "key_cell")):
+        columns[f"slot_{name}"].append(len(columns[rows]))
+    arrays: dict[str, NDArray[Any]] = {name: np.array(column, _DTYPES[name]) for name, column in columns.items()}
+    document: dict[str, Any] = {"operands": operands, "keys": keys}
+    if not any(isinstance(slot, EarlierSlot) for slot in dictionary.slots):
+        document["moments"] = _EXACT_MOMENTS
+    return StoredDictionary(arrays | pools.arrays(), document)
+
+
+def _specials(slot: Slot) -> list[tuple[int, int, int]]:
+    found = [(_NOT_NULL, _FAMILIES.index(Family.ANY), slot.not_null)] if slot.not_null >= 0 else []
+    for what, cells in ((_PRESENT, slot.present), (_MISFIT, slot.misfit), (_SETTLED, slot.settled)):
+        found += [(what, _FAMILIES.index(family), cell) for family, cell in cells.items()]
+    return found
+
+
+def restore(
+    schema: Schema,
+    arrays: Arrays,
+    document: Callable[[], Any],
+    n_cells: int,
+    domain_offsets: NDArray[np.int32],
+) -> Dictionary:
+    """The dictionary again, over the arrays as they lie. `document` is called when the first event comes."""
+    _check(arrays, n_cells)
+    slots = StoredSlots(schema, arrays, document)
+    return Dictionary(schema, slots, n_cells, domain_offsets, slots.paths)
+
+
+class StoredSlots(Sequence[Slot]):
+    """The slots of a stored dictionary, each made when it is first asked for."""
+
+    def __init__(self, schema: Schema, arrays: Arrays, document: Callable[[], Any]) -> None:
+        self._schema = schema
+        self._columns = arrays
+        self._document = document
+        texts = Texts(arrays["text_offsets"], arrays["text_bytes"])
+        self._pools = Pools(arrays["integers"], arrays["doubles"], texts)
+        self._made: dict[int, Slot] = {}
+
+    def __len__(self) -> int:
+        return len(self._columns["slot_domains"]) - 1
+
+    @overload
+    def __getitem__(self, at: int) -> Slot: ...
+    @overload
+    def __getitem__(self, at: slice) -> Sequence[Slot]: ...
+    def __getitem__(self, at: int | slice) -> Slot | Sequence[Slot]:
+        if isinstance(at, slice):
+            return [self[number] for number in range(*at.indices(len(self)))]
+        if not -len(self) <= at < len(self):
+            raise IndexError(at)
+        number = at % len(self)
+        made = self._made.get(number)
+        # Two threads may both make a slot; they keep the one that came first.
+        return self._made.setdefault(number, self._make(number)) if made is None else made
+
+    @cached_property
+    def documents(self) -> tuple[list[Any], list[Any], type[Slot]]:
+        """The operands of slots, the predicates of keys, and what slots are made as."""
+        document = self._document()
+        try:
+            operands, keys = document["operands"], document["keys"]
+            if len(operands) == len(self) and len(keys) == len(self._columns["key_cell"]):
+                return operands, keys, Slot if document.get("moments") == _EXACT_MOMENTS else EarlierSlot
+        except (TypeError, KeyError):
+            pass
+        raise ArtifactError("the stored dictionary is damaged: its document does not fit its arrays")
+
+    def paths(self) -> list[Path | None]:
+        """The paths of plain attributes, for which no slot need be made, and None for other operands."""
+        return [tuple(operand) if isinstance(operand, list) else None for operand in self.documents[0]]
+
+    def _make(self, number: int) -> Slot:
+        operands, keys, slot_class = self.documents
+        columns = self._columns
+        try:
+            slot = slot_class(operand_in(operands[number]), self._schema)
+            for row in self._rows("slot_domains", number):
+                kind, form = Kind(int(columns["domain_kind"][row])), Form(int(columns["domain_form"][row]))
+                cuts = self._pools.cuts(form, int(columns["domain_start"][row]), int(columns["domain_stop"][row]))
+                slot.domains[kind] = Domain(kind, cuts, int(columns["domain_first_cell"][row]))
+            for row in self._rows("slot_specials", number):
+                what, cell = int(columns["special_what"][row]), int(columns["special_cell"][row])
+                if what == _NOT_NULL:
+                    slot.not_null = cell
+                else:
+                    cells = {_PRESENT: slot.present, _MISFIT: slot.misfit, _SETTLED: slot.settled}[what]
+                    cells[_FAMILIES[int(columns["special_family"][row])]] = cell
+            for row in self._rows("slot_keys", number):
+                family = _FAMILIES[int(columns["key_family"][row])]
+                slot.keys.append(Key(predicate_in(keys[row]), family, int(columns["key_cell"][row])))
+        except (RuledexError, ValueError, TypeError, KeyError, AssertionError) as error:
+            raise ArtifactError(f"slot {number} of the stored dictionary is damaged: {error}") from error
+        slot.finish()
+        return slot
+
+    def _rows(self, offsets: str, number: int) -> range:
+        return range(int(self._columns[offsets][number]), int(self._columns[offsets][number + 1]))
+
+
+# Checks.
+
+
+def _check(arrays: Arrays, n_cells: int) -> None:
+    """Refuse arrays that would lead out of one another."""
+    for name, dtype in _DTYPES.items():
+        if name not in arrays:
+            raise ArtifactError(f"the stored dictionary has no array {name!r}")
+        _require(arrays[name].ndim == 1 and arrays[name].dtype == dtype, f"{name} is no list of {np.dtype(dtype)}")
+    domains, specials, keys = (arrays[name] for name in ("domain_kind", "special_what", "key_cell"))
+    n_slots = len(arrays["slot_domains"]) - 1
+    for offsets, rows in (("slot_domains", domains), ("slot_specials", specials), ("slot_keys", keys)):
+        _check_offsets(arrays[offsets], len(rows), offsets)
+        _require(len(arrays[offsets]) == n_slots + 1, f"{offsets} has the wrong length")
+    for name in ("domain_form", "domain_first_cell", "domain_start", "domain_stop"):
+        _require(len(arrays[name]) == len(domains), f"{name} has the wrong length")
+    for name in ("special_family", "special_cell"):
+        _require(len(arrays[name]) == len(specials), f"{name} has the wrong length")
+    _require(len(arrays["key_family"]) == len(keys), "key_family has the wrong length")
+    for name, limit in (
+        ("domain_kind", len(Kind)),
+        ("domain_form", len(Form)),
+        ("special_what", _SETTLED + 1),
+        ("special_family", len(_FAMILIES)),
+        ("key_family", len(_FAMILIES)),
+    ):
+        _require(bool(np.all(arrays[name] < limit)), f"{name} names what does not exist")
+    for name in ("special_cell", "key_cell", "domain_first_cell"):
+        _require(bool(np.all((arrays[name] > 0) & (arrays[name] < n_cells))), f"{name} lies outside the cells")
+    _check_offsets(arrays["text_offsets"], len(arrays["text_bytes"]), "text_offsets")
+    _check_domains(arrays, n_cells)
+
+
+def _check_domains(arrays: Arrays, n_cells: int) -> None:
+    start, stop, form = (arrays[name] for name in ("domain_start", "domain_stop", "domain_form"))
+    n_texts = len(arrays["text_offsets"]) - 1
+    sizes = np.array([len(arrays["integers"]), len(arrays["doubles"]), n_texts, n_texts, n_texts])
+    _require(bool(np.all((start >= 0) & (start <= stop) & (stop <= sizes[form]))), "a domain lies outside its pool")
+    ends = arrays["domain_first_cell"] + 2 * (stop - start) + 1
+    _require(bool(np.all(ends <= n_cells)), "a domain has cells beyond the last")
+    for pool, code in (("integers", Form.INTEGER), ("doubles", Form.DOUBLE)):
+        # Within a domain cuts ascend; where they do not, another domain has to begin.
+        breaks = np.flatnonzero(arrays[pool][1:] <= arrays[pool][:-1]) + 1
+        _require(bool(np.all(np.isin(breaks, start[form == code]))), f"the {pool} of a domain are not in order")
+
+
+def _check_offsets(offsets: NDArray[np.int64], end: int, name: str) -> None:
+    ascending = len(offsets) > 0 and offsets[0] == 0 and offsets[-1] == end and bool(np.all(np.diff(offsets) >= 0))
+    _require(ascending, f"{name} does not ascend from 0 to {end:,}")
+
+
+def _require(holds: bool, message: str) -> None:
+    if not holds:
+        raise ArtifactError(f"the stored dictionary is damaged: {message}")

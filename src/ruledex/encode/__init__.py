@@ -1,1 +1,0 @@
-"""From trees and events to flat arrays: dictionary, cells, Program, EventBatch."""

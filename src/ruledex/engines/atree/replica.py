@@ -1,0 +1,328 @@
+"""One of the states that a live tree alternates between: a tree, the dictionary of its literals, and the scores.
+
+A replica is either read by any number of threads or changed by one, never both: a reader enters a token and then
+looks whether the stamp is still that of the state that it wants, a writer takes the stamp away and then looks whether a
+token is there. Changes are values (`Insertion`, `Deletion`), and what they do depends on nothing else, so that two
+replicas that have seen the same changes are equal.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from itertools import count
+from typing import Any, Final, NamedTuple, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ruledex.compiled.arrays import read_only
+from ruledex.compiled.constants import CELL
+from ruledex.dictionary.growing import GrowingDictionary
+from ruledex.dictionary.meanings import Meanings, Negative, Positive
+from ruledex.dictionary.merging import Name
+from ruledex.engines.atree.check import check_tree
+from ruledex.engines.atree.matcher import TreeMatcher
+from ruledex.engines.atree.new_rules import EncodedRules
+from ruledex.engines.atree.packing import NO_SCOPES, scopes_of
+from ruledex.engines.atree.plain import Scopes
+from ruledex.engines.atree.rules import NewRules
+from ruledex.engines.atree.scores import GrowingScores
+from ruledex.engines.atree.tree import GrowingTree, Intervals, Switches
+from ruledex.engines.inputs import ALL_ALIVE, frozen_batch
+from ruledex.engines.protocol import Matches, Rank
+from ruledex.events.batch import EventBatch
+from ruledex.events.mappings import GrowingEncoder
+from ruledex.forks import cached_property
+from ruledex.language.schema import Schema
+
+Literal = Positive | Negative
+NO_NODE = -1
+NO_CHANCE = read_only(np.zeros(0, np.float32))
+NO_RULES = read_only(np.zeros(0, np.int32))
+NO_CELLS = Intervals(np.zeros(1, np.int32), np.zeros(0, CELL), np.zeros(0, CELL))
+CHANGING: Final = -1  # the stamp of what somebody changes
+_STAMPS = count()  # each is given once, whatever the tree
+
+
+class Insertion:
+    """Rules that come. What the first of the replicas finds out, the second need not: they are equal."""
+
+    def __init__(self, encoded: EncodedRules) -> None:
+        self.encoded = encoded
+        self.rules = NO_RULES  # the numbers that they get, once a replica has them
+        self.nodes: NDArray[np.int32] | None = None  # those of the literals, once a replica has them
+        self.new_literals: NewLiterals | None = None
+
+    @property
+    def n_rules(self) -> int:
+        """How many come."""
+        return self.encoded.program.n_rules
+
+
+class NewLiterals(NamedTuple):
+    """Literals that have no nodes yet, by their places among those of a Program, and the cells that they get.
+
+    `moved` are literals that have nodes and get other cells.
+    """
+
+    positives: Mapping[int, Positive]
+    negatives: Mapping[int, Negative]
+    moved: NDArray[np.int32]
+    moved_to: Intervals
+    cells: Intervals  # of the positives
+    presence: Intervals  # of the negatives
+
+
+class Deletion:
+    """The numbers of rules that go."""
+
+    def __init__(self, rules: NDArray[np.int32]) -> None:
+        self.rules = read_only(rules)
+
+    @property
+    def n_rules(self) -> int:
+        """How many go."""
+        return len(self.rules)
+
+
+Change: TypeAlias = Insertion | Deletion
+
+
+def _each(new: NewLiterals) -> list[Literal]:
+    return [*new.positives.values(), *new.negatives.values()]
+
+
+class Replica:
+    """Rules by their numbers, which are given again once their rules are gone."""
+
+    def __init__(self, schema: Schema, switches: Switches) -> None:
+        self.schema = schema
+        self.switches = switches
+        self.stamp = next(_STAMPS)
+        self._readers: set[object] = set()
+        self._clear()
+
+    # Who may do what.
+
+    def enter(self, token: object, stamp: int) -> bool:
+        """Let somebody read the state of this stamp until `leave`; False where it is that state no longer."""
+        self._readers.add(token)
+        if self.stamp == stamp:
+            return True
+        self._readers.discard(token)
+        return False
+
+    def leave(self, token: object) -> None:
+        """Undo `enter`."""
+        self._readers.discard(token)
+
+    def claim(self, stamp: int) -> bool:
+        """Take the state of this stamp to change it; False where it is another one, or somebody reads it."""
+        if self.stamp != stamp:
+            return False
+        self.stamp = CHANGING
+        if self._readers:
+            self.stamp = stamp
+            return False
+        return True
+
+    def _clear(self) -> None:
+        self.tree = GrowingTree(self.switches)
+        self.dictionary = GrowingDictionary(self.schema)
+        self.scores = GrowingScores()
+        self._node_of: dict[str, int] = {}  # by the keys of literals
+        self._literal_of: dict[int, tuple[str, Literal]] = {}
+        self._literals_of: dict[Name, dict[int, Positive]] = {}
+        self._free: list[int] = []  # numbers that rules had
+        self._n_numbers = 0
+        self.n_rules = 0
+        self._settle()
+
+    def copy(self) -> Replica:
+        """The same state, of which nothing is shared with this one that changes."""
+        made = Replica(self.schema, self.switches)
+        made.tree, made.scores = self.tree.copy(), self.scores.copy()
+        made.dictionary = self.dictionary.copy()
+        made._node_of, made._literal_of = self._node_of.copy(), self._literal_of.copy()
+        made._literals_of = {name: literals.copy() for name, literals in self._literals_of.items()}
+        made._free, made._n_numbers = self._free.copy(), self._n_numbers
+        made.n_rules = self.n_rules
+        made.encoder = GrowingEncoder(made.dictionary)
+        return made
+
+    # Changes.
+
+    def apply(self, changes: Iterable[Change]) -> None:
+        """Change the state, which is claimed, or nobody else's yet; it gets another stamp."""
+        for change in changes:
+            if isinstance(change, Insertion):
+                self._insert(change)
+            else:
+                self._delete(change.rules)
+        self._settle()
+        self.stamp = next(_STAMPS)
+
+    def _settle(self) -> None:
+        """Make what reads the new state."""
+        if self.dictionary.settle() or self.n_rules == 0:
+            self.encoder = GrowingEncoder(self.dictionary)
+        self.__dict__.pop("_matcher", None)
+
+    def _insert(self, change: Insertion) -> None:
+        program = change.encoded.program
+        nodes = self._literal_nodes(change)
+        numbers = self._numbers(change.n_rules)
+        if not len(change.rules):
+            change.rules = read_only(np.array(numbers, np.int32))
+        self.tree.reserve_rules(self._n_numbers)
+        new = self.scores.make_room(self._n_numbers, change.n_rules, change.encoded)
+        rules = NewRules(
+            program.node_op, program.child_offsets, program.children, program.root, change.rules, NO_CHANCE, nodes
+        )
+        self._forget(self.tree.insert_scored(rules, self.scores.arrays, new))
+        self.n_rules += change.n_rules
+
+    def _numbers(self, n_rules: int) -> list[int]:
+        """Numbers for new rules, those that were given back last first."""
+        n_again = min(n_rules, len(self._free))
+        n_numbers = self._n_numbers + n_rules - n_again
+        numbers = [*(self._free.pop() for _ in range(n_again)), *range(self._n_numbers, n_numbers)]
+        self._n_numbers = n_numbers
+        return numbers
+
+    def _delete(self, rules: NDArray[np.int32]) -> None:
+        self.n_rules -= len(rules)
+        if self.n_rules == 0:
+            self._clear()
+            return
+        self._free += rules.tolist()
+        self._forget(self.tree.delete_scored(rules, self.scores.arrays))
+
+    def _literal_nodes(self, change: Insertion) -> NDArray[np.int32]:
+        """The nodes of a Program's literals, made where there are none."""
+        if change.nodes is not None:
+            if change.new_literals is not None:
+                self.dictionary.use(_each(change.new_literals), change.encoded.meanings)
+                self._make(change.new_literals, change.encoded)
+            return change.nodes
+        keys, known = change.encoded.meanings.keys, self._node_of
+        nodes = [known.get(key, NO_NODE) for key in keys]
+        if NO_NODE in nodes:
+            places = {keys[place]: place for place, node in enumerate(nodes) if node == NO_NODE}
+            change.new_literals = self._new_literals(sorted(places.values()), change.encoded.meanings)
+            self._make(change.new_literals, change.encoded)
+            nodes = [known[key] for key in keys]
+        change.nodes = read_only(np.array(nodes, np.int32))
+        return change.nodes
+
+    def _new_literals(self, places: list[int], meanings: Meanings) -> NewLiterals:
+        """Give cells to literals that have none, by their places, ascending."""
+        n_positives = len(meanings.positives)
+        positives = {place: meanings.positives[place] for place in places if place < n_positives}
+        negatives = {place: meanings.negatives[place - n_positives] for place in places if place >= n_positives}
+        # All constants first: what moves others must have moved them before anything is given its cells.
+        moved = self.dictionary.use([*positives.values(), *negatives.values()], meanings)
+        moving = {node: literal for name in sorted(moved) for node, literal in self._literals_of.get(name, {}).items()}
+        presence = np.array([self.dictionary.cell(literal.presence) for literal in negatives.values()], CELL)
+        return NewLiterals(
+            positives,
+            negatives,
+            np.fromiter(moving, np.int32, len(moving)),
+            self._cells(moving.values()) if moving else NO_CELLS,
+            self._cells(positives.values()),
+            Intervals(np.arange(len(presence) + 1, dtype=np.int32), presence, presence),
+        )
+
+    def _make(self, new: NewLiterals, encoded: EncodedRules) -> None:
+        """Make nodes of literals whose constants are in use."""
+        meanings = encoded.meanings
+        if len(new.moved):
+            self.tree.move_literals(new.moved, new.moved_to)
+        if new.positives:
+            self._note(new.positives, meanings, self.tree.add_literals(new.cells))
+        if new.negatives:
+            of = encoded.program.negative_of[np.fromiter(new.negatives, np.int64) - len(meanings.positives)]
+            positive_of = np.array([self._node_of[meanings.keys[place]] for place in of.tolist()], np.int32)
+            self._note(new.negatives, meanings, self.tree.add_literals(new.presence, positive_of))
+
+    def _cells(self, literals: Iterable[Positive]) -> Intervals:
+        spans = [self.dictionary.cells(literal) for literal in literals]
+        offsets = np.zeros(len(spans) + 1, np.int32)
+        np.cumsum([len(row) for row in spans], out=offsets[1:])
+        ends = np.array([span for row in spans for span in row], CELL).reshape(-1, 2)
+        return Intervals(offsets, ends[:, 0].copy(), ends[:, 1].copy())
+
+    def _note(self, literals: Mapping[int, Literal], meanings: Meanings, nodes: NDArray[np.int32]) -> None:
+        for (place, literal), node in zip(literals.items(), nodes.tolist(), strict=True):
+            self._node_of[meanings.keys[place]] = node
+            self._literal_of[node] = meanings.keys[place], literal
+            if isinstance(literal, Positive) and literal.values is not None:
+                self._literals_of.setdefault(literal.values.slot, {})[node] = literal
+
+    def _forget(self, nodes: NDArray[np.int32]) -> None:
+        if not len(nodes):
+            return
+        gone = []
+        for node in nodes.tolist():
+            key, literal = self._literal_of.pop(node)
+            del self._node_of[key]
+            gone.append(literal)
+            if isinstance(literal, Positive) and literal.values is not None:
+                name = literal.values.slot
+                del self._literals_of[name][node]
+                if not self._literals_of[name]:
+                    del self._literals_of[name]
+        self.dictionary.drop(gone)
+
+    # Reading.
+
+    @cached_property
+    def _matcher(self) -> TreeMatcher:
+        switches = self.switches
+        is_plain = not (switches.zero_suppression and switches.propagation_on_demand)
+        n_rules = len(self.tree.arrays.rules)
+        return TreeMatcher(self.tree.index(), n_rules, switches.bits, is_plain, self._scopes())
+
+    def _scopes(self) -> Scopes:
+        """The literals of each domain, where what is false matters."""
+        if self.switches.zero_suppression:
+            return NO_SCOPES
+        return scopes_of(self.tree.index(), self.dictionary.first_cells())
+
+    def match(self, batch: EventBatch) -> Matches:
+        """The rules of each event, ascending."""
+        return self._matcher.match(frozen_batch(batch), ALL_ALIVE)
+
+    def count(self, batch: EventBatch) -> NDArray[np.int64]:
+        """For each event how many rules are true."""
+        return self._matcher.count(frozen_batch(batch), ALL_ALIVE)
+
+    def top(
+        self,
+        batch: EventBatch,
+        k: int,
+        rank: Rank,
+        static_score: NDArray[np.float64] | None,
+        order: NDArray[np.int64] | None,
+    ) -> Matches:
+        """The best k rules of each event."""
+        return self.scores.top(self.tree, batch, self.match(batch), k, rank, static_score, order)
+
+    def describe(self) -> dict[str, Any]:
+        """What the tree is made of; `bytes` are those of this replica's arrays."""
+        made = self.tree.describe()
+        made["bytes"] += self.scores.n_bytes
+        return {
+            "engine": "atree",
+            "n_rules": self.n_rules,
+            "n_attributes": len(self.dictionary.slots),
+            **made,
+            "switches": self.switches._asdict(),
+        }
+
+    def check(self) -> None:
+        """Raise a `BrokenTreeError` where something is not as it should be."""
+        check_tree(self.tree, self.scores.literals().tolist())
+        for key, node in self._node_of.items():
+            assert self._literal_of[node][0] == key
+        assert len(self._literal_of) == len(self._node_of)

@@ -1,0 +1,170 @@
+"""The score programs of rules that come and go, and the best of those that were found."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ruledex.compiled.arrays import lengthened, read_only
+from ruledex.compiled.constants import (
+    ALWAYS,
+    FALSE_BY,
+    LEAF,
+    OPERATION,
+    STEP_BITS,
+    WEIGH,
+)
+from ruledex.engines.atree.changes import NewScores, ScoreHeap
+from ruledex.engines.atree.heap import TOP, empty_heap
+from ruledex.engines.atree.layout import (
+    KEY,
+    N_DOWN,
+    NEGATIVE,
+    OP,
+)
+from ruledex.engines.atree.new_rules import EncodedRules
+from ruledex.engines.atree.score_steps import copy_intervals, copy_steps, rename_literals
+from ruledex.engines.atree.tree import GrowingTree
+from ruledex.engines.protocol import Matches, Rank
+from ruledex.engines.ranking import Ranker
+from ruledex.events.batch import EventBatch
+from ruledex.program.program import Program
+
+# No block is longer than this for each rule and each step of its program.
+WORDS_A_BLOCK, WORDS_A_STEP = 4, 2
+
+
+class GrowingScores:
+    """For each rule its static score and its score program, whose literals are nodes of a tree."""
+
+    def __init__(self) -> None:
+        self._arrays = ScoreHeap(np.zeros(0), np.zeros(0, np.int32), np.zeros(0, np.int32), empty_heap(256))
+        self._weights: NDArray[np.float64] = np.zeros(0)
+        self._weight_number: dict[float, int] = {}
+
+    def copy(self) -> GrowingScores:
+        """The same in arrays of its own."""
+        made = GrowingScores()
+        arrays: Any = (array.copy() for array in self._arrays)
+        made._arrays, made._weights = ScoreHeap(*arrays), self._weights.copy()
+        made._weight_number = self._weight_number.copy()
+        return made
+
+    @property
+    def arrays(self) -> ScoreHeap:
+        """What the kernels that change rules change too."""
+        return self._arrays
+
+    @property
+    def n_bytes(self) -> int:
+        """What the arrays take."""
+        return sum(array.nbytes for array in (*self._arrays, self._weights))
+
+    def make_room(self, n_rules: int, n_new: int, encoded: EncodedRules) -> NewScores:
+        """Make room for rules of numbers below `n_rules`, of which `n_new` come; their scores, with weights named."""
+        static_score, start, length, heap = self._arrays
+        n_words = int(heap[TOP]) + WORDS_A_BLOCK * n_new + WORDS_A_STEP * len(encoded.score_code)
+        n_known = len(length)
+        if n_rules > n_known or n_words > len(heap):
+            self._arrays = ScoreHeap(
+                lengthened(static_score, n_rules),
+                lengthened(start, n_rules),
+                lengthened(length, n_rules),
+                lengthened(heap, n_words),
+            )
+            self._arrays.length[n_known:] = 0
+        return NewScores(encoded.static_score, encoded.score_offsets, self._with_named_weights(encoded))
+
+    def literals(self) -> NDArray[np.int32]:
+        """The nodes that the programs of all rules look at, each as often as they do."""
+        return _literals_in(self._programs(np.flatnonzero(self._arrays.length).astype(np.int32))[1])
+
+    def _with_named_weights(self, encoded: EncodedRules) -> NDArray[np.int32]:
+        """The programs of new rules with the numbers that weights have among all. Weights are few, and stay."""
+        weights = encoded.program.score_weight
+        if not len(weights):
+            return encoded.score_code
+        code = encoded.score_code.copy()
+        places = np.flatnonzero((code & OPERATION) == WEIGH)
+        numbers = self._weight_number
+        names = np.array([numbers.setdefault(weight, len(numbers)) for weight in weights.tolist()], np.int32)
+        code[places] = names[code[places] >> STEP_BITS] << STEP_BITS | WEIGH
+        self._weights = np.fromiter(numbers, np.float64, len(numbers))
+        return read_only(code)
+
+    def _programs(self, rules: NDArray[np.int32]) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
+        offsets = np.zeros(len(rules) + 1, np.int64)
+        np.cumsum(self._arrays.length[rules], out=offsets[1:])
+        code = np.empty(offsets[-1], np.int32)
+        copy_steps(self._arrays.heap, self._arrays.start, read_only(rules), offsets, code)
+        return offsets, code
+
+    def top(
+        self,
+        tree: GrowingTree,
+        batch: EventBatch,
+        found: Matches,
+        k: int,
+        rank: Rank,
+        static_score: NDArray[np.float64] | None,
+        order: NDArray[np.int64] | None,
+    ) -> Matches:
+        """The best k of the rules found, ties by `order`, an entry a rule, or else by their numbers."""
+        rules = np.unique(found.rule)
+        if order is not None:
+            rules = rules[np.argsort(order[rules], kind="stable")]
+        position = np.zeros(len(self._arrays.static_score), np.int32)
+        position[rules] = np.arange(len(rules), dtype=np.int32)
+        scores = self._arrays.static_score if static_score is None else static_score
+        program = self._program_of(tree, rules, scores[rules])
+        found = Matches(found.offsets, position[found.rule])
+        best = Ranker(program).top(batch, found, k, rank, None)
+        return Matches(best.offsets, rules[best.rule], best.scores)
+
+    def _program_of(self, tree: GrowingTree, rules: NDArray[np.int32], static_score: NDArray[np.float64]) -> Program:
+        """A Program of rules that are known to be true: only what scores them is in it."""
+        nodes, heap = tree.arrays.nodes, tree.arrays.heap
+        offsets, code = self._programs(rules)
+        used = np.unique(_literals_in(code))
+        is_negative = nodes[used, OP] == NEGATIVE
+        negative = used[is_negative]
+        positive = np.union1d(used[~is_negative], nodes[negative, KEY]).astype(np.int32)
+        names = np.zeros(int(used.max(initial=-1)) + 1, np.int32)
+        names[used[~is_negative]] = np.searchsorted(positive, used[~is_negative])
+        names[negative] = len(positive) + np.arange(len(negative))
+        interval_offsets = np.zeros(len(positive) + 1, np.int32)
+        np.cumsum(nodes[positive, N_DOWN], out=interval_offsets[1:])
+        low, high = np.empty(interval_offsets[-1], np.int32), np.empty(interval_offsets[-1], np.int32)
+        copy_intervals(nodes, heap, read_only(positive), interval_offsets, low, high)
+        presence_offsets = np.arange(len(negative) + 1, dtype=np.int32)
+        presence, ends = np.empty(len(negative), np.int32), np.empty(len(negative), np.int32)
+        copy_intervals(nodes, heap, read_only(negative), presence_offsets, presence, ends)
+        renamed = np.empty(len(code), np.int32)
+        rename_literals(read_only(code), read_only(names), renamed)
+        n_literals = len(positive) + len(negative)
+        return Program(
+            interval_offsets=interval_offsets,
+            interval_low=low,
+            interval_high=high,
+            negative_presence=presence,
+            negative_of=np.searchsorted(positive, nodes[negative, KEY]).astype(np.int32),
+            node_op=np.zeros(0, np.uint8),
+            child_offsets=np.zeros(1, np.int32),
+            children=np.zeros(0, np.int32),
+            level_offsets=np.array([n_literals], np.int32),
+            root=np.full(len(rules), ALWAYS, np.int32),
+            static_score=static_score,
+            score_offsets=offsets.astype(np.int32),
+            score_code=renamed,
+            score_weight=self._weights,
+            n_cells=0,
+            domain_offsets=np.zeros(0, np.int32),
+        )
+
+
+def _literals_in(code: NDArray[np.int32]) -> NDArray[np.int32]:
+    operations = code & OPERATION
+    literals: NDArray[np.int32] = code[(operations == LEAF) | (operations == FALSE_BY)] >> STEP_BITS
+    return literals

@@ -1,0 +1,1 @@
+"""The engines `dewey` and `interval`: trees of labelled conjunctions (fontoura2010)."""

@@ -1,0 +1,141 @@
+"""`sparse`: one event at a time, upwards from what it makes true. For latency, and for events that match little."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ruledex.engines.inputs import array_of, frozen_alive, frozen_batch
+from ruledex.engines.protocol import (
+    Alive,
+    Arrays,
+    Matches,
+    Rank,
+    Statistics,
+)
+from ruledex.engines.ranking import Ranker
+from ruledex.engines.sparse.kernels import (
+    SparseArrays,
+    SparseIndex,
+    sparse_count,
+    sparse_match,
+)
+from ruledex.engines.sparse.layout import build_layout
+from ruledex.engines.sparse.work import COUNTED, sparse_count_touched
+from ruledex.engines.work import Work, averages
+from ruledex.events.batch import EventBatch
+from ruledex.program.program import Program
+
+RANGES_A_CELL = 36  # two runs for a domain, and one for each of 32 levels of an interval tree
+Scratch = tuple[SparseArrays, NDArray[np.int32]]  # of the kernel, and its output
+
+CHUNK = 1 << 18  # rules written by one call into the kernel, at the least
+
+
+class SparseEngine:
+    """The index is read-only; each call takes scratch from a pool, so that calls may run side by side."""
+
+    name = "sparse"
+
+    def __init__(self, program: Program, index: SparseIndex) -> None:
+        self.program = program
+        self.index = index
+        # Numba tells the type of a plain tuple faster than that of a named one; a match may take but microseconds.
+        self._index: SparseArrays = tuple(index)
+        self._ranker = Ranker(program)
+        self._pool: list[Scratch] = []
+
+    @classmethod
+    def build(cls, program: Program, statistics: Statistics | None = None) -> Self:
+        """Choose access children by `statistics`, and lay out slots and edges."""
+        return cls(program, build_layout(program, statistics))
+
+    @classmethod
+    def from_arrays(cls, program: Program, arrays: Arrays) -> Self:
+        """The engine over stored arrays, which are used as they lie."""
+        wide = ("tree_levels", "places")
+        fields = {name: array_of(arrays, name, np.int64 if name in wide else np.int32) for name in SparseIndex._fields}
+        return cls(program, SparseIndex(**fields))
+
+    def arrays(self) -> Arrays:
+        """The fields of the index."""
+        return self.index._asdict()
+
+    def match(self, batch: EventBatch, alive: Alive | None = None) -> Matches:
+        """All rules that are true, ascending within an event."""
+        batch = frozen_batch(batch)
+        alive_bytes = frozen_alive(alive, self.program.n_rules)
+        scratch, out = self._scratch(batch)
+        n_events = batch.n_events
+        offsets = np.zeros(n_events + 1, np.int64)
+        chunks = []
+        event = 0
+        while event < n_events:
+            event, n_written = sparse_match(
+                self._index, scratch, alive_bytes, batch.offsets, batch.cells, event, offsets, out
+            )
+            chunks.append(out[:n_written].copy())
+        self._pool.append((scratch, out))
+        return Matches(offsets, chunks[0] if len(chunks) == 1 else np.concatenate([np.zeros(0, np.int32), *chunks]))
+
+    def count(self, batch: EventBatch, alive: Alive | None = None) -> NDArray[np.int64]:
+        """For each event, how many rules are true."""
+        batch = frozen_batch(batch)
+        alive_bytes = frozen_alive(alive, self.program.n_rules)
+        scratch, out = self._scratch(batch)
+        counts = np.zeros(batch.n_events, np.int64)
+        sparse_count(self._index, scratch, alive_bytes, batch.offsets, batch.cells, counts)
+        self._pool.append((scratch, out))
+        return counts
+
+    def top(
+        self,
+        batch: EventBatch,
+        k: int,
+        rank: Rank = "sum",
+        alive: Alive | None = None,
+        static_score: NDArray[np.float64] | None = None,
+    ) -> Matches:
+        """The best k rules of each event with their ranks as scores, the best first, ties by position."""
+        return self._ranker.top(batch, self.match(batch, alive), k, rank, static_score)
+
+    def describe(self) -> dict[str, Any]:
+        """What the engine is made of."""
+        index = self.index
+        return {
+            "engine": self.name,
+            "n_rules": self.program.n_rules,
+            "n_atoms": len(index.atom_low),
+            "n_or_edges": len(index.or_edges),
+            "n_and_edges": len(index.and_edges) // 3,
+            "n_verified_late": len(index.verify_offsets) - 1,
+            "n_levels": len(index.level_slots),
+            "bytes": sum(array.nbytes for array in index),
+        }
+
+    def work(self, batch: EventBatch) -> Work:
+        """What an event makes the engine touch, on average."""
+        batch = frozen_batch(batch)
+        scratch, out = self._scratch(batch)
+        counts = np.zeros(len(COUNTED), np.int64)
+        sparse_count_touched(self._index, scratch, batch.offsets, batch.cells, counts)
+        self._pool.append((scratch, out))
+        return averages(dict(zip(COUNTED, counts.tolist(), strict=True)), batch)
+
+    def _scratch(self, batch: EventBatch) -> Scratch:
+        """Scratch that no other call uses: from the pool, which a call that fails does not give it back to."""
+        largest = len(batch.cells) if batch.n_events == 1 else int(np.max(np.diff(batch.offsets), initial=1))
+        try:
+            scratch, out = self._pool.pop()
+        except IndexError:
+            n_slots = int(self.index.places[3]) + self.program.n_rules
+            n_words = n_slots // 64 + 1
+            bits, touched = np.zeros(n_words, np.uint64), np.zeros(n_words // 64 + 1, np.uint64)
+            scratch = bits, touched, np.zeros(0, np.int32), np.empty(n_slots, np.int32)
+            out = np.empty(max(self.program.n_rules, CHUNK), np.int32)
+        bits, touched, ranges, singles = scratch
+        if len(ranges) < 2 * RANGES_A_CELL * largest:
+            scratch = bits, touched, np.empty(2 * RANGES_A_CELL * largest, np.int32), singles
+        return scratch, out

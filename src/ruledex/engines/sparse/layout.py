@@ -1,0 +1,317 @@
+"""The atoms of the `sparse` engine: the distinct intervals of all literals, ordered so that true ones lie together.
+
+Where a domain's values are compared with `<=` alone, those literals that hold of a value are the ones whose bound is
+not below it: sorted by their bounds, a run to the end. Likewise `>=`. All other intervals hang on the nodes of an
+interval tree over the domain's cells: on the cell of the interval that has the most trailing zeros, counted from 1. A
+value visits one node for each number of trailing zeros that is used at all (none where there are only points); at a
+node to its right it finds a run of the intervals sorted by their low ends, at one to its left a prefix of those
+sorted by their high ends. Each atom is held twice at the most, however wide it is.
+
+From a Program to the arrays of the `sparse` engine; what they mean, engines/sparse/kernels.py says.
+"""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ruledex.compiled.arrays import frozen
+from ruledex.compiled.constants import ALWAYS, AND, EVERY
+from ruledex.engines.access import children_by_probability, domain_boundaries, node_probabilities
+from ruledex.engines.protocol import Statistics
+from ruledex.engines.sparse.kernels import SparseIndex
+from ruledex.errors import RuledexError
+from ruledex.program.program import Program
+
+AT_MOST, AT_LEAST, TREE = 0, 1, 2
+
+
+class Atoms(NamedTuple):
+    """Atoms in their final order, and the atom of each interval of the Program."""
+
+    domain_offsets: NDArray[np.int32]
+    low: NDArray[np.int32]
+    high: NDArray[np.int32]
+    at_most_offsets: NDArray[np.int32]
+    at_least_offsets: NDArray[np.int32]
+    tree_levels: NDArray[np.int64]
+    tree_offsets: NDArray[np.int32]
+    tree_by_high: NDArray[np.int32]
+    of_interval: NDArray[np.int32]
+    every: int  # the atom that each event hits, or -1 where no rule needs it
+
+
+def make_atoms(program: Program) -> Atoms:
+    """Collect the intervals of a Program and put them in order."""
+    needs_every = bool(np.any(program.root == ALWAYS))
+    keys = program.interval_low.astype(np.int64) << 32 | program.interval_high
+    distinct, atom_of_key = np.unique(
+        np.append(keys, [EVERY] if needs_every else []).astype(np.int64), return_inverse=True
+    )
+    low, high = distinct >> 32, distinct & 0xFFFFFFFF
+
+    boundaries = domain_boundaries(program)
+    n_domains = len(boundaries) - 1
+    domain = np.searchsorted(boundaries, low, side="right") - 1
+    domain_begin, domain_last = boundaries[domain], boundaries[domain + 1] - 1
+    if np.any(high > domain_last):
+        raise RuledexError("an interval of a literal reaches over the end of its domain")
+    kind = np.where(low == domain_begin, AT_MOST, np.where(high == domain_last, AT_LEAST, TREE))
+    node, level = _tree_nodes(low - domain_begin + 1, high - domain_begin + 1)
+    node += domain_begin - 1
+
+    order = np.lexsort((np.where(kind == AT_MOST, high, low), np.where(kind == TREE, node, domain), kind))
+    rank = np.empty(len(order), np.int32)
+    rank[order] = np.arange(len(order), dtype=np.int32)
+    n_at_most, n_at_least = int(np.sum(kind == AT_MOST)), int(np.sum(kind == AT_LEAST))
+    first_in_tree = n_at_most + n_at_least
+    all_domains = np.arange(n_domains + 1)
+    in_tree = order[first_in_tree:]
+    tree_levels = np.zeros(n_domains, np.int64)
+    wide = in_tree[level[in_tree] >= 0]
+    np.bitwise_or.at(tree_levels, domain[wide], np.int64(1) << level[wide])
+    of_interval = rank[atom_of_key]
+    return Atoms(
+        domain_offsets=boundaries,
+        low=low[order].astype(np.int32),
+        high=high[order].astype(np.int32),
+        at_most_offsets=_offsets(domain[order[:n_at_most]], all_domains, 0),
+        at_least_offsets=_offsets(domain[order[n_at_most:first_in_tree]], all_domains, n_at_most),
+        tree_levels=tree_levels,
+        tree_offsets=_offsets(node[in_tree], np.arange(program.n_cells + 1), first_in_tree),
+        tree_by_high=rank[in_tree[np.lexsort((-high[in_tree], node[in_tree]))]],
+        of_interval=of_interval[: len(keys)],
+        every=int(of_interval[-1]) if needs_every else -1,
+    )
+
+
+def _tree_nodes(low: NDArray[np.int64], high: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """For intervals counted from 1, their node and its trailing zeros; -1 for points, which hang on themselves."""
+    _, bit_length = np.frexp((low ^ high).astype(np.float64))
+    level = bit_length.astype(np.int64) - 1
+    shift = np.maximum(level, 0)
+    return np.where(level >= 0, (high >> shift) << shift, low), level
+
+
+def _offsets(sorted_keys: NDArray[np.int64], keys: NDArray[np.int64], first: int) -> NDArray[np.int32]:
+    return (first + np.searchsorted(sorted_keys, keys)).astype(np.int32)
+
+
+WORD = 64  # regions of slots begin at a word of their own
+LARGEST = np.iinfo(np.int32).max
+
+
+class Slots(NamedTuple):
+    """Where each node of the Program has its bit, and which nodes are verified late or are a rule's sink themselves."""
+
+    of_node: NDArray[np.int64]
+    negative_order: NDArray[np.int64]  # negative literals by their presence cells
+    is_late: NDArray[np.bool_]  # [n_inner] AND nodes with a child above the level of their access child
+    is_sink: NDArray[np.bool_]  # [n_inner] nodes of one rule that no other node uses
+    level_slots: NDArray[np.int32]
+    late_order: NDArray[np.int64]  # inner nodes that are verified late, in the order of their slots
+    first_union: int
+    first_negative: int
+    end_of_negatives: int
+    first_sink: int
+
+
+def build_layout(program: Program, statistics: Statistics | None) -> SparseIndex:
+    """Compute the index."""
+    probability = node_probabilities(program, statistics)
+    children = children_by_probability(program, probability)
+    atoms = make_atoms(program)
+    slots = _assign_slots(program, atoms, children, probability)
+    sources, targets = _or_edges(program, atoms, slots, children)
+    order = np.argsort(sources << 32 | targets)
+    n_sources = slots.first_sink + 1
+    and_nodes = np.flatnonzero((program.node_op == AND) & ~slots.is_late)
+    and_sources = slots.of_node[children[program.child_offsets[and_nodes]]]
+    and_order = np.argsort(and_sources, kind="stable")
+    and_edges, others = _and_edges(program, slots, children, and_nodes[and_order])
+    edge_offsets = np.stack([_counted(sources, n_sources), _counted(and_sources, n_sources)], axis=1)
+    verify_offsets, verify_slots = _verified(program, slots, children)
+    union_offsets, union_slots = _unions(program, atoms, slots)
+    presences, presence_offsets = np.unique(program.negative_presence[slots.negative_order], return_index=True)
+    for what, size in (("slots", slots.first_sink + program.n_rules), ("edges", max(len(targets), and_edges.size))):
+        if size > LARGEST:
+            raise RuledexError(f"the rules need {size:,} {what}, more than {LARGEST:,}; build several indexes")
+    return SparseIndex(
+        domain_offsets=frozen(atoms.domain_offsets, np.int32),
+        atom_low=frozen(atoms.low, np.int32),
+        atom_high=frozen(atoms.high, np.int32),
+        at_most_offsets=frozen(atoms.at_most_offsets, np.int32),
+        at_least_offsets=frozen(atoms.at_least_offsets, np.int32),
+        tree_levels=frozen(atoms.tree_levels, np.int64),
+        tree_offsets=frozen(atoms.tree_offsets, np.int32),
+        tree_by_high=frozen(atoms.tree_by_high, np.int32),
+        union_offsets=frozen(union_offsets, np.int32),
+        union_slots=frozen(union_slots, np.int32),
+        presence_cells=frozen(presences, np.int32),
+        presence_offsets=frozen(np.append(presence_offsets, len(slots.negative_order)), np.int32),
+        negative_slots=frozen(slots.of_node[program.negative_of[slots.negative_order]], np.int32),
+        edge_offsets=frozen(edge_offsets.reshape(-1), np.int32),
+        or_edges=frozen(targets[order], np.int32),
+        and_edges=frozen(and_edges.reshape(-1), np.int32),
+        others=frozen(others, np.int32),
+        verify_offsets=frozen(verify_offsets, np.int32),
+        verify_slots=frozen(verify_slots, np.int32),
+        level_slots=frozen(slots.level_slots, np.int32),
+        places=frozen(
+            np.array(
+                [slots.first_union, slots.first_negative, slots.end_of_negatives, slots.first_sink, program.n_rules]
+            ),
+            np.int64,
+        ),
+    )
+
+
+def _assign_slots(
+    program: Program,
+    atoms: Atoms,
+    children: NDArray[np.int32],
+    probability: NDArray[np.float64],
+) -> Slots:
+    n_literals, n_inner = program.n_literals, len(program.node_op)
+    of_node = np.zeros(program.n_nodes, np.int64)
+    n_intervals = np.diff(program.interval_offsets)
+    is_union = n_intervals != 1
+    first_union = _aligned(len(atoms.low))
+    positive = np.flatnonzero(~is_union)
+    of_node[positive] = atoms.of_interval[program.interval_offsets[positive]]
+    of_node[np.flatnonzero(is_union)] = first_union + np.arange(np.sum(is_union))
+    first_negative = _aligned(first_union + int(np.sum(is_union)))
+    negative_order = np.argsort(program.negative_presence, kind="stable")
+    of_node[program.n_positive + negative_order] = first_negative + np.arange(len(negative_order))
+    end_of_negatives = first_negative + len(negative_order)
+
+    level = np.zeros(program.n_nodes, np.int64)
+    inner_level = 1 + np.repeat(np.arange(len(program.level_offsets) - 1), np.diff(program.level_offsets))
+    level[n_literals:] = inner_level
+    access_level = level[children[program.child_offsets[:-1]]] if n_inner else np.zeros(0, np.int64)
+    is_late = (program.node_op == AND) & (access_level != inner_level - 1)
+    n_rules_of = np.bincount(program.root[program.root >= 0], minlength=program.n_nodes)
+    has_parent = np.zeros(program.n_nodes, np.bool_)
+    has_parent[program.children] = True
+    is_sink = ~is_late & ~has_parent[n_literals:] & (n_rules_of[n_literals:] == 1)
+
+    # Within a level, what is often true lies together: those are the slots whose edges are followed.
+    inner_order = np.lexsort((-probability[n_literals:], ~is_late, inner_level))
+    inner_order = inner_order[~is_sink[inner_order]]
+    late_order = inner_order[is_late[inner_order]]
+    level_slots = []
+    next_slot, n_late = _aligned(end_of_negatives), 0
+    bounds = np.searchsorted(inner_level[inner_order], np.arange(1, len(program.level_offsets) + 1))
+    for begin, end in pairwise(bounds.tolist()):
+        n_late_here = int(np.sum(is_late[inner_order[begin:end]]))
+        first_other = _aligned(next_slot + n_late_here)
+        nodes = n_literals + inner_order[begin:end]
+        of_node[nodes[:n_late_here]] = next_slot + np.arange(n_late_here)
+        of_node[nodes[n_late_here:]] = first_other + np.arange(end - begin - n_late_here)
+        last = first_other + end - begin - n_late_here
+        if begin < end:
+            level_slots.append((next_slot, first_other, last, n_late))
+        next_slot, n_late = _aligned(last), n_late + n_late_here
+    rules = np.flatnonzero(program.root >= n_literals)
+    rules = rules[is_sink[program.root[rules] - n_literals]]
+    of_node[program.root[rules]] = next_slot + rules
+    return Slots(
+        of_node=of_node,
+        negative_order=negative_order,
+        is_late=is_late,
+        is_sink=is_sink,
+        level_slots=np.array(level_slots, np.int32).reshape(-1, 4),
+        late_order=late_order,
+        first_union=first_union,
+        first_negative=first_negative,
+        end_of_negatives=end_of_negatives,
+        first_sink=next_slot,
+    )
+
+
+def _or_edges(
+    program: Program, atoms: Atoms, slots: Slots, children: NDArray[np.int32]
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """From every child to its OR parents, from the access child to what is verified late, from roots to their sinks."""
+    n_literals = program.n_literals
+    n_children = np.diff(program.child_offsets)
+    node_of_edge = np.repeat(np.arange(len(n_children)), n_children)
+    below_or = program.node_op[node_of_edge] != AND
+    late = np.flatnonzero(slots.is_late)
+    rules = np.flatnonzero(program.root >= 0)
+    is_inner = program.root[rules] >= n_literals
+    merged = np.zeros(len(rules), np.bool_)
+    merged[is_inner] = slots.is_sink[program.root[rules[is_inner]] - n_literals]
+    rules = rules[~merged]
+    always = np.flatnonzero(program.root == ALWAYS)
+    sources = [
+        slots.of_node[children[below_or]],
+        slots.of_node[children[program.child_offsets[late]]],
+        slots.of_node[program.root[rules]],
+        np.full(len(always), atoms.every, np.int64),
+    ]
+    targets = [
+        slots.of_node[n_literals + node_of_edge[below_or]],
+        slots.of_node[n_literals + late],
+        slots.first_sink + rules,
+        slots.first_sink + always,
+    ]
+    return np.concatenate(sources), np.concatenate(targets)
+
+
+def _and_edges(
+    program: Program, slots: Slots, children: NDArray[np.int32], nodes: NDArray[np.int64]
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Triples in the order of `nodes`, and the children beyond the second; place 0 of those is the empty list."""
+    first = program.child_offsets[nodes]
+    n_others = program.child_offsets[nodes + 1] - first - 2
+    lengths = np.where(n_others > 0, n_others + 1, 0)
+    ends = 1 + np.cumsum(lengths)
+    starts = ends - lengths
+    others = np.zeros(int(ends[-1]) if len(ends) else 1, np.int64)
+    some = n_others > 0
+    others[starts[some]] = n_others[some]
+    place = np.arange(int(np.sum(n_others[some]))) - np.repeat(
+        np.cumsum(n_others[some]) - n_others[some], n_others[some]
+    )
+    others[np.repeat(starts[some] + 1, n_others[some]) + place] = slots.of_node[
+        children[np.repeat(first[some] + 2, n_others[some]) + place]
+    ]
+    second = slots.of_node[children[first + 1]]
+    return np.stack([slots.of_node[program.n_literals + nodes], second, np.where(some, starts, 0)], axis=1), others
+
+
+def _verified(
+    program: Program, slots: Slots, children: NDArray[np.int32]
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """For each node that is verified late, its children but for the access child, which is known to be true."""
+    first = program.child_offsets[slots.late_order] + 1
+    n_others = program.child_offsets[slots.late_order + 1] - first
+    offsets = np.concatenate([[0], np.cumsum(n_others)])
+    place = np.arange(offsets[-1]) - np.repeat(offsets[:-1], n_others)
+    return offsets, slots.of_node[children[np.repeat(first, n_others) + place]]
+
+
+def _unions(program: Program, atoms: Atoms, slots: Slots) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """From atoms to the literals of several intervals that they are part of."""
+    n_intervals = np.diff(program.interval_offsets)
+    literal = np.repeat(np.arange(program.n_positive), n_intervals)
+    in_union = n_intervals[literal] != 1
+    if not np.any(in_union):
+        return np.zeros(0, np.int64), np.zeros(0, np.int64)
+    sources = atoms.of_interval[in_union]
+    order = np.argsort(sources, kind="stable")
+    return _counted(sources, len(atoms.low) + 1), slots.of_node[literal[in_union]][order]
+
+
+def _counted(sources: NDArray[np.integer], n_sources: int) -> NDArray[np.int64]:
+    """CSR offsets of `sources` once they are sorted, one entry for each of `n_sources`."""
+    counts = np.bincount(sources, minlength=n_sources)
+    return np.concatenate([[0], np.cumsum(counts)])[:n_sources]
+
+
+def _aligned(slot: int) -> int:
+    return -(-slot // WORD) * WORD

@@ -1,0 +1,1 @@
+"""Events to an EventBatch: the cells of each event."""

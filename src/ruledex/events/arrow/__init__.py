@@ -1,0 +1,1 @@
+"""Arrow tables to an EventBatch, column by column."""

@@ -1,0 +1,251 @@
+"""The entries of a column of maps by their keys, found once for all keys.
+
+Events of which each has a few of many attributes are best kept as a map: what is not there costs nothing, neither on
+disk nor on the way here. So rules may ask for thousands of keys, and none of them may cost a look at all entries.
+
+The columns of an Arrow table as events' attributes: for each path its values and the events that they belong to.
+
+A path means what it does in an event that is a mapping (`leaves_of` in language/resolve.py): it leads through structs
+by field, through maps by key, and through lists to all of their elements; a list at its end gives its elements.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, Final, NamedTuple, TypeAlias
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from ruledex.errors import EventError, quoted
+from ruledex.events.arrow.packed import SparseColumn, packed_in, sparse_columns
+from ruledex.events.arrow.taking import (
+    Array,
+    decoded,
+    flattened,
+    joined,
+    takeable,
+    taken,
+    valid,
+)
+
+_NO_PLACES: Final = np.empty(0, np.int64)
+
+
+class MapEntries:
+    """Maps whose keys are texts; `keys` and `items` are those of all of them, in layouts that Arrow takes from."""
+
+    def __init__(self, maps: Any, keys: Any, items: Any) -> None:
+        offsets = maps.offsets.to_numpy()
+        first, last = int(offsets[0]), int(offsets[-1])
+        owners = np.repeat(np.arange(len(maps)), np.diff(offsets))
+        coded = keys.slice(first, last - first).dictionary_encode()
+        codes = coded.indices.to_numpy()
+        entries = np.arange(first, last)
+        if maps.null_count:  # which may have entries all the same
+            kept = np.flatnonzero(pc.is_valid(maps).to_numpy(zero_copy_only=False)[owners])
+            owners, codes, entries = owners[kept], codes[kept], entries[kept]
+        names = coded.dictionary.to_pylist()
+        order = np.argsort(codes.astype(np.min_scalar_type(len(names))), kind="stable")  # fewer bits are sorted sooner
+        owners, codes, entries = owners[order], codes[order], entries[order]
+        is_again = (owners[1:] == owners[:-1]) & (codes[1:] == codes[:-1])
+        if is_again.any():  # of two with one key in a map the last counts
+            kept = np.flatnonzero(np.append(~is_again, True))
+            owners, codes, entries = owners[kept], codes[kept], entries[kept]
+        counts = np.bincount(codes, minlength=len(names))
+        ends = np.cumsum(counts)
+        self._ranges = dict(zip(names, zip((ends - counts).tolist(), ends.tolist(), strict=True), strict=True))
+        self._owners, self._entries, self._items = owners, pa.array(entries), items
+
+    def under(self, key: str) -> SparseColumn:
+        """The values under a key, with the places of their maps."""
+        begin, end = self._ranges.get(key, (0, 0))
+        return SparseColumn(self._items.take(self._entries.slice(begin, end - begin)), self._owners[begin:end])
+
+
+NO_ENTRIES: Final = SparseColumn(pa.nulls(0), _NO_PLACES)
+
+
+Path: TypeAlias = tuple[str, ...]
+
+
+class Leaves(NamedTuple):
+    """All values on a path, null for what is missing.
+
+    Without `events` there is one value an event, in order. With `events` and without `nulls` there is one at most, and
+    all other events have null. With both, an event that is among neither has only empty lists there.
+    """
+
+    values: Array
+    events: NDArray[np.int64] | None  # of each value, ascending
+    nulls: NDArray[np.int64] | None  # an event for each further value that is null
+
+
+_NONE: Final = np.empty(0, np.int64)
+
+# By the numbers of types: a table may have thousands of columns, and to ask for each type by name costs more than most
+# columns do.
+_PLAIN: Final = frozenset(
+    kind.id
+    for kind in (
+        *(pa.bool_(), pa.int8(), pa.int16(), pa.int32(), pa.int64(), pa.uint8(), pa.uint16(), pa.uint32(), pa.uint64()),
+        *(pa.float16(), pa.float32(), pa.float64(), pa.string(), pa.large_string(), pa.date32(), pa.timestamp("us")),
+    )
+)
+_LISTS: Final = frozenset(
+    kind.id
+    for kind in (
+        *(pa.list_(pa.null()), pa.large_list(pa.null()), pa.list_(pa.null(), 1)),
+        *(pa.list_view(pa.null()), pa.large_list_view(pa.null())),
+    )
+)
+
+
+class EventColumns:
+    """The columns of one batch. What was found once is remembered."""
+
+    def __init__(self, batch: Any, n_events: int) -> None:
+        self.n_events = n_events  # a slice of a table without columns does not know it
+        self._columns = dict(
+            zip(batch.schema.names, batch.columns, strict=True)
+        )  # of two with one name the last counts
+        self._sparse: dict[str, SparseColumn] = {}
+        for name, names in packed_in(batch.schema).items():
+            self._sparse.update(sparse_columns(self._columns.pop(name), names))
+        self._opened: dict[Path, Leaves] = {}
+        self._maps: dict[Path, MapEntries | None] = {}
+
+    @property
+    def names(self) -> Iterable[str]:
+        """The columns' names, each once; of packed ones only those that some event has something in."""
+        return [*self._columns, *self._sparse]
+
+    def is_null(self, name: str) -> bool:
+        """Whether no event has anything under a name."""
+        if name in self._sparse:
+            return False
+        column = self._columns.get(name)
+        return column is None or bool(column.null_count == self.n_events)
+
+    def at(self, path: Path) -> Leaves:
+        """The values at the end of a path."""
+        found = self._reached(path)
+        return self._elements(found) if _is_list(found.values.type) else found
+
+    def _reached(self, path: Path) -> Leaves:
+        name = path[-1]
+        if len(path) == 1:
+            sparse = self._sparse.get(name)
+            if sparse is not None:
+                return Leaves(_plain(sparse.values), sparse.rows, None)
+            column = self._columns.get(name)
+            return Leaves(pa.nulls(self.n_events) if column is None else _plain(_whole(column)), None, _NONE)
+        above = self._open(path[:-1])
+        if pa.types.is_struct(above.values.type):
+            return above._replace(values=_plain(_field(above.values, name)))
+        if pa.types.is_map(above.values.type):
+            return self._under(path[:-1], above, name)
+        return above._replace(values=pa.nulls(len(above.values)))
+
+    def _under(self, path: Path, maps: Leaves, key: str) -> Leaves:
+        """What the maps at a path have under a key."""
+        if path not in self._maps:
+            self._maps[path] = _map_entries(maps.values)
+        entries = self._maps[path]
+        found = NO_ENTRIES if entries is None else entries.under(key)
+        values, owners = _plain(found.values), found.rows
+        if maps.events is None:
+            return Leaves(values, owners, None)
+        if maps.nulls is None:
+            return Leaves(values, maps.events[owners], None)
+        # Maps in lists: each has a value, if it is null.
+        place = np.full(len(maps.values), -1)
+        place[owners] = np.arange(len(owners))
+        return maps._replace(values=taken(values, place))
+
+    def _open(self, path: Path) -> Leaves:
+        """What lies at a path, all lists around it opened."""
+        known = self._opened.get(path)
+        if known is None:
+            known = self._reached(path)
+            while _is_list(known.values.type):
+                known = self._elements(known)
+            self._opened[path] = known
+        return known
+
+    def _elements(self, lists: Leaves) -> Leaves:
+        """The elements of lists; a list that is null is one null element, an empty one none."""
+        array = lists.values
+        sizes = pc.list_value_length(array).fill_null(0).to_numpy(zero_copy_only=False)
+        owners = np.repeat(np.arange(len(array)), sizes)
+        nulls = np.flatnonzero(_is_null(array))
+        further = lists.nulls
+        if lists.events is not None:
+            owners, nulls = lists.events[owners], lists.events[nulls]
+            if further is None:
+                further = np.setdiff1d(np.arange(self.n_events), lists.events, assume_unique=True)
+        return Leaves(_plain(flattened(array)), owners, np.concatenate([_NONE if further is None else further, nulls]))
+
+
+def _whole(column: Array) -> Array:
+    if not isinstance(column, pa.ChunkedArray):
+        return column
+    if column.num_chunks == 1:
+        return column.chunk(0)  # which joining would copy
+    return joined(column.chunks) if column.num_chunks else pa.nulls(0)
+
+
+def _plain(array: Array) -> Array:
+    """Without encodings that say nothing of the values, but for a dictionary of scalars."""
+    kind = array.type
+    if kind.id in _PLAIN:
+        return array
+    if pa.types.is_union(kind):
+        raise EventError(f"a column of the Arrow type {kind} cannot be read: its values are of several types")
+    if isinstance(kind, pa.Bool8Type):
+        return _plain(array.cast(pa.bool_()))
+    if isinstance(array, pa.ExtensionArray):
+        return _plain(array.storage)
+    if pa.types.is_run_end_encoded(kind) or (pa.types.is_dictionary(kind) and not _is_scalar(kind.value_type)):
+        return _plain(decoded(array))
+    return array
+
+
+def _is_scalar(kind: Any) -> bool:
+    return not (pa.types.is_nested(kind) or pa.types.is_dictionary(kind) or isinstance(kind, pa.BaseExtensionType))
+
+
+def _is_list(kind: Any) -> bool:
+    return kind.id in _LISTS
+
+
+def _is_null(array: Array) -> NDArray[np.bool_]:
+    nulls: NDArray[np.bool_] = array.is_null().to_numpy(zero_copy_only=False)
+    return nulls
+
+
+def _field(array: Array, name: str) -> Array:
+    places = array.type.get_all_field_indices(name)
+    if len(places) > 1:
+        raise EventError(f"a struct has {len(places)} fields named {quoted(name)}")
+    if not places:
+        return pa.nulls(len(array))
+    if array.null_count and pa.types.is_run_end_encoded(array.type.field(places[0]).type):
+        # What is null above is null below, which Arrow cannot say of run ends.
+        return taken(array.field(places[0]), np.where(valid(array), np.arange(len(array)), -1))
+    return pc.struct_field(array, places)
+
+
+def _map_entries(maps: Array) -> MapEntries | None:
+    """The entries of maps, or nothing where no key is a text."""
+    keys = takeable(maps.keys)
+    if not is_text(keys.type):
+        return None
+    return MapEntries(maps, keys, takeable(maps.items))
+
+
+def is_text(kind: Any) -> bool:
+    """Whether a type is of strings, in any layout."""
+    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind))

@@ -1,0 +1,161 @@
+"""Functions of attributes, and predicates of whole events, on columns: computed once for each distinct input.
+
+The inputs of a slot are the leaves of the paths that it names. Events whose inputs are the same have the same cells, so
+events are numbered by their inputs and one of each number is evaluated, by the same code that evaluates a mapping.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ruledex.dictionary.dictionary import inputs_of
+from ruledex.dictionary.slot import Slot
+from ruledex.events.arrow.buffers import there
+from ruledex.events.arrow.columns import EventColumns, Leaves, Path
+from ruledex.events.arrow.slots import Pairs, cell_table
+from ruledex.events.arrow.values import (
+    OPAQUE,
+    distinct,
+    is_nameless,
+    to_python,
+)
+from ruledex.language.reference import evaluate
+from ruledex.language.resolve import over_limit, values_of
+from ruledex.language.schema import Schema
+from ruledex.language.tree import (
+    Attribute,
+    Call,
+    CompareOperands,
+    SetTest,
+    replace,
+)
+
+_LONGEST_STEPPED: Final = 16  # leaves of a list that is numbered place by place
+
+
+class Inputs(NamedTuple):
+    """The leaves of one path; events with the same ones have the same number."""
+
+    numbers: NDArray[np.int64]  # [n_events]
+    n_numbers: int
+    offsets: NDArray[np.int64]  # [n_events + 1] of each event's leaves
+    codes: NDArray[np.int64]  # of all leaves
+    values: list[Any]  # by code
+
+    def leaves(self, event: int) -> list[Any]:
+        """The leaves of one event."""
+        return [self.values[code] for code in self.codes[self.offsets[event] : self.offsets[event + 1]].tolist()]
+
+
+class DerivedColumns:
+    """One slot that must be computed. Made once for many batches."""
+
+    def __init__(self, slot: Slot) -> None:
+        self._slot = slot
+        self.paths = inputs_of(slot)
+        # Under names of their own the inputs cannot lie in each other, as `p` and `p.q` would.
+        names = {path: f"input{number}" for number, path in enumerate(self.paths)}
+        self._operand = _renamed(slot.operand, names)
+        declared = {names[path]: slot.schema.of(Attribute(path)) for path in self.paths}
+        self._schema = Schema(declared, slot.schema.time_zone)
+
+    def encode(self, inputs: Sequence[Inputs], n_events: int, pairs: Pairs) -> None:
+        """Add the pairs of all events of a batch; `inputs` are those of `paths`."""
+        numbers, examples = _combined(inputs, n_events)
+        n_alike = np.bincount(numbers, minlength=len(examples))
+        cells: list[Sequence[int]] = []
+        for number, example in enumerate(examples.tolist()):
+            event = {f"input{at}": given.leaves(example) for at, given in enumerate(inputs)}
+            n_before = over_limit.n
+            value = self._value(event)
+            if over_limit.n != n_before:  # counted once per event that this is the example of
+                over_limit.n = n_before + (over_limit.n - n_before) * int(n_alike[number])
+            cells.append(() if value is None else self._slot.cells(value))
+            pairs.single &= not (isinstance(value, tuple) and len(value) > 1)
+        pairs.gather(np.arange(n_events), numbers, cell_table(cells))
+
+    def _value(self, event: dict[str, Any]) -> Any:
+        if isinstance(self._operand, CompareOperands | SetTest):
+            return evaluate(self._operand, event, self._schema)
+        return values_of(self._operand, event, self._schema)
+
+
+def inputs_at(columns: EventColumns, path: Path) -> Inputs:
+    """The leaves of a path in all events."""
+    leaves = columns.at(path)
+    codes, values = _coded(leaves)
+    if leaves.events is None or leaves.nulls is None:
+        if leaves.events is not None:
+            of_those = codes
+            codes = np.full(columns.n_events, len(values) - 1)
+            codes[leaves.events] = of_those
+        return Inputs(codes, len(values), np.arange(columns.n_events + 1), codes, values)
+    owners = np.concatenate([leaves.events, leaves.nulls])
+    codes = np.concatenate([codes, np.full(len(leaves.nulls), len(values) - 1)])[np.argsort(owners, kind="stable")]
+    offsets = np.concatenate(([0], np.cumsum(np.bincount(owners, minlength=columns.n_events))))
+    numbers, n_numbers = _number_lists(codes, len(values), offsets)
+    return Inputs(numbers, n_numbers, offsets, codes, values)
+
+
+def _coded(leaves: Leaves) -> tuple[NDArray[np.int64], list[Any]]:
+    """A code for each leaf, and the values of the codes; the last is null's."""
+    array = leaves.values
+    if is_nameless(array.type) and not hasattr(array, "dictionary"):
+        codes = np.ones(len(array), np.int64)
+        codes[there(array)] = 0
+        return codes, [OPAQUE, None]
+    coded = distinct(array)
+    values = [*to_python(coded.values), None]
+    return np.where(coded.codes < 0, len(values) - 1, coded.codes), values
+
+
+def _number_lists(codes: NDArray[np.int64], n_codes: int, offsets: NDArray[np.int64]) -> tuple[NDArray[np.int64], int]:
+    """Equal numbers for equal lists.
+
+    A short list is known by the number of all but its last code, and by that code: one step for all lists per place
+    in them. A long one is known by the bytes of its codes, so that one long list does not cost a step per place.
+    """
+    n_leaves = np.diff(offsets)
+    numbers = np.zeros(len(n_leaves), np.int64)
+    n_numbers = 1
+    known_bytes: dict[bytes, int] = {}
+    for event in np.flatnonzero(n_leaves > _LONGEST_STEPPED).tolist():
+        name = codes[offsets[event] : offsets[event + 1]].tobytes()
+        numbers[event] = n_numbers + known_bytes.setdefault(name, len(known_bytes))
+    n_numbers += len(known_bytes)
+    n_leaves[n_leaves > _LONGEST_STEPPED] = 0  # those are numbered
+    for length in range(int(n_leaves.max(initial=0))):
+        longer = np.flatnonzero(n_leaves > length)
+        steps = numbers[longer] * n_codes + codes[offsets[longer] + length]
+        known, number_of_step = np.unique(steps, return_inverse=True)
+        numbers[longer] = n_numbers + number_of_step
+        n_numbers += len(known)
+    return numbers, n_numbers
+
+
+def _combined(inputs: Sequence[Inputs], n_events: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """A number for each event by all of its inputs, and one event of each number."""
+    numbers = np.zeros(n_events, np.int64)
+    examples = np.zeros(min(1, n_events), np.int64)
+    for given in inputs:
+        # Numbered anew after each input, so that the product stays small.
+        _, examples, numbers = np.unique(
+            numbers * given.n_numbers + given.numbers, return_index=True, return_inverse=True
+        )
+    return numbers, examples
+
+
+def _renamed(node: Any, names: dict[Path, str]) -> Any:
+    if isinstance(node, Attribute):
+        return Attribute((names[node.path],))
+    if isinstance(node, Call):
+        return Call(node.function, tuple(_renamed(argument, names) for argument in node.arguments))
+    if isinstance(node, CompareOperands):
+        return replace(node, left=_renamed(node.left, names), right=_renamed(node.right, names))
+    if isinstance(node, SetTest):
+        return replace(node, operand=_renamed(node.operand, names))
+    return node

@@ -1,0 +1,145 @@
+"""Events as Arrow tables to an EventBatch, column by column.
+
+The answer is that of encoding the same rows as mappings (`EventEncoder`), with maps as mappings too. A column that no
+rule uses is not looked at, and of one without any value only that.
+
+Events as Arrow tables to the cells of a dictionary that grows.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from typing import Final
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from ruledex.compiled.constants import CELL, OFFSET, WEIGHT
+from ruledex.dictionary.dictionary import Dictionary, Names
+from ruledex.dictionary.growing import GrowingDictionary
+from ruledex.dictionary.slot import Slot
+from ruledex.errors import EventError, quoted
+from ruledex.events.arrow.columns import EventColumns, Path
+from ruledex.events.arrow.derived import DerivedColumns, Inputs, inputs_at
+from ruledex.events.arrow.slots import Pairs, SlotColumns
+from ruledex.events.arrow.tables import ArrowEvents, as_table
+from ruledex.events.batch import EventBatch
+from ruledex.events.cells import count_pairs, order_cells, place_cells
+from ruledex.language.text import path_text
+
+# Events that are encoded together: enough that a column's fixed cost is small beside that of its values.
+EVENTS_A_BLOCK: Final = 1 << 18
+
+
+class ArrowEncoder:
+    """Encodes tables for one dictionary, and keeps its constants as arrays. Safe to use from several threads."""
+
+    def __init__(self, dictionary: Dictionary) -> None:
+        self.dictionary = dictionary
+        self._slots: dict[str, list[tuple[SlotColumns, Path]]] = {}  # at and below a name
+        self._derived: list[DerivedColumns] | None = None
+
+    def encode(self, events: ArrowEvents) -> EventBatch:
+        """The cells of each row."""
+        table = as_table(events)
+        self._check_names(table.schema.names)
+        n_events = table.num_rows
+        if n_events <= EVENTS_A_BLOCK:
+            return self._encode_block(EventColumns(table, n_events))
+        starts = range(0, n_events, EVENTS_A_BLOCK)
+        parts = [(start, min(EVENTS_A_BLOCK, n_events - start)) for start in starts]
+        return _joined([self._encode_block(EventColumns(table.slice(*part), part[1])) for part in parts])
+
+    def _check_names(self, names: list[str]) -> None:
+        """Refuse two columns of one name that rules look at: nobody can say which is meant."""
+        if len(set(names)) == len(names):
+            return
+        for name, n_columns in Counter(names).items():
+            if n_columns > 1 and name in self.dictionary.names.below:
+                raise EventError(f"the events have {n_columns:,} columns named {quoted(name)}")
+
+    def _encode_block(self, columns: EventColumns) -> EventBatch:
+        pairs = Pairs()
+        path: Path = ()
+        try:
+            for slot, path in self._used(columns):
+                slot.encode(columns.at(path), columns.n_events, pairs)
+            inputs: dict[Path, Inputs] = {}
+            for derived in self._derived_columns():
+                for path in derived.paths:
+                    if path not in inputs:
+                        inputs[path] = inputs_at(columns, path)
+                derived.encode([inputs[path] for path in derived.paths], columns.n_events, pairs)
+        except pa.ArrowException as error:
+            raise EventError(f"{path_text(path)}: its Arrow type cannot be read: {error}") from None
+        return _batch(columns.n_events, pairs)
+
+    def _used(self, columns: EventColumns) -> list[tuple[SlotColumns, Path]]:
+        """The slots that have values here, in the order of their cells, so that events' cells come nearly in order."""
+        used: list[tuple[SlotColumns, Path]] = []
+        for name in columns.names:
+            slots = self._slots.get(name)
+            if slots is None:
+                names = self.dictionary.names.below.get(name)
+                if names is None:
+                    continue
+                slots = self._slots[name] = [(SlotColumns(slot), path) for slot, path in _slots((name,), names)]
+            if not columns.is_null(name):
+                used += slots
+        return sorted(used, key=lambda slot_and_path: slot_and_path[0].first_cell)
+
+    def _derived_columns(self) -> list[DerivedColumns]:
+        if self._derived is None:
+            self._derived = [DerivedColumns(slot) for slot in self.dictionary.derived]
+        return self._derived
+
+
+def encode_arrow(dictionary: Dictionary, events: ArrowEvents) -> EventBatch:
+    """The cells of each row of a table, a record batch, or a frame of pandas or polars.
+
+    Whoever has many batches keeps an `ArrowEncoder`.
+    """
+    return ArrowEncoder(dictionary).encode(events)
+
+
+def _slots(path: Path, names: Names) -> Iterator[tuple[Slot, Path]]:
+    if names.slot is not None:
+        yield names.slot, path
+    for name, below in names.below.items():
+        yield from _slots((*path, name), below)
+
+
+def _batch(n_events: int, pairs: Pairs) -> EventBatch:
+    """Pairs as the cells of each event, in order and each once."""
+    events, cells = pairs.all()
+    offsets = np.zeros(n_events + 1, OFFSET)
+    count_pairs(events, offsets)
+    placed: NDArray[np.int32] = np.empty(offsets[-1], CELL)
+    place_cells(events, cells, offsets, np.empty(n_events, OFFSET), placed)
+    n_cells = order_cells(offsets, placed)
+    return EventBatch(offsets, placed[:n_cells], np.empty(0, WEIGHT), pairs.single)
+
+
+def _joined(blocks: list[EventBatch]) -> EventBatch:
+    sizes = np.concatenate([np.diff(block.offsets) for block in blocks])
+    offsets = np.zeros(len(sizes) + 1, OFFSET)
+    np.cumsum(sizes, out=offsets[1:])
+    cells = np.concatenate([block.cells for block in blocks])
+    return EventBatch(offsets, cells, np.empty(0, WEIGHT), all(block.single for block in blocks))
+
+
+class GrowingArrowEncoder(ArrowEncoder):
+    """Encodes for a dictionary of the same constants that does not change, and renames its cells."""
+
+    def __init__(self, dictionary: GrowingDictionary) -> None:
+        fixed, self._names = dictionary.fixed()
+        super().__init__(fixed)
+
+    def encode(self, events: ArrowEvents) -> EventBatch:
+        """The cells of each row."""
+        batch = super().encode(events)
+        offsets, cells = batch.offsets.copy(), self._names[batch.cells]
+        n_cells = order_cells(offsets, cells)
+        return EventBatch(offsets, cells[:n_cells], batch.weights, batch.single)

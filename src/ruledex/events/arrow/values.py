@@ -1,0 +1,209 @@
+"""The values of one Arrow array: which are there, as numbers in numpy, and each distinct one as Python has it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import date, datetime, timedelta
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from ruledex.errors import EventError
+from ruledex.events.arrow.buffers import (
+    BYTE,
+    bitmap_of,
+    take_doubles,
+    take_integers,
+    there,
+    values_in,
+)
+from ruledex.events.arrow.columns import is_text
+from ruledex.events.arrow.taking import Array
+
+OPAQUE: Final[dict[str, Any]] = {}  # a value that is there and of no type that a rule can name, as a struct is
+
+_EPOCH: Final = datetime(1970, 1, 1)
+_MICROSECOND: Final = timedelta(microseconds=1)
+_FIRST: Final = (datetime.min - _EPOCH) // _MICROSECOND
+_LAST: Final = (datetime.max - _EPOCH) // _MICROSECOND
+_HOUR: Final = 3_600_000_000
+_MILLISECONDS_A_DAY: Final = 86_400_000
+_NUMBERS: Final = {
+    kind.id: np.dtype(kind.to_pandas_dtype())
+    for kind in (
+        *(pa.int8(), pa.int16(), pa.int32(), pa.int64(), pa.uint8(), pa.uint16(), pa.uint32(), pa.uint64()),
+        *(pa.float16(), pa.float32(), pa.float64()),
+    )
+}
+_TIMES: Final = {
+    pa.date32().id: np.dtype(np.int32),
+    pa.date64().id: np.dtype(np.int64),
+    pa.timestamp("us").id: np.dtype(np.int64),
+}
+_WIDTHS: Final = _NUMBERS | _TIMES
+_NO_BITMAP: Final = np.frombuffer(b"", np.uint8)
+_NO_SINGLES: Final = np.frombuffer(b"", np.float32)
+_NO_DOUBLES: Final = np.frombuffer(b"", np.float64)
+_A_SECOND: Final = {"s": 1, "ms": 1_000, "us": 1_000_000, "ns": 1_000_000_000}
+
+
+class Distinct(NamedTuple):
+    """Values by their codes."""
+
+    codes: NDArray[np.int64]  # one a value; -1 for null
+    values: Array  # by code, not necessarily all different; null may be among them
+
+
+def present(array: Array) -> NDArray[np.int64]:
+    """The places of the values that are neither null nor NaN."""
+    return taken_numbers(array)[0] if pa.types.is_floating(array.type) else there(array)
+
+
+def numbers(array: Array) -> NDArray[Any]:
+    """The values of an array as they lie in its buffer; what stands in the place of a null means nothing."""
+    return values_in(array.buffers()[1], _WIDTHS[array.type.id], array.offset, len(array))
+
+
+def is_number(kind: Any) -> bool:
+    """Whether values of a type are integers or floating."""
+    return kind.id in _NUMBERS
+
+
+def taken_numbers(array: Array) -> tuple[NDArray[np.int64], NDArray[Any]]:
+    """The places of integers or floating numbers that are neither null nor NaN, and the numbers, of 64 bits.
+
+    Integers without sign that are too large for one of 64 bits are negative here.
+    """
+    length, offset = len(array), array.offset
+    n_there = length - array.null_count
+    places = np.empty(n_there, np.int64)
+    if n_there == 0:
+        return places, np.empty(0, np.int64)
+    bitmap = _NO_BITMAP if n_there == length else bitmap_of(array)
+    width = _NUMBERS[array.type.id]
+    if width.kind != "f":
+        size = width.itemsize
+        data = values_in(array.buffers()[1], BYTE, offset * size, length * size)
+        integers = np.empty(n_there, np.int64)
+        take_integers(bitmap, offset, length, data, size, width.kind == "i", places, integers)
+        return places, integers
+    given = numbers(array)
+    if width.itemsize < 4:
+        given = given.astype(np.float32)
+        given.flags.writeable = False
+    singles, doubles = (_NO_SINGLES, given) if width.itemsize == 8 else (given, _NO_DOUBLES)
+    out = np.empty(n_there, np.float64)
+    n_taken = take_doubles(bitmap, offset, length, singles, doubles, places, out)
+    return places[:n_taken], out[:n_taken]
+
+
+def distinct(array: Array) -> Distinct:
+    """The distinct values of an array of scalars."""
+    kind = array.type
+    if pa.types.is_decimal32(kind) or pa.types.is_decimal64(kind):
+        array = array.cast(pa.decimal128(kind.precision, kind.scale))
+    if not pa.types.is_dictionary(kind):
+        try:
+            array = array.dictionary_encode()
+        except pa.ArrowNotImplementedError:
+            raise EventError(f"values of the Arrow type {kind} cannot be read") from None
+    places = there(array.indices)
+    codes = np.full(len(array), -1)
+    codes[places] = numbers(array.indices)[places]
+    values = array.dictionary
+    if pa.types.is_string_view(values.type):
+        values = values.cast(pa.large_string())
+    if len(values) > len(array) and not pa.types.is_binary_view(values.type):
+        used, codes[places] = np.unique(codes[places], return_inverse=True)  # of a large dictionary what is used here
+        values = values.take(pa.array(used))
+    return Distinct(codes, values)
+
+
+def to_python(values: Array) -> list[Any]:
+    """Scalars as an event in Python has them. Times are cut to microseconds and to the years 1 to 9999."""
+    kind = values.type
+    if pa.types.is_timestamp(kind):
+        places = there(values)
+        moments = np.zeros(len(values), np.int64)
+        moments[places] = timestamp_microseconds(values, places)
+        values = pa.array(moments, pa.timestamp("us", "UTC" if kind.tz else None), mask=_mask(len(values), places))
+    elif pa.types.is_date(kind):
+        return _dates(values)
+    try:
+        listed: list[Any] = values.to_pylist()
+    except UnicodeDecodeError as error:
+        raise EventError(f"a text is not UTF-8: {error}") from None
+    return listed
+
+
+def _mask(length: int, places: NDArray[np.int64]) -> NDArray[np.bool_]:
+    mask = np.ones(length, np.bool_)
+    mask[places] = False
+    return mask
+
+
+def _dates(values: Array) -> list[date | None]:
+    places = there(values)
+    days = numbers(values)[places].astype(np.int64)
+    if pa.types.is_date64(values.type):
+        days //= _MILLISECONDS_A_DAY
+    epoch = _EPOCH.toordinal()
+    days = np.clip(days, date.min.toordinal() - epoch, date.max.toordinal() - epoch)
+    dates: list[date | None] = [None] * len(values)
+    for place, day in zip(places.tolist(), days.tolist(), strict=True):
+        dates[place] = date.fromordinal(epoch + day)
+    return dates
+
+
+def timestamp_microseconds(array: Array, places: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Some timestamps as microseconds since 1970, by the clock of their own zone where they name none.
+
+    What is finer is cut off. Outside the years 1 to 9999, which are all that Python can name, it is their first or last
+    moment.
+    """
+    moments: NDArray[np.int64] = numbers(array)[places]
+    a_second = _A_SECOND[array.type.unit]
+    if a_second > 1_000_000:
+        moments = moments // (a_second // 1_000_000)
+    elif a_second < 1_000_000:
+        factor = 1_000_000 // a_second
+        moments = np.clip(moments, -(-_FIRST // factor), _LAST // factor) * factor
+    return np.clip(moments, _FIRST, _LAST)
+
+
+def utc_microseconds(moments: NDArray[np.int64], moment_of: Callable[[datetime], int]) -> NDArray[np.int64]:
+    """Times of a zone's clock, as microseconds, carried to UTC as `moment_of` carries one.
+
+    A clock is moved at most once in an hour: an hour that begins and ends at one distance from UTC keeps it throughout,
+    and only in the others each moment is asked for by itself.
+    """
+    hours, of_hour = np.unique(moments // _HOUR, return_inverse=True)
+    begins, ends = (np.array([_shift(moment, moment_of) for moment in edge]) for edge in _edges(hours))
+    shifts = begins[of_hour] if len(hours) else moments
+    for place in np.flatnonzero((begins != ends)[of_hour]) if len(hours) else ():
+        shifts[place] = _shift(int(moments[place]), moment_of)
+    return moments + shifts
+
+
+def _edges(hours: NDArray[np.int64]) -> tuple[list[int], list[int]]:
+    return (hours * _HOUR).tolist(), (hours * _HOUR + _HOUR - 1).tolist()
+
+
+def _shift(moment: int, moment_of: Callable[[datetime], int]) -> int:
+    return moment_of(_EPOCH + moment * _MICROSECOND) - moment
+
+
+def is_nameless(kind: Any) -> bool:
+    """Whether values of a type are nothing that a rule can name: a rule can only ask whether they are there."""
+    return not (
+        pa.types.is_boolean(kind)
+        or pa.types.is_integer(kind)
+        or pa.types.is_floating(kind)
+        or pa.types.is_decimal(kind)
+        or pa.types.is_date(kind)
+        or pa.types.is_timestamp(kind)
+        or pa.types.is_null(kind)
+        or is_text(kind)
+    )

@@ -1,0 +1,176 @@
+"""From columns of values to the cells of events: found by binary search, gathered, and put in order."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ruledex.compiled.constants import (
+    EVERY,
+)
+from ruledex.compiled.decorator import jit
+
+_LARGEST_INSERTION_SORT = 48
+
+
+@jit
+def integer_cells(
+    values: NDArray[np.int64],
+    floors: NDArray[np.int64],
+    is_whole: NDArray[np.bool_],
+    near: NDArray[np.int32],
+    first_cell: int,
+    out: NDArray[np.int32],
+) -> None:
+    """Write the cell of each integer among cuts that need not be integers.
+
+    `floors` are the cuts rounded down, ascending; a whole cut comes before others of the same floor. For an integer v,
+    a cut is below v exactly if its floor is. Where `near` is not empty, it has the cells of all integers from the first
+    floor to the last, counted from `first_cell`: a look-up costs a small part of a search.
+    """
+    n_cuts = floors.size
+    for place in range(values.size):
+        value = values[place]
+        cell = 0
+        if near.size != 0:
+            if value > floors[n_cuts - 1]:
+                cell = 2 * n_cuts
+            elif value >= floors[0]:
+                cell = near[value - floors[0]]
+        else:
+            low, high = 0, n_cuts
+            while low < high:
+                middle = (low + high) >> 1
+                if floors[middle] < value:
+                    low = middle + 1
+                else:
+                    high = middle
+            cell = 2 * low + (1 if low < n_cuts and floors[low] == value and is_whole[low] else 0)
+        out[place] = first_cell + cell
+
+
+@jit
+def double_cells(
+    values: NDArray[np.float64], cuts: NDArray[np.float64], first_cell: int, out: NDArray[np.int32]
+) -> None:
+    """Write the cell of each double, none of them NaN, among ascending doubles."""
+    for place in range(values.size):
+        value = values[place]
+        low, high = 0, cuts.size
+        while low < high:
+            middle = (low + high) >> 1
+            if cuts[middle] < value:
+                low = middle + 1
+            else:
+                high = middle
+        is_point = low < cuts.size and cuts[low] == value
+        out[place] = first_cell + 2 * low + (1 if is_point else 0)
+
+
+@jit
+def compare_bytes(
+    left: NDArray[np.uint8], begin: int, end: int, right: NDArray[np.uint8], right_begin: int, right_end: int
+) -> int:
+    """Negative, zero or positive, as the one text lies before, at or after the other."""
+    length = min(end - begin, right_end - right_begin)
+    for place in range(length):
+        one, other = left[begin + place], right[right_begin + place]
+        if one != other:
+            return -1 if one < other else 1
+    return (end - begin) - (right_end - right_begin)
+
+
+@jit
+def text_cells(
+    offsets: NDArray[np.int64],
+    text: NDArray[np.uint8],
+    cut_offsets: NDArray[np.int64],
+    cut_text: NDArray[np.uint8],
+    first_cell: int,
+    out: NDArray[np.int32],
+) -> None:
+    """Write the cell of each text among ascending texts, all in UTF-8, whose order of bytes is that of characters."""
+    for place in range(offsets.size - 1):
+        begin, end = offsets[place], offsets[place + 1]
+        low, high = 0, cut_offsets.size - 1
+        is_point = False
+        while low < high:
+            middle = (low + high) >> 1
+            order = compare_bytes(text, begin, end, cut_text, cut_offsets[middle], cut_offsets[middle + 1])
+            if order > 0:
+                low = middle + 1
+            else:
+                is_point = is_point or order == 0
+                high = middle
+        out[place] = first_cell + 2 * low + (1 if is_point else 0)
+
+
+@jit
+def gather_pairs(
+    events: NDArray[np.int64],
+    codes: NDArray[np.int64],
+    offsets: NDArray[np.int64],
+    cells: NDArray[np.int32],
+    out_events: NDArray[np.int64],
+    out_cells: NDArray[np.int32],
+) -> None:
+    """Write for each event the cells of its code, which lie in `cells` between two of the `offsets`."""
+    n_pairs = 0
+    for place in range(events.size):
+        for at in range(offsets[codes[place]], offsets[codes[place] + 1]):
+            out_events[n_pairs] = events[place]
+            out_cells[n_pairs] = cells[at]
+            n_pairs += 1
+
+
+@jit
+def count_pairs(events: NDArray[np.int32], offsets: NDArray[np.int64]) -> None:
+    """Fill `offsets` of all events, from zeros, with the room that each needs: its pairs, and `EVERY`."""
+    for event in events:
+        offsets[event + 1] += 1
+    for event in range(offsets.size - 1):
+        offsets[event + 1] += offsets[event] + 1
+
+
+@jit
+def place_cells(
+    events: NDArray[np.int32],
+    cells: NDArray[np.int32],
+    offsets: NDArray[np.int64],
+    ends: NDArray[np.int64],
+    out: NDArray[np.int32],
+) -> None:
+    """Write to each event's part of `out` the cell `EVERY` and those of its pairs; `ends` is scratch, one an event."""
+    for event in range(ends.size):
+        out[offsets[event]] = EVERY
+        ends[event] = offsets[event] + 1
+    for place in range(events.size):
+        event = events[place]
+        out[ends[event]] = cells[place]
+        ends[event] += 1
+
+
+@jit
+def order_cells(offsets: NDArray[np.int64], cells: NDArray[np.int32]) -> int:
+    """Put each event's cells in order without duplicates and close the gaps, in place; return their number."""
+    n_cells = 0
+    begin = offsets[0]
+    for event in range(offsets.size - 1):
+        end = offsets[event + 1]
+        if end - begin > _LARGEST_INSERTION_SORT:
+            cells[begin:end] = np.sort(cells[begin:end])
+        else:
+            for place in range(begin + 1, end):
+                cell = cells[place]
+                at = place
+                while at > begin and cells[at - 1] > cell:
+                    cells[at] = cells[at - 1]
+                    at -= 1
+                cells[at] = cell
+        for place in range(begin, end):
+            if place == begin or cells[place] != cells[n_cells - 1]:
+                cells[n_cells] = cells[place]
+                n_cells += 1
+        begin = end
+        offsets[event + 1] = n_cells
+    return n_cells

@@ -1,0 +1,241 @@
+"""An event's own weights, as a user may give them.
+
+Events as Python mappings (or JSON) to an EventBatch.
+
+The event is walked by its own names, so what no rule looks at costs one look-up. A slot remembers the cells of values
+that it has seen; functions are computed once an event, whatever the number of rules that use them.
+
+Events as mappings to the cells of a dictionary that grows.
+"""
+
+from __future__ import annotations
+
+import math
+from array import array
+from collections.abc import Iterable, Mapping
+from decimal import Decimal
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+
+from ruledex.compiled.constants import (
+    CELL,
+    EVERY,
+    OFFSET,
+    WEIGHT,
+)
+from ruledex.dictionary.dictionary import Dictionary, Names
+from ruledex.dictionary.growing import GrowingDictionary
+from ruledex.dictionary.remembered import Remembered
+from ruledex.dictionary.slot import Slot
+from ruledex.errors import EventError, RuledexError
+from ruledex.events.batch import EventBatch
+from ruledex.forks import cached_property
+from ruledex.language.reference import Weights, evaluate, weight_of
+from ruledex.language.resolve import leaves_of, values_of
+from ruledex.language.shown import shown
+from ruledex.language.text import operand_text
+from ruledex.language.tree import Attribute, CompareOperands, SetTest
+from ruledex.language.value import as_double
+
+if TYPE_CHECKING:
+    from ruledex.events.arrow.encoder import ArrowEncoder
+
+
+def checked_weights(weights: Mapping[str, Any] | None) -> Weights:
+    """Weights as floats, what is None left out; an error where one is not finite, or negative."""
+    found: dict[str, float | dict[Any, float]] = {}
+    if weights is None:
+        return found
+    if not isinstance(weights, Mapping):
+        raise EventError(f"weights are a mapping of attributes to numbers, not {type(weights).__name__}")
+    for name, given in weights.items():
+        if isinstance(given, Mapping):
+            found[name] = {value: _number(name, weight) for value, weight in given.items() if weight is not None}
+        elif given is not None:
+            found[name] = _number(name, given)
+    return found
+
+
+def _number(name: str, weight: Any) -> float:
+    is_number = isinstance(weight, int | float) or (isinstance(weight, Decimal) and not weight.is_nan())
+    number = as_double(weight) if is_number else math.nan
+    if not (math.isfinite(number) and number >= 0):
+        raise EventError(f"the weight of {name!s:.100} is {shown(weight):.100}; weights are finite and not negative")
+    return number
+
+
+_PLAIN: Final = frozenset((int, float, str, bool))
+_NO_WEIGHTS: Final = np.empty(0, WEIGHT)
+_NO_WEIGHTS.flags.writeable = False
+
+
+class EventEncoder:
+    """Encodes events for one dictionary. Safe to use from several threads."""
+
+    def __init__(self, dictionary: Dictionary) -> None:
+        self.dictionary = dictionary
+        # The cells of plain values by name and value. Going from a name to its slot and from there to a value touches
+        # memory in ten places; this touches it in three.
+        self._remembered = Remembered()
+        self._known = self._remembered.tables
+
+    @cached_property
+    def arrow(self) -> ArrowEncoder:
+        """For tables. It keeps the constants as arrays, so it is made once, when the first table comes."""
+        from ruledex.events.arrow.encoder import ArrowEncoder
+
+        return ArrowEncoder(self.dictionary)
+
+    def encode(
+        self, events: Iterable[Mapping[str, Any]], weights: Iterable[Weights | None] | None = None
+    ) -> EventBatch:
+        """The cells of each event, and their weights where `weights`, one entry an event, gives any."""
+        offsets, cells, cell_weights = array("q", [0]), array("i"), array("d")
+        single = True
+        given = None if weights is None else list(weights)
+        for number, event in enumerate(events):
+            try:
+                found = self._cells(event)
+                single &= found.single
+                ordered = sorted(set(found.cells))
+                if given is not None:
+                    weighed = self._weights(event, checked_weights(given[number])) if number < len(given) else {}
+                    cell_weights.extend([weighed.get(cell, 1.0) for cell in ordered])
+            except EventError as error:
+                raise error.at(number) from None
+            except RuledexError:
+                raise
+            except Exception as error:  # events hold objects of any kind, and these may raise anything
+                raise EventError.of(error).at(number) from error
+            cells.extend(ordered)
+            offsets.append(len(cells))
+        if given is not None and len(given) != len(offsets) - 1:
+            raise EventError(f"weights has {len(given):,} entries, and there are {len(offsets) - 1:,} events")
+        return EventBatch(
+            np.frombuffer(offsets, OFFSET),
+            np.frombuffer(cells, CELL) if cells else np.empty(0, CELL),
+            np.frombuffer(cell_weights, WEIGHT) if cell_weights else np.empty(0, WEIGHT),
+            single,
+        )
+
+    def encode_one(self, event: Mapping[str, Any]) -> EventBatch:
+        """A batch of one event without weights."""
+        try:
+            found = self._cells(event)
+        except RuledexError:
+            raise
+        except Exception as error:
+            raise EventError.of(error) from error
+        ordered = array("i", sorted(set(found.cells)))
+        offsets = array("q", (0, len(ordered)))
+        return EventBatch(np.frombuffer(offsets, OFFSET), np.frombuffer(ordered, CELL), _NO_WEIGHTS, found.single)
+
+    def _cells(self, event: Mapping[str, Any]) -> _Found:
+        if not isinstance(event, Mapping):
+            raise EventError(f"an event is a mapping of names to values, not {type(event).__name__}")
+        found = _Found(event)
+        cells, remembered = found.cells, self._known
+        rest: dict[str, Any] = {}
+        for name, value in event.items():
+            known = remembered.get(type(value))
+            seen = None if known is None else known.get((name, value))
+            if seen is None:
+                rest[name] = value
+            else:
+                cells += seen
+        if rest:
+            self._first_seen(found, rest)
+        for slot in self.dictionary.derived:
+            found.take(slot, _derived(slot, event))
+        return found
+
+    def _first_seen(self, found: _Found, values: Mapping[str, Any]) -> None:
+        """Take values that are not remembered, and remember those that are plain."""
+        names, others = self.dictionary.names, {}
+        for name, value in values.items():
+            at = names.below.get(name)
+            if at is None:
+                continue
+            if type(value) not in _PLAIN or at.slot is None or at.below:
+                others[name] = value
+                continue
+            cells = tuple(at.slot.cells(value))
+            self._remembered.remember(value, (name, value), cells)
+            found.cells += cells
+        if others:
+            found.walk(others, names)
+
+    def _weights(self, event: Mapping[str, Any], weights: Weights) -> dict[int, float]:
+        """The largest weight of the values in each cell, for the attributes that the event weighs."""
+        largest: dict[int, float] = {}
+        for slot in self.dictionary.slots:
+            if isinstance(slot.operand, CompareOperands | SetTest):
+                continue
+            given = weights.get(operand_text(slot.operand))
+            if given is None:
+                continue
+            for value in values_of(slot.operand, event, slot.schema) or ():
+                weight = given if isinstance(given, float) else weight_of(value, given)
+                for cell in slot.cells(value):
+                    largest[cell] = max(weight, largest.get(cell, weight))
+        return largest
+
+
+def _derived(slot: Slot, event: Mapping[str, Any]) -> Any:
+    if isinstance(slot.operand, CompareOperands | SetTest):
+        return evaluate(slot.operand, event, slot.schema)
+    return values_of(slot.operand, event, slot.schema)
+
+
+class _Found:
+    """The cells of one event as they are found."""
+
+    __slots__ = ("cells", "event", "single")
+
+    def __init__(self, event: Mapping[str, Any]) -> None:
+        self.event = event
+        self.cells = [EVERY]
+        self.single = True
+
+    def take(self, slot: Slot, value: Any) -> None:
+        if value is not None:
+            self.cells += slot.cells(value)
+            if isinstance(value, list | tuple) and len(value) > 1:
+                self.single = False
+
+    def walk(self, event: Mapping[str, Any], names: Names) -> None:
+        below = names.below
+        for name, value in event.items():
+            found = below.get(name)
+            if found is None:
+                continue
+            if found.slot is not None:
+                self.take(found.slot, value)
+            if found.below:
+                if isinstance(value, Mapping):
+                    self.walk(value, found)
+                elif isinstance(value, list | tuple):
+                    self._through_array(found)
+
+    def _through_array(self, names: Names) -> None:
+        """Below an array of structs, an attribute has the values of all elements."""
+        for child in names.below.values():
+            for slot in child.slots():
+                assert isinstance(slot.operand, Attribute)
+                self.take(slot, leaves_of(self.event, slot.operand.path))
+
+
+class GrowingEncoder(EventEncoder):
+    """Encodes events for a dictionary as it is now. After the next change another one is needed."""
+
+    def __init__(self, dictionary: GrowingDictionary) -> None:
+        super().__init__(dictionary)
+        self._growing = dictionary
+
+    @cached_property
+    def arrow(self) -> ArrowEncoder:
+        """For tables. It is made once, when the first table comes."""
+        from ruledex.events.arrow.encoder import GrowingArrowEncoder
+
+        return GrowingArrowEncoder(self._growing)

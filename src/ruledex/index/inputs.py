@@ -1,0 +1,89 @@
+"""Events in every form that a user may have them in, to an EventBatch.
+
+What is known of events, in every form that a user may have it in, to what engines ask for.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, TypeAlias
+
+import numpy as np
+import orjson
+import pyarrow as pa
+
+from ruledex.engines.protocol import Statistics
+from ruledex.errors import EventError, RuledexError
+from ruledex.events.arrow.tables import as_table, is_arrow, rows_of
+from ruledex.events.batch import EventBatch
+from ruledex.events.frequencies import cell_frequencies_of
+from ruledex.events.mappings import EventEncoder
+from ruledex.events.statistics import EventStatistics
+from ruledex.index.arguments import require_rows
+from ruledex.language.reference import Weights
+from ruledex.language.resolve import mapping_of
+
+Event: TypeAlias = Mapping[str, Any] | str | bytes  # a mapping, or a JSON object as text
+Events: TypeAlias = "Iterable[Event] | pa.Table | pa.RecordBatch | EventBatch"
+
+
+def encode_events(encoder: EventEncoder, events: Events, weights: Iterable[Weights | None] | None = None) -> EventBatch:
+    """The cells of events: mappings, JSON texts, an Arrow table or batch, or any data frame that Arrow can read."""
+    if isinstance(events, EventBatch):
+        return events
+    if isinstance(events, Mapping | str | bytes | pa.StructScalar):
+        raise EventError("one event was given where several are expected: put it into a list")
+    if is_arrow(events):
+        if weights is None:
+            return encoder.arrow.encode(events)
+        events = rows_of(as_table(events))  # weights are given by value, event by event
+    return encoder.encode(as_mappings(events), weights)
+
+
+def as_mappings(events: Iterable[Event]) -> Iterator[Mapping[str, Any]]:
+    """Events as mappings; an error of one of them has its number."""
+    require_rows(events, "events are mappings, JSON texts, or a table or frame", EventError)
+    for number, event in enumerate(events):
+        try:
+            mapping = event if type(event) is dict else as_mapping(event)
+        except EventError as error:
+            raise error.at(number) from None
+        yield mapping
+
+
+def as_mapping(event: Event) -> Mapping[str, Any]:
+    """One event as a mapping."""
+    try:
+        return _mapping(event)
+    except RuledexError:
+        raise
+    except Exception as error:  # an object of any kind may raise anything
+        raise EventError.of(error) from error
+
+
+def _mapping(event: Event) -> Mapping[str, Any]:
+    if isinstance(event, str | bytes | bytearray | memoryview):
+        try:
+            event = orjson.loads(event)
+        except orjson.JSONDecodeError as error:
+            raise EventError(f"an event is not JSON: {error}") from None
+    return mapping_of(event)
+
+
+# Frequencies of cells, a profile of events, the path or URL of a saved one, or a sample of events.
+Stats: TypeAlias = "Statistics | EventStatistics | str | os.PathLike[str] | Events"
+
+
+def cell_statistics(encoder: EventEncoder, stats: Stats | None) -> Statistics | None:
+    """How often each cell of the encoder's dictionary is there; None where nothing is known."""
+    if stats is None or isinstance(stats, Statistics):
+        return stats
+    if isinstance(stats, str | os.PathLike):
+        stats = EventStatistics.open(os.fspath(stats))
+    if isinstance(stats, EventStatistics):
+        return Statistics(cell_frequencies_of(stats, encoder.dictionary)) if stats.n_events else None
+    batch = encode_events(encoder, stats)
+    if batch.n_events == 0:
+        return None
+    return Statistics(np.bincount(batch.cells, minlength=encoder.dictionary.n_cells) / batch.n_events)

@@ -1,0 +1,236 @@
+"""The journal of a version: every change that was acknowledged, in a file beside the versions.
+
+    header   `RDXJRNL1`, 32 bytes of the version's hash, 16 random bytes, 16 bytes of checksum
+    record   `RDXR`, 8 bytes of its number (from 0), 8 bytes of length, 16 bytes of checksum, and a change as JSON
+
+Numbers are little-endian. A checksum is BLAKE2b of all else in the header or record, keyed in a record with that of
+the header, so that a record of another journal is none of this one. Records are appended and flushed one after the
+other, so what a crash leaves half written can only be the last: it was never acknowledged, is passed over, and is cut
+off by the next writer. A record that is damaged and has a sound one behind it is an ArtifactError. The random bytes
+tell a journal from another one of the same version that has taken its place.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import secrets
+import struct
+from hashlib import blake2b
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+
+import orjson
+
+from ruledex import limits
+from ruledex.artifact.files import open_anew, reporting, sync
+from ruledex.artifact.layout import JOURNAL, is_version
+from ruledex.artifact.opening import check_size, open_regular
+from ruledex.artifact.ownership import is_plain_file
+from ruledex.errors import ArtifactError, RuledexError
+from ruledex.index.identities import RuleId
+from ruledex.index.live.changes import Change
+from ruledex.language.value import INT64_MAX, INT64_MIN
+
+_NEXT: Final = ".next"  # the suffix of a journal that is being written
+_MAGIC: Final = b"RDXJRNL1"
+_MARK: Final = b"RDXR"
+_DIGEST_BYTES: Final = 16
+_HEAD: Final = struct.Struct("<4sQQ")  # of a record, before its checksum
+_MOST_HASHED: Final = 16  # times the bytes behind the last sound record, in the search for a later one
+_HEADER_BYTES: Final = len(_MAGIC) + 32 + 16 + _DIGEST_BYTES
+
+
+class Mark(NamedTuple):
+    """How far a journal has been read."""
+
+    header: bytes
+    end: int  # of the last sound record
+    n_records: int
+
+
+class Journal:
+    """A journal's file. One writer at a time, which holds a lock of its own; readers need none."""
+
+    def __init__(self, root: Path, version: str) -> None:
+        self.path = root / JOURNAL / version
+        self._root = root
+        self._version = version
+
+    def read(self, since: Mark | None = None) -> tuple[list[Change], Mark | None, bool]:
+        """The changes behind a mark, the new mark (None where there is no journal), and whether the old one still held.
+
+        It does not where the journal has been replaced or removed since: then the changes are all that there are.
+        """
+        with reporting("read", self.path):
+            try:
+                descriptor = open_regular(self._root, f"{JOURNAL}/{self._version}")
+            except FileNotFoundError:
+                return [], None, since is None
+            with os.fdopen(descriptor, "rb", buffering=0) as file:
+                check_size(os.fstat(descriptor).st_size, limits.current().journal_bytes, str(self.path))
+                header = file.read(_HEADER_BYTES)
+                goes_on = since is not None and since.header == header
+                at = since if goes_on and since is not None else Mark(self._checked(header), _HEADER_BYTES, 0)
+                file.seek(at.end)
+                data = file.readall()
+        if not data:
+            return [], at, goes_on or since is None
+        changes, mark = self._records(data, at)
+        return changes, mark, goes_on or since is None
+
+    def append(self, change: Change, mark: Mark | None) -> Mark:
+        """Write a change behind the mark, which is the journal's end, and wait until it is on the disk."""
+        if mark is None:
+            return self.replace([change])
+        record = _record(mark.header, mark.n_records, change)
+        if mark.end + len(record) > (most := limits.current().journal_bytes):
+            raise RuledexError(
+                f"{self.path} would have {mark.end + len(record):,} bytes, and the limit journal_bytes is {most:,}: "
+                "compact the index first"
+            )
+        with reporting("write", self.path):
+            descriptor = os.open(self.path, os.O_WRONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
+            try:
+                if os.fstat(descriptor).st_size != mark.end:
+                    os.ftruncate(descriptor, mark.end)  # what a writer that died left half written
+                _write_all(descriptor, record, mark.end)
+                os.fsync(descriptor)
+            except BaseException:
+                os.ftruncate(descriptor, mark.end)  # not acknowledged, so not to be found later
+                raise
+            finally:
+                os.close(descriptor)
+        return Mark(mark.header, mark.end + len(record), mark.n_records + 1)
+
+    def replace(self, changes: list[Change]) -> Mark:
+        """Begin anew with some changes, in one atomic step."""
+        body = _MAGIC + bytes.fromhex(self._version) + secrets.token_bytes(16)
+        header = body + _digest(b"", body)
+        records = [_record(header, number, change) for number, change in enumerate(changes)]
+        data = b"".join([header, *records])
+        temporary = self.path.with_name(self._version + _NEXT)
+        with reporting("write", self.path):
+            self.path.parent.mkdir(exist_ok=True)
+            with open_anew(temporary) as file:
+                file.write(data)
+                file.flush()
+                os.fsync(file.fileno())
+            temporary.rename(self.path)
+            sync(self.path.parent)
+            sync(self.path.parent.parent)
+        return Mark(header, len(data), len(changes))
+
+    def remove(self) -> None:
+        """Let the version be as it was published."""
+        with reporting("remove", self.path):
+            try:
+                self.path.unlink()
+            except FileNotFoundError:
+                return
+            sync(self.path.parent)
+
+    def _checked(self, header: bytes) -> bytes:
+        body, digest = header[:-_DIGEST_BYTES], header[-_DIGEST_BYTES:]
+        if len(header) != _HEADER_BYTES or not body.startswith(_MAGIC) or _digest(b"", body) != digest:
+            raise ArtifactError(f"{self.path} is damaged: it does not begin as a journal does")
+        if body[len(_MAGIC) : len(_MAGIC) + 32].hex() != self._version:
+            raise ArtifactError(f"{self.path} is damaged: it is the journal of another version")
+        return header
+
+    def _records(self, data: bytes, since: Mark) -> tuple[list[Change], Mark]:
+        """The changes in what follows a mark, and where the last of them ends."""
+        changes = []
+        at, number = 0, since.n_records
+        while (found := _parsed(since.header, data, at, number)) is not None:
+            changes.append(_change_of(data[found[0] : found[1]], str(self.path)))
+            at, number = found[1], number + 1
+        later = data.find(_MARK, at + 1)
+        n_hashed = 0
+        while later >= 0:
+            # A record that was cut off has hardly a mark in it by chance; thousands were made to keep us busy.
+            n_hashed += _claimed(data, later)
+            if n_hashed > _MOST_HASHED * len(data) or _parsed(since.header, data, later, None) is not None:
+                raise ArtifactError(f"{self.path} is damaged: record {number:,} cannot be read, and others follow it")
+            later = data.find(_MARK, later + 1)
+        return changes, Mark(since.header, since.end + at, number)
+
+
+def is_journal(path: Path) -> bool:
+    """Whether this is a journal of whatever version, or one that somebody began to write."""
+    if not is_version(path.name.removesuffix(_NEXT)) or not is_plain_file(path):
+        return False
+    with path.open("rb") as file:
+        return _MAGIC.startswith(file.read(len(_MAGIC)))
+
+
+def _digest(key: bytes, data: bytes) -> bytes:
+    return blake2b(data, digest_size=_DIGEST_BYTES, key=key).digest()
+
+
+def _record(header: bytes, number: int, change: Change) -> bytes:
+    payload = orjson.dumps(change._asdict())
+    head = _HEAD.pack(_MARK, number, len(payload))
+    return head + _digest(header[-_DIGEST_BYTES:], head + payload) + payload
+
+
+def _claimed(data: bytes, at: int) -> int:
+    """How many bytes the record at a place says that it has; none where they would not fit, and are not hashed."""
+    if at + _HEAD.size > len(data):
+        return 0
+    length = int(_HEAD.unpack_from(data, at)[2])
+    return length if at + _HEAD.size + _DIGEST_BYTES + length <= len(data) else 0
+
+
+def _parsed(header: bytes, data: bytes, at: int, number: int | None) -> tuple[int, int] | None:
+    """Where the payload of the record at a place begins and ends; None where there is no sound one of this number."""
+    begin = at + _HEAD.size + _DIGEST_BYTES
+    if begin > len(data):
+        return None
+    mark, its_number, length = _HEAD.unpack_from(data, at)
+    end = begin + length
+    if mark != _MARK or end > len(data) or (number is not None and its_number != number):
+        return None
+    digest = data[at + _HEAD.size : begin]
+    sound = _digest(header[-_DIGEST_BYTES:], data[at : at + _HEAD.size] + data[begin:end]) == digest
+    return (begin, end) if sound else None
+
+
+def _change_of(payload: bytes, where: str) -> Change:
+    try:
+        found: dict[str, Any] = orjson.loads(payload)
+        return Change(
+            [(_id(rule_id), _text(text), _score(score)) for rule_id, text, score in found["put"]],
+            [_id(rule_id) for rule_id in found["removed"]],
+            [(_id(rule_id), _score(score)) for rule_id, score in found["scored"]],
+        )
+    except (ValueError, KeyError, TypeError, OverflowError) as error:
+        raise ArtifactError(f"{where}: a record is none of this version of ruledex: {error}") from error
+
+
+def _id(value: object) -> RuleId:
+    if isinstance(value, bool) or not isinstance(value, int | str):
+        raise TypeError(f"an id is {type(value).__name__}")
+    if isinstance(value, int) and not INT64_MIN <= value <= INT64_MAX:
+        raise ValueError("an id has more than 64 bits")
+    return value
+
+
+def _text(value: object) -> str:
+    if not isinstance(value, str):
+        raise TypeError(f"a text is {type(value).__name__}")
+    return value
+
+
+def _score(value: Any) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(score := float(value)):
+        raise TypeError("a score is no finite number")
+    return score
+
+
+def _write_all(descriptor: int, data: bytes, at: int) -> None:
+    """One write may take less than it is given: two gigabytes at the most, or what the disk has left."""
+    rest = memoryview(data)
+    while rest:
+        n_written = os.pwrite(descriptor, rest, at)
+        rest, at = rest[n_written:], at + n_written

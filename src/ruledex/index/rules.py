@@ -1,0 +1,277 @@
+"""Rules in every form that a user may have them in, to columns. What is no rule is a fault, and stops no other."""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any, Final, NamedTuple, TypeAlias
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from ruledex.errors import (
+    InputError,
+    RuleError,
+    RuleFault,
+    RuleSyntaxError,
+    quoted,
+)
+from ruledex.index.arguments import require_rows
+from ruledex.index.identities import RuleId
+from ruledex.language.structured import from_structured
+from ruledex.language.text import to_text
+from ruledex.language.value import INT64_MAX, INT64_MIN
+from ruledex.sources import (
+    BadRow,
+    Columns,
+    RuleFile,
+    RuleRow,
+)
+from ruledex.sources.row import EMPTY_ID
+
+# (id, text), (id, text, static score), {"id": …, "expr": …, "score": …}, a table, a data frame, or a file's path.
+Rules: TypeAlias = (
+    "Iterable[tuple[Any, ...] | Mapping[str, Any] | RuleRow | BadRow] | pa.Table | str | os.PathLike[str]"
+)
+
+_COLUMNS: Final = Columns()
+
+
+class RuleColumns(NamedTuple):
+    """Rules as columns, ascending by id, each id once; and what could not be used."""
+
+    ids: pa.Array  # int64 or large_string
+    texts: pa.Array
+    scores: NDArray[np.float64]
+    lines: NDArray[np.int64]  # where each stood in the input, from 1
+    faults: list[RuleFault]
+
+    def without(self, places: list[int]) -> RuleColumns:
+        """All but some rules."""
+        keep = np.ones(len(self.ids), np.bool_)
+        keep[places] = False
+        mask = pa.array(keep)
+        return RuleColumns(
+            self.ids.filter(mask), self.texts.filter(mask), self.scores[keep], self.lines[keep], self.faults
+        )
+
+
+def read_rules(rules: Rules, columns: Columns = _COLUMNS) -> RuleColumns:
+    """The rules as columns in the order of their ids. Of rules with one id the first stays, the others are faults."""
+    if isinstance(rules, str | os.PathLike):
+        name = os.fspath(rules)
+        if Path(name).suffix.lower() == ".parquet":
+            return _in_order(_of_table(_parquet(name, columns), columns, name))
+        return _in_order(_of_rows(RuleFile(name, columns).rows(), columns))
+    if isinstance(rules, pa.RecordBatch):
+        rules = pa.Table.from_batches([rules])
+    elif hasattr(rules, "__arrow_c_stream__") and not isinstance(rules, pa.Table):
+        rules = _arrow(rules)
+    if isinstance(rules, pa.Table):
+        return _in_order(_of_table(rules, columns, "the table"))
+    what = "rules are (id, text) or (id, text, score), mappings, a table or frame, or a file's path"
+    if isinstance(rules, Mapping | bytes):
+        raise InputError(f"{what}, not {type(rules).__name__}")
+    require_rows(rules, what, InputError)
+    return _in_order(_of_rows(rules, columns))
+
+
+# Tables.
+
+
+def _arrow(frame: Any) -> pa.Table:
+    try:
+        return pa.table(frame)
+    except (pa.ArrowException, ValueError, TypeError) as error:
+        raise InputError(f"this {type(frame).__name__} cannot be read as Arrow: {error}") from None
+
+
+def _parquet(name: str, columns: Columns) -> pa.Table:
+    import pyarrow.parquet as pq
+
+    try:
+        found = pq.read_schema(name).names
+        wanted = [column for column in (columns.id, columns.expr, columns.score) if column in found]
+        return pq.read_table(name, columns=wanted)
+    except (OSError, pa.ArrowException) as error:
+        raise InputError(f"{name}: {error}") from None
+
+
+def _of_table(table: pa.Table, columns: Columns, name: str) -> RuleColumns:
+    for wanted in (columns.id, columns.expr):
+        if wanted not in table.column_names:
+            known = ", ".join(table.column_names)
+            raise InputError(f"{name}: there is no column {quoted(wanted)}; the columns are {known}")
+    for used in (columns.id, columns.expr, columns.score):
+        if table.column_names.count(used) > 1:
+            raise InputError(f"{name}: there are several columns {quoted(used)}")
+    ids = _plain(table.column(columns.id))
+    texts = _plain(table.column(columns.expr))
+    if pa.types.is_integer(ids.type):
+        ids = _cast(ids, pa.int64(), name)
+    elif not pa.types.is_large_string(ids.type):
+        raise InputError(f"{name}: the column {quoted(columns.id)} holds {ids.type}; ids are integers or strings")
+    if not pa.types.is_large_string(texts.type):
+        raise InputError(f"{name}: the column {quoted(columns.expr)} holds {texts.type}, not text")
+    scores = np.zeros(len(ids))
+    if columns.score in table.column_names:
+        given = _cast(_plain(table.column(columns.score)), pa.float64(), name)
+        scores = np.array(given.fill_null(0.0), np.float64)
+    lines = np.arange(1, len(ids) + 1, dtype=np.int64)
+    read = RuleColumns(ids, texts, scores, lines, [])
+    faults = [
+        *_faults(read, np.array(ids.is_null()), "a rule needs an id"),
+        *_faults(read, _is_empty(ids), EMPTY_ID),
+        *_faults(read, np.array(texts.is_null()), "there is no text"),
+        *_faults(read, ~np.isfinite(scores), "a score is a finite number"),
+    ]
+    read.faults.extend(fault for _, fault in sorted(faults, key=lambda pair: pair[0]))
+    return read.without([place for place, _ in faults]) if faults else read
+
+
+def _faults(read: RuleColumns, is_bad: NDArray[np.bool_], message: str) -> list[tuple[int, RuleFault]]:
+    places = np.flatnonzero(is_bad).tolist()
+    return [(place, RuleFault(read.ids[place].as_py(), RuleError(message), place + 1)) for place in places]
+
+
+def _is_empty(ids: pa.Array) -> NDArray[np.bool_]:
+    if not pa.types.is_large_string(ids.type):
+        return np.zeros(len(ids), np.bool_)
+    return np.array(pc.equal(ids, "").fill_null(False), np.bool_)
+
+
+def _plain(column: pa.ChunkedArray) -> pa.Array:
+    if pa.types.is_dictionary(column.type):
+        column = column.cast(column.type.value_type)
+    if pa.types.is_string(column.type) or pa.types.is_string_view(column.type):
+        column = column.cast(pa.large_string())
+    joined = column.combine_chunks()
+    return joined.combine_chunks() if isinstance(joined, pa.ChunkedArray) else joined
+
+
+def _cast(column: pa.Array, kind: pa.DataType, name: str) -> pa.Array:
+    try:
+        return column.cast(kind)
+    except pa.ArrowException as error:
+        raise InputError(f"{name}: {error}") from None
+
+
+# Rows.
+
+
+def _of_rows(rules: Iterable[Any], columns: Columns) -> RuleColumns:
+    ids: list[RuleId] = []
+    texts: list[str] = []
+    scores: list[float] = []
+    lines: list[int] = []
+    faults: list[RuleFault] = []
+    for row in _rows(rules, columns):
+        if isinstance(row, BadRow):
+            faults.append(RuleFault(row.rule_id or None, RuleError(row.message), row.line))
+            continue
+        rule_id: Any = row.rule_id
+        try:
+            _check_id(rule_id, ids[0] if ids else rule_id)
+            text = _text(row)
+            if not math.isfinite(row.score):
+                raise RuleError(f"a score is a finite number, not {quoted(row.score)}")
+        except RuleError as error:
+            faults.append(RuleFault(rule_id if isinstance(rule_id, int | str) else None, error, row.line))
+            continue
+        ids.append(rule_id)
+        texts.append(text)
+        scores.append(row.score)
+        lines.append(row.line)
+    kind = pa.large_string() if ids and isinstance(ids[0], str) else pa.int64()
+    return RuleColumns(
+        pa.array(ids, kind), pa.array(texts, pa.large_string()), np.array(scores, float), np.array(lines, int), faults
+    )
+
+
+def _rows(rules: Iterable[Any], columns: Columns) -> Iterator[RuleRow | BadRow]:
+    for line, rule in enumerate(rules, 1):
+        if isinstance(rule, RuleRow | BadRow):
+            yield rule
+        elif isinstance(rule, Mapping):
+            given = rule.get(columns.score)
+            yield _row(line, rule.get(columns.id), rule.get(columns.expr), given, rule.get(columns.rule))
+        elif isinstance(rule, tuple | list) and 2 <= len(rule) <= 3:
+            yield _row(line, *rule)
+        else:
+            yield BadRow(line, "", f"a rule is (id, text), (id, text, score) or a mapping, not {type(rule).__name__}")
+
+
+def _row(line: int, rule_id: Any, text: Any, score: Any = None, document: Any = None) -> RuleRow | BadRow:
+    try:
+        return RuleRow(line, rule_id, text, document, 0.0 if score is None else float(score))
+    except (TypeError, ValueError, OverflowError):
+        shown = str(rule_id) if isinstance(rule_id, int | str) else ""
+        return BadRow(line, shown, f"a score is a finite number, not {quoted(score)}")
+
+
+def _check_id(rule_id: Any, first: Any) -> None:
+    if isinstance(rule_id, bool) or not isinstance(rule_id, int | str):
+        raise RuleError(f"an id is an integer or a string, not {quoted(rule_id)}")
+    if rule_id == "":
+        raise RuleError(EMPTY_ID)
+    if isinstance(rule_id, str) is not isinstance(first, str):
+        both = f"this id is {quoted(rule_id)} and the first one {quoted(first)}"
+        raise RuleError(f"{both}: ids are all integers or all strings")
+    if isinstance(rule_id, int) and not INT64_MIN <= rule_id <= INT64_MAX:
+        raise RuleError("an id has at most 64 bits")
+    if isinstance(rule_id, str):
+        _check_unicode(rule_id, "the id")
+
+
+def _text(row: RuleRow) -> str:
+    if row.text is None and row.document is not None:
+        return to_text(from_structured(row.document))
+    text = row.text
+    if isinstance(text, bytes):
+        try:
+            return text.decode("utf-8")
+        except UnicodeDecodeError as error:
+            raise RuleSyntaxError("the text is not UTF-8", text.decode("utf-8", "replace"), error.start) from None
+    if not isinstance(text, str):
+        raise RuleError("there is no text" if text is None else f"a rule is a text, not {type(text).__name__}")
+    _check_unicode(text, "the text")
+    return text
+
+
+def _check_unicode(text: str, what: str) -> None:
+    if not text.isascii():
+        try:
+            text.encode("utf-8")
+        except UnicodeEncodeError:
+            raise RuleSyntaxError(f"{what} is not Unicode: half of a surrogate pair") from None
+
+
+# Order.
+
+
+def _in_order(read: RuleColumns) -> RuleColumns:
+    """Ascending by id, and of equal ids the first."""
+    if len(read.ids) < 2:
+        return read
+    # Arrow orders strings by their bytes, which is Python's order by code points.
+    if not pc.all(pc.less(read.ids[:-1], read.ids[1:])).as_py():
+        order = pc.array_sort_indices(read.ids)
+        places = np.array(order, np.int64)
+        read = RuleColumns(
+            read.ids.take(order), read.texts.take(order), read.scores[places], read.lines[places], read.faults
+        )
+        again = np.flatnonzero(np.array(pc.equal(read.ids[:-1], read.ids[1:]))) + 1
+        first_line = 0
+        for i, place in enumerate(again.tolist()):
+            if i == 0 or again[i - 1] != place - 1:
+                first_line = int(read.lines[place - 1])
+            message = f"this id was given before, in line {first_line}"
+            read.faults.append(RuleFault(read.ids[place].as_py(), RuleError(message), int(read.lines[place])))
+        if len(again):
+            read = read.without(again.tolist())
+    read.faults.sort(key=lambda fault: fault.line)
+    return read

@@ -1,1 +1,0 @@
-"""Compiled loops over arrays. Only numpy and numba are imported here."""

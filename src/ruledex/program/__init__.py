@@ -1,0 +1,1 @@
+"""Rules to a Program: flat arrays of literals, nodes, roots and scores."""

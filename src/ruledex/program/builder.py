@@ -1,0 +1,190 @@
+"""Rules to a Program: their literals and nodes each once, everything in arrays.
+
+There are two roads. `add_texts` takes whole columns of texts: compiled code reads the structure of each rule and cuts
+out its predicates, each distinct predicate is parsed once (`predicate_table.py`), and compiled code makes the nodes.
+`add` takes a rule as the parser's tree, through all rewrites; it also serves the first road for the rules that it
+cannot read, and for those whose error only the parser can explain. A rule means the same on both, though the second
+merges more.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ruledex.compiled.constants import (
+    AND,
+    CELL,
+    NODE,
+    OR,
+    PLACE,
+    WEIGHT,
+)
+from ruledex.dictionary.dictionary import Dictionary
+from ruledex.dictionary.literal_table import Form, LiteralArrays, LiteralTable
+from ruledex.errors import RuleError
+from ruledex.language.depth import MAX_DEPTH
+from ruledex.language.parser import parse
+from ruledex.language.schema import Schema
+from ruledex.language.tree import And, Expression, Or
+from ruledex.program.layout import lay_out
+from ruledex.program.node_table import (
+    ALWAYS_CODE,
+    NEVER_CODE,
+    add_node,
+    empty_node_table,
+)
+from ruledex.program.normalise import NormalRules, normalise_rules
+from ruledex.program.predicate_table import PredicateTable
+from ruledex.program.program import Program
+from ruledex.program.rule_scanner import OK, scan_rules
+from ruledex.program.scores.compile import ScoreCode
+from ruledex.program.scores.table import add_score, empty_score_table
+from ruledex.rewrite.pipeline import match_tree, score_tree
+from ruledex.rewrite.walk import post_order
+
+
+class Built(NamedTuple):
+    """A Program, and the dictionary that encodes events for it."""
+
+    program: Program
+    dictionary: Dictionary
+
+
+class ProgramBuilder:
+    """Takes rules in the order of their positions."""
+
+    def __init__(self, schema: Schema) -> None:
+        self._schema = schema
+        self.literals = LiteralTable(schema)
+        self._predicates = PredicateTable(self.literals, schema)
+        self._nodes = empty_node_table()
+        self._scores = empty_score_table()
+        self._parts: list[NormalRules] = []
+        self._static: list[NDArray[np.float64]] = []
+        self.n_read_by_parser = 0  # rules of `add_texts` that took the other road
+
+    def add(self, tree: Expression, static_score: float = 0.0) -> None:
+        """Add a rule: its tree as parsed, bound to the schema."""
+        root, start, n_steps = self._take(tree)
+        self._parts.append(
+            NormalRules(
+                np.array([OK], np.uint8),
+                np.array([root], np.int32),
+                np.array([start], np.int64),
+                np.array([n_steps], np.int32),
+            )
+        )
+        self._static.append(np.array([static_score], WEIGHT))
+
+    def add_texts(
+        self, text: NDArray[np.uint8], offsets: NDArray[np.integer], static_scores: NDArray[np.float64]
+    ) -> list[tuple[int, RuleError]]:
+        """Add the rules `text[offsets[i]:offsets[i + 1]]`, which are UTF-8; give those that are none, and why.
+
+        Rules with an error get no position: those behind them move up.
+        """
+        scan = scan_rules(text, offsets, MAX_DEPTH)
+        predicate_of = self._predicates.intern(text, scan)
+        self._nodes, self._scores, rules = normalise_rules(
+            self._nodes, self._scores, scan, predicate_of, self._predicates.arrays(), self._predicates.literals()
+        )
+        faults = []
+        is_rule = np.ones(len(rules.root), bool)
+        for i in np.flatnonzero(rules.status != OK).tolist():
+            self.n_read_by_parser += 1
+            rule = text[offsets[i] : offsets[i + 1]].tobytes()
+            try:
+                tree = self._schema.bind(parse(rule), rule.decode("utf-8", "replace"))
+            except RuleError as error:
+                faults.append((i, error))
+                is_rule[i] = False
+            else:
+                rules.root[i], rules.score_start[i], rules.n_score_steps[i] = self._take(tree)
+        if faults:
+            rules = _only(rules, is_rule)
+            static_scores = static_scores[is_rule]
+        self._parts.append(rules)
+        self._static.append(np.asarray(static_scores, WEIGHT))
+        return faults
+
+    def _take(self, tree: Expression) -> tuple[int, int, int]:
+        """Make a rule's nodes and its score program: the code of its root, and where the program is and how long."""
+        root = self._root(match_tree(tree, self._schema))
+        score = ScoreCode(self.literals, self._schema)
+        score.write(score_tree(tree, self._schema))
+        self._scores, start = add_score(self._scores, score.steps, score.weights)
+        return root, start, len(score.steps)
+
+    def _root(self, tree: Expression) -> int:
+        codes: dict[int, int] = {}
+        for node in post_order(tree):
+            if isinstance(node, And | Or):
+                children = [codes[id(child)] for child in node.children]
+                codes[id(node)] = self._node(AND if isinstance(node, And) else OR, children)
+            else:
+                codes[id(node)] = self._code(self.literals.form(node))
+        return codes[id(tree)]
+
+    def _code(self, form: Form) -> int:
+        if isinstance(form, bool):
+            return ALWAYS_CODE if form else NEVER_CODE
+        if isinstance(form, tuple):
+            return self._node(form[0], [self._code(part) for part in form[1]])
+        return form
+
+    def _node(self, operation: int, children: list[int]) -> int:
+        complement = np.frombuffer(self.literals.complement, np.int32)
+        self._nodes, code = add_node(self._nodes, operation, np.array(children, np.int64), complement)
+        del complement  # the array may not grow while a view of it lives
+        return code
+
+    def finish(self, *, share: bool = True) -> Built:
+        """The Program of all rules added. Nothing may be added afterwards.
+
+        With `share`, what nodes have in common is found too; whoever takes the nodes apart again can do without.
+        """
+        literals, dictionary = self.literals.finish()
+        return Built(self._program(literals, dictionary.n_cells, dictionary.domain_offsets, share), dictionary)
+
+    def finish_without_cells(self) -> Program:
+        """The same for whoever gives literals cells of another dictionary, and wants nothing shared: it has none."""
+        literals = self.literals
+        negated = np.array([positive for positive, _ in literals.negatives()], NODE)
+        no_cells, n_positive = np.empty(0, CELL), len(literals.positives)
+        offsets, presence = np.zeros(n_positive + 1, PLACE), np.zeros(len(negated), CELL)
+        arrays = LiteralArrays(offsets, no_cells, no_cells, presence, negated, literals.final_ids())
+        return self._program(arrays, 0, np.empty(0, CELL), share=False)
+
+    def _program(
+        self, literals: LiteralArrays, n_cells: int, domain_offsets: NDArray[np.int32], share: bool
+    ) -> Program:
+        static = np.concatenate([np.empty(0, WEIGHT), *self._static])
+        nodes = lay_out(self._nodes, self._scores, _joined(self._parts), literals.final_id, share=share)
+        program = Program(
+            *literals[:5],
+            *nodes[:5],
+            static if np.any(static) else np.empty(0, WEIGHT),
+            *nodes[5:],
+            n_cells,
+            domain_offsets,
+        )
+        for column in program:
+            if isinstance(column, np.ndarray):
+                column.flags.writeable = False
+        return program
+
+
+def _only(rules: NormalRules, kept: NDArray[np.bool_]) -> NormalRules:
+    return NormalRules(rules.status[kept], rules.root[kept], rules.score_start[kept], rules.n_score_steps[kept])
+
+
+def _joined(parts: list[NormalRules]) -> NormalRules:
+    return NormalRules(
+        np.concatenate([np.empty(0, np.uint8), *(part.status for part in parts)]),
+        np.concatenate([np.empty(0, np.int32), *(part.root for part in parts)]),
+        np.concatenate([np.empty(0, np.int64), *(part.score_start for part in parts)]),
+        np.concatenate([np.empty(0, np.int32), *(part.n_score_steps for part in parts)]),
+    )

@@ -1,0 +1,279 @@
+"""From the structure of rules to their match nodes and score programs: rewrite/ on arrays.
+
+A rule's entries (see rule_entries.py) are its score tree. One walk over them makes the match nodes, with XOR and XNOR
+expanded:
+
+    odd(l, r) = odd l AND even r OR even l AND odd r            even(l, r) = odd l AND odd r OR even l AND even r
+
+so everything below an XOR is made both as itself and negated. A score program is written only where the match tree
+would score something else: where XOR was expanded, something was simplified away or a weight is not 1. An *empty* score
+program stands for the root itself, each positive literal weighing 1.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ruledex.compiled.arrays import read_only
+from ruledex.compiled.constants import AND, LEAF, OR
+from ruledex.compiled.decorator import jit
+from ruledex.program.node_table import (
+    N_SIMPLIFIED,
+    NEVER_CODE,
+    NO_ROOM,
+    NodeTable,
+    join,
+    with_room,
+)
+from ruledex.program.rule_entries import (
+    ARGUMENT,
+    BOTH,
+    KIND,
+    N_ENTRY_COLUMNS,
+    N_FRAME_COLUMNS,
+    LiteralTable,
+    Predicates,
+    put_leaves,
+    turn_round,
+)
+from ruledex.program.rule_scanner import (
+    FALLBACK,
+    OK,
+    XOR,
+    Scan,
+)
+from ruledex.program.scores.table import (
+    STEPS_AN_ENTRY,
+    ScoreTable,
+    with_score_room,
+    write_score,
+)
+
+
+class NormalRules(NamedTuple):
+    """What became of some rules. What is not OK has to be made from the Python parser's tree and put in its place."""
+
+    status: NDArray[np.uint8]  # [n_rules] OK or FALLBACK
+    root: NDArray[np.int32]  # [n_rules] a code of the node table
+    score_start: NDArray[np.int64]  # [n_rules] the first step in the score table
+    n_score_steps: NDArray[np.int32]  # [n_rules]
+
+
+class _Scratch(NamedTuple):
+    entries: NDArray[np.int64]
+    frames: NDArray[np.int64]
+    positive: NDArray[np.int64]  # codes of the leaves, and a stack of operands
+    negative: NDArray[np.int64]  # their negations, where they are needed
+    halves: NDArray[np.int64]  # [2]
+
+
+def normalise_rules(
+    table: NodeTable,
+    scores: ScoreTable,
+    scan: Scan,
+    predicate_of: NDArray[np.int32],
+    predicates: Predicates,
+    literals: LiteralTable,
+) -> tuple[NodeTable, ScoreTable, NormalRules]:
+    """The roots and score programs of scanned rules; `predicate_of[slice]` is the predicate of each slice.
+
+    Returns the tables to go on with; those given must not be used again.
+    """
+    n_rules = len(scan.status)
+    rules = NormalRules(
+        scan.status.copy(),
+        np.full(n_rules, NEVER_CODE, np.int32),
+        np.zeros(n_rules, np.int64),
+        np.zeros(n_rules, np.int32),
+    )
+    longest = int(np.diff(scan.code_offsets).max(initial=0))
+    # The negation of a chain of XOR is one entry more than the chain.
+    scratch = _Scratch(
+        np.zeros((2 * longest + 1, N_ENTRY_COLUMNS), np.int64),
+        np.zeros((longest + 1, N_FRAME_COLUMNS), np.int64),
+        np.empty(2 * longest + 1, np.int64),
+        np.empty(2 * longest + 1, np.int64),
+        np.empty(2, np.int64),
+    )
+    codes = np.empty(longest + 16, np.int64)
+    predicates = Predicates(
+        read_only(predicates.positive), read_only(predicates.negative), read_only(predicates.weight)
+    )
+    literals = LiteralTable(read_only(literals.complement), read_only(literals.negated))
+    n_done = 0
+    while True:
+        n_done = _normalise_from(
+            table,
+            scores,
+            scan.code_offsets,
+            scan.code,
+            predicate_of,
+            predicates,
+            literals,
+            n_done,
+            rules,
+            scratch,
+            codes,
+        )
+        if n_done == n_rules:
+            return table, scores, rules
+        # A rule has up to twice as many entries as code.
+        roomier = with_score_room(scores, 2 * STEPS_AN_ENTRY * longest, 2 * longest)
+        if roomier.code is scores.code and roomier.weight is scores.weight:
+            table, codes = with_room(table, codes)
+        scores = roomier
+
+
+@jit
+def _normalise_from(
+    table: NodeTable,
+    scores: ScoreTable,
+    code_offsets: NDArray[np.int64],
+    code: NDArray[np.int32],
+    predicate_of: NDArray[np.int32],
+    predicates: Predicates,
+    literals: LiteralTable,
+    first_rule: int,
+    rules: NormalRules,
+    scratch: _Scratch,
+    codes: NDArray[np.int64],
+) -> int:
+    """Make rules from `first_rule` on as long as there is room; return which comes next.
+
+    A rule for which the room ends in the middle is begun again: the nodes that it has already are found there.
+    """
+    rule = first_rule
+    has_room = True
+    while has_room and rule < rules.status.size:
+        if rules.status[rule] == OK:
+            n_entries = turn_round(
+                code, code_offsets[rule], code_offsets[rule + 1], predicate_of, scratch.entries, scratch.frames
+            )
+            n_simplified = table.counts[N_SIMPLIFIED]
+            is_weighted, is_complex = put_leaves(
+                predicates.positive,
+                predicates.negative,
+                predicates.weight,
+                literals.negated,
+                scratch.entries,
+                n_entries,
+                scratch.positive,
+                scratch.negative,
+            )
+            if is_complex:
+                rules.status[rule] = FALLBACK
+            else:
+                root = _match_root(table, literals.complement, scratch, n_entries, codes)
+                n_steps = scores.n_steps[0]
+                has_room = (
+                    root != NO_ROOM
+                    and n_steps + STEPS_AN_ENTRY * n_entries <= scores.code.size
+                    and scores.n_weights[0] + n_entries <= scores.weight.size
+                )
+                if has_room:
+                    rules.root[rule] = root
+                    rules.score_start[rule] = n_steps
+                    if is_weighted or table.counts[N_SIMPLIFIED] > n_simplified:
+                        rules.n_score_steps[rule] = write_score(
+                            scores, predicates, literals.negated, scratch.entries, n_entries
+                        )
+        rule += 1 if has_room else 0
+    return rule
+
+
+@jit
+def _match_root(
+    table: NodeTable, complement: NDArray[np.int32], scratch: _Scratch, n_entries: int, codes: NDArray[np.int64]
+) -> int:
+    """The code of the rule's match tree, or `NO_ROOM`; the leaves' codes must have been put.
+
+    The stack of operands grows from the end of the arrays that hold the leaves' codes, behind the entry that is read.
+    """
+    nodes, children, slots, counts = table.nodes, table.children, table.slots, table.counts
+    entries, positive, negative, halves = scratch.entries, scratch.positive, scratch.negative, scratch.halves
+    bottom = n_entries  # the topmost operand
+    for entry in range(n_entries - 1, -1, -1):
+        kind, n_operands, both = entries[entry, KIND], entries[entry, ARGUMENT], entries[entry, BOTH]
+        if kind == LEAF:
+            bottom -= 1
+            positive[bottom], negative[bottom] = positive[entry], negative[entry]
+            continue
+        end = bottom + n_operands
+        made, turned = NEVER_CODE, NEVER_CODE
+        if kind <= OR:
+            made = join(nodes, children, slots, counts, complement, kind, positive, bottom, end, codes)
+            if both != 0:
+                turned = join(nodes, children, slots, counts, complement, AND + OR - kind, negative, bottom, end, codes)
+        else:
+            counts[N_SIMPLIFIED] += 1
+            # A chain of n is n - 1 links, and each XNOR turns the answer round.
+            odd_wanted = kind == XOR or n_operands % 2 == 1
+            made, turned = _expand(
+                nodes,
+                children,
+                slots,
+                counts,
+                complement,
+                positive,
+                negative,
+                bottom,
+                end,
+                both,
+                odd_wanted,
+                halves,
+                codes,
+            )
+        bottom = end - 1
+        positive[bottom], negative[bottom] = made, turned
+    return int(positive[bottom])
+
+
+@jit
+def _expand(
+    nodes: NDArray[np.int64],
+    children: NDArray[np.int32],
+    slots: NDArray[np.int32],
+    counts: NDArray[np.int64],
+    complement: NDArray[np.int32],
+    positive: NDArray[np.int64],
+    negative: NDArray[np.int64],
+    first: int,
+    end: int,
+    both: int,
+    odd_wanted: bool,
+    halves: NDArray[np.int64],
+    codes: NDArray[np.int64],
+) -> tuple[int, int]:
+    """Whether an odd number of the operands is true, if that is wanted, else an even number; and if `both`, the other.
+
+    Neighbours are joined to halves, and those to larger ones, until one is left.
+    """
+    n_left = end - first
+    while n_left > 1:
+        for pair in range(n_left // 2):
+            left, right = first + 2 * pair, first + 2 * pair + 1
+            answers = (NEVER_CODE, NEVER_CODE)
+            for even in range(2):
+                if both == 0 and n_left == 2 and (even == 0) != odd_wanted:
+                    continue
+                halves[0] = positive[left]
+                halves[1] = positive[right] if even == 1 else negative[right]
+                one = join(nodes, children, slots, counts, complement, AND, halves, 0, 2, codes)
+                halves[0] = negative[left]
+                halves[1] = negative[right] if even == 1 else positive[right]
+                halves[1] = join(nodes, children, slots, counts, complement, AND, halves, 0, 2, codes)
+                halves[0] = one
+                made = join(nodes, children, slots, counts, complement, OR, halves, 0, 2, codes)
+                answers = (made, answers[1]) if even == 0 else (answers[0], made)
+            positive[first + pair], negative[first + pair] = answers
+        if n_left % 2 == 1:
+            middle, last = first + n_left // 2, first + n_left - 1
+            positive[middle], negative[middle] = positive[last], negative[last]
+        n_left = (n_left + 1) // 2
+    made, turned = positive[first], negative[first]
+    if not odd_wanted:
+        made, turned = turned, made
+    return made, turned

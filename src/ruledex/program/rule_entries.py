@@ -1,0 +1,159 @@
+"""A rule's code turned round, from its root down, into *entries*: the score tree of rewrite/ on arrays.
+
+NOT is pushed into the leaves, ANDs in ANDs and ORs in ORs are joined, and XOR and XNOR keep their operands:
+
+    NOT (a AND b)  = NOT a OR NOT b           (a AND b) AND c = a AND b AND c
+    NOT (a XOR b)  = a XNOR b                 NOT ((a XOR b) XOR c) = (a XOR b) XNOR c
+
+The root comes first, and the operands of an operator from the last to the first: read backwards, entries are postfix.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ruledex.compiled.constants import (
+    ALWAYS,
+    AND,
+    LEAF,
+    OR,
+)
+from ruledex.compiled.decorator import jit
+from ruledex.program.node_table import ALWAYS_CODE, NEVER_CODE
+from ruledex.program.rule_scanner import (
+    NOT,
+    XNOR,
+    XOR,
+    operator_of,
+)
+
+# What a predicate or its negation can be besides a literal.
+COMPLEX = -3
+
+
+# An entry: an operator or LEAF; its number of operands, or its predicate; whether the predicate is negated; and whether
+# the negation is needed too, as it is below XOR and XNOR.
+KIND, ARGUMENT, NEGATED, BOTH = 0, 1, 2, 3
+N_ENTRY_COLUMNS = 4
+# A frame: an operator whose operands are still met: how many; whether they are negated, and needed both ways; the
+# operator, its entry, and the operator of a shorter chain that comes behind the next operand.
+_N_LEFT, _BELOW_NEGATED, _BELOW_BOTH, _OPERATOR, _ENTRY, _SHORTER = 0, 1, 2, 3, 4, 5
+N_FRAME_COLUMNS = 6
+_NONE = -1
+
+
+class Predicates(NamedTuple):
+    """What each distinct predicate is; literal ids are the caller's, dense from 0 on."""
+
+    positive: NDArray[np.int32]  # the literal that stands for it, or ALWAYS, NEVER, COMPLEX
+    negative: NDArray[np.int32]  # the same for its negation
+    weight: NDArray[np.float64]  # of its score, where it or its negation is a literal that is not `negated`
+
+
+class LiteralTable(NamedTuple):
+    """What is known of each literal."""
+
+    complement: NDArray[np.int32]  # the literal that is true only where this one is false or unknown, or NO_COMPLEMENT
+    negated: NDArray[np.uint8]  # 1 where it is a negative literal, which scores 0
+
+
+@jit
+def turn_round(
+    code: NDArray[np.int32],
+    first: int,
+    last: int,
+    predicate_of: NDArray[np.int32],
+    entries: NDArray[np.int64],
+    frames: NDArray[np.int64],
+) -> int:
+    """Write the entries of the rule `code[first:last]`; return how many."""
+    frames[0, _N_LEFT], frames[0, _BELOW_NEGATED], frames[0, _BELOW_BOTH] = 1, 0, 0
+    frames[0, _OPERATOR], frames[0, _ENTRY], frames[0, _SHORTER] = _NONE, _NONE, 0
+    n_frames, n_entries = 1, 0
+    turned = 0  # by NOT
+    for place in range(last - 1, first - 1, -1):
+        top = n_frames - 1
+        negated = turned ^ frames[top, _BELOW_NEGATED]
+        operator, n_operands = LEAF, 0
+        if code[place] < 0:
+            operator, n_operands = operator_of(code[place])
+            if operator == NOT:
+                turned ^= 1
+                continue
+        turned = 0
+        if operator != LEAF and negated:
+            operator = (AND + OR - operator) if operator <= OR else (XOR + XNOR - operator)
+        both = frames[top, _BELOW_BOTH]
+        is_joined = operator <= OR and operator == frames[top, _OPERATOR]
+        if not is_joined:
+            if frames[top, _OPERATOR] == AND or frames[top, _OPERATOR] == OR:
+                entries[frames[top, _ENTRY], ARGUMENT] += 1
+            entries[n_entries, KIND] = operator
+            entries[n_entries, ARGUMENT] = 0
+            entries[n_entries, NEGATED] = negated
+            entries[n_entries, BOTH] = both
+            n_entries += 1
+        if operator != LEAF:
+            frames[n_frames, _N_LEFT], frames[n_frames, _BELOW_NEGATED], frames[n_frames, _BELOW_BOTH] = (
+                n_operands,
+                negated,
+                both,
+            )
+            frames[n_frames, _OPERATOR], frames[n_frames, _SHORTER] = operator, 0
+            frames[n_frames, _ENTRY] = frames[top, _ENTRY] if is_joined else n_entries - 1
+            if operator > OR:
+                frames[n_frames, _BELOW_NEGATED], frames[n_frames, _BELOW_BOTH] = 0, 1
+                entries[n_entries - 1, ARGUMENT] = n_operands
+                if negated and n_operands > 2:
+                    # NOT ((a XOR b) XOR c) = (a XOR b) XNOR c
+                    entries[n_entries - 1, ARGUMENT] = 2
+                    frames[n_frames, _SHORTER] = XOR + XNOR - operator
+            n_frames += 1
+            continue
+        entries[n_entries - 1, ARGUMENT] = predicate_of[code[place]]
+        # An operand is complete, and with it each operator of which it was the first.
+        while True:
+            frames[n_frames - 1, _N_LEFT] -= 1
+            n_left = frames[n_frames - 1, _N_LEFT]
+            if n_left > 0 or n_frames == 1:
+                break
+            n_frames -= 1
+        if frames[n_frames - 1, _SHORTER] > 0:
+            entries[n_entries, KIND], entries[n_entries, ARGUMENT] = frames[n_frames - 1, _SHORTER], n_left
+            entries[n_entries, NEGATED], entries[n_entries, BOTH] = 0, 1
+            n_entries += 1
+            frames[n_frames - 1, _SHORTER] = 0
+    return n_entries
+
+
+@jit
+def put_leaves(
+    positive_of: NDArray[np.int32],
+    negative_of: NDArray[np.int32],
+    weight_of: NDArray[np.float64],
+    negated: NDArray[np.uint8],
+    entries: NDArray[np.int64],
+    n_entries: int,
+    positive: NDArray[np.int64],
+    negative: NDArray[np.int64],
+) -> tuple[bool, bool]:
+    """Write the codes of each leaf, and of its negation, at the place of its entry.
+
+    Returns whether one has a weight other than 1, and whether one that is needed is COMPLEX.
+    """
+    is_weighted, is_complex = False, False
+    for entry in range(n_entries):
+        if entries[entry, KIND] == LEAF:
+            predicate = entries[entry, ARGUMENT]
+            literal, other = positive_of[predicate], negative_of[predicate]
+            if entries[entry, NEGATED] != 0:
+                literal, other = other, literal
+            is_complex = is_complex or literal == COMPLEX or (entries[entry, BOTH] != 0 and other == COMPLEX)
+            if weight_of[predicate] != 1.0 and literal >= 0:
+                is_weighted = is_weighted or negated[literal] == 0
+            positive[entry] = literal if literal >= 0 else ALWAYS_CODE if literal == ALWAYS else NEVER_CODE
+            negative[entry] = other if other >= 0 else ALWAYS_CODE if other == ALWAYS else NEVER_CODE
+    return is_weighted, is_complex

@@ -1,0 +1,1 @@
+"""Score programs: how a rule is scored once it is found true."""

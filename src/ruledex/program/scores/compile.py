@@ -1,0 +1,146 @@
+"""A score tree to the postfix program that program/scores/run.py runs; program.py says what its operations mean."""
+
+from __future__ import annotations
+
+from ruledex.compiled.constants import (
+    AND,
+    CONSTANT,
+    FALSE_BY,
+    IS_FALSE,
+    IS_TRUE,
+    IS_UNKNOWN,
+    LEAF,
+    OR,
+    SCORES_ONE,
+    WEIGH,
+    XNOR,
+    XOR,
+)
+from ruledex.dictionary.literal_table import Form, LiteralTable
+from ruledex.language.schema import Schema
+from ruledex.language.tree import (
+    And,
+    Expression,
+    In,
+    IsNull,
+    Not,
+    Or,
+    Required,
+    SetTest,
+    Truth,
+    Weak,
+    Xnor,
+    Xor,
+)
+from ruledex.rewrite.literals import literals
+from ruledex.rewrite.push_not import push_not
+
+_OPERATION = {And: AND, Or: OR, Xor: XOR, Xnor: XNOR}
+
+
+class ScoreCode:
+    """Writes score programs; literals are named by the ids of a LiteralTable."""
+
+    def __init__(self, table: LiteralTable, schema: Schema) -> None:
+        self._table = table
+        self._schema = schema
+        self.steps: list[tuple[int, int]] = []  # operation, argument; that of a WEIGH is a place in `weights`
+        self.weights: list[float] = []
+
+    def write(self, tree: Expression, below_xor: bool = False) -> None:
+        """Append the program of a score tree."""
+        if isinstance(tree, And | Or | Xor | Xnor):
+            exclusive = below_xor or isinstance(tree, Xor | Xnor)
+            for child in tree.children:
+                self.write(child, exclusive)
+            self.steps.append((_OPERATION[type(tree)], len(tree.children)))
+        elif isinstance(tree, Required):
+            self.write(tree.child, below_xor)
+            self.steps.append((WEIGH, len(self.weights)))  # by 1, which is written for nothing else
+            self.weights.append(1.0)
+        elif isinstance(tree, Truth):
+            self.steps.append((CONSTANT, IS_UNKNOWN if tree.value is None else IS_TRUE if tree.value else IS_FALSE))
+        elif isinstance(tree, In) and len(set(tree.weights)) > 1:
+            self._weighted_list(tree, below_xor)
+        else:
+            self._leaf(tree, _weight(tree), below_xor)
+
+    def _weighted_list(self, tree: In, below_xor: bool) -> None:
+        """A list whose values weigh differently scores the largest of its parts, one part a weight."""
+        parts = dict.fromkeys(tree.weights)
+        for weight in parts:
+            values = tuple(v for v, w in zip(tree.values, tree.weights, strict=True) if w == weight)
+            self._leaf(In(tree.operand, values, (), tree.has_null), weight, below_xor)
+        self.steps.append((OR, len(parts)))
+
+    def _leaf(self, leaf: Expression, weight: float, below_xor: bool) -> None:
+        form = self._form(leaf)
+        opposite = self._form(push_not(Not(leaf))) if below_xor else None
+        if weight and not self._scores_by_itself(form, leaf):
+            # A leaf of several literals scores once, whatever their number; a set test scores, though its literal is a
+            # negative one. The literals score 0, and a constant beside them the weight.
+            self._parts(form, opposite, 0.0)
+            self.steps.append((CONSTANT, SCORES_ONE))
+            self._weigh(weight)
+            self.steps.append((AND, 2))
+        else:
+            self._parts(form, opposite, weight)
+
+    def _scores_by_itself(self, form: Form, leaf: Expression) -> bool:
+        """Whether the literals give what the leaf scores: a single one does, and an OR, whose score is the largest."""
+        if isinstance(leaf, SetTest):
+            return False
+        if isinstance(form, tuple):
+            return form[0] == OR and all(self._scores_by_itself(part, leaf) for part in form[1])
+        return isinstance(form, bool) or not self._table.is_negative[form]
+
+    def _parts(self, form: Form, opposite: Form | None, weight: float) -> None:
+        if isinstance(form, bool):
+            # FALSE here also says unknown, as of NOT IN with a NULL; only its opposite can tell them apart.
+            known_false = opposite is True
+            if form and weight:
+                self.steps.append((CONSTANT, SCORES_ONE))
+                self._weigh(weight)
+            else:
+                self.steps.append((CONSTANT, IS_TRUE if form else IS_FALSE if known_false else IS_UNKNOWN))
+            if not form and opposite is not None and not isinstance(opposite, bool):
+                self._false_by(opposite)
+        elif isinstance(form, tuple):
+            operation, parts = form
+            others = opposite[1] if isinstance(opposite, tuple) else [opposite] * len(parts)
+            for part, other in zip(parts, others, strict=True):
+                self._parts(part, other, weight)
+            self.steps.append((operation, len(parts)))
+        else:
+            self.steps.append((LEAF, form))
+            if not self._table.is_negative[form]:
+                self._weigh(weight)
+            if opposite is not None:
+                self._false_by(opposite)
+
+    def _false_by(self, opposite: Form) -> None:
+        if isinstance(opposite, int) and not isinstance(opposite, bool):
+            self.steps.append((FALSE_BY, opposite))
+
+    def _weigh(self, weight: float) -> None:
+        if weight != 1.0:
+            self.steps.append((WEIGH, len(self.weights)))
+            self.weights.append(weight)
+
+    def _form(self, leaf: Expression) -> Form:
+        tree = literals(leaf, self._schema)
+        return self._form_of(tree)
+
+    def _form_of(self, tree: Expression) -> Form:
+        if isinstance(tree, And | Or):
+            return _OPERATION[type(tree)], [self._form_of(child) for child in tree.children]
+        return self._table.form(tree)
+
+
+def _weight(leaf: Expression) -> float:
+    if isinstance(leaf, Not | IsNull | Weak | Truth):
+        return 0.0
+    if isinstance(leaf, In):
+        return leaf.weights[0] if leaf.weights else 1.0
+    assert not isinstance(leaf, And | Or | Xor | Xnor)
+    return getattr(leaf, "weight", 1.0)

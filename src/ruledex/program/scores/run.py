@@ -1,0 +1,302 @@
+"""A rule's match score: its postfix program (see program/program.py) run over one event.
+
+Every engine scores through `match_scores`, in the order that the program has, so that all give the same float.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ruledex.compiled.constants import (
+    AND,
+    CONSTANT,
+    FALSE_BY,
+    IS_FALSE,
+    IS_TRUE,
+    IS_UNKNOWN,
+    LEAF,
+    OPERATION,
+    OR,
+    SCORES_ONE,
+    STEP_BITS,
+    WEIGH,
+    XOR,
+)
+from ruledex.compiled.csr import first_at_least
+from ruledex.compiled.decorator import inlined, jit
+from ruledex.program.scores.literals import (
+    FIELDS,
+    NO_DOMAIN,
+    NO_WEIGHT,
+    SEVERAL,
+    EventPlaces,
+    ScoreLiterals,
+    literal_weight,
+    place_in_domain,
+)
+
+NO_EVENT, NONE = -1, -1
+AT_ONCE = 64  # rules that are scored by one call
+LARGEST = float(np.finfo(np.float64).max)
+EPSILON = float(np.finfo(np.float64).eps)
+
+
+class ScorePrograms(NamedTuple):
+    """The score programs of a Program and the nodes that stand in for empty ones, by the names that they have there."""
+
+    score_offsets: NDArray[np.int32]
+    score_code: NDArray[np.int32]
+    score_weight: NDArray[np.float64]
+    root: NDArray[np.int32]
+    node_op: NDArray[np.uint8]
+    child_offsets: NDArray[np.int32]
+    children: NDArray[np.int32]
+
+
+class ScoreStack(NamedTuple):
+    """Scratch of `match_scores`. Stacks have an entry more than the deepest of any program, or way from a root down."""
+
+    truth: NDArray[np.uint8]
+    score: NDArray[np.float64]
+    node: NDArray[np.int32]
+    next_child: NDArray[np.int64]
+    places: EventPlaces
+    event: NDArray[np.int64]  # [2] the number of the event at hand, which grows with each, and where it begins
+    chosen: NDArray[np.int32]  # [AT_ONCE] rules to be scored
+    scores: NDArray[np.float64]  # [AT_ONCE] theirs
+
+
+@jit
+def match_scores(
+    literals: ScoreLiterals,
+    programs: ScorePrograms,
+    rules: NDArray[np.int32],
+    n_rules: int,
+    cells: NDArray[np.int32],
+    weights: NDArray[np.float64],
+    begin: int,
+    end: int,
+    stack: ScoreStack,
+    scores: NDArray[np.float64],
+) -> None:
+    """Write the scores of the first `n_rules` of some rules that are true of the event `cells[begin:end]`.
+
+    A stack that comes from other events must have `event[1]` set to `NO_EVENT`. Rules come several at a time: to take
+    an array out of a tuple counts a reference, and for all of them that costs ten times what a rule's score does.
+    """
+    offsets, low, high = literals.interval_offsets, literals.interval_low, literals.interval_high
+    domain_begin, records, places = literals.domain_begin, literals.records, stack.places
+    seen_in, place_in, known_of, known = places.seen_in, places.place_in, places.known_of, places.known
+    code_offsets, code, code_weight = programs.score_offsets, programs.score_code, programs.score_weight
+    roots, operations = programs.root, programs.node_op
+    child_offsets, children = programs.child_offsets, programs.children
+    truth, score, nodes, next_child = stack.truth, stack.score, stack.node, stack.next_child
+    event = stack.event
+    if event[1] != begin:
+        event[0] += 1
+        event[1] = begin
+    number = event[0]
+    n_positive, n_literals = offsets.size - 1, records.size // FIELDS
+    for chosen in range(n_rules):
+        rule = rules[chosen]
+        step, last_step = code_offsets[rule], code_offsets[rule + 1]
+        truth[0], score[0] = IS_UNKNOWN, 0.0
+        # A rule without a program is the tree below its root, walked down and from left to right; its literals weigh 1.
+        is_walk = step == last_step
+        height, entered = 0, True
+        if is_walk:
+            nodes[0] = roots[rule]
+            height = 0 if roots[rule] >= 0 else -1
+        while True:
+            # On to the next literal, or to the end.
+            literal = NONE
+            while is_walk and height >= 0:
+                if nodes[height] < n_literals:
+                    literal = int(nodes[height])
+                    break
+                inner = nodes[height] - n_literals
+                is_and = operations[inner] == AND
+                if entered:
+                    truth[height], score[height] = IS_TRUE if is_and else IS_UNKNOWN, 0.0
+                    next_child[height] = child_offsets[inner]
+                elif truth[height + 1] == IS_TRUE:
+                    if is_and:
+                        score[height] = float(score[height]) + float(score[height + 1])
+                    else:
+                        truth[height], score[height] = IS_TRUE, max(score[height], score[height + 1])
+                elif is_and:
+                    truth[height] = IS_UNKNOWN
+                if next_child[height] < child_offsets[inner + 1] and (truth[height] == IS_TRUE or not is_and):
+                    nodes[height + 1] = children[next_child[height]]
+                    next_child[height] += 1
+                    height, entered = height + 1, True
+                else:
+                    height, entered = height - 1, False
+            while step < last_step:
+                operation, argument = code[step] & OPERATION, code[step] >> STEP_BITS
+                if operation in (LEAF, FALSE_BY):
+                    literal = int(argument)
+                    break
+                if operation == WEIGH:
+                    score[height - 1] *= code_weight[argument]
+                elif operation == CONSTANT:
+                    truth[height] = IS_TRUE if argument == SCORES_ONE else argument
+                    score[height] = 1.0 if argument == SCORES_ONE else 0.0
+                    height += 1
+                else:
+                    height -= argument
+                    value, points = truth[height], float(score[height])
+                    for other in range(height + 1, height + argument):
+                        value, points = fold(operation, value, points, truth[other], float(score[other]))
+                    truth[height], score[height] = value, points
+                    height += 1
+                step += 1
+            if literal == NONE:
+                break
+
+            # The largest weight of the event's cells in a positive literal, 0 of a negative one that is true.
+            weight, positive, may_hold = NO_WEIGHT, literal, True
+            if literal >= n_positive:
+                record = FIELDS * literal
+                domain, cell, positive = records[record], records[record + 1], int(records[record + 2])
+                place = SEVERAL
+                if domain != NO_DOMAIN:
+                    if seen_in[domain] != number:
+                        seen_in[domain] = number
+                        place_in[domain] = place_in_domain(domain_begin, domain, cells, begin, end)
+                    place = int(place_in[domain])
+                if place == SEVERAL:
+                    place = first_at_least(cells, begin, end, cell)
+                may_hold = 0 <= place < end and bool(cells[place] == cell)
+            if may_hold:
+                record, place = FIELDS * positive, SEVERAL
+                domain = records[record]
+                if domain != NO_DOMAIN:
+                    if seen_in[domain] != number:
+                        seen_in[domain] = number
+                        place_in[domain] = place_in_domain(domain_begin, domain, cells, begin, end)
+                    place = int(place_in[domain])
+                if place >= 0:
+                    cell = cells[place]
+                    if records[record + 1] <= cell <= records[record + 2]:
+                        is_in = bool(records[record + 3] == 1)
+                        if not is_in:
+                            interval = first_at_least(high, offsets[positive], offsets[positive + 1], cell)
+                            is_in = bool(low[interval] <= cell)
+                        if is_in:
+                            weight = weights[place] if weights.size != 0 else 1.0
+                elif place == SEVERAL:
+                    if known_of[positive] != number:
+                        known_of[positive] = number
+                        known[positive] = literal_weight(
+                            offsets, low, high, records, positive, cells, weights, begin, end
+                        )
+                    weight = known[positive]
+                if literal >= n_positive:
+                    weight = 0.0 if weight == NO_WEIGHT else NO_WEIGHT
+
+            if is_walk or code[step] & OPERATION == LEAF:
+                truth[height] = IS_TRUE if weight != NO_WEIGHT else IS_UNKNOWN
+                score[height] = max(weight, 0.0)
+                height, entered = height - 1 if is_walk else height + 1, False
+            elif weight != NO_WEIGHT and truth[height - 1] != IS_TRUE:
+                truth[height - 1] = IS_FALSE
+            step += not is_walk
+        # Sums of finite weights may overflow; an infinite score times a static score of 0 would be no number.
+        scores[chosen] = min(float(score[0]), LARGEST)
+
+
+@inlined
+def fold(operation: int, value: int, points: float, other: int, more: float) -> tuple[int, float]:
+    """Truth and score of an operation on what was folded so far and on one more. What is not true has a score of 0."""
+    # XOR has one true side, so that the sum is that side's score.
+    total = max(points, more) if operation == OR else points + more
+    if operation in (AND, OR):
+        decisive = IS_FALSE if operation == AND else IS_TRUE
+        if value == decisive or other == decisive:
+            value = decisive
+        elif value == IS_UNKNOWN or other == IS_UNKNOWN:
+            value = IS_UNKNOWN
+    elif value == IS_UNKNOWN or other == IS_UNKNOWN:
+        value = IS_UNKNOWN
+    else:
+        value = IS_TRUE if (value != other) == (operation == XOR) else IS_FALSE
+    return value, total if value == IS_TRUE else 0.0
+
+
+@jit
+def node_bounds(n_positive: int, programs: ScorePrograms, bounds: NDArray[np.float64]) -> None:
+    """For each node a score that it does not exceed while positive literals and an event's weights are at most 1."""
+    n_literals = bounds.size - programs.node_op.size
+    for node in range(n_literals):
+        bounds[node] = 1.0 if node < n_positive else 0.0
+    for inner in range(programs.node_op.size):
+        points = 0.0
+        for place in range(programs.child_offsets[inner], programs.child_offsets[inner + 1]):
+            child = bounds[programs.children[place]]
+            points = points + child if programs.node_op[inner] == AND else max(points, child)
+        bounds[n_literals + inner] = points
+
+
+@jit
+def score_bounds(
+    n_positive: int,
+    programs: ScorePrograms,
+    of_node: NDArray[np.float64],
+    stack: NDArray[np.float64],
+    bounds: NDArray[np.float64],
+) -> None:
+    """For each rule a match score that no event with weights of at most 1 exceeds; `of_node` are the nodes' bounds.
+
+    Scores grow linearly with the event's weights, so an event's largest weight times this bounds its score too; the
+    bound is a little larger than the sum of the weights, by what rounding may add on that way.
+    """
+    for rule in range(bounds.size):
+        height = 0
+        stack[0] = 0.0
+        first, last = programs.score_offsets[rule], programs.score_offsets[rule + 1]
+        for place in range(first, last):
+            operation, argument = programs.score_code[place] & OPERATION, programs.score_code[place] >> STEP_BITS
+            if operation == LEAF:
+                stack[height] = 1.0 if argument < n_positive else 0.0
+                height += 1
+            elif operation == CONSTANT:
+                stack[height] = 1.0 if argument == SCORES_ONE else 0.0
+                height += 1
+            elif operation == WEIGH:
+                stack[height - 1] *= programs.score_weight[argument]
+            elif operation != FALSE_BY:
+                height -= argument
+                points = float(stack[height])  # a plain number overflows without a warning, uncompiled too
+                for other in range(height + 1, height + argument):
+                    if operation in (OR, XOR):
+                        points = max(points, float(stack[other]))
+                    else:
+                        points += float(stack[other])
+                stack[height] = points
+                height += 1
+        n_terms = float(last - first)
+        if first == last and programs.root[rule] >= 0:
+            # Each literal adds at most 1, so that there are at most as many terms as the bound says.
+            stack[0] = of_node[programs.root[rule]]
+            n_terms = stack[0] + 1.0
+        bounds[rule] = min(stack[0] * (1.0 + 4.0 * EPSILON * n_terms), LARGEST)
+
+
+@jit
+def stack_height(programs: ScorePrograms) -> int:
+    """The deepest stack of any rule's program."""
+    deepest = 0
+    for rule in range(programs.score_offsets.size - 1):
+        height = 0
+        for place in range(programs.score_offsets[rule], programs.score_offsets[rule + 1]):
+            operation, argument = programs.score_code[place] & OPERATION, programs.score_code[place] >> STEP_BITS
+            if operation in (LEAF, CONSTANT):
+                height += 1
+            elif operation not in (FALSE_BY, WEIGH):
+                height -= argument - 1
+            deepest = max(deepest, height)
+    return deepest

@@ -1,0 +1,209 @@
+"""What nodes have in common, found once more: a node whose children include all of another's takes that one as a child.
+
+Rules are flattened before their nodes are compared, so that `a AND (b AND c)` and `(a AND b) AND c` are one node; but
+then `b AND c`, which other rules may have as a node, is in it no longer. Here it is put back, by the greedy set cover
+of a-tree2021, Section 4.2.2: among the nodes of the same operation whose children are a part of this one's, the largest
+first, and no child covered twice, since a score would count it twice.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ruledex.compiled.decorator import jit
+
+_NONE = -1
+# A node looks at so many others: where everything is made of a few literals, there is no end of what may be a part.
+MOST_LOOKS = 64
+
+
+class InnerNodes(NamedTuple):
+    """AND and OR nodes as a Program has them: `children` ascending, each node behind its children, level by level."""
+
+    node_op: NDArray[np.uint8]
+    child_offsets: NDArray[np.int32]
+    children: NDArray[np.int32]
+    level_offsets: NDArray[np.int32]
+
+
+def share_parts(inner: InnerNodes, n_literals: int) -> tuple[InnerNodes, NDArray[np.int32]]:
+    """The same nodes with fewer links, in the order that they have then; and the new number of each."""
+    n_inner = len(inner.node_op)
+    size = np.diff(inner.child_offsets)
+    level = np.repeat(np.arange(len(inner.level_offsets) - 1), np.diff(inner.level_offsets))
+    by_size = np.argsort(size, kind="stable").astype(np.int32)
+    offsets, children = np.zeros(n_inner + 1, np.int32), np.empty(len(inner.children), np.int32)
+    parts = _parts_by_child(inner.node_op, inner.child_offsets, inner.children, n_literals, by_size)
+    n_links = _cover(inner.node_op, inner.child_offsets, inner.children, n_literals, *parts, offsets, children)
+    children = children[:n_links]
+    # A part has fewer children than the whole, and none from a higher level: in this order it comes before the whole.
+    new_level = np.zeros(n_inner, np.int32)
+    _find_levels(offsets, children, n_literals, np.lexsort((size, level)).astype(np.int32), new_level)
+    order = np.argsort(new_level, kind="stable").astype(np.int32)
+    number = np.empty(n_inner, np.int32)
+    number[order] = np.arange(n_inner, dtype=np.int32)
+    level_offsets = n_literals + np.searchsorted(new_level[order], np.arange(new_level.max(initial=-1) + 2))
+    ordered_offsets = np.concatenate([[0], np.cumsum(np.diff(offsets)[order])]).astype(np.int32)
+    ordered_children = np.empty(n_links, np.int32)
+    _reorder(offsets, children, n_literals, order, number, ordered_offsets, ordered_children)
+    return (
+        InnerNodes(inner.node_op[order], ordered_offsets, ordered_children, level_offsets.astype(np.int32)),
+        number,
+    )
+
+
+@jit
+def _parts_by_child(
+    node_op: NDArray[np.uint8],
+    child_offsets: NDArray[np.int32],
+    children: NDArray[np.int32],
+    n_literals: int,
+    by_size: NDArray[np.int32],
+) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+    """For each node and operation the nodes that have it as their least used child, the smallest first.
+
+    Given as offsets, at twice the child's number plus the operation, and a list. A part of a node is in the list of
+    one of its children, whichever that is; the least used makes for the shortest lists.
+    """
+    n_nodes = n_literals + node_op.size
+    n_uses = np.zeros(n_nodes, np.int32)
+    for child in children:
+        n_uses[child] += 1
+    list_of = np.empty(node_op.size, np.int32)
+    offsets = np.zeros(2 * n_nodes + 1, np.int32)
+    for node in range(node_op.size):
+        least = children[child_offsets[node]]
+        for edge in range(child_offsets[node] + 1, child_offsets[node + 1]):
+            if n_uses[children[edge]] < n_uses[least]:
+                least = children[edge]
+        list_of[node] = 2 * least + node_op[node]
+        offsets[list_of[node] + 1] += 1
+    for number in range(2 * n_nodes):
+        offsets[number + 1] += offsets[number]
+    place = offsets[:-1].copy()
+    parts = np.empty(node_op.size, np.int32)
+    for node in by_size:
+        parts[place[list_of[node]]] = node
+        place[list_of[node]] += 1
+    return offsets, parts
+
+
+@jit
+def _cover(
+    node_op: NDArray[np.uint8],
+    child_offsets: NDArray[np.int32],
+    children: NDArray[np.int32],
+    n_literals: int,
+    part_offsets: NDArray[np.int32],
+    parts: NDArray[np.int32],
+    new_offsets: NDArray[np.int32],
+    new_children: NDArray[np.int32],
+) -> int:
+    """Write each node's children with parts in place of what they cover; return how many there are."""
+    uncovered_of = np.full(n_literals + node_op.size, _NONE, np.int32)  # the last node that has it as a bare child
+    found = np.empty(MOST_LOOKS, np.int32)
+    n_links = 0
+    for node in range(node_op.size):
+        first, last = child_offsets[node], child_offsets[node + 1]
+        for edge in range(first, last):
+            uncovered_of[children[edge]] = node
+        n_found, looks = 0, MOST_LOOKS
+        for edge in range(first, last):
+            number = 2 * children[edge] + node_op[node]
+            begin_of_list = part_offsets[number]
+            place = _first_as_large(parts, begin_of_list, part_offsets[number + 1], child_offsets, last - first)
+            # From the largest down, as long as there are looks left: the largest cover most.
+            while place > begin_of_list and looks > 0:
+                place -= 1
+                looks -= 1
+                part = parts[place]
+                if _is_uncovered(children, child_offsets[part], child_offsets[part + 1], uncovered_of, node):
+                    found[n_found] = part
+                    n_found += 1
+        _largest_first(found, n_found, child_offsets)
+        for place in range(n_found):
+            begin, end = child_offsets[found[place]], child_offsets[found[place] + 1]
+            if _is_uncovered(children, begin, end, uncovered_of, node):
+                for edge in range(begin, end):
+                    uncovered_of[children[edge]] = _NONE
+                new_children[n_links] = n_literals + found[place]
+                n_links += 1
+        for edge in range(first, last):
+            if uncovered_of[children[edge]] == node:
+                new_children[n_links] = children[edge]
+                n_links += 1
+        new_offsets[node + 1] = n_links
+    return n_links
+
+
+@jit
+def _is_uncovered(
+    children: NDArray[np.int32], begin: int, end: int, uncovered_of: NDArray[np.int32], node: int
+) -> bool:
+    edge = begin
+    while edge < end and uncovered_of[children[edge]] == node:
+        edge += 1
+    return edge == end
+
+
+@jit
+def _first_as_large(nodes: NDArray[np.int32], begin: int, end: int, child_offsets: NDArray[np.int32], size: int) -> int:
+    """The first place from `begin` up to `end` of a node that has at least `size` children; those before have fewer."""
+    while begin < end:
+        middle = (begin + end) // 2
+        if child_offsets[nodes[middle] + 1] - child_offsets[nodes[middle]] < size:
+            begin = middle + 1
+        else:
+            end = middle
+    return begin
+
+
+@jit
+def _largest_first(nodes: NDArray[np.int32], n_nodes: int, child_offsets: NDArray[np.int32]) -> None:
+    """Sort a few nodes by how many children they have; those that have as many stay in their order."""
+    for place in range(1, n_nodes):
+        node, other = nodes[place], place
+        size = child_offsets[node + 1] - child_offsets[node]
+        while other > 0 and child_offsets[nodes[other - 1] + 1] - child_offsets[nodes[other - 1]] < size:
+            nodes[other] = nodes[other - 1]
+            other -= 1
+        nodes[other] = node
+
+
+@jit
+def _find_levels(
+    offsets: NDArray[np.int32],
+    children: NDArray[np.int32],
+    n_literals: int,
+    order: NDArray[np.int32],
+    level: NDArray[np.int32],
+) -> None:
+    """Write how many inner nodes lie below each, on the longest way down; `order` has children before parents."""
+    for node in order:
+        below = -1
+        for edge in range(offsets[node], offsets[node + 1]):
+            if children[edge] >= n_literals:
+                below = max(below, level[children[edge] - n_literals])
+        level[node] = below + 1
+
+
+@jit
+def _reorder(
+    offsets: NDArray[np.int32],
+    children: NDArray[np.int32],
+    n_literals: int,
+    order: NDArray[np.int32],
+    number: NDArray[np.int32],
+    new_offsets: NDArray[np.int32],
+    new_children: NDArray[np.int32],
+) -> None:
+    """Write the lists in the new order, by the new numbers, ascending."""
+    for place in range(order.size):
+        begin, first = offsets[order[place]], new_offsets[place]
+        for edge in range(new_offsets[place + 1] - first):
+            child = children[begin + edge]
+            new_children[first + edge] = child if child < n_literals else n_literals + number[child - n_literals]
+        new_children[first : new_offsets[place + 1]].sort()

@@ -1,0 +1,76 @@
+"""Where a query stands in a tree, so that it can go on from there; and the heap that merges the lists of several nodes.
+
+A row is a query. Trees whose nodes hold lists use a slot for each node that the query visits: how far its list was
+read, and in the heap its next interval, the best on top. Trees that are one list use the first slot alone.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ruledex.compiled.decorator import inlined
+from ruledex.engines.top import precedes
+
+NOT_STARTED = -1
+
+
+class Cursors(NamedTuple):
+    """Scratch of queries, a row each, as wide as the nodes are many that a query may visit."""
+
+    n_held: NDArray[np.int64]  # [n_rows] entries of the heap: 0 at the end, `NOT_STARTED` before the start
+    place: NDArray[np.int64]  # [n_rows, width] where a slot's list goes on
+    node: NDArray[np.int32]  # [n_rows, width]
+    heap_score: NDArray[np.float64]
+    heap_id: NDArray[np.int32]
+    heap_slot: NDArray[np.int32]
+
+
+@inlined
+def add_to_heap(
+    scores: NDArray[np.float64],
+    ids: NDArray[np.int32],
+    slots: NDArray[np.int32],
+    n_held: int,
+    score: float,
+    identity: int,
+    slot: int,
+) -> int:
+    """Put a slot's next interval into the heap; return the heap's new size."""
+    place = n_held
+    while place > 0:
+        above = (place - 1) >> 1
+        if precedes(scores[above], ids[above], score, identity):
+            break
+        scores[place], ids[place], slots[place] = scores[above], ids[above], slots[above]
+        place = above
+    scores[place], ids[place], slots[place] = score, identity, slot
+    return n_held + 1
+
+
+@inlined
+def replace_best(
+    scores: NDArray[np.float64],
+    ids: NDArray[np.int32],
+    slots: NDArray[np.int32],
+    n_held: int,
+    score: float,
+    identity: int,
+    slot: int,
+) -> None:
+    """Put an interval in place of the heap's top, and move it down to where it belongs."""
+    place = 0
+    while True:
+        below = 2 * place + 1
+        if below >= n_held:
+            break
+        right = below + 1
+        if right < n_held and precedes(scores[right], ids[right], scores[below], ids[below]):
+            below = right
+        if precedes(score, identity, scores[below], ids[below]):
+            break
+        scores[place], ids[place], slots[place] = scores[below], ids[below], slots[below]
+        place = below
+    scores[place], ids[place], slots[place] = score, identity, slot

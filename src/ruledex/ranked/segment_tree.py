@@ -1,0 +1,222 @@
+"""The scored segment tree (Sections 2.1.2 and 2.2.1).
+
+The ends of the intervals cut the numbers into segments, the leaves of a balanced binary tree. A node's list has the
+intervals that cover all of its segments but not all of its parent's, the best first. All lists from a leaf to the root
+hold nothing but intervals that hold the point, so that they are merged and nothing is tested.
+
+A tree has a power of two of leaves, and its nodes are numbered as a heap's, the root with 1.
+
+`ScoredSegmentTree`: each interval in the lists of some of the nodes that it covers (Section 2.2.1).
+"""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar, NamedTuple, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ruledex.compiled.arrays import frozen
+from ruledex.compiled.decorator import jit
+from ruledex.ranked.cursor import (
+    NOT_STARTED,
+    Cursors,
+    add_to_heap,
+    replace_best,
+)
+from ruledex.ranked.intervals import Entries
+from ruledex.ranked.tree import Floats, ScoredTree, Trees
+
+
+class SegmentTreeIndex(NamedTuple):
+    """Several trees in the same arrays."""
+
+    cut_offsets: NDArray[np.int64]  # [n_trees + 1]
+    cuts: NDArray[np.float64]  # ascending within a tree: segment i begins at cut i, the last one has no end
+    node_offsets: NDArray[np.int64]  # [n_trees + 1] twice as many nodes as leaves
+    list_offsets: NDArray[np.int64]  # [n_nodes + 1]
+    ids: NDArray[np.int32]
+    score: NDArray[np.float64]  # by id
+
+
+SegmentTreeArrays = tuple[NDArray[Any], ...]
+
+
+@jit
+def count_in_lists(
+    first_segment: NDArray[np.int32],
+    end_segment: NDArray[np.int32],
+    first_node: int,
+    n_leaves: int,
+    counts: NDArray[np.int64],
+) -> None:
+    """Add to each node's count how many intervals its list will have."""
+    for interval in range(first_segment.size):
+        low, high = first_segment[interval] + n_leaves, end_segment[interval] + n_leaves
+        while low < high:
+            counts[first_node + low] += low & 1
+            counts[first_node + high - 1] += high & 1
+            low, high = (low + 1) >> 1, high >> 1
+
+
+@jit
+def fill_lists(
+    first_segment: NDArray[np.int32],
+    end_segment: NDArray[np.int32],
+    ids: NDArray[np.int32],
+    first_node: int,
+    n_leaves: int,
+    ends: NDArray[np.int64],
+    lists: NDArray[np.int32],
+) -> None:
+    """Write each interval to its lists; `ends` is where each list goes on."""
+    for interval in range(first_segment.size):
+        low, high = first_segment[interval] + n_leaves, end_segment[interval] + n_leaves
+        while low < high:
+            if low & 1:
+                lists[ends[first_node + low]] = ids[interval]
+                ends[first_node + low] += 1
+            if high & 1:
+                lists[ends[first_node + high - 1]] = ids[interval]
+                ends[first_node + high - 1] += 1
+            low, high = (low + 1) >> 1, high >> 1
+
+
+@jit
+def fill_from_segment_tree(
+    index_arrays: SegmentTreeArrays,
+    trees: NDArray[np.int32],
+    points: NDArray[np.float64],
+    cursors: Cursors,
+    fresh: bool,
+    wanted: NDArray[np.int64],
+    out_ids: NDArray[np.int32],
+    out_scores: NDArray[np.float64],
+    n_filled: NDArray[np.int64],
+) -> None:
+    """For each query, write the intervals of its tree that hold the point until there are as many as wanted.
+
+    Rows go on where they stood, each at its own cursor; or, if `fresh`, all start anew and share the first one.
+    """
+    index = SegmentTreeIndex(*index_arrays)
+    cuts, list_offsets, ids, score = index.cuts, index.list_offsets, index.ids, index.score
+    for row in range(trees.size):
+        cursor = 0 if fresh else row
+        places, nodes = cursors.place[cursor], cursors.node[cursor]
+        heap_score, heap_id, heap_slot = cursors.heap_score[cursor], cursors.heap_id[cursor], cursors.heap_slot[cursor]
+        n_held = 0 if fresh else cursors.n_held[cursor]
+        if fresh or n_held == NOT_STARTED:
+            n_held = 0
+            first_cut, end_cut = index.cut_offsets[trees[row]], index.cut_offsets[trees[row] + 1]
+            segment = np.searchsorted(cuts[first_cut:end_cut], points[row], side="right") - 1
+            first_node = index.node_offsets[trees[row]]
+            n_leaves = (index.node_offsets[trees[row] + 1] - first_node) >> 1
+            # Nothing lies before the first segment, nor in the last one where it has no leaf.
+            node = segment + n_leaves if 0 <= segment < n_leaves else 0
+            slot = 0
+            while node > 0:
+                place = list_offsets[first_node + node]
+                if place < list_offsets[first_node + node + 1]:
+                    nodes[slot], places[slot] = node, place + 1
+                    n_held = add_to_heap(heap_score, heap_id, heap_slot, n_held, score[ids[place]], ids[place], slot)
+                    slot += 1
+                node >>= 1
+        n_found, first_node = n_filled[row], index.node_offsets[trees[row]]
+        while n_held > 0 and n_found < wanted[row]:
+            slot = heap_slot[0]
+            out_ids[row, n_found], out_scores[row, n_found] = heap_id[0], heap_score[0]
+            n_found += 1
+            place = places[slot]
+            if place < list_offsets[first_node + nodes[slot] + 1]:
+                places[slot] = place + 1
+                replace_best(heap_score, heap_id, heap_slot, n_held, score[ids[place]], ids[place], slot)
+            else:
+                n_held -= 1
+                replace_best(
+                    heap_score, heap_id, heap_slot, n_held, heap_score[n_held], heap_id[n_held], heap_slot[n_held]
+                )
+        cursors.n_held[cursor], n_filled[row] = n_held, n_found
+
+
+class ScoredSegmentTree(ScoredTree):
+    """No interval is looked at that does not hold the point; each takes up to two entries a level of the tree."""
+
+    name = "segment"
+    can_overlap = False
+    dtypes: ClassVar[dict[str, type[np.generic]]] = {
+        "cut_offsets": np.int64,
+        "cuts": np.float64,
+        "node_offsets": np.int64,
+        "list_offsets": np.int64,
+        "ids": np.int32,
+        "score": np.float64,
+    }
+
+    @classmethod
+    def from_entries(cls, entries: Entries, **unknown: Any) -> Self:
+        """Cut the numbers of each tree into segments, count the lists, fill them."""
+        if unknown:
+            raise TypeError(f"unknown options: {', '.join(unknown)}")
+        bounds = list(zip(entries.offsets[:-1].tolist(), entries.offsets[1:].tolist(), strict=True))
+        segments = [_segments(entries.ends[2 * first : 2 * last]) for first, last in bounds]
+        # A leaf more than there are cuts that begin a covered segment would be a level more for nothing.
+        n_leaves = [_power_of_two(int(end.max(initial=1))) for _, _, end in segments]
+        node_offsets = np.concatenate([[0], 2 * np.cumsum(n_leaves)])
+        counts = np.zeros(node_offsets[-1] + 1, np.int64)
+        for (_, begin, end), n, node in zip(segments, n_leaves, node_offsets.tolist(), strict=False):
+            count_in_lists(begin, end, node, n, counts[1:])
+        list_offsets = np.cumsum(counts)
+        lists, ends = np.empty(list_offsets[-1], np.int32), list_offsets[:-1].copy()
+        for (_, begin, end), n, node, (first, last) in zip(
+            segments, n_leaves, node_offsets.tolist(), bounds, strict=False
+        ):
+            fill_lists(begin, end, entries.ids[first:last], node, n, ends, lists)
+        cuts = [cut for cut, _, _ in segments]
+        index = SegmentTreeIndex(
+            frozen(np.concatenate([[0], np.cumsum([len(cut) for cut in cuts])]), np.int64),
+            frozen(np.concatenate(cuts), np.float64),
+            frozen(node_offsets, np.int64),
+            frozen(list_offsets, np.int64),
+            frozen(lists, np.int32),
+            entries.score,
+        )
+        return cls(tuple(index))
+
+    @property
+    def index(self) -> SegmentTreeIndex:
+        """The arrays as the kernels name them."""
+        return SegmentTreeIndex(*self._index)
+
+    def width(self, is_point: bool) -> int:  # noqa: ARG002
+        """The levels of the deepest tree."""
+        return int(np.max(np.diff(self.index.node_offsets), initial=2)).bit_length()
+
+    def fill(
+        self,
+        trees: Trees,
+        low: Floats,
+        high: Floats,  # noqa: ARG002
+        cursors: Cursors,
+        fresh: bool,
+        wanted: NDArray[np.int64],
+        out_ids: NDArray[np.int32],
+        out_scores: Floats,
+        n_filled: NDArray[np.int64],
+    ) -> None:
+        """Merge the lists on the way from a leaf to the root: see `ScoredTree`."""
+        fill_from_segment_tree(self._index, trees, low, cursors, fresh, wanted, out_ids, out_scores, n_filled)
+
+
+def _segments(ends: Floats) -> tuple[Floats, NDArray[np.int32], NDArray[np.int32]]:
+    """The cuts, and for each interval its first segment and the one after its last."""
+    low, high = ends[0::2], ends[1::2]
+    with np.errstate(over="ignore"):  # after the largest number comes infinity, as it should
+        after = np.nextafter(high, np.inf)  # where the interval has ended; at infinity, nowhere
+    cuts = np.unique(np.concatenate([low, after[high < np.inf]]))
+    begin = np.searchsorted(cuts, low)
+    end = np.where(high < np.inf, np.searchsorted(cuts, after), len(cuts))
+    return cuts, begin.astype(np.int32), end.astype(np.int32)
+
+
+def _power_of_two(number: int) -> int:
+    return 1 << (number - 1).bit_length()

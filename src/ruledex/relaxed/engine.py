@@ -1,0 +1,291 @@
+"""The best rules of an event if not all of their conjuncts need hold: what `top(mode="relaxed")` asks.
+
+Three ways give the same answer, to the last bit. `scan` scores every rule. `count` adds up, for each rule, the points
+of all keys that the event meets, and scores those whose sum may be enough. `threshold` reads the keys with the most
+points first, and stops where what is left cannot be enough.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Literal, NamedTuple, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ruledex.compiled.arrays import frozen
+from ruledex.engines.inputs import (
+    frozen_alive,
+    frozen_batch,
+    frozen_static_score,
+    rank_code,
+)
+from ruledex.engines.protocol import Alive, Matches, Rank
+from ruledex.engines.ranking import checked_k
+from ruledex.engines.top import sort_heap
+from ruledex.errors import RuledexError, quoted
+from ruledex.events.batch import EventBatch
+from ruledex.program.program import Program
+from ruledex.program.scores.run import EPSILON, ScoreStack
+from ruledex.ranked.threshold import N_HELD, N_READ, N_SCORED
+from ruledex.relaxed.candidates import (
+    UNTOUCHED,
+    Rows,
+    Scratch,
+    find_candidates,
+)
+from ruledex.relaxed.layout import IntervalKeys, RelaxedLayout, relaxed_layout
+from ruledex.relaxed.rows import (
+    EventCells,
+    IntervalTrees,
+    Reader,
+    event_cells,
+)
+from ruledex.relaxed.score import OneEvent, best_of_candidates
+from ruledex.relaxed.threshold import ThresholdRows, forget, read_rows
+
+Method = Literal["auto", "scan", "count", "threshold"]
+METHODS: tuple[Method, ...] = ("auto", "scan", "count", "threshold")
+MakeTrees = Callable[[IntervalKeys, int], IntervalTrees]
+
+FEWEST_WANTED = 8  # keys that each row is asked for at first; then four times as many each time
+FEWEST_OF_WHOLE = 128  # the same where rows are read to their end
+ADDITIONS_A_READ = 40  # keys that are added up in the time that it takes to read one and to score its rule
+PATIENCE = 16  # where the threshold was in vain for an event, it is tried again for the 16th after it
+
+
+class RelaxedReport(NamedTuple):
+    """How an answer was found."""
+
+    method: Method
+    n_keys: int  # read or added up
+    n_scored: int  # rules, or those that might have to be
+
+
+class Best(NamedTuple):
+    """Rules with their ranks, the best first; while they are looked for, a heap of them."""
+
+    rule: NDArray[np.int32]
+    rank: NDArray[np.float64]
+
+
+class _Call(NamedTuple):
+    """What one event's search works on."""
+
+    cells: EventCells
+    event: OneEvent
+    given_static: NDArray[np.float64] | None  # static scores as the caller has them
+    alive: NDArray[np.uint8]
+    stack: ScoreStack
+    best: Best
+
+
+class RelaxedEngine:
+    """Rules taken apart over one Program. Safe to use from several threads at once."""
+
+    name = "relaxed"
+
+    def __init__(self, program: Program, layout: RelaxedLayout, trees: IntervalTrees) -> None:
+        self.program = program
+        self.layout = layout
+        self._trees = trees
+        self._pool: list[tuple[Scratch, NDArray[np.uint64]]] = []
+        self._static_order: tuple[NDArray[np.float64] | None, NDArray[np.int32]] | None = None
+        self._n_in_vain = 0  # events in a row, of those that came last, for which the threshold was or would have been
+        self._n_in_tree = np.bincount(layout.intervals.tree, minlength=len(layout.tree_first))
+
+    @classmethod
+    def build(cls, program: Program, make_trees: MakeTrees) -> Self:
+        """Take the rules apart; `make_trees` makes the trees over keys of several cells."""
+        layout = relaxed_layout(program)
+        return cls(program, layout, make_trees(layout.intervals, len(layout.tree_first)))
+
+    def top(
+        self,
+        batch: EventBatch,
+        k: int,
+        rank: Rank = "sum",
+        alive: Alive | None = None,
+        static_score: NDArray[np.float64] | None = None,
+        method: Method = "auto",
+    ) -> Matches:
+        """The best k rules of each event with their ranks as scores, the best first, ties by position."""
+        n_events = len(batch.offsets) - 1
+        offsets, rules, ranks = np.zeros(n_events + 1, np.int64), [np.zeros(0, np.int32)], [np.zeros(0)]
+        for event in range(n_events):
+            answer, _ = self.top_reported(batch, event, k, rank, alive, static_score, method)
+            offsets[event + 1] = offsets[event] + len(answer.rule)
+            rules.append(answer.rule)
+            ranks.append(answer.rank)
+        return Matches(offsets, np.concatenate(rules), np.concatenate(ranks))
+
+    def top_reported(
+        self,
+        batch: EventBatch,
+        event: int,
+        k: int,
+        rank: Rank = "sum",
+        alive: Alive | None = None,
+        static_score: NDArray[np.float64] | None = None,
+        method: Method = "auto",
+    ) -> tuple[Best, RelaxedReport]:
+        """The best k rules of one event of a batch, and how they were found."""
+        if method not in METHODS:
+            raise RuledexError(f"method is {quoted(method)}, one of {', '.join(METHODS)} was expected")
+        batch, most = frozen_batch(batch), min(checked_k(k), self.program.n_rules)
+        static = frozen_static_score(static_score, self.program)
+        kind, living = rank_code(rank), frozen_alive(alive, self.program.n_rules)
+        best = Best(np.empty(most, np.int32), np.empty(most))
+        if most == 0:  # the heap has no worst entry then, which the kernels compare with
+            return best, RelaxedReport(method, 0, 0)
+        cells = event_cells(self.layout, batch, event)
+        one = OneEvent(batch.cells, batch.weights, cells.begin, cells.end, kind, static)
+        with self.layout.scorer.stack() as stack:
+            call = _Call(cells, one, static_score, living, stack, best)
+            if method == "scan":
+                n_found, report = self._scan(call)
+            elif method == "count":
+                n_found, report = self._count(call)
+            else:
+                n_found, report = self._threshold(call, may_stop=method == "auto")
+        return Best(best.rule[:n_found], best.rank[:n_found]), report
+
+    def _scan(self, call: _Call) -> tuple[int, RelaxedReport]:
+        """Score every rule."""
+        candidates = np.flatnonzero(call.alive) if len(call.alive) else np.arange(self.program.n_rules)
+        bounds = np.full(len(candidates), np.inf)
+        n_found = self._best(call, candidates.astype(np.int32), bounds)
+        return n_found, RelaxedReport("scan", 0, len(candidates))
+
+    def _count(self, call: _Call) -> tuple[int, RelaxedReport]:
+        """Add up the points of all keys that are met."""
+        cells = call.cells
+        n_wanted = FEWEST_OF_WHOLE
+        reader = Reader(self.layout, self._trees, cells, n_wanted, with_lists=False)
+        while reader.has_more.any():
+            reader.fill(n_wanted)
+            n_wanted *= 4
+        scratch, seen = self._take()
+        candidates, bounds = np.empty(self.program.n_rules, np.int32), np.empty(self.program.n_rules)
+        n_candidates = find_candidates(
+            self.layout.keys,
+            Rows(reader.keys, reader.n_filled, reader.weight),
+            call.event,
+            cells.weight,
+            self._slack(call),
+            call.alive,
+            scratch,
+            candidates,
+            bounds,
+        )
+        self._pool.append((scratch, seen))
+        n_found = self._best(call, candidates[:n_candidates], bounds[:n_candidates])
+        n_keys = cells.n_listed + int(reader.n_filled.sum())
+        return n_found, RelaxedReport("count", n_keys, n_candidates)
+
+    def _best(self, call: _Call, candidates: NDArray[np.int32], bounds: NDArray[np.float64]) -> int:
+        best = call.best
+        return best_of_candidates(
+            self.layout.rules,
+            call.event,
+            frozen(candidates, np.int32),
+            frozen(bounds, np.float64),
+            call.stack,
+            best.rank,
+            best.rule,
+        )
+
+    def _threshold(self, call: _Call, may_stop: bool) -> tuple[int, RelaxedReport]:
+        """Read the rows in step. If `may_stop`, only as long as it can take less time than to add up."""
+        cells, event, best = call.cells, call.event, call.best
+        n_wanted = FEWEST_WANTED
+        n_most = len(self.layout.keys.branch) + 1  # more than any row has, so that each is read to its end
+        if may_stop:
+            n_met = cells.n_listed + int(self._n_in_tree[cells.tree].sum())
+            n_most = n_met // ADDITIONS_A_READ // (len(cells.cells) + len(cells.tree))
+            self._n_in_vain += 1
+            if n_wanted > n_most or self._n_in_vain % PATIENCE != 1:
+                return self._count(call)
+        reader = Reader(self.layout, self._trees, cells, n_wanted, with_lists=True)
+        scratch, seen = self._take()
+        state, is_done = np.zeros(3, np.int64), False
+        most = self.layout.most * max(float(cells.weight.max(initial=1.0)), 1.0)
+        n_filled = 0
+        while not is_done and n_filled < n_most:
+            n_filled = min(n_wanted, n_most)
+            reader.fill(n_filled)
+            rows = ThresholdRows(
+                reader.keys,
+                reader.points,
+                reader.n_filled,
+                reader.has_more,
+                reader.weight * reader.repeats,
+                self._by_static(call),
+            )
+            is_done = read_rows(
+                self.layout.rules,
+                self.layout.keys,
+                event,
+                rows,
+                most,
+                self._slack(call),
+                call.alive,
+                seen,
+                call.stack,
+                state,
+                best.rank,
+                best.rule,
+            )
+            n_wanted *= 4
+        forget(self.layout.keys, rows, int(state[N_READ]), seen)
+        self._pool.append((scratch, seen))
+        if not is_done:
+            return self._count(call)
+        self._n_in_vain = 0
+        n_found = int(state[N_HELD])
+        sort_heap(best.rank, best.rule, n_found)
+        n_keys = int(np.minimum(reader.n_filled, state[N_READ]).sum())
+        return n_found, RelaxedReport("threshold", n_keys, int(state[N_SCORED]))
+
+    def _slack(self, call: _Call) -> float:
+        """How much larger a rank may be than its bound, for sums are rounded in another order; a factor."""
+        if self.layout.is_exact and len(call.event.weights) == 0:
+            return 1.0
+        n_additions = (self.layout.most_keys + 1) * len(call.cells.cells)
+        return 1.0 + 8.0 * EPSILON * (n_additions + 8)
+
+    def _by_static(self, call: _Call) -> NDArray[np.int32]:
+        """All rules by static score, remembered for the scores that were asked for last; none where all are equal."""
+        known = self._static_order
+        if known is None or known[0] is not call.given_static:
+            static = call.event.static_score
+            order = np.argsort(-static, kind="stable").astype(np.int32)
+            if static[order[0]] == static[order[-1]]:
+                order = order[:0]
+            known = self._static_order = call.given_static, frozen(order, np.int32)
+        return known[1]
+
+    def _take(self) -> tuple[Scratch, NDArray[np.uint64]]:
+        """Scratch that no other call uses, from the pool, which a call that fails does not give it back to."""
+        try:
+            return self._pool.pop()
+        except IndexError:
+            n_rules, n_branches = self.program.n_rules, len(self.layout.keys.rule)
+            scratch = Scratch(
+                np.full(n_branches, UNTOUCHED), np.full(n_rules, UNTOUCHED), np.empty(n_branches, np.int32)
+            )
+            return scratch, np.zeros(n_rules // 64 + 1, np.uint64)
+
+    def describe(self) -> dict[str, Any]:
+        """What the engine is made of."""
+        layout = self.layout
+        return {
+            "engine": self.name,
+            "n_rules": self.program.n_rules,
+            "n_branches": len(layout.keys.rule),
+            "n_conjuncts": len(layout.rules.kind),
+            "n_interval_keys": len(layout.intervals.low),
+            "n_cell_keys": len(layout.keys.branch) - len(layout.intervals.low),
+            "n_trees": len(layout.tree_first),
+            "bytes": layout.n_bytes + self._trees.n_bytes,
+        }

@@ -1,0 +1,1 @@
+"""The job that compares two versions of an index on past events."""

@@ -1,0 +1,156 @@
+"""In a task of a build: rules in the order of their ids in, each checked; out come those that can be used, with their
+numbers, and what is wrong with the others."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, Final
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from ruledex.errors import RuleError
+from ruledex.index.build import build_program
+from ruledex.language.schema import Schema
+from ruledex.sources.row import EMPTY_ID
+from ruledex.spark.worker.blocks import Blocks
+from ruledex.spark.jobs.build.keys import keys_of
+
+# Each distinct predicate of a chunk is parsed once, and that is most of the work: the larger, the less there is to do.
+RULES_A_CHUNK: Final = 500_000
+
+# Of a rule that can be used all but its key are null, of one that cannot the key.
+CHECKED: Final = {
+    "n_copies": pa.int64(),
+    "key": pa.int32(),
+    "code": pa.string(),
+    "error": pa.string(),
+    "line": pa.int32(),
+    "column": pa.int32(),
+    "position": pa.int32(),
+}
+
+
+def checked_rules(schema: Mapping[str, Any], batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """The columns `id`, `expr` and `score`, of rows that ascend by all three, and those of `CHECKED` beside them.
+
+    Rows that are alike in everything are one rule, and `n_copies` says how many more there were. Rules with one id
+    that differ are all faults: none of them is more right than the others.
+    """
+    declared = Schema.of_mapping(schema)
+    for rules, is_contested in by_id(Blocks(batches, RULES_A_CHUNK)):
+        yield from _checked(rules, is_contested, declared).to_batches()
+
+
+# Ids.
+
+
+def by_id(tables: Iterable[pa.Table]) -> Iterator[tuple[pa.Table, NDArray[np.bool_]]]:
+    """Each rule once with the number of its copies, and whether another one has its id.
+
+    Rows of one id may lie in two tables, so the last row of a table waits for the next.
+    """
+    waiting: pa.Table | None = None
+    waits_contested = False
+    for table in tables:
+        rows = _with_scores(table)
+        if waiting is not None:
+            rows = pa.concat_tables([waiting, rows])
+        kept, is_contested = _one_of_each(rows, waits_contested)
+        last = kept.num_rows - 1
+        if last:
+            yield kept.slice(0, last), is_contested[:last]
+        waiting, waits_contested = kept.slice(last), bool(is_contested[last])
+    if waiting is not None:
+        yield waiting, np.array([waits_contested])
+
+
+def _with_scores(table: pa.Table) -> pa.Table:
+    """A missing score is 0, and there is one 0: the sum makes it of -0, which would be other bytes."""
+    scores = np.array(table["score"].fill_null(0.0), np.float64) + 0.0
+    n_copies = pa.array(np.zeros(table.num_rows, np.int64))
+    return table.set_column(2, "score", pa.array(scores)).append_column("n_copies", n_copies)
+
+
+def _one_of_each(rows: pa.Table, first_is_contested: bool) -> tuple[pa.Table, NDArray[np.bool_]]:
+    ids, texts = rows["id"], rows["expr"]
+    same_id = _as_before(ids)
+    is_copy = same_id & (_as_before(texts) | (_as_before(texts.is_null()) & np.array(texts.is_null())))
+    is_copy &= _as_before(rows["score"])
+    places = np.flatnonzero(~is_copy)
+    n_copies = np.add.reduceat(np.array(rows["n_copies"]) + is_copy, places)
+    kept = rows.filter(pa.array(~is_copy)).set_column(3, "n_copies", pa.array(n_copies))
+    # Between a rule and the next that is kept lie copies of it, so the row before the next has the rule's id.
+    is_contested = same_id[places].copy()
+    is_contested[:-1] |= same_id[places[1:]]
+    is_contested[0] |= first_is_contested
+    return kept, is_contested
+
+
+def _as_before(column: pa.ChunkedArray) -> NDArray[np.bool_]:
+    """Whether a value is there and equals that of the row before."""
+    if not len(column):
+        return np.zeros(0, np.bool_)
+    same = pc.equal(column.slice(1), column.slice(0, len(column) - 1)).fill_null(False)
+    return np.concatenate([[False], np.array(same, np.bool_)])
+
+
+# Texts.
+
+
+def faults_beside_texts(rules: pa.Table, is_contested: NDArray[np.bool_]) -> dict[int, RuleError]:
+    """What is wrong with rules before their texts are read, by their places."""
+    faults: dict[int, RuleError] = {}
+    for is_bad, message in (
+        (is_contested, "rules with this id differ in text or score"),
+        (~np.isfinite(np.array(rules["score"])), "a score is a finite number"),
+        (np.array(rules["id"].is_null()), "a rule needs an id"),
+        (_is_empty(rules["id"]), EMPTY_ID),
+    ):
+        faults |= {place: RuleError(message) for place in np.flatnonzero(is_bad).tolist()}
+    return faults
+
+
+def _is_empty(ids: pa.ChunkedArray) -> NDArray[np.bool_]:
+    if pa.types.is_integer(ids.type):
+        return np.zeros(len(ids), np.bool_)
+    return np.array(pc.equal(ids, "").fill_null(False), np.bool_)
+
+
+def _checked(rules: pa.Table, is_contested: NDArray[np.bool_], schema: Schema) -> pa.Table:
+    scores = np.array(rules["score"])
+    faults = faults_beside_texts(rules, is_contested)
+    usable = np.ones(rules.num_rows, np.bool_)
+    usable[list(faults)] = False
+    places = np.flatnonzero(usable)
+    program, dictionary, found = build_program(rules["expr"].filter(pa.array(usable)), scores[places], schema)
+    faults |= {int(places[at]): error for at, error in found}
+    usable[list(faults)] = False
+    keys = np.zeros(rules.num_rows, np.int32)
+    keys[usable] = keys_of(program, dictionary)
+    columns = {
+        "key": pa.array(keys, mask=~usable),
+        **_columns({place: faults[place] for place in sorted(faults)}, rules.num_rows),
+    }
+    for name, column in columns.items():
+        rules = rules.append_column(name, column)
+    return rules
+
+
+def _columns(faults: dict[int, RuleError], n_rules: int) -> dict[str, pa.Array]:
+    """What is wrong with each rule, null where nothing is."""
+    values: dict[str, list[Any]] = {
+        "code": [error.code for error in faults.values()],
+        "error": [f"{error.message}; {error.hint}" if error.hint else error.message for error in faults.values()],
+        "line": [error.line for error in faults.values()],
+        "column": [error.column for error in faults.values()],
+        "position": [error.position for error in faults.values()],
+    }
+    number = np.zeros(n_rules, np.int64)
+    is_fault = np.zeros(n_rules, np.bool_)
+    is_fault[list(faults)] = True
+    number[list(faults)] = np.arange(len(faults))
+    taken = pa.array(number, mask=~is_fault)
+    return {name: pa.array(column, CHECKED[name]).take(taken) for name, column in values.items()}

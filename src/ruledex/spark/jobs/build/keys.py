@@ -1,0 +1,178 @@
+"""Which rules are alike: a number for each, in whose order neighbours look at the same attributes.
+
+    bits     18 … 25      the first attribute that a rule looks at, in the order of names
+             10 … 17      the second
+              0 …  9      the whole rule
+
+Rules that are the same condition, in whatever words, have the same number, so that they meet in one shard and stand
+there once. A number depends on its rule alone, never on the rules that were compiled with it: constants are taken, not
+cells, and nodes are flattened, since what rules have in common may stand as a node of its own.
+"""
+
+from __future__ import annotations
+
+import zlib
+from decimal import Decimal
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ruledex.dictionary.dictionary import Dictionary
+from ruledex.dictionary.domain import TWINS, Domain
+from ruledex.dictionary.merging import name_of
+from ruledex.compiled.constants import EVERY
+from ruledex.program.program import Program
+from ruledex.dictionary.slot import Slot
+from ruledex.language.text import to_text
+
+RULE_BITS: Final = 10
+_ATTRIBUTE_BITS: Final = 8
+_NO_SLOT: Final = np.iinfo(np.int32).max
+
+Hashes = NDArray[np.uint64]
+Ranks = NDArray[np.int64]
+
+
+def keys_of(program: Program, dictionary: Dictionary) -> NDArray[np.int32]:
+    """The number of each rule."""
+    names = [name_of(slot) for slot in dictionary.slots]
+    order = sorted(range(len(names)), key=names.__getitem__)
+    rank = np.empty(len(names) + 1, np.int64)  # one more, for the cell that every event has
+    rank[order] = np.arange(len(names))
+    rank[-1] = _NO_SLOT
+    cells = _cells_of(dictionary)
+    literals = _literal_hashes(program, cells)
+    first, second = _two_smallest(program, rank[_slot_of_literals(program, cells)])
+    of_rank = np.array([_hash(names[slot]) for slot in order] + [0], np.uint64)
+    whole = _node_hashes(program, literals)
+    key = _bits(of_rank[_or_last(first, len(names))], _ATTRIBUTE_BITS)
+    key = key << _ATTRIBUTE_BITS | _bits(of_rank[_or_last(second, len(names))], _ATTRIBUTE_BITS)
+    key = key << RULE_BITS | _bits(whole, RULE_BITS)
+    # Rules that are always or never true look at nothing: their roots are no nodes.
+    return np.where(program.root >= 0, key[np.maximum(program.root, 0)] if len(key) else 0, 0).astype(np.int32)
+
+
+class _Cells(NamedTuple):
+    """For each cell its slot, and what a run of cells is that begins or ends there; runs of `is_twin` cells say again
+    what others say, and are there or not by what other rules name."""
+
+    slot: NDArray[np.int32]
+    begin: Hashes
+    end: Hashes
+    is_twin: NDArray[np.bool_]
+
+
+def _cells_of(dictionary: Dictionary) -> _Cells:
+    n_cells = dictionary.n_cells
+    cells = _Cells(
+        np.full(n_cells, len(dictionary.slots), np.int32),
+        np.zeros(n_cells, np.uint64),
+        np.zeros(n_cells, np.uint64),
+        np.zeros(n_cells, np.bool_),
+    )
+    for number, slot in enumerate(dictionary.slots):
+        name = _hash(name_of(slot))
+        for cell, what in _special_cells(slot):
+            cells.slot[cell] = number
+            cells.begin[cell] = cells.end[cell] = name ^ _hash(what)
+        for kind, domain in slot.domains.items():
+            inside = slice(domain.first_cell, domain.first_cell + domain.n_cells)
+            cells.slot[inside] = number
+            cells.is_twin[inside] = kind in TWINS.values()
+            _name_cuts(domain, name ^ _hash(kind.name), cells.begin[inside], cells.end[inside])
+    return cells
+
+
+def _special_cells(slot: Slot) -> list[tuple[int, Any]]:
+    found: list[tuple[int, Any]] = [(key.cell, to_text(key.predicate)) for key in slot.keys]
+    for what, cells in (("present", slot.present), ("misfit", slot.misfit), ("settled", slot.settled)):
+        found += [(cell, (what, family.name)) for family, cell in cells.items()]
+    return [*found, (slot.not_null, "not null")] if slot.not_null >= 0 else found
+
+
+def _name_cuts(domain: Domain, name: int, begin: Hashes, end: Hashes) -> None:
+    """A run that begins in a gap begins behind the constant before it, whatever other constants cut the gap."""
+    cuts = np.fromiter((_hash(cut) for cut in domain.cuts), np.uint64, len(domain.cuts))
+    points = _mixed(cuts ^ np.uint64(name))
+    outside = _mixed(np.array([name], np.uint64))
+    begin[1::2] = end[1::2] = points
+    begin[0::2] = ~np.concatenate([outside, points])
+    end[0::2] = ~np.concatenate([points, outside])
+
+
+def _slot_of_literals(program: Program, cells: _Cells) -> NDArray[np.int32]:
+    starts = program.interval_offsets[:-1]
+    positive = np.full(program.n_positive, cells.slot[EVERY], np.int32)
+    has_cells = np.diff(program.interval_offsets) > 0
+    positive[has_cells] = cells.slot[program.interval_low[starts[has_cells]]]
+    return np.concatenate([positive, positive[program.negative_of]])
+
+
+def _literal_hashes(program: Program, cells: _Cells) -> Hashes:
+    runs = _mixed(_mixed(cells.begin[program.interval_low]) + cells.end[program.interval_high])
+    runs[cells.is_twin[program.interval_low]] = 0
+    total = np.concatenate([np.zeros(1, np.uint64), np.cumsum(runs, dtype=np.uint64)])
+    positive = total[program.interval_offsets[1:]] - total[program.interval_offsets[:-1]]
+    negative = _mixed(~positive[program.negative_of]) + cells.begin[program.negative_presence]
+    return np.concatenate([positive, negative])
+
+
+def _two_smallest(program: Program, rank_of_literal: Ranks) -> tuple[Ranks, Ranks]:
+    """For each node the two smallest ranks of the slots that its literals look at; `_NO_SLOT` where there is none."""
+    first = np.full(program.n_nodes, _NO_SLOT, np.int64)
+    second = first.copy()
+    first[: program.n_literals] = rank_of_literal
+    for nodes, children, starts in _levels(program):
+        least = np.minimum.reduceat(first[children], starts)
+        first[nodes] = least
+        is_least = first[children] == np.repeat(least, np.diff(np.append(starts, len(children))))
+        second[nodes] = np.minimum.reduceat(np.where(is_least, second[children], first[children]), starts)
+    return first, second
+
+
+def _node_hashes(program: Program, literals: Hashes) -> Hashes:
+    """What each node is, by the sum of what its children are: one of the same operation counts as its own children."""
+    total = np.concatenate([_mixed(literals), np.zeros(len(program.node_op), np.uint64)])
+    operation = np.concatenate([np.full(program.n_literals, -1), program.node_op])
+    hashes = total.copy()
+    for nodes, children, starts in _levels(program):
+        above = np.repeat(operation[nodes], np.diff(np.append(starts, len(children))))
+        total[nodes] = np.add.reduceat(
+            np.where(operation[children] == above, total[children], hashes[children]), starts
+        )
+        hashes[nodes] = _mixed(total[nodes] + operation[nodes].astype(np.uint64))
+    return hashes
+
+
+def _levels(program: Program) -> list[tuple[slice, NDArray[np.int32], NDArray[np.int32]]]:
+    """Level by level, the nodes, the children of all of them, and where those of each begin."""
+    found = []
+    for low, high in zip(program.level_offsets[:-1].tolist(), program.level_offsets[1:].tolist(), strict=True):
+        offsets = program.child_offsets[low - program.n_literals : high - program.n_literals + 1]
+        if high > low:
+            found.append((slice(low, high), program.children[offsets[0] : offsets[-1]], offsets[:-1] - offsets[0]))
+    return found
+
+
+def _or_last(ranks: Ranks, last: int) -> Ranks:
+    return np.minimum(ranks, last)
+
+
+def _bits(hashes: Hashes, n_bits: int) -> NDArray[np.int64]:
+    return (_mixed(hashes) >> np.uint64(64 - n_bits)).astype(np.int64)
+
+
+def _hash(value: Any) -> int:
+    """The same in every process, and for equal numbers of whatever type."""
+    if isinstance(value, int | float | Decimal):
+        return hash(value) & 0xFFFF_FFFF_FFFF_FFFF
+    return zlib.crc32(repr(value).encode("utf-8", "surrogatepass"))
+
+
+def _mixed(values: Hashes) -> Hashes:
+    """Splitmix64's finalizer: each bit of a value changes half of the bits of the result."""
+    values = values + np.uint64(0x9E3779B97F4A7C15)
+    values = (values ^ (values >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    values = (values ^ (values >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return values ^ (values >> np.uint64(31))

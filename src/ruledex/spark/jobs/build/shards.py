@@ -1,0 +1,48 @@
+"""Which rules make a shard: runs of the rules' numbers, as many rules in each as can be."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Final
+
+from ruledex.spark.jobs.build.keys import RULE_BITS
+
+RULES_A_SHARD: Final = 1_000_000
+
+
+def default_shards(n_rules: int) -> int:
+    """How many shards, where nobody says."""
+    return max(1, -(-n_rules // RULES_A_SHARD))
+
+
+def heavy_buckets(counts: Mapping[int, int], n_shards: int) -> list[int]:
+    """The buckets with more than half of a shard's rules, ascending: these are cut within."""
+    most = sum(counts.values()) / n_shards / 2
+    return sorted(bucket for bucket, count in counts.items() if count > most)
+
+
+def first_keys(buckets: Mapping[int, int], keys: Mapping[int, int], n_shards: int) -> list[int]:
+    """The first number of each shard, ascending, 0 for the first; fewer than asked for where rules are too alike.
+
+    `buckets` has how many rules there are by the number without the bits of the whole rule, `keys` by the whole number
+    for those buckets that are to be cut within. A unit lies in the shard that its middle rule would lie in, if all
+    rules in order were cut into equal parts.
+    """
+    cut = {key >> RULE_BITS for key in keys}
+    whole = {bucket << RULE_BITS: count for bucket, count in buckets.items() if bucket not in cut}
+    n_rules = sum(buckets.values())
+    firsts: list[int] = []
+    last_shard = -1
+    for key, before, count in _running(sorted((whole | dict(keys)).items())):
+        shard = (2 * before + count) * n_shards // (2 * n_rules)
+        if shard > last_shard:
+            firsts.append(key if firsts else 0)
+            last_shard = shard
+    return firsts or [0]
+
+
+def _running(counts: Iterable[tuple[int, int]]) -> Iterable[tuple[int, int, int]]:
+    before = 0
+    for key, count in counts:
+        yield key, before, count
+        before += count

@@ -1,0 +1,261 @@
+"""In the tasks of a build whose rules are checked: shards are compiled, their dictionaries merged, their engines built,
+and all of it is published.
+
+    compiled-<n>    a shard's Program over a dictionary of its own, and its ids
+    rules-<n>       its texts, as they are published
+    common          the dictionary of all shards, and all ids, as they are published
+    positions       where the rules of each shard stand among all, and what else of all shards is not published
+    shard-<n>       its Program over the common dictionary and its engine, as they are published
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from ruledex.artifact import (Artifact, Assembled, Part, assemble,)
+from ruledex.dictionary.dictionary import Dictionary
+from ruledex.events.mappings import EventEncoder
+from ruledex.dictionary.merging import cell_map, merge_dictionaries
+from ruledex.program.translation import translated
+from ruledex.program.program import Program
+from ruledex.engines.protocol import Statistics
+from ruledex.errors import BudgetError, RuledexError
+from ruledex.index.identities import identities_of, stored_identities
+from ruledex.program.invariants import program_of
+from ruledex.index.build import BuiltRules, build_program
+from ruledex.index.state import Shard
+from ruledex.index.inputs import Stats, cell_statistics
+from ruledex.index.storage import (Counts, build_engine, metadata_of, read_dictionary, write_dictionary, write_program, write_shard,)
+from ruledex.index.texts import table_name
+from ruledex.language.schema import Schema
+from ruledex.spark.jobs.build.staging import part_of, reading, writing
+
+
+class Job(NamedTuple):
+    """What all tasks of a build know: plain values, which travel with the plan."""
+
+    root: str
+    build: str
+    schema: Mapping[str, Any]
+    engine: str
+    engine_options: Mapping[str, Any]
+    ids: str  # "integer" or "string"
+    n_shards: int
+
+
+class CompiledShard(NamedTuple):
+    """What compiling a shard left: the versions of its parts."""
+
+    shard: int
+    n_rules: int
+    n_cells: int
+    compiled: str
+    texts: str
+
+
+class MergedShards(NamedTuple):
+    """What merging left: the versions of its parts."""
+
+    n_cells: int
+    n_operands: int
+    common: str
+    positions: str
+
+
+class BuiltShard(NamedTuple):
+    """What building a shard left: the version of its part, and what it counted."""
+
+    shard: int
+    built: str
+    n_literals: int
+    n_nodes: int
+    n_shared_nodes: int
+    n_duplicates: int
+
+
+# Compile.
+
+
+def compile_shards(job: Job, batches: Iterable[pa.RecordBatch]) -> Iterator[CompiledShard]:
+    """Rules in any order, as `id`, `expr`, `score` and `shard`; those of a shard all come to the same task."""
+    tables = [_with_long_texts(pa.Table.from_batches([batch])) for batch in batches]
+    if not tables:
+        return
+    # Spark's batches are many and small: joined once, and sorted once, so that each shard is a slice.
+    rules = pa.concat_tables(tables).combine_chunks()
+    tables.clear()
+    rules = rules.take(pc.sort_indices(rules, [("shard", "ascending"), ("id", "ascending")]))
+    shards = np.array(rules["shard"])
+    begins = np.flatnonzero(np.diff(shards, prepend=-1)).tolist()
+    for begin, end in zip(begins, [*begins[1:], len(shards)], strict=True):
+        yield compile_shard(job, int(shards[begin]), rules.slice(begin, end - begin))
+
+
+def compile_shard(job: Job, shard: int, rules: pa.Table) -> CompiledShard:
+    """Rules that were checked, ascending by id."""
+    rules = published_columns(job, rules)
+    built = build_program(rules["expr"], np.array(rules["score"]), Schema.of_mapping(job.schema))
+    if built.faults:
+        raise RuledexError(f"a rule that was sound before is none now: {built.faults[0][1]}")
+    return write_compiled(job, shard, rules, built)
+
+
+def published_columns(job: Job, rules: pa.Table) -> pa.Table:
+    """Rules in the types that are published: where they come from is not to be seen in the bytes."""
+    types = published_types(job)
+    return rules.select(types.names).cast(types)
+
+
+def write_compiled(job: Job, shard: int, rules: pa.Table, built: BuiltRules) -> CompiledShard:
+    """Stage the parts of a shard, of rules in the types that are published and what they were compiled to."""
+    program, dictionary, _ = built
+    with writing(job.root, job.build, f"compiled-{shard}") as writer:
+        write_program(writer, "", program)
+        write_dictionary(writer, dictionary)
+        writer.arrays("rules/", identities_of(rules["id"].combine_chunks()).arrays())
+        compiled = writer.publish({})
+    with writing(job.root, job.build, f"rules-{shard}") as writer:
+        writer.table(table_name(shard, job.n_shards == 1), rules)
+        texts = writer.publish({})
+    return CompiledShard(shard, program.n_rules, dictionary.n_cells, compiled, texts)
+
+
+def compile_nothing(job: Job) -> CompiledShard:
+    """The one shard of an index without rules."""
+    return compile_shard(job, 0, published_types(job).empty_table())
+
+
+def published_types(job: Job) -> pa.Schema:
+    """The columns of rules, as they are published."""
+    identity = pa.int64() if job.ids == "integer" else pa.large_string()
+    return pa.schema({"id": identity, "expr": pa.large_string(), "score": pa.float64()})
+
+
+def _with_long_texts(rules: pa.Table) -> pa.Table:
+    """Texts with offsets of 64 bits: a shard's may be more than 2 GiB."""
+    for at, field in enumerate(rules.schema):
+        if pa.types.is_string(field.type):
+            rules = rules.set_column(at, field.name, rules[field.name].cast(pa.large_string()))
+    return rules
+
+
+# Merge.
+
+
+def merge_shards(job: Job, shards: Sequence[CompiledShard], stats: Stats | None) -> MergedShards:
+    """One dictionary for all shards, in their order, and the positions of their rules in the order of all ids."""
+    dictionaries, ids = [], []
+    for shard in shards:
+        with reading(job.root, job.build, f"compiled-{shard.shard}", shard.compiled) as part:
+            dictionaries.append(_compiled(job, part, shard)[1])
+            ids.append(stored_identities(part.arrays("rules/"), shard.n_rules).to_arrow())
+    merged = merge_dictionaries(dictionaries)
+    all_ids, positions = _in_order(ids)
+    with writing(job.root, job.build, "common") as writer:
+        write_dictionary(writer, merged)
+        writer.arrays("rules/", identities_of(all_ids).arrays())
+        common = writer.publish({})
+    statistics = cell_statistics(EventEncoder(merged), stats)
+    if statistics is not None and len(statistics.cell_frequency) != merged.n_cells:
+        raise RuledexError(
+            f"the statistics are of {len(statistics.cell_frequency):,} cells, and these rules have {merged.n_cells:,}: "
+            "give a profile or a sample of events instead"
+        )
+    with writing(job.root, job.build, "positions") as writer:
+        writer.array("domain_offsets", merged.domain_offsets)
+        for shard, mine in zip(shards, positions, strict=True):
+            writer.array(f"rules/{shard.shard}", mine)
+        if statistics is not None:
+            writer.array("cell_frequency", statistics.cell_frequency)
+        return MergedShards(merged.n_cells, len(merged.slots), common, writer.publish({}))
+
+
+def _in_order(ids: Sequence[pa.Array]) -> tuple[pa.Array, list[NDArray[np.int32]]]:
+    """All ids ascending, and the positions among them of those of each shard, which ascend themselves."""
+    together = pa.concat_arrays(ids)
+    if len(together) > np.iinfo(np.int32).max:
+        raise RuledexError(f"an index has at most {np.iinfo(np.int32).max:,} rules, and these are {len(together):,}")
+    order = pc.sort_indices(together)
+    positions = np.empty(len(together), np.int32)
+    positions[np.array(order, np.int64)] = np.arange(len(together), dtype=np.int32)
+    return together.take(order), np.split(positions, np.cumsum([len(mine) for mine in ids])[:-1])
+
+
+def _compiled(job: Job, part: Artifact, shard: CompiledShard) -> tuple[Program, Dictionary]:
+    program = program_of(part.arrays("program/"), shard.n_cells)
+    return program, read_dictionary(part, Schema.of_mapping(job.schema), shard.n_cells, program.domain_offsets)
+
+
+# Build.
+
+
+def build_shard(job: Job, shard: CompiledShard, merged: MergedShards) -> BuiltShard:
+    """The engine of a shard over the cells of all."""
+    number = shard.shard
+    with (
+        reading(job.root, job.build, f"compiled-{number}", shard.compiled) as part,
+        reading(job.root, job.build, "common", merged.common) as common,
+        reading(job.root, job.build, "positions", merged.positions) as positions,
+    ):
+        mine, dictionary = _compiled(job, part, shard)
+        offsets = positions.array("domain_offsets")
+        whole = read_dictionary(common, Schema.of_mapping(job.schema), merged.n_cells, offsets)
+        program = translated(mine, cell_map(dictionary, whole), whole)
+        statistics = None
+        if "cell_frequency" in positions.array_names:
+            statistics = Statistics(positions.array("cell_frequency"))
+        try:
+            engine = build_engine(job.engine, program, statistics, job.engine_options)
+        except BudgetError as error:
+            if error.position is None:
+                raise
+            ids = stored_identities(part.arrays("rules/"), shard.n_rules)
+            raise error.of_rule(ids.of(np.array([error.position], np.int32))[0]) from None
+        rules = None if job.n_shards == 1 else positions.array(f"rules/{number}")
+        with writing(job.root, job.build, f"shard-{number}") as writer:
+            write_shard(writer, number, Shard(program, engine, rules))
+            built = writer.publish({})
+    return BuiltShard(
+        number, built, program.n_literals, program.n_nodes, _n_shared(program), program.n_rules - _n_distinct(program)
+    )
+
+
+def _n_distinct(program: Program) -> int:
+    return len(np.unique(program.root))
+
+
+def _n_shared(program: Program) -> int:
+    """Nodes that are a child or a root more than once; rules that are equal count once."""
+    roots = np.unique(program.root)
+    uses = np.bincount(np.concatenate([program.children, roots[roots >= 0]]), minlength=program.n_nodes)
+    return int(np.count_nonzero(uses > 1))
+
+
+# Publish.
+
+
+def publish(
+    job: Job, compiled: Sequence[CompiledShard], merged: MergedShards, built: Sequence[BuiltShard]
+) -> Assembled:
+    """Make an artifact of all parts, and the current version of the root."""
+    parts: list[Part] = [part_of(job.build, "common", merged.common)]
+    for texts, shard in zip(compiled, built, strict=True):
+        parts += [
+            part_of(job.build, f"rules-{texts.shard}", texts.texts),
+            part_of(job.build, f"shard-{shard.shard}", shard.built),
+        ]
+    counts = Counts(
+        sum(shard.n_rules for shard in compiled),
+        job.n_shards,
+        sum(shard.n_literals for shard in built),
+        sum(shard.n_nodes for shard in built),
+        merged.n_operands,
+    )
+    schema = Schema.of_mapping(job.schema).to_mapping()
+    return assemble(job.root, parts, metadata_of(job.engine, schema, merged.n_cells, counts))

@@ -1,0 +1,67 @@
+"""In a task of a build: all rules of an index of one shard, checked and compiled in one go.
+
+Nothing has to be known of a rule but that it is sound, so that it need not be read before it is compiled.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Iterable
+from typing import Final, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from ruledex.index.build import BuiltRules, build_program
+from ruledex.language.schema import Schema
+from ruledex.spark.worker.blocks import Blocks
+from ruledex.spark.jobs.build.checking import by_id, faults_beside_texts
+from ruledex.spark.jobs.build.stages import (CompiledShard, Job, published_columns, published_types, write_compiled,)
+
+_ROWS_A_BLOCK: Final = 100_000
+
+
+class CompiledWhole(NamedTuple):
+    """What compiling left: the shard, how many rules cannot be used by code, their ids each once, and how many copies
+    there were."""
+
+    shard: CompiledShard
+    quarantined: dict[str, int]
+    refused: pa.Array
+    n_copies: int
+
+
+def compile_whole(job: Job, batches: Iterable[pa.RecordBatch]) -> CompiledWhole:
+    """Rules as `id`, `expr` and `score`, of rows that ascend by all three."""
+    rules, is_contested = _each_once(job, batches)
+    faults = faults_beside_texts(rules, is_contested)
+    places, usable, built = _built(job, rules, faults)
+    if built.faults:
+        faults |= {int(places[at]): error for at, error in built.faults}
+        # Once more: what a broken rule names besides would stay in the dictionary, and events be read for it.
+        _, usable, built = _built(job, rules, faults)
+    shard = write_compiled(job, 0, usable, built)
+    quarantined = dict(sorted(Counter(error.code for error in faults.values()).items()))
+    refused = rules["id"].take(pa.array(sorted(faults), pa.int64())).unique()
+    return CompiledWhole(shard, quarantined, refused, int(np.sum(np.array(rules["n_copies"]))))
+
+
+def _each_once(job: Job, batches: Iterable[pa.RecordBatch]) -> tuple[pa.Table, NDArray[np.bool_]]:
+    """Each rule once with the number of its copies, and whether another one has its id."""
+    types = published_types(job).append(pa.field("n_copies", pa.int64()))
+    tables = [types.empty_table()]
+    contested = [np.zeros(0, np.bool_)]
+    for table, is_contested in by_id(Blocks(batches, _ROWS_A_BLOCK)):
+        tables.append(table.cast(types))
+        contested.append(is_contested)
+    return pa.concat_tables(tables), np.concatenate(contested)
+
+
+def _built(job: Job, rules: pa.Table, faults: Collection[int]) -> tuple[NDArray[np.int64], pa.Table, BuiltRules]:
+    """The places of the rules that have no fault yet, these rules as they are published, and compiled."""
+    is_usable = np.ones(rules.num_rows, np.bool_)
+    is_usable[list(faults)] = False
+    usable = published_columns(job, rules.filter(pa.array(is_usable)) if faults else rules)
+    built = build_program(usable["expr"], np.array(usable["score"]), Schema.of_mapping(job.schema))
+    return np.flatnonzero(is_usable), usable, built

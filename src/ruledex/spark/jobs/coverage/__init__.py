@@ -1,0 +1,1 @@
+"""The job that counts how often each rule is true."""

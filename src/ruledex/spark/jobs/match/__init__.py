@@ -1,0 +1,1 @@
+"""The job that matches events, in batch and in streams."""

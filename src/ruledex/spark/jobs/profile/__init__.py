@@ -1,0 +1,1 @@
+"""The job that counts what events are like."""

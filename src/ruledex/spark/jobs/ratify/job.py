@@ -1,0 +1,209 @@
+"""An index held against the reference evaluator and against Spark SQL, on samples of its rules and of events."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterable, Iterator
+from itertools import groupby
+from typing import TYPE_CHECKING, Any
+
+from ruledex.errors import RuledexError, RuleError
+from ruledex.explain import explain
+from ruledex.language.parser import parse
+from ruledex.language.reference import evaluate
+from ruledex.language.schema import Schema
+from ruledex.language.spark_text import to_spark
+from ruledex.language.tree import (
+    Expression,
+    Predicate,
+    attributes,
+    operands,
+    predicates,
+)
+from ruledex.spark.jobs.coverage.job import require_past
+from ruledex.spark.jobs.ratify.documented import documented_difference, is_of_times
+from ruledex.spark.jobs.ratify.report import (
+    Asked,
+    Difference,
+    Ratification,
+    Refusal,
+)
+from ruledex.spark.jobs.ratify.sql import NUMBER, Answers, SqlTable
+from ruledex.spark.worker.columns import projected
+from ruledex.spark.worker.layout import EVENT, Layout, events_of_block
+from ruledex.spark.worker.needs import Path, read_needs
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from pyspark.sql import DataFrame
+
+    from ruledex.spark.jobs.ratify.tasks import Rules, Subject
+
+
+def ratify(
+    index: str | os.PathLike[str],
+    events: DataFrame,
+    rules_sample: int = 100,
+    events_sample: int = 1000,
+    seed: int = 0,
+    *,
+    version: str | None = None,
+    trust: bool | None = None,
+) -> Ratification:
+    """Ask the index, the reference evaluator and Spark SQL about the same rules and events, and report differences.
+
+    Both samples depend on the seed and on what rules and events there are, not on how they are stored. Half of the
+    rules are drawn from those that the index finds true of a sampled event. Spark SQL is asked in the session's own
+    configuration, about rules that can be said in it. `trust` is as in `match`.
+    """
+    from ruledex.spark.jobs.ratify.tasks import Subject
+    from ruledex.spark.worker.variants import mappings
+
+    require_past(events)
+    if rules_sample < 1 or events_sample < 1:
+        raise RuledexError(f"a sample has one rule and one event at least, not {rules_sample} and {events_sample}")
+    root = os.fspath(index)
+    needs = read_needs(events.sparkSession, root, version, trust=trust)
+    sample, table, layout = _sampled(events, needs.paths, events_sample, seed)
+    if not table.num_rows:
+        return Ratification(needs.version, 0, 0, 0, 0, [], [])
+    subject = Subject(root, needs.version, layout, trust)
+    rules, schema = _drawn_rules(sample, subject, rules_sample, seed)
+    by_index, by_reference = _answers(sample, subject, rules)
+    rows = events_of_block(table, layout)
+    zone = events.sparkSession.conf.get("spark.sql.session.timeZone")
+    judged = _Judged(rules, rows if isinstance(rows, list) else mappings(rows), by_reference, schema, str(zone))
+    everything = range(len(rules))
+    differences = [judged.difference(*place, "index", None) for place in judged.differing(by_index, everything)]
+    refusals, n_asked = _ask_spark(judged, SqlTable(sample, needs.paths), layout.variants, differences)
+    n_true = sum(truth is True for truths in by_reference.values() for truth in truths)
+    return Ratification(needs.version, table.num_rows, len(rules), n_true, n_asked, differences, refusals)
+
+
+class _Judged:
+    """Rules and events by their numbers, and what the reference says of them."""
+
+    def __init__(
+        self,
+        rules: Rules,
+        events: list[dict[str, Any]],
+        reference: Answers,
+        schema: Schema,
+        spark_zone: str,
+    ) -> None:
+        self.rules = rules
+        self.trees = [schema.bind(parse(text), text) for _, text in rules]
+        self.events = events
+        self.reference = reference
+        self.schema = schema
+        self.spark_zone = spark_zone
+
+    def differing(self, answers: Answers, rules: Iterable[int]) -> list[tuple[int, int]]:
+        """Rules and events where one side says true, and the other does not."""
+        return [
+            (rule, event)
+            for rule in rules
+            for event in sorted(answers)
+            if (answers[event][rule] is True) != (self.reference[event][rule] is True)
+        ]
+
+    def difference(self, rule: int, event: int, asked: Asked, documented: str | None) -> Difference:
+        """The report of one."""
+        (rule_id, text), values = self.rules[rule], self.events[event]
+        reference = self.reference[event][rule] is True
+        explanation = explain(self.trees[rule], text, values, self.schema).to_dict()
+        return Difference(rule_id, text, values, asked, not reference, reference, documented, explanation)
+
+    def documented(self, part: Predicate, event: int) -> str | None:
+        """What explains that a predicate differs."""
+        if self.spark_zone != self.schema.time_zone and is_of_times(part, self.events[event]):
+            return f"The session's time zone is {self.spark_zone}, the index's {self.schema.time_zone}"
+        return documented_difference(part, self.events[event], self.schema)
+
+
+def _sampled(
+    events: DataFrame, paths: tuple[Path, ...], n_events: int, seed: int
+) -> tuple[DataFrame, pa.Table, Layout]:
+    """Some events as a small table of this session, and the same here; what is read again and again is read once."""
+    import pyarrow as pa
+    from pyspark.sql import functions
+    from pyspark.sql.types import LongType, StructField, StructType
+
+    read, layout = projected(events, paths, [], is_packed=False)  # the sample is a table for SQL, too
+    by_seed = functions.xxhash64(functions.lit(seed), functions.to_json(functions.col(EVENT)))
+    chosen = read.select(EVENT).orderBy(by_seed).limit(n_events)
+    table = chosen.toArrow()
+    numbered = table.append_column(NUMBER, pa.array(range(table.num_rows), pa.int64()))
+    schema = StructType([chosen.schema[EVENT], StructField(NUMBER, LongType(), False)])
+    sample = events.sparkSession.createDataFrame(numbered, schema)
+    return sample, table, layout
+
+
+def _drawn_rules(sample: DataFrame, subject: Subject, n_rules: int, seed: int) -> tuple[Rules, Schema]:
+    def draw(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        from ruledex.spark.jobs.ratify.tasks import drawn
+
+        return drawn(subject, n_rules, seed, batches)
+
+    (row,) = sample.repartition(1).mapInArrow(draw, "drawn string").collect()
+    rules, schema = json.loads(row.drawn)
+    return [(rule_id, text) for rule_id, text in rules], Schema.of_mapping(schema)
+
+
+def _answers(sample: DataFrame, subject: Subject, rules: Rules) -> tuple[Answers, Answers]:
+    """By the number of the event: of each rule, what the index says, and the reference."""
+
+    def answer(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        from ruledex.spark.jobs.ratify.tasks import answered
+
+        return answered(subject, rules, batches)
+
+    schema = f"{NUMBER} bigint, index array<boolean>, reference array<boolean>"
+    rows = sample.mapInArrow(answer, schema).collect()
+    return {row[0]: row[1] for row in rows}, {row[0]: row[2] for row in rows}
+
+
+def _ask_spark(
+    judged: _Judged, table: SqlTable, variants: tuple[Path, ...], differences: list[Difference]
+) -> tuple[list[Refusal], int]:
+    """Add the differences from Spark SQL; the rules that it could not be asked about, and of how many it was."""
+    refusals: list[Refusal] = []
+    conditions: dict[int, str] = {}
+    for rule, tree in enumerate(judged.trees):
+        try:
+            if _reads(tree, variants):
+                raise RuleError("it looks at a VARIANT, whose parts are no columns in SQL")
+            conditions[rule] = to_spark(tree)
+        except RuleError as error:
+            refusals.append(Refusal(*judged.rules[rule], error.message))
+    answers, refused = table.ask(conditions)
+    refusals += [Refusal(*judged.rules[rule], reason) for rule, reason in sorted(refused.items())]
+    asked = [rule for rule in conditions if rule not in refused]
+    for rule, places in groupby(judged.differing(answers, asked), key=lambda place: place[0]):
+        events = [event for _, event in places]
+        reasons = _reasons(judged, table, rule, events)
+        differences += [judged.difference(rule, event, "spark", reasons[event]) for event in events]
+    return refusals, len(asked)
+
+
+def _reads(tree: Expression, paths: tuple[Path, ...]) -> bool:
+    """Whether a rule looks at one of the paths, above it or below."""
+    looked_at = {a.path for p in predicates(tree) for operand in operands(p) for a in attributes(operand)}
+    return any(path[: len(one)] == one[: len(path)] for path in looked_at for one in paths)
+
+
+def _reasons(judged: _Judged, table: SqlTable, rule: int, events: list[int]) -> dict[int, str | None]:
+    """For each event on which a rule differs, what documents it: its predicates are asked by themselves."""
+    parts = list(predicates(judged.trees[rule]))
+    answers, refused = table.ask({at: to_spark(part) for at, part in enumerate(parts)}, events)
+    reasons: dict[int, str | None] = {}
+    for event in events:
+        found = [
+            judged.documented(part, event)
+            for at, part in enumerate(parts)
+            if at not in refused and answers[event][at] is not evaluate(part, judged.events[event], judged.schema)
+        ]
+        # One part that nothing explains is enough to look at the rule.
+        reasons[event] = None if None in found else next(iter(found), None)
+    return reasons

@@ -1,0 +1,104 @@
+"""In a task: rules to ratify an index by, and what the index and the reference say of them."""
+
+from __future__ import annotations
+
+import json
+import random
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from ruledex.artifact import locate
+from ruledex.artifact.unmapped import UnmappedArtifact
+from ruledex.index import IndexMatches
+from ruledex.index.storage import described
+from ruledex.language.parser import parse
+from ruledex.language.reference import evaluate
+from ruledex.language.schema import Schema
+from ruledex.spark.jobs.coverage.blocks import matched_blocks
+from ruledex.spark.jobs.ratify.sql import NUMBER
+from ruledex.spark.worker.distribution import local_root
+from ruledex.spark.worker.layout import Layout, events_of_block
+from ruledex.spark.worker.opened import opened
+from ruledex.spark.worker.variants import mappings
+
+if TYPE_CHECKING:
+    from ruledex.index.identities import RuleId
+
+
+Rules: TypeAlias = "list[tuple[RuleId, str]]"  # ids and texts
+
+
+class Subject(NamedTuple):
+    """The index that is asked."""
+
+    root: str
+    version: str
+    layout: Layout
+    trust: bool | None
+
+
+class Drawn(NamedTuple):
+    """Rules by id and text, and the schema that they are held to, as a mapping."""
+
+    rules: Rules
+    schema: dict[str, object]
+
+
+def drawn(subject: Subject, n_rules: int, seed: int, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """As many rules by a seed, as JSON in one row: half of them from those that some event makes true.
+
+    Of a million rules most are true of nothing in a small sample, and a rule that is never true says little.
+    """
+    index = opened(subject.root, subject.version, subject.trust)
+    is_true = np.zeros(len(index), np.bool_)
+    for _, (found,) in matched_blocks(batches, subject.layout, [index]):
+        is_true[found.position] = True
+    generator = random.Random(seed)
+    true = np.flatnonzero(is_true).tolist()
+    chosen = set(generator.sample(true, min(len(true), n_rules // 2)))
+    others = generator.sample(range(len(index)), min(len(index), n_rules))
+    chosen.update([position for position in others if position not in chosen][: n_rules - len(chosen)])
+    ids = index.ids.take(pa.array(sorted(chosen), pa.int64())).to_pylist()
+    found_rules = Drawn([(rule_id, index.rule(rule_id).text) for rule_id in ids], _schema(subject))
+    yield pa.RecordBatch.from_pydict({"drawn": pa.array([json.dumps(found_rules)], pa.string())})
+
+
+def answered(subject: Subject, rules: Rules, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """For each event its number, and for each rule whether it is true by the index, and by the reference."""
+    index = opened(subject.root, subject.version, subject.trust)
+    schema = Schema.of_mapping(_schema(subject))
+    trees = [schema.bind(parse(text), text) for _, text in rules]
+    for table, (found,) in matched_blocks(batches, subject.layout, [index]):
+        events = events_of_block(table, subject.layout)
+        reference = [
+            [evaluate(tree, event, schema) for tree in trees]
+            for event in (mappings(events) if isinstance(events, pa.Table) else events)
+        ]
+        yield pa.RecordBatch.from_pydict(
+            {
+                NUMBER: table[NUMBER].combine_chunks(),
+                "index": pa.array(_by_rule(found, [rule_id for rule_id, _ in rules]).tolist(), pa.list_(pa.bool_())),
+                "reference": pa.array(reference, pa.list_(pa.bool_())),
+            }
+        )
+
+
+def _by_rule(found: IndexMatches, rules: list[RuleId]) -> NDArray[np.bool_]:
+    """A row an event, a column a rule. By ids and not by positions, since those are what a user is given."""
+    truth = np.zeros((found.n_events, len(rules)), np.bool_)
+    ids = pa.array(found.rule)
+    column = pc.index_in(ids, pa.array(rules, ids.type)).fill_null(-1).to_numpy()
+    event = np.repeat(np.arange(found.n_events), np.diff(found.offsets))
+    truth[event[column >= 0], column[column >= 0]] = True
+    return truth
+
+
+def _schema(subject: Subject) -> dict[str, object]:
+    # Of the manifest alone: whatever else it lists may be a stranger's, and is not opened here.
+    artifact = UnmappedArtifact(locate(local_root(subject.root)), subject.version)
+    return described(artifact.metadata).schema.to_mapping()

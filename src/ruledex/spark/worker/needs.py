@@ -1,0 +1,100 @@
+"""What a plan must know of an index before it runs: read by a task, since only the workers may see the path."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, NamedTuple
+
+from ruledex.errors import ArtifactError, RuledexError
+from ruledex.spark.worker.memory import require_room
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from pyspark.sql import SparkSession
+
+    from ruledex.index import Index
+
+Path = tuple[str, ...]
+
+
+class Needs(NamedTuple):
+    """The version that was current, the kind of its ids, how many rules, and what they look at of an event."""
+
+    version: str
+    ids: str  # "integer" or "string"
+    n_rules: int
+    paths: tuple[Path, ...]
+
+
+def needs_of(index: Index) -> Needs:
+    """What an open index needs."""
+    assert index.version is not None
+    return Needs(index.version, index.id_kind, len(index), tuple(index.paths))
+
+
+def read_needs(
+    session: SparkSession,
+    root: str,
+    version: str | None = None,
+    with_pinned: bool = False,
+    trust: bool | None = None,
+) -> Needs:
+    """What the index at `root` needs, by a job of one task.
+
+    With what is pinned, the paths are also those that a stream needs which runs a micro-batch again; and where the
+    current version cannot be used, the one that was pinned last stands for it.
+    """
+
+    def read(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for _ in batches:
+            yield _read(root, version, with_pinned, trust)
+
+    require_room(session, root)
+    (row,) = session.range(1, numPartitions=1).mapInArrow(read, "needs string, error string").collect()
+    if row.error is not None:
+        raise ArtifactError(row.error)
+    found = json.loads(row.needs)
+    return Needs(found["version"], found["ids"], found["n_rules"], tuple(map(tuple, found["paths"])))
+
+
+def _read(root: str, version: str | None, with_pinned: bool, trust: bool | None) -> pa.RecordBatch:
+    import pyarrow as pa
+
+    try:
+        if with_pinned:
+            needs = _with_pinned(root, trust)
+        else:
+            needs = _of_version(root, version, trust)
+        found, error = json.dumps(needs._asdict()), None
+    except RuledexError as refusal:
+        found, error = None, str(refusal)
+    return pa.RecordBatch.from_pydict(
+        {"needs": pa.array([found], pa.string()), "error": pa.array([error], pa.string())}
+    )
+
+
+def _of_version(root: str, version: str | None, trust: bool | None) -> Needs:
+    from ruledex.artifact import current
+    from ruledex.spark.worker.distribution import local_root
+    from ruledex.spark.worker.opened import opened
+
+    return needs_of(opened(root, current(local_root(root)) if version is None else version, trust))
+
+
+def _with_pinned(root: str, trust: bool | None) -> Needs:
+    from ruledex.artifact.pins import list_pins
+
+    # The latest pin of each stream is the only one that it could run again.
+    latest = {pinned.stream: pinned for pinned in list_pins(root)}
+    pinned = [each.pin.version for each in sorted(latest.values(), key=lambda each: -each.time)]
+    found: list[Needs] = []
+    refusals: list[RuledexError] = []
+    for version in (None, *pinned):
+        try:
+            found.append(_of_version(root, version, trust))
+        except RuledexError as error:
+            refusals.append(error)
+    if not found:
+        raise refusals[0]
+    return found[0]._replace(paths=tuple(sorted({path for needs in found for path in needs.paths})))

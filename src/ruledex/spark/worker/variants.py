@@ -1,0 +1,100 @@
+"""Events as mappings, where columns are not enough: VARIANTs, and weights.
+
+Spark hands over the parts of a VARIANT as JSON. Those within arrays and maps, and within structs that are taken whole,
+come as they are stored.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import orjson
+import pyarrow as pa
+
+from ruledex.errors import EventError
+from ruledex.events.arrow.packed import unpacked
+from ruledex.spark.worker.layout import WHOLE
+from ruledex.spark.worker.needs import Path
+
+
+def with_variants(events: pa.Table, variants: Sequence[Path]) -> pa.Table | list[dict[str, Any]]:
+    """The events with JSON read where it lies at one of the paths, which lead through structs.
+
+    Values of a VARIANT are of a type each, which a column of Arrow is not: such events become mappings.
+    """
+    if not variants and not any(has_variant(field.type) for field in events.schema):
+        return events
+    rows = mappings(events)
+    for path in variants:
+        for row in rows:
+            _read(row, path)
+    return rows
+
+
+def mappings(table: pa.Table) -> list[dict[str, Any]]:
+    """The rows of a table as mappings, with maps, which Arrow gives as lists of pairs, and stored VARIANTs read."""
+    table = unpacked(table)
+    try:
+        rows: list[dict[str, Any]] = table.to_pylist()
+    except (OverflowError, ValueError) as error:
+        raise EventError(
+            f"events with weights or a VARIANT have dates and times of the years 1 to 9999 only: {error}"
+        ) from error
+    for field in table.schema:
+        if _is_closed(field.type):
+            for row in rows:
+                row[field.name] = _opened(row[field.name], field.type)
+    return rows
+
+
+def has_variant(kind: pa.DataType) -> bool:
+    """Whether values of this type have a VARIANT in them, as it is stored."""
+    return _is_variant(kind) or any(has_variant(kind.field(n).type) for n in range(kind.num_fields))
+
+
+def _read(row: dict[str, Any], path: Path) -> None:
+    *above, name = path
+    inner: Any = row
+    outer, place = row, ""
+    for step in above:
+        outer, place = inner, step
+        inner = inner.get(step) if inner is not None else None
+    if inner is None:
+        return
+    text = inner.pop(name) if name == WHOLE else inner.get(name)
+    if text is None:
+        return
+    if name == WHOLE:
+        outer[place] = orjson.loads(text)
+    else:
+        inner[name] = orjson.loads(text)
+
+
+def _is_variant(kind: pa.DataType) -> bool:
+    """Whether this is how Spark hands over a VARIANT: a struct of two binaries, of which one is marked."""
+    if not pa.types.is_struct(kind) or {field.name for field in kind} != {"value", "metadata"}:
+        return False
+    return any((field.metadata or {}).get(b"variant") == b"true" for field in kind)
+
+
+def _is_closed(kind: pa.DataType) -> bool:
+    return (
+        pa.types.is_map(kind)
+        or _is_variant(kind)
+        or any(_is_closed(kind.field(n).type) for n in range(kind.num_fields))
+    )
+
+
+def _opened(value: Any, kind: pa.DataType) -> Any:
+    if value is None or not _is_closed(kind):
+        return value
+    if _is_variant(kind):
+        from pyspark.sql.types import VariantVal
+
+        return VariantVal(value["value"], value["metadata"]).toPython()
+    if pa.types.is_map(kind):
+        return {key: _opened(item, kind.item_type) for key, item in value}
+    if pa.types.is_struct(kind):
+        return {field.name: _opened(value[field.name], field.type) for field in kind}
+    return [_opened(item, kind.value_type) for item in value]

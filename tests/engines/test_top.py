@@ -1,0 +1,36 @@
+import numpy as np
+import pytest
+
+from ruledex.engines.top import (
+    PRODUCT,
+    STATIC,
+    SUM,
+    precedes,
+    push,
+    rank_bound,
+    rank_of,
+    sort_heap,
+)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_a_heap_keeps_the_best_and_breaks_ties_by_position(seed):
+    rng = np.random.default_rng(seed)
+    offered = [(float(rank), int(rule)) for rule, rank in enumerate(rng.integers(0, 6, 50))]
+    rng.shuffle(offered)
+    for k in (1, 2, 7, 60):
+        ranks, rules, n_held = np.zeros(k), np.zeros(k, np.int32), 0
+        for rank, rule in offered:
+            if n_held < k or precedes(rank, rule, ranks[0], rules[0]):
+                n_held = push(ranks, rules, n_held, rank, rule)
+        sort_heap(ranks, rules, n_held)
+        expected = sorted(offered, key=lambda pair: (-pair[0], pair[1]))[:k]
+        assert list(zip(ranks[:n_held].tolist(), rules[:n_held].tolist(), strict=True)) == expected
+
+
+@pytest.mark.parametrize("kind", [SUM, PRODUCT, STATIC])
+@pytest.mark.parametrize("static", [-2.0, 0.0, 3.0])
+def test_no_rank_exceeds_its_bound(kind, static):
+    for weight in (0.0, 0.5, 4.0):
+        bound = rank_bound(kind, static, 2.0, weight)
+        assert all(rank_of(kind, static, part * 2.0 * weight) <= bound for part in (0.0, 0.3, 1.0))

@@ -1,0 +1,26 @@
+"""What a task writes: batches that a JVM takes well, whatever is asked."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+import pytest
+
+from ruledex import Index
+from ruledex.spark.jobs.match.plan import Question
+from ruledex.spark.jobs.match.tasks import BYTES_A_BATCH, answers
+from ruledex.spark.worker.layout import Layout
+
+N_EVENTS, BYTES_AN_EVENT = 1500, 20_000
+
+
+@pytest.mark.parametrize(("shape", "top"), [("count", None), ("arrays", None), ("arrays", 1), ("rows", None)])
+def test_batches_are_cut_by_the_bytes_of_what_is_kept(tmp_path, shape, top):
+    version = Index.build([(1, "a = 1")]).save(tmp_path)
+    events = pa.array([{"a": 1}] * N_EVENTS)
+    kept = pa.array([{"text": "x" * BYTES_AN_EVENT}] * N_EVENTS)
+    given = pa.RecordBatch.from_arrays([events, kept], ["event", "kept"])
+    layout = Layout(variants=(), packed=())
+    question = Question(str(tmp_path), version, shape, top, "sum", layout, None, None, tells_version=False)
+    found = list(answers(question, [given]))
+    assert sum(batch.num_rows for batch in found) == N_EVENTS
+    assert max(batch.num_rows for batch in found) * BYTES_AN_EVENT <= BYTES_A_BATCH

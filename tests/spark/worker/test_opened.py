@@ -1,0 +1,76 @@
+"""What a Python worker keeps, and what it says when it lacks memory."""
+
+from __future__ import annotations
+
+import resource
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from ruledex import Index
+from ruledex.artifact import ArtifactWriter
+from ruledex.errors import ArtifactError, RuledexError
+from ruledex.spark.worker import memory
+from ruledex.spark.worker import opened as worker
+from tests.spark.conftest import own_process
+
+
+@pytest.fixture
+def root(tmp_path):
+    Index.build([(n, f"a >= {n}") for n in range(100)]).save(tmp_path)
+    return str(tmp_path)
+
+
+def test_an_index_is_opened_once_and_the_oldest_is_let_go(tmp_path):
+    versions = [Index.build([(n, "a = 1")]).save(tmp_path) for n in range(worker._MOST_OPEN + 1)]
+    opened = [worker.opened(str(tmp_path), version) for version in versions]
+    assert worker.opened(str(tmp_path), versions[-1]) is opened[-1]
+    assert worker.opened(str(tmp_path), versions[0]) is not opened[0]
+    assert worker.opened(str(tmp_path), versions[0]).match({"a": 1}) == [0]
+
+
+def open_with_little_memory(root: str, version: str) -> str:
+    n_pages = int(Path("/proc/self/statm").read_text().split()[0])
+    limit = n_pages * resource.getpagesize() + (64 << 20)
+    resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
+    try:
+        worker.opened(root, version)
+    except RuledexError as error:
+        return str(error)
+    return "opened"
+
+
+def test_too_little_memory_for_the_map_is_explained(root, tmp_path):
+    with ArtifactWriter(tmp_path / "large") as writer:
+        writer.array("large", np.zeros(128 << 20, np.uint8))
+        large = writer.publish({"kind": "ruledex.index"})
+    with own_process() as process:
+        told = process.submit(open_with_little_memory, str(tmp_path / "large"), large).result()
+    assert "does not fit into a worker's memory, which is limited to" in told
+    assert "spark.executor.pyspark.memory" in told
+
+
+class Session:
+    """One that has a setting."""
+
+    def __init__(self, value):
+        self.conf = {} if value is None else {"spark.executor.pyspark.memory": value}
+
+
+@pytest.mark.parametrize(("value", "mebibytes"), [("400m", 400), ("300000k", 292), ("511", 511), ("256MB", 256)])
+def test_too_little_memory_for_the_libraries_is_explained_before_anything_runs(value, mebibytes):
+    with pytest.raises(RuledexError, match=f"limited to {mebibytes} MiB.*spark.executor.pyspark.memory"):
+        memory.require_room(Session(value), "index")
+
+
+@pytest.mark.parametrize("value", [None, "0", "1g", "512m", "2048"])
+def test_memory_that_is_enough_or_without_a_limit(value):
+    memory.require_room(Session(value), "index")
+
+
+def test_other_errors_stay_what_they_are(root):
+    with pytest.raises(ArtifactError, match="has no version"):
+        worker.opened(root, "0" * 64)
+    with pytest.raises(ZeroDivisionError), memory.explaining_memory(root):
+        raise ZeroDivisionError
