@@ -20,14 +20,14 @@ from ruledex.language.tree import Expression, Node
 
 def evaluate(tree: Expression, event: Event, schema: Schema | None = None) -> bool | None:
     """Whether a rule is true, false or unknown of an event."""
-    return reference.evaluate(_tree(tree), _event(event), _schema(schema))
+    return reference.evaluate(_tree(tree), event, _schema(schema))
 
 
 def score(tree: Expression, event: Event, weights: Weights | None = None, schema: Schema | None = None) -> float | None:
     """What a rule scores on an event, or None where it is not true of it."""
     if weights is not None and not isinstance(weights, Mapping):
         raise EventError(f"weights are a mapping of attributes to numbers, not {quoted(weights)}")
-    return reference.score(_tree(tree), _event(event), weights, _schema(schema))
+    return reference.score(_tree(tree), event, weights, _schema(schema))
 
 
 def to_text(tree: Expression) -> str:
@@ -39,12 +39,6 @@ def _tree(tree: Expression) -> Expression:
     if not isinstance(tree, Node):
         raise RuledexError(f"a tree is what parse() gives, not {quoted(tree)}")
     return tree
-
-
-def _event(event: Event) -> Event:
-    if not isinstance(event, Mapping):
-        raise EventError(f"an event is a mapping of names to values, not {quoted(event)}")
-    return event
 
 
 def _schema(schema: Schema | None) -> Schema:
