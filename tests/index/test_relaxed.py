@@ -10,8 +10,8 @@ from ruledex.errors import RuledexError
 from ruledex.index import Index
 from ruledex.index.relaxed import RelaxedViews
 from ruledex.language.parser import parse
-from ruledex.language.relaxed import relaxed_score
 from tests.index.test_join import sharded
+from tests.relaxed.reference import relaxed_score
 
 RULES = [
     (10, "country = 'US' AND age BETWEEN 20 AND 30 AND tags = 'sports'^2", 0.0),

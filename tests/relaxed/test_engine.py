@@ -12,7 +12,6 @@ from ruledex.errors import RuledexError
 from ruledex.events.mappings import EventEncoder
 from ruledex.index.relaxed import relaxed_engine
 from ruledex.language.parser import parse
-from ruledex.language.relaxed import relaxed_score
 from ruledex.language.required import parts_of
 from ruledex.language.schema import Schema
 from ruledex.language.text import to_text
@@ -21,6 +20,7 @@ from ruledex.program.builder import ProgramBuilder
 from tests.contract.sizes import DRAWN, scaled
 from tests.contract.strategies import batches, programs
 from tests.engines.programs import drawn_batch, drawn_program
+from tests.relaxed.reference import relaxed_score
 from tests.strategies import SINGLE, events, trees
 
 WAYS = ("scan", "count", "threshold", "auto")

@@ -1,6 +1,6 @@
-"""Relaxed scores by their definition (docs/ranking.md): what a rule scores if not all of its conjuncts need hold.
+"""Computes relaxed scores by their definition in docs/ranking.md.
 
-As plain as reference.py, and for the same use: everything that finds the best rules faster is tested against it.
+This is as plain and slow as language/reference.py: everything that finds the best rules faster is tested against it.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ Part = tuple[Expression, bool]  # an expression, and whether its negation is mea
 def relaxed_score(
     tree: Expression, event: Event, weights: Weights | None = None, schema: Schema = _UNDECLARED
 ) -> float | None:
-    """The score of the best branch that may be counted, or None where none may."""
+    """Return the score of the best branch that counts, or None if no branch counts."""
     scores = [_branch_score(branch, event, weights, schema) for branch in _parts((tree, False), Or)]
     return max((points for points in scores if points is not None), default=None)
 
@@ -47,7 +47,7 @@ def _branch_score(branch: Part, event: Event, weights: Weights | None, schema: S
         can_score = _can_score(conjunct, negated, schema)
         points = score(Not(conjunct) if negated else conjunct, event, weights, schema)
         if points is None and (isinstance(conjunct, Required) or not can_score):
-            return None  # what must hold does not
+            return None  # a conjunct that must hold does not
         total += points or 0.0
         n_scoring += can_score
         n_scoring_met += can_score and points is not None
@@ -55,7 +55,7 @@ def _branch_score(branch: Part, event: Event, weights: Weights | None, schema: S
 
 
 def _parts(whole: Part, kind: type[And] | type[Or]) -> list[Part]:
-    """The conjuncts or the branches, nested ones joined; the negation of an OR is an AND, and the other way round."""
+    """Return the conjuncts or the branches, with nested ones joined. A negated OR is an AND, and vice versa."""
     tree, negated = whole
     if isinstance(tree, Not):
         return _parts((tree.child, not negated), kind)
@@ -65,7 +65,7 @@ def _parts(whole: Part, kind: type[And] | type[Or]) -> list[Part]:
 
 
 def _can_score(tree: Expression, negated: bool, schema: Schema) -> bool:
-    """Whether there is a predicate that is not negated, has a weight above 0, and is true of some value."""
+    """Return whether a predicate is not negated, has a weight above 0, and is true of some value."""
     match tree:
         case Not(child):
             return _can_score(child, not negated, schema)
@@ -73,7 +73,7 @@ def _can_score(tree: Expression, negated: bool, schema: Schema) -> bool:
             return _can_score(child, negated, schema)
         case And(children) | Or(children):
             return any(_can_score(child, negated, schema) for child in children)
-        case Xor(children) | Xnor(children):  # a negated one turns one link, and none of what it links
+        case Xor(children) | Xnor(children):  # negating one changes a link, not what it links
             return any(_can_score(child, False, schema) for child in children)
         case Truth() | IsNull() | Weak() | Within():
             return False
@@ -85,7 +85,7 @@ def _can_score(tree: Expression, negated: bool, schema: Schema) -> bool:
 
 
 def _are_crossed(low: Value, high: Value, schema: Schema) -> bool:
-    """Whether no value lies between. What is crossed as integers may be one double, which does."""
+    """Return whether no value lies between. Ends that are crossed as integers may be one double, which lies between."""
     if isinstance(low, int | Decimal | float) and isinstance(high, int | Decimal | float):
         return compare(low, high, schema.zone) > 0 and as_double(low) != as_double(high)
     return compare(low, high, schema.zone) > 0
