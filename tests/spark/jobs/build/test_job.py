@@ -13,13 +13,18 @@ import pytest
 from pyspark.testing import assertDataFrameEqual
 
 from ruledex import Index
-from ruledex.artifact import (collect_garbage, current, list_versions, locate, verify,)
+from ruledex.artifact import (
+    collect_garbage,
+    current,
+    list_versions,
+    locate,
+    verify,
+)
 from ruledex.engines.protocol import Statistics
 from ruledex.errors import BudgetError, RuledexError, RulesError
 from ruledex.spark import build_index, profile
 from ruledex.spark.jobs.build import shards as build_shards
 from ruledex.workloads import workload
-
 from tests.spark.conftest import WAIT_S, own_process, started, wait_for
 
 N_RULES = 600

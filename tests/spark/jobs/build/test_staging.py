@@ -8,10 +8,23 @@ import time
 import numpy as np
 import pytest
 
-from ruledex.artifact import (LocalStore, assemble, collect_garbage, locate, open_version,)
+from ruledex.artifact import (
+    LocalStore,
+    assemble,
+    collect_garbage,
+    locate,
+    open_version,
+)
 from ruledex.artifact.layout import LEASE_SECONDS
 from ruledex.errors import ArtifactError
-from ruledex.spark.jobs.build.staging import (begin, end, part_of, reading, take_over, writing,)
+from ruledex.spark.jobs.build.staging import (
+    begin,
+    end,
+    part_of,
+    reading,
+    take_over,
+    writing,
+)
 from tests.artifact.samples import publish_sample
 
 BUILD, NEXT, DEAD = (f"build-{digit * 16}" for digit in "123")

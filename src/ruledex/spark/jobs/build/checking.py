@@ -15,8 +15,8 @@ from ruledex.errors import RuleError
 from ruledex.index.build import build_program
 from ruledex.language.schema import Schema
 from ruledex.sources.row import EMPTY_ID
-from ruledex.spark.worker.blocks import Blocks
 from ruledex.spark.jobs.build.keys import keys_of
+from ruledex.spark.worker.blocks import Blocks
 
 # Each distinct predicate of a chunk is parsed once, and that is most of the work: the larger, the less there is to do.
 RULES_A_CHUNK: Final = 500_000

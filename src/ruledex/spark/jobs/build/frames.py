@@ -9,7 +9,15 @@ import pyarrow as pa
 from pyspark.sql import functions
 from pyspark.sql.types import ByteType, IntegerType, LongType, NumericType, ShortType, StringType
 
-from ruledex.errors import (InputError, PatternError, RuleError, RuleFault, RuleLimitError, RuleSyntaxError, RuleTypeError,)
+from ruledex.errors import (
+    InputError,
+    PatternError,
+    RuleError,
+    RuleFault,
+    RuleLimitError,
+    RuleSyntaxError,
+    RuleTypeError,
+)
 from ruledex.spark.jobs.build.checking import RULES_A_CHUNK
 from ruledex.spark.jobs.build.keys import RULE_BITS
 from ruledex.spark.jobs.build.shards import first_keys, heavy_buckets

@@ -201,8 +201,8 @@ class _Build:
 @contextmanager
 def _staging(session: SparkSession, job: Job) -> Iterator[None]:
     """A folder for the parts of a build, which is gone after it, whatever happens, unless this process dies."""
-    from ruledex.spark.jobs.build.tasks import run
     from ruledex.spark.jobs.build.staging import begin, end, take_over
+    from ruledex.spark.jobs.build.tasks import run
 
     run(session, begin, [(job.root, job.build)])
     area = take_over(job.root, job.build)

@@ -18,13 +18,13 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from ruledex.compiled.constants import EVERY
 from ruledex.dictionary.dictionary import Dictionary
 from ruledex.dictionary.domain import TWINS, Domain
 from ruledex.dictionary.merging import name_of
-from ruledex.compiled.constants import EVERY
-from ruledex.program.program import Program
 from ruledex.dictionary.slot import Slot
 from ruledex.language.text import to_text
+from ruledex.program.program import Program
 
 RULE_BITS: Final = 10
 _ATTRIBUTE_BITS: Final = 8

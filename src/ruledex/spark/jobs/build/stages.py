@@ -18,22 +18,35 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from ruledex.artifact import (Artifact, Assembled, Part, assemble,)
+from ruledex.artifact import (
+    Artifact,
+    Assembled,
+    Part,
+    assemble,
+)
 from ruledex.dictionary.dictionary import Dictionary
-from ruledex.events.mappings import EventEncoder
 from ruledex.dictionary.merging import cell_map, merge_dictionaries
-from ruledex.program.translation import translated
-from ruledex.program.program import Program
 from ruledex.engines.protocol import Statistics
 from ruledex.errors import BudgetError, RuledexError
-from ruledex.index.identities import identities_of, stored_identities
-from ruledex.program.invariants import program_of
+from ruledex.events.mappings import EventEncoder
 from ruledex.index.build import BuiltRules, build_program
-from ruledex.index.state import Shard
+from ruledex.index.identities import identities_of, stored_identities
 from ruledex.index.inputs import Stats, cell_statistics
-from ruledex.index.storage import (Counts, build_engine, metadata_of, read_dictionary, write_dictionary, write_program, write_shard,)
+from ruledex.index.state import Shard
+from ruledex.index.storage import (
+    Counts,
+    build_engine,
+    metadata_of,
+    read_dictionary,
+    write_dictionary,
+    write_program,
+    write_shard,
+)
 from ruledex.index.texts import table_name
 from ruledex.language.schema import Schema
+from ruledex.program.invariants import program_of
+from ruledex.program.program import Program
+from ruledex.program.translation import translated
 from ruledex.spark.jobs.build.staging import part_of, reading, writing
 
 

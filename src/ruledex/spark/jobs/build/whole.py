@@ -15,9 +15,15 @@ from numpy.typing import NDArray
 
 from ruledex.index.build import BuiltRules, build_program
 from ruledex.language.schema import Schema
-from ruledex.spark.worker.blocks import Blocks
 from ruledex.spark.jobs.build.checking import by_id, faults_beside_texts
-from ruledex.spark.jobs.build.stages import (CompiledShard, Job, published_columns, published_types, write_compiled,)
+from ruledex.spark.jobs.build.stages import (
+    CompiledShard,
+    Job,
+    published_columns,
+    published_types,
+    write_compiled,
+)
+from ruledex.spark.worker.blocks import Blocks
 
 _ROWS_A_BLOCK: Final = 100_000
 

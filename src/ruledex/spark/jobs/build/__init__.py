@@ -1,0 +1,1 @@
+"""The job that builds an index from a DataFrame of rules."""
