@@ -16,8 +16,9 @@ from core_timing import affordable, say
 from ruledex.engines.batch.rows import N_EVENTS
 from ruledex.index import Index
 from ruledex.spark import match
-from ruledex.spark.jobs.match.tasks import BYTES_A_BATCH, EVENTS_A_BLOCK
-from ruledex.spark.worker.columns import projected
+from ruledex.spark.jobs.match.tasks import BYTES_PER_BATCH
+from ruledex.spark.worker.columns import project_events
+from ruledex.spark.worker.matching import EVENTS_PER_BLOCK
 from ruledex.workloads.base import Workload
 from spark_shapes import Shape
 from spark_timing import CORES, run, timed, wall_rounds
@@ -106,7 +107,7 @@ def reading(events: DataFrame) -> dict[str, Callable[[], object]]:
         yield pa.RecordBatch.from_pydict({"n": pa.array([sum(batch.num_rows for batch in batches)])})
 
     paths = [(name,) for name in events.columns]
-    plain, packed = (projected(events, paths, [], is_packed=is_packed)[0] for is_packed in (False, True))
+    plain, packed = (project_events(events, paths, [], is_packed=is_packed)[0] for is_packed in (False, True))
     return {
         "read": lambda: run(events),
         "plain": lambda: run(plain.mapInArrow(count, "n bigint")),
@@ -116,7 +117,7 @@ def reading(events: DataFrame) -> dict[str, Callable[[], object]]:
 
 def in_process(table: pa.Table, answer: Any) -> None:
     """Blocks of events as Spark's tasks have them, in as many threads as there are cores."""
-    size = min(EVENTS_A_BLOCK, table.num_rows // N_FILES)
+    size = min(EVENTS_PER_BLOCK, table.num_rows // N_FILES)
     parts = [table.slice(start, size) for start in range(0, table.num_rows, size)]
     with ThreadPoolExecutor(CORES) as pool:
         for _ in pool.map(answer, parts):
@@ -134,7 +135,7 @@ def _empty(started: SparkSession, n_events: int, n_matches: int, schema: str) ->
         for _ in batches:
             left = events_a_task
             while left:
-                taken = min(left, max(1, BYTES_A_BATCH // (matches_an_event * a_match)))
+                taken = min(left, max(1, BYTES_PER_BATCH // (matches_an_event * a_match)))
                 values = pa.array(np.zeros(taken * matches_an_event, np.int64))
                 if is_arrays:
                     offsets = pa.array(np.arange(taken + 1, dtype=np.int32) * matches_an_event)

@@ -31,8 +31,8 @@ from ruledex.spark import (
     profile,
 )
 
-EVENTS_A_FILE = 250
-SECONDS_A_FILE = 0.5
+EVENTS_PER_FILE = 250
+SECONDS_PER_FILE = 0.5
 
 
 @contextmanager
@@ -61,7 +61,7 @@ class Feed:
     """Files of events that appear one after the other, as they would from elsewhere."""
 
     def __init__(self, lines: list[str], folder: Path) -> None:
-        self._parts = [lines[i : i + EVENTS_A_FILE] for i in range(0, len(lines), EVENTS_A_FILE)]
+        self._parts = [lines[i : i + EVENTS_PER_FILE] for i in range(0, len(lines), EVENTS_PER_FILE)]
         self._folder = folder
         folder.mkdir()
 
@@ -74,7 +74,7 @@ class Feed:
             written = self._folder / f".{len(self._parts)}"
             written.write_text("\n".join(part) + "\n")
             written.rename(self._folder / f"{len(self._parts):05}.jsonl")  # a stream must never see half a file
-            time.sleep(SECONDS_A_FILE)
+            time.sleep(SECONDS_PER_FILE)
 
 
 def started(events: DataFrame, index: str, folder: Path) -> StreamingQuery:
@@ -93,7 +93,7 @@ class Rate(NamedTuple):
     """When a micro-batch began, and how many events a second it took in."""
 
     at: datetime
-    events_a_second: float
+    events_per_second: float
 
 
 def draw(folder: Path, matches: list[int], rates: list[Rate], published: datetime) -> Path:
@@ -104,7 +104,7 @@ def draw(folder: Path, matches: list[int], rates: list[Rate], published: datetim
     left.plot(range(1, len(matches) + 1), sorted(matches, reverse=True))
     left.set(xscale="log", xlabel="rules, by how often they match", ylabel="events that a rule is true of")
     first = rates[0].at
-    right.plot([(rate.at - first).total_seconds() for rate in rates], [rate.events_a_second for rate in rates], "o-")
+    right.plot([(rate.at - first).total_seconds() for rate in rates], [rate.events_per_second for rate in rates], "o-")
     right.axvline((published - first).total_seconds(), linestyle="--", color="grey", label="a new version is published")
     right.set(xlabel="seconds of the stream", ylabel="events a second", ylim=(0, None))
     right.legend()

@@ -5,14 +5,14 @@ from __future__ import annotations
 from rich.console import Console
 
 from ruledex import Schema, parse
-from ruledex.cli.explain import rendered
+from ruledex.cli.explain import render_explanation
 from ruledex.explain import explain
 
 
 def shown(text, event, **options):
     console = Console(width=120, **options)
     with console.capture() as captured:
-        console.print(rendered(explain(parse(text), text, event, Schema()), "17"))
+        console.print(render_explanation(explain(parse(text), text, event, Schema()), "17"))
     return captured.get()
 
 

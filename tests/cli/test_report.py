@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from ruledex.cli.report import Located, Tally
+from ruledex.cli.report import LocatedFinding, Tally
 from ruledex.lint import Finding, Severity
 
 
-def located(text: str, position: int, severity: Severity = Severity.ERROR) -> Located:
-    return Located.of("rules.txt", 3, Finding("r", "syntax", severity, position, "wrong"), text)
+def located(text: str, position: int, severity: Severity = Severity.ERROR) -> LocatedFinding:
+    return LocatedFinding.of("rules.txt", 3, Finding("r", "syntax", severity, position, "wrong"), text)
 
 
 @pytest.mark.parametrize("position", [0, 5, 200, 999])

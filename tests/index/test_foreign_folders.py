@@ -151,7 +151,7 @@ def change(folder: Path, _: Path) -> None:
 
 def build_by_many(folder: Path, _: Path) -> None:
     staging.begin(str(folder), BUILD)
-    with staging.writing(str(folder), BUILD, "part") as writer:
+    with staging.write_part(str(folder), BUILD, "part") as writer:
         writer.array("a", np.arange(3))
         writer.publish({})
     staging.end(str(folder), BUILD)

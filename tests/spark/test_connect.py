@@ -38,10 +38,10 @@ def through_connect(folder: Path) -> dict[str, object]:
         import pyarrow as pa
 
         from ruledex.artifact import current
-        from ruledex.spark.worker.opened import opened
+        from ruledex.spark.worker.opened import open_index
 
         for _ in batches:
-            engine = opened(root, current(root))._state.shards[0].engine
+            engine = open_index(root, current(root))._state.shards[0].engine
             yield pa.RecordBatch.from_pydict({"threads": [engine.threads], "of_batches": [engine.batch.threads]})
 
     def rows(found):

@@ -23,7 +23,7 @@ def through_connect(folder: Path) -> dict[str, object]:
     from rich.console import Console
     from rich.progress import Progress
 
-    from ruledex.cli.spark.progress import Display, _told
+    from ruledex.cli.spark.progress import Display, _follow_connect
     from ruledex.spark import (
         backtest,
         coverage,
@@ -38,7 +38,7 @@ def through_connect(folder: Path) -> dict[str, object]:
     ratified = ratify(folder / "old", events)
     with Progress(console=Console(file=StringIO()), auto_refresh=False) as shown:
         display = Display(shown, "profiling")
-        with _told(spark, display):
+        with _follow_connect(spark, display):
             profiled = profile(events)
     found = {
         "profile": {path: dict(of.values[0].heavy) for path, of in profiled.attributes.items()},

@@ -30,7 +30,7 @@ class Bar:
         rate = n / elapsed if elapsed else 0.0
         self._progress.update(self._task, completed=done, total=total, n=n, rate=rate)
 
-    def counted(self) -> Callable[[int, int], None]:
+    def callback(self) -> Callable[[int, int], None]:
         """A function of how many are done and how many there are."""
         return lambda done, total: self.show(done, done, total)
 

@@ -82,7 +82,7 @@ def build(
                 load_schema(schema),
                 on_error.value,
                 columns=columns,
-                progress=shown.counted(),
+                progress=shown.callback(),
                 engine_options=engine_options(options or []),
             )
     except RulesError as error:

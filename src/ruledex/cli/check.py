@@ -16,7 +16,7 @@ from ruledex.cli.arguments import (
 )
 from ruledex.cli.bars import rows_with_progress
 from ruledex.cli.report import (
-    Located,
+    LocatedFinding,
     Tally,
     console,
     table_of,
@@ -70,7 +70,7 @@ def check(
     linter = Linter(load_schema(schema))
     columns = Columns(id=id_column, expr=expr_column)
     tally = Tally()
-    shown: list[Located] = []
+    shown: list[LocatedFinding] = []
     limit = max_findings if max_findings is not None else None if as_json else _MOST_SHOWN
     try:
         for name in files:
@@ -90,12 +90,12 @@ def check(
     raise typer.Exit(FINDINGS if tally.is_bad(strict) else CLEAN)
 
 
-def _findings(source: RuleFile, linter: Linter, tally: Tally, show_progress: bool) -> Iterator[Located]:
+def _findings(source: RuleFile, linter: Linter, tally: Tally, show_progress: bool) -> Iterator[LocatedFinding]:
     for row in rows_with_progress(source, show_progress):
         tally.n_rules += 1
         text = _shown_text(row)
         for finding in _findings_of(row, linter):
-            yield Located.of(source.name, row.line, finding, text)
+            yield LocatedFinding.of(source.name, row.line, finding, text)
 
 
 def _findings_of(row: RuleRow | BadRow, linter: Linter) -> list[Finding]:
@@ -111,7 +111,7 @@ def _shown_text(row: RuleRow | BadRow) -> str:
     return text.decode("utf-8", "replace") if isinstance(text, bytes) else text or ""
 
 
-def _show(shown: list[Located], tally: Tally, as_json: bool, quiet: bool, with_file: bool) -> None:
+def _show(shown: list[LocatedFinding], tally: Tally, as_json: bool, quiet: bool, with_file: bool) -> None:
     if as_json:
         typer.echo(orjson.dumps({"summary": tally.record()}))
         return

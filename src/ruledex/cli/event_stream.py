@@ -26,7 +26,7 @@ from ruledex.sources.lines import (
     STANDARD_INPUT,
     LineFile,
     as_text_file,
-    reading,
+    convert_read_errors,
 )
 
 _MOST_AHEAD: Final = 1 << 16  # lines that are read before they are asked for
@@ -163,7 +163,7 @@ class EventStream:
                 yield line, _event(record, columns)
 
     def _tables(self) -> Iterator[Batch]:
-        with reading(self._name):
+        with convert_read_errors(self._name):
             try:
                 with pq.ParquetFile(self._name) as file:
                     self._n_rows = file.metadata.num_rows

@@ -34,7 +34,7 @@ _SIGNS: Final[dict[bool | None, tuple[str, str, str]]] = {
 _NAMES: Final = {"and": "AND", "or": "OR", "xor": "XOR", "xnor": "XNOR", "not": "NOT"}
 
 
-def rendered(explanation: Explanation, name: str) -> RenderableType:
+def render_explanation(explanation: Explanation, name: str) -> RenderableType:
     """The whole explanation."""
     _, word, colour = _SIGNS[explanation.truth]
     title = Text.assemble("rule ", (name, "bold"), " is ", (word, f"bold {colour}"), " of this event")
@@ -104,7 +104,7 @@ def explain(
     if as_json:
         typer.echo(orjson.dumps({"rule": rule} | explanation.to_dict()))
     else:
-        console().print(rendered(explanation, rule))
+        console().print(render_explanation(explanation, rule))
     raise typer.Exit(CLEAN if explanation.truth else FINDINGS)
 
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 _FIRST_BATCH: Final = 256  # events
 _LARGEST_BATCH: Final = 16_384
-_MATCHES_A_BATCH: Final = 2_000_000
+_MATCHES_PER_BATCH: Final = 2_000_000
 _MOST_FAULTS: Final = 20
 
 
@@ -160,7 +160,7 @@ def _next_size(size: int, n_events: int, n_found: int) -> int:
     """So many events that their matches fit into memory well."""
     if n_events < size:
         return size
-    return max(1, min(2 * size, _LARGEST_BATCH, _MATCHES_A_BATCH * n_events // max(1, n_found)))
+    return max(1, min(2 * size, _LARGEST_BATCH, _MATCHES_PER_BATCH * n_events // max(1, n_found)))
 
 
 def _tell(name: str, batch: Batch, n_before: int) -> int:

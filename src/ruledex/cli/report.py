@@ -20,7 +20,7 @@ _WINDOW: Final = 60
 
 
 @dataclass(frozen=True, slots=True)
-class Located:
+class LocatedFinding:
     """A finding and where its rule stands. `line` and `column` are within the rule's own text."""
 
     file: str
@@ -31,11 +31,11 @@ class Located:
     excerpt: str
 
     @staticmethod
-    def of(file: str, file_line: int, finding: Finding, text: str) -> Located:
+    def of(file: str, file_line: int, finding: Finding, text: str) -> LocatedFinding:
         """A finding on a rule's text, of which the lines around it are kept and no more."""
         line, column = line_and_column(text, finding.position)
         shown = _excerpt(text, finding.position) if text and finding.severity is Severity.ERROR else ""
-        return Located(file, file_line, finding, line, column, shown)
+        return LocatedFinding(file, file_line, finding, line, column, shown)
 
     def record(self) -> dict[str, Any]:
         """The finding as a JSON object."""
@@ -71,7 +71,7 @@ def console() -> Console:
     return out if out.is_terminal else Console(highlight=False, markup=False, width=max(out.width, _PLAIN_WIDTH))
 
 
-def table_of(findings: list[Located], with_file: bool) -> Table:
+def table_of(findings: list[LocatedFinding], with_file: bool) -> Table:
     """All findings as a table."""
     table = Table(show_lines=False, header_style="bold", pad_edge=False, box=None, padding=(0, 2, 0, 0))
     if with_file:
@@ -94,7 +94,7 @@ def table_of(findings: list[Located], with_file: bool) -> Table:
     return table
 
 
-def _cell(located: Located) -> Text:
+def _cell(located: LocatedFinding) -> Text:
     finding = located.finding
     cell = Text(one_line(finding.message))
     if finding.suggestion:
@@ -129,10 +129,10 @@ class Tally:
         return {"rules": self.n_rules} | {f"{severity}s": self._counts[severity] for severity in Severity}
 
     def __str__(self) -> str:
-        parts = [_counted(self.n_rules, "rule")]
-        parts += [_counted(self._counts[severity], severity) for severity in Severity]
+        parts = [_plural(self.n_rules, "rule")]
+        parts += [_plural(self._counts[severity], severity) for severity in Severity]
         return ", ".join(parts)
 
 
-def _counted(n: int, what: str) -> str:
+def _plural(n: int, what: str) -> str:
     return f"{n:,} {what}" if n == 1 else f"{n:,} {what}s"

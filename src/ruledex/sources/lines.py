@@ -35,7 +35,7 @@ class LineFile:
 
     def lines(self) -> Iterator[bytes]:
         """All lines with their ends, without a byte order mark."""
-        with reading(self.name):
+        with convert_read_errors(self.name):
             if self.name == STANDARD_INPUT:
                 yield from _without_mark(sys.stdin.buffer, self.name)
                 return
@@ -57,7 +57,7 @@ def _without_mark(stream: IO[bytes] | gzip.GzipFile, name: str) -> Iterator[byte
 
 
 @contextmanager
-def reading(name: str) -> Iterator[None]:
+def convert_read_errors(name: str) -> Iterator[None]:
     """What goes wrong while a file is read, as an error that names it."""
     try:
         yield

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from ruledex.errors import InputError, quoted
-from ruledex.sources.lines import reading
+from ruledex.sources.lines import convert_read_errors
 from ruledex.sources.row import (
     MISSING,
     BadRow,
@@ -28,7 +28,7 @@ class ParquetRules:
     def __init__(self, path: Path, columns: Columns) -> None:
         self._name = str(path)
         self._columns = columns
-        with reading(self._name):
+        with convert_read_errors(self._name):
             try:
                 self._file = pq.ParquetFile(path)
             except pa.ArrowInvalid as error:
@@ -47,7 +47,7 @@ class ParquetRules:
     def rows(self) -> Iterator[Row]:
         """All rows in their order, counted from 1."""
         number = 0
-        with reading(self._name):
+        with convert_read_errors(self._name):
             try:
                 for batch in self._file.iter_batches(_BATCH, columns=self._read):
                     ids, texts, *scores = (_values(batch.column(name)) for name in self._read)

@@ -1,7 +1,7 @@
-"""Rules and events by the million, as Spark jobs on a session that the caller owns.
+"""Build, match and inspect indexes with Spark jobs, on a session that the caller owns.
 
-Plain functions on DataFrames, lazy where Spark is, for classic sessions and for Spark Connect. Paths are those that the
-workers see.
+The functions take and return DataFrames, are lazy where Spark is lazy, and work on classic sessions and through Spark
+Connect. Paths are paths as the workers see them.
 """
 
 from __future__ import annotations

@@ -7,7 +7,7 @@ import re
 import pytest
 
 from ruledex import Index
-from ruledex.cli.spark.failures import told
+from ruledex.cli.spark.failures import describe_failure
 from tests.cli.samples import run
 
 WORKER = """An exception was thrown from the Python worker:
@@ -40,7 +40,7 @@ MORE = " (--conf spark.log.level=ERROR shows more)"
     ],
 )
 def test_what_is_told_of_an_error(text, line):
-    assert told(Exception(text)) == line
+    assert describe_failure(Exception(text)) == line
 
 
 @pytest.fixture(scope="module")

@@ -12,7 +12,7 @@ from rich.progress import Progress, TextColumn
 
 from ruledex.cli.spark.progress import (
     Display,
-    Seen,
+    StageProgress,
     progress,
     running_stages,
 )
@@ -52,8 +52,8 @@ def test_a_line_says_stage_tasks_rows_and_rate():
     line = TextColumn("{task.description}")
     with Progress(line, console=console, auto_refresh=False, get_time=lambda: float(next(clock))) as shown:
         display = Display(shown, "matching")
-        display.show(Seen((3,), 8, 1, 1000, "rows"))
-        display.show(Seen((3,), 8, 2, 5000, "rows"))
+        display.show(StageProgress((3,), 8, 1, 1000, "rows"))
+        display.show(StageProgress((3,), 8, 2, 5000, "rows"))
         task = shown.tasks[0]
     assert task.fields["stage"] == "stage 3: 2 of 8 tasks"
     assert task.fields["amount"] == "5,000 rows"

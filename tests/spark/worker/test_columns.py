@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from pyspark.sql.types import ArrayType, IntegerType, MapType, StringType, StructField, StructType, VariantType
 
-from ruledex.spark.worker.columns import LEAST_PACKED, outside, projected
+from ruledex.spark.worker.columns import LEAST_PACKED, paths_outside, project_events
 
 INTEGER = IntegerType()
 EVENTS = StructType(
@@ -47,7 +47,7 @@ def test_paths_outside_of_what_is_read(planned, needed, left_out):
     def paths(texts):
         return [tuple(text.split(".")) for text in texts]
 
-    assert outside(EVENTS, paths(planned), paths(needed)) == paths(left_out)
+    assert paths_outside(EVENTS, paths(planned), paths(needed)) == paths(left_out)
 
 
 @pytest.mark.parametrize("more", [[], ["${spark.app.name}"]])
@@ -55,7 +55,7 @@ def test_columns_may_have_any_name(spark, more):
     names = ["a.b", "`", "a`b", "--", "/* x", "'", "a\nb", '"', "ä", " ", *more]
     names += [f"a{number}" for number in range(LEAST_PACKED - len(names))]
     events = spark.createDataFrame([tuple(range(len(names)))], StructType([StructField(n, INTEGER) for n in names]))
-    read, layout = projected(events, [(name,) for name in names], names)
+    read, layout = project_events(events, [(name,) for name in names], names)
     (row,) = read.collect()
     assert layout.packed == (tuple(names),)
     assert row.event[0] == list(range(len(names)))

@@ -24,10 +24,10 @@ def root(tmp_path):
 
 def test_an_index_is_opened_once_and_the_oldest_is_let_go(tmp_path):
     versions = [Index.build([(n, "a = 1")]).save(tmp_path) for n in range(worker._MOST_OPEN + 1)]
-    opened = [worker.opened(str(tmp_path), version) for version in versions]
-    assert worker.opened(str(tmp_path), versions[-1]) is opened[-1]
-    assert worker.opened(str(tmp_path), versions[0]) is not opened[0]
-    assert worker.opened(str(tmp_path), versions[0]).match({"a": 1}) == [0]
+    opened = [worker.open_index(str(tmp_path), version) for version in versions]
+    assert worker.open_index(str(tmp_path), versions[-1]) is opened[-1]
+    assert worker.open_index(str(tmp_path), versions[0]) is not opened[0]
+    assert worker.open_index(str(tmp_path), versions[0]).match({"a": 1}) == [0]
 
 
 def open_with_little_memory(root: str, version: str) -> str:
@@ -35,7 +35,7 @@ def open_with_little_memory(root: str, version: str) -> str:
     limit = n_pages * resource.getpagesize() + (64 << 20)
     resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
     try:
-        worker.opened(root, version)
+        worker.open_index(root, version)
     except RuledexError as error:
         return str(error)
     return "opened"
@@ -71,6 +71,6 @@ def test_memory_that_is_enough_or_without_a_limit(value):
 
 def test_other_errors_stay_what_they_are(root):
     with pytest.raises(ArtifactError, match="has no version"):
-        worker.opened(root, "0" * 64)
-    with pytest.raises(ZeroDivisionError), memory.explaining_memory(root):
+        worker.open_index(root, "0" * 64)
+    with pytest.raises(ZeroDivisionError), memory.explain_memory_errors(root):
         raise ZeroDivisionError

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 RULES_HELP = "Rules: Parquet, JSON lines or CSV, a file or folder or URL of them, or a table's name."
 
 
-class OnError(StrEnum):
+class SparkOnError(StrEnum):
     """What happens to a build when a rule cannot be used."""
 
     QUARANTINE = "quarantine"
@@ -63,8 +63,8 @@ def build(
     ] = None,
     overwrite: OverwriteOption = False,
     on_error: Annotated[
-        OnError, typer.Option("--on-error", help="Leave rules out that cannot be used, or build nothing.")
-    ] = OnError.QUARANTINE,
+        SparkOnError, typer.Option("--on-error", help="Leave rules out that cannot be used, or build nothing.")
+    ] = SparkOnError.QUARANTINE,
     engine: Annotated[str, typer.Option("--engine", help="The structure to build.")] = "auto",
     options: Annotated[
         list[str] | None,

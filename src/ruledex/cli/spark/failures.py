@@ -18,7 +18,7 @@ _BEFORE_JAVA: Final = re.compile(
 
 
 @contextmanager
-def failures() -> Iterator[None]:
+def convert_failures() -> Iterator[None]:
     """What fails in Spark within a `with` is a `RuledexError`."""
     from py4j.protocol import Py4JError  # type: ignore[import-untyped]
     from pyspark.errors import PySparkException
@@ -26,10 +26,10 @@ def failures() -> Iterator[None]:
     try:
         yield
     except (PySparkException, Py4JError) as error:
-        raise RuledexError(told(error)) from error
+        raise RuledexError(describe_failure(error)) from error
 
 
-def told(error: Exception) -> str:
+def describe_failure(error: Exception) -> str:
     """What an error of Spark says: our own words where a worker raised them, or else its first line."""
     text = str(error)
     if ours := _OURS.findall(text):

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 _EVERY_SECONDS: Final = 0.5
 
 
-class Seen(NamedTuple):
+class StageProgress(NamedTuple):
     """What is known of the stages that run, and how much they have read, in rows or else in bytes."""
 
     stages: tuple[int, ...]
@@ -39,7 +39,7 @@ class Display:
         self._stages: tuple[int, ...] = ()
         self._began = 0.0
 
-    def show(self, seen: Seen) -> None:
+    def show(self, seen: StageProgress) -> None:
         """Show where the work stands now."""
         now = self._progress.get_time()
         if seen.stages != self._stages:
@@ -72,17 +72,17 @@ def progress(session: SparkSession, description: str, wanted: bool = True) -> It
     )
     with Progress(*columns, console=screen, transient=True) as shown:
         display = Display(shown, description)
-        with _told(session, display) if _is_connect(session) else _asked(session, display):
+        with _follow_connect(session, display) if _is_connect(session) else _follow_classic(session, display):
             yield
 
 
 @contextmanager
-def _told(session: SparkSession, display: Display) -> Iterator[None]:
+def _follow_connect(session: SparkSession, display: Display) -> Iterator[None]:
     def handle(stages: Any, inflight_tasks: int, operation_id: str | None, done: bool) -> None:  # noqa: ARG001
         running = [stage for stage in stages or () if not stage.done]
         if running:
             display.show(
-                Seen(
+                StageProgress(
                     tuple(stage.stage_id for stage in running),
                     sum(stage.num_tasks for stage in running),
                     sum(stage.num_completed_tasks for stage in running),
@@ -100,7 +100,7 @@ def _told(session: SparkSession, display: Display) -> Iterator[None]:
 
 
 @contextmanager
-def _asked(session: SparkSession, display: Display) -> Iterator[None]:
+def _follow_classic(session: SparkSession, display: Display) -> Iterator[None]:
     ended = threading.Event()
 
     def ask() -> None:
@@ -118,7 +118,7 @@ def _asked(session: SparkSession, display: Display) -> Iterator[None]:
         asking.join()
 
 
-def running_stages(session: SparkSession) -> Seen:
+def running_stages(session: SparkSession) -> StageProgress:
     """What a classic session runs now. Rows are those that tasks have read from a source or a shuffle so far."""
     from py4j.protocol import Py4JError  # type: ignore[import-untyped]
 
@@ -131,7 +131,7 @@ def running_stages(session: SparkSession) -> Seen:
         with suppress(Py4JError):  # the stage may have been forgotten meanwhile
             data = store.lastStageAttempt(stage.stageId)
             n_rows += data.inputRecords() + data.shuffleReadRecords()
-    return Seen(
+    return StageProgress(
         tuple(stage.stageId for stage in stages),
         sum(stage.numTasks for stage in stages),
         sum(stage.numCompletedTasks for stage in stages),

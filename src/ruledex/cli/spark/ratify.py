@@ -24,7 +24,7 @@ from ruledex.errors import InputError, quoted
 from ruledex.outputs import whole_file
 
 if TYPE_CHECKING:
-    from ruledex.spark.jobs.ratify.report import Difference, Ratification
+    from ruledex.spark.jobs.ratify.report import AnswerDifference, Ratification
 
 _MOST_SHOWN: Final = 10
 
@@ -84,7 +84,7 @@ def _tell(found: Ratification) -> None:
         typer.echo(f"… and {len(found.unexplained) - _MOST_SHOWN:,} more differences")
 
 
-def _line(difference: Difference) -> str:
+def _line(difference: AnswerDifference) -> str:
     who = "the index" if difference.asked == "index" else "Spark SQL"
     answers = {True: "true", False: "not true"}
     event = orjson.dumps(difference.event, default=str).decode()

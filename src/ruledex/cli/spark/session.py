@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final
 
-from ruledex.cli.spark.failures import failures
+from ruledex.cli.spark.failures import convert_failures
 from ruledex.errors import RuledexError, quoted
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ def session(master: str | None, name: str, settings: Sequence[str] | None = None
     given = _settings(settings or ())
     active = SparkSession.getActiveSession()
     if active is not None:
-        with failures():
+        with convert_failures():
             yield active
         return
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
@@ -55,12 +55,12 @@ def session(master: str | None, name: str, settings: Sequence[str] | None = None
     for key, value in {"spark.ui.showConsoleProgress": "false", **defaults, **given}.items():
         builder = builder.config(key, value)
     try:
-        with failures():
+        with convert_failures():
             started = builder.getOrCreate()
     except RuledexError as error:
         raise RuledexError(f"Spark does not start; Java 17 or later is needed: {error}") from error
     try:
-        with failures():
+        with convert_failures():
             yield started
     finally:
         started.stop()

@@ -10,7 +10,7 @@ import typer
 
 from ruledex.cli.arguments import TrustOption
 from ruledex.cli.match import Rank
-from ruledex.cli.spark.failures import told
+from ruledex.cli.spark.failures import describe_failure
 from ruledex.cli.spark.match import (
     CountOption,
     ExplodeOption,
@@ -154,7 +154,7 @@ def _follow(query: StreamingQuery, until: float | None, is_shown: bool) -> None:
     except KeyboardInterrupt:
         return
     except StreamingQueryException as error:
-        raise RuledexError(f"the stream has failed: {told(error)}") from error
+        raise RuledexError(f"the stream has failed: {describe_failure(error)}") from error
 
 
 def _told(batch: Any) -> str:

@@ -54,7 +54,7 @@ _SCALARS: Final = (
 )
 
 
-def projected(
+def project_events(
     events: DataFrame,
     paths: Collection[Path],
     keep: Sequence[str],
@@ -97,8 +97,8 @@ def _packs(kind: StructType, needed: Collection[str]) -> tuple[tuple[str, ...], 
     return tuple(tuple(names) for names in by_type.values() if len(names) >= LEAST_PACKED)
 
 
-def outside(kind: StructType, planned: Iterable[Path], needed: Iterable[Path]) -> list[Path]:
-    """The needed paths that lead to what events of this type have, but that `projected` leaves out by its own paths."""
+def paths_outside(kind: StructType, planned: Iterable[Path], needed: Iterable[Path]) -> list[Path]:
+    """The needed paths that lead to what events of this type have, but that `project_events` leaves out by its own paths."""
     planned = list(planned)
     return [path for path in needed if not _is_within(kind, planned, path)]
 
@@ -144,6 +144,12 @@ def require_columns(events: DataFrame, names: Iterable[str]) -> None:
     missing = [name for name in names if name not in known]
     if missing:
         raise RuledexError(f"the events have no column {quoted(missing[0])}; they have {', '.join(known)}")
+
+
+def refuse_stream(events: DataFrame) -> None:
+    """Raise an error if the events are a stream, for jobs that need all events."""
+    if events.isStreaming:
+        raise RuledexError("the events are a stream, whose counts would never be complete: read them as a table")
 
 
 def _require_one(events: DataFrame, names: Iterable[str]) -> None:

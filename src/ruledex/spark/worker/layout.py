@@ -1,6 +1,6 @@
 """Structs of a table, opened.
 
-Events as `projected` lays them out for a task, and in the task as the index takes them.
+Events as `project_events` lays them out for a task, and in the task as the index takes them.
 """
 
 from __future__ import annotations

@@ -29,7 +29,7 @@ def require_room(session: SparkSession, root: str) -> None:
 
 
 @contextmanager
-def explaining_memory(root: str) -> Iterator[None]:
+def explain_memory_errors(root: str) -> Iterator[None]:
     """Say what to do where memory runs out, which in a worker is a limit that somebody has set."""
     try:
         yield

@@ -12,6 +12,7 @@ from ruledex.spark.worker.memory import require_room
 if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql import SparkSession
+    from pyspark.sql.types import DataType
 
     from ruledex.index import Index
 
@@ -31,6 +32,13 @@ def needs_of(index: Index) -> Needs:
     """What an open index needs."""
     assert index.version is not None
     return Needs(index.version, index.id_kind, len(index), tuple(index.paths))
+
+
+def id_type(kind: str) -> DataType:
+    """Return the Spark type of rule ids: of "integer" ids or of "string" ids."""
+    from pyspark.sql.types import LongType, StringType
+
+    return StringType() if kind == "string" else LongType()
 
 
 def read_needs(
@@ -77,9 +85,9 @@ def _read(root: str, version: str | None, with_pinned: bool, trust: bool | None)
 def _of_version(root: str, version: str | None, trust: bool | None) -> Needs:
     from ruledex.artifact import current
     from ruledex.spark.worker.distribution import local_root
-    from ruledex.spark.worker.opened import opened
+    from ruledex.spark.worker.opened import open_index
 
-    return needs_of(opened(root, current(local_root(root)) if version is None else version, trust))
+    return needs_of(open_index(root, current(local_root(root)) if version is None else version, trust))
 
 
 def _with_pinned(root: str, trust: bool | None) -> Needs:

@@ -11,7 +11,7 @@ from ruledex.forks import ForkSafeLock
 from ruledex.index import Index
 from ruledex.index.opening import open_state
 from ruledex.spark.worker.distribution import is_trusted, local_root
-from ruledex.spark.worker.memory import explaining_memory
+from ruledex.spark.worker.memory import explain_memory_errors
 
 # In a stream versions come and go; an older one may still be asked for by a micro-batch that is run again.
 _MOST_OPEN: Final = 4
@@ -21,7 +21,7 @@ _indexes: OrderedDict[tuple[str, str, bool | None, int], Index] = OrderedDict()
 _opening = ForkSafeLock()
 
 
-def opened(root: str, version: str, trust: bool | None = None) -> Index:
+def open_index(root: str, version: str, trust: bool | None = None) -> Index:
     """A version of the index at `root`, which may be one that was shipped; `trust` is as in `match`."""
     key = (root, version, trust, task_threads())
     with _opening:
@@ -43,7 +43,7 @@ def task_threads() -> int:
 
 def _open(root: str, version: str, trust: bool | None, threads: int) -> Index:
     trust, root = is_trusted(root, trust), local_root(root)
-    with explaining_memory(root):
+    with explain_memory_errors(root):
         state = open_state(root, version, None, trust)
     for shard in state.shards:
         if isinstance(shard.engine, AutoEngine | BatchEngine):

@@ -6,7 +6,7 @@ import pyarrow as pa
 import pytest
 
 from ruledex.spark.jobs.build import checking as build_checking
-from ruledex.spark.jobs.build.checking import checked_rules
+from ruledex.spark.jobs.build.checking import check_batches
 
 ROWS = [
     (None, "a = 1", None),
@@ -46,19 +46,19 @@ FOUND = [
 ]
 
 
-def checked(rows, rows_a_batch):
+def checked(rows, rows_per_batch):
     """The rows as Spark would hand them over, through the check."""
     ids, texts, scores = zip(*rows, strict=True)
     table = pa.table(
         {"id": pa.array(ids, pa.int64()), "expr": pa.array(texts, pa.string()), "score": pa.array(scores, pa.float64())}
     )
-    return pa.Table.from_batches(checked_rules({}, table.to_batches(max_chunksize=rows_a_batch))).to_pylist()
+    return pa.Table.from_batches(check_batches({}, table.to_batches(max_chunksize=rows_per_batch))).to_pylist()
 
 
-@pytest.mark.parametrize("rows_a_batch", [1, 2, 3, 5, 100])
-def test_copies_count_once_and_rules_that_differ_are_all_faults(rows_a_batch, monkeypatch):
-    monkeypatch.setattr(build_checking, "RULES_A_CHUNK", rows_a_batch)
-    found = checked(ROWS, rows_a_batch)
+@pytest.mark.parametrize("rows_per_batch", [1, 2, 3, 5, 100])
+def test_copies_count_once_and_rules_that_differ_are_all_faults(rows_per_batch, monkeypatch):
+    monkeypatch.setattr(build_checking, "RULES_PER_CHUNK", rows_per_batch)
+    found = checked(ROWS, rows_per_batch)
     told = [(row["id"], row["expr"], row["n_copies"], row["code"], row["error"]) for row in found]
     assert told[: len(FOUND)] == FOUND
     assert [row["key"] is None for row in found] == [row["code"] is not None for row in found]
@@ -68,4 +68,4 @@ def test_copies_count_once_and_rules_that_differ_are_all_faults(rows_a_batch, mo
 
 
 def test_no_rows_give_none():
-    assert list(checked_rules({}, [])) == []
+    assert list(check_batches({}, [])) == []

@@ -154,7 +154,7 @@ def test_broken_rules_leave_no_trace(spark, rules, table, tmp_path, shards):
 
 
 def test_rules_of_one_shard_are_the_same_bytes_where_copies_make_them_look_like_more(rules, tmp_path, monkeypatch):
-    monkeypatch.setattr(build_shards, "RULES_A_SHARD", N_RULES)
+    monkeypatch.setattr(build_shards, "RULES_PER_SHARD", N_RULES)
     one = build_index(rules, tmp_path / "one", score="score")
     other = build_index(rules.unionByName(rules.limit(50)), tmp_path / "other", score="score")
     assert list(one.seconds) != list(other.seconds)

@@ -6,7 +6,7 @@ import numpy as np
 
 from ruledex.spark.jobs.build.keys import RULE_BITS
 from ruledex.spark.jobs.build.shards import (
-    RULES_A_SHARD,
+    RULES_PER_SHARD,
     default_shards,
     first_keys,
     heavy_buckets,
@@ -24,7 +24,7 @@ def sizes(buckets, keys, firsts):
 
 
 def test_one_shard_a_million_rules():
-    assert [default_shards(n) for n in (0, 1, RULES_A_SHARD, RULES_A_SHARD + 1)] == [1, 1, 1, 2]
+    assert [default_shards(n) for n in (0, 1, RULES_PER_SHARD, RULES_PER_SHARD + 1)] == [1, 1, 1, 2]
 
 
 def test_small_buckets_are_cut_into_about_equal_runs():

@@ -21,9 +21,9 @@ from ruledex.spark.jobs.build.staging import (
     begin,
     end,
     part_of,
-    reading,
+    read_part,
     take_over,
-    writing,
+    write_part,
 )
 from tests.artifact.samples import publish_sample
 
@@ -37,7 +37,7 @@ def root(request, tmp_path, monkeypatch):
 
 
 def write(root, name, values):
-    with writing(root, BUILD, name) as writer:
+    with write_part(root, BUILD, name) as writer:
         writer.array(name, np.array(values))
         return writer.publish({})
 
@@ -46,7 +46,7 @@ def test_parts_are_written_read_and_assembled(root):
     begin(root, BUILD)
     versions = {name: write(root, name, values) for name, values in (("a", [1, 2]), ("b", [3]))}
     assert write(root, "a", [1, 2]) == versions["a"]
-    with reading(root, BUILD, "b", versions["b"]) as part:
+    with read_part(root, BUILD, "b", versions["b"]) as part:
         assert part.array("b").tolist() == [3]
     parts = [part_of(BUILD, name, version) for name, version in versions.items()]
     version, n_bytes = assemble(root, parts, {"kind": "test"})
@@ -62,7 +62,7 @@ def test_no_copy_of_a_remote_part_stays_on_the_host(tmp_path, monkeypatch):
     monkeypatch.setenv("RULEDEX_CACHE", str(tmp_path / "cache"))
     root = f"dir::file://{tmp_path}/root"
     version = write(root, "a", [1])
-    with reading(root, BUILD, "a", version) as part:
+    with read_part(root, BUILD, "a", version) as part:
         assert LocalStore(tmp_path / "cache" / "copies").folders("versions") == [version]
         values = part.array("a")
     assert LocalStore(tmp_path / "cache" / "copies").folders("versions") == []
@@ -74,7 +74,7 @@ def test_a_part_that_is_damaged_is_an_error(tmp_path):
     (segment,) = tmp_path.rglob("arrays-0000.bin")
     segment.chmod(0o644)
     segment.write_bytes(b"\1" * 8)
-    with pytest.raises(ArtifactError, match="sha256"), reading(str(tmp_path), BUILD, "a", version):
+    with pytest.raises(ArtifactError, match="sha256"), read_part(str(tmp_path), BUILD, "a", version):
         pass
 
 

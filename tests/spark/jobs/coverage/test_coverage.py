@@ -56,7 +56,7 @@ def test_counters_that_are_kept_have_partitions_by_the_number_of_rules(spark, ro
         counted = coverage(root, events).persist()
         assert counted.counters.rdd.getNumPartitions() == 1
         counted.unpersist()
-        monkeypatch.setattr(sys.modules[coverage.__module__], "RULES_A_PARTITION", len(RULES))
+        monkeypatch.setattr(sys.modules[coverage.__module__], "RULES_PER_PARTITION", len(RULES))
         counters = coverage(root, events).counters
         assert counters.rdd.getNumPartitions() == 2
         plan = counters._jdf.queryExecution().executedPlan().toString().split("Initial Plan")[-1]

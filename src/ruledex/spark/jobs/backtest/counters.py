@@ -1,9 +1,7 @@
-"""In a task: for each rule of two versions of an index, matches gained, lost and kept, and examples of the first two.
+"""Compare two versions of an index inside a task: their matches of past events, and the texts of their rules.
 
-A match is one number, event times all rules plus rule, so that the matches of a block are ascending numbers, and what
-both versions have in common stands twice where their matches are put in order together.
-
-In a task: the rules of two versions of an index, and which of them are others now.
+A match is one number: the event times the number of rules, plus the rule. So the matches of a block are ascending
+numbers, and a match that both versions have stands twice when both lists are sorted together.
 """
 
 from __future__ import annotations
@@ -19,33 +17,40 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from ruledex.spark.jobs.coverage.blocks import ROWS_A_BATCH, in_batches, matched_blocks, spark_ids
 from ruledex.spark.worker.columns import KEPT
 from ruledex.spark.worker.layout import events_of_block, fields_of
-from ruledex.spark.worker.memory import explaining_memory
-from ruledex.spark.worker.opened import opened
+from ruledex.spark.worker.matching import ROWS_PER_BATCH, match_blocks, spark_ids, split_batches
+from ruledex.spark.worker.memory import explain_memory_errors
+from ruledex.spark.worker.opened import open_index
 from ruledex.spark.worker.variants import mappings
 
 if TYPE_CHECKING:
     from ruledex.index import IndexMatches
     from ruledex.index.identities import RuleId
-    from ruledex.spark.jobs.backtest.job import Question
+    from ruledex.spark.jobs.backtest.job import BacktestRequest
 
 Counts = NDArray[np.int64]
 
+ADDED, REMOVED, CHANGED, SAME = "added", "removed", "changed", "same"
 
-def counted(question: Question, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """The counters of one partition, those of rules without a match left out."""
-    with explaining_memory(f"{question.old.root} or {question.new.root}"):
-        old, new = (opened(*version) for version in (question.old, question.new))
+
+def count_changes(request: BacktestRequest, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Yield the counters of one partition: matches gained, lost and kept per rule, with examples.
+
+    Rules without a match have no row.
+    """
+    with explain_memory_errors(f"{request.old.root} or {request.new.root}"):
+        old, new = (open_index(*version) for version in (request.old, request.new))
         rules = _union(old.ids, new.ids)
-        places = [pc.index_in(index.ids, rules).to_numpy() for index in (old, new)]
+        positions = [pc.index_in(index.ids, rules).to_numpy() for index in (old, new)]
         gained, lost, kept = (np.zeros(len(rules), np.int64) for _ in range(3))
-        examples = [_Examples(len(rules), question.n_examples) for _ in range(2)]
+        examples = [_Examples(len(rules), request.n_examples) for _ in range(2)]
         kind = None
-        for table, found in matched_blocks(batches, question.layout, [old, new]):
-            kind = pa.string() if question.key is None else table.schema.field(KEPT).type.field(question.key).type
-            before, after = (_numbers(side, place, len(rules)) for side, place in zip(found, places, strict=True))
+        for table, found in match_blocks(batches, request.layout, [old, new]):
+            kind = pa.string() if request.key is None else table.schema.field(KEPT).type.field(request.key).type
+            before, after = (
+                _numbers(side, position, len(rules)) for side, position in zip(found, positions, strict=True)
+            )
             both = np.concatenate([before, after])
             both.sort(kind="stable")  # two ascending runs, which it merges
             common = both[1:][both[1:] == both[:-1]]
@@ -53,13 +58,13 @@ def counted(question: Question, batches: Iterable[pa.RecordBatch]) -> Iterator[p
             for mine, of_rule, shown in ((after, gained, examples[0]), (before, lost, examples[1])):
                 only = np.setdiff1d(mine, common, assume_unique=True)
                 of_rule += _by_rule(only, len(rules))
-                shown.take(only, table, question)
+                shown.take(only, table, request)
         if kind is not None:
-            yield from _written(rules, gained, lost, kept, [shown.lists(kind) for shown in examples])
+            yield from _write_rows(rules, gained, lost, kept, [shown.lists(kind) for shown in examples])
 
 
 class _Examples:
-    """A few events for each rule, as they come."""
+    """The first few events of each rule."""
 
     def __init__(self, n_rules: int, most: int) -> None:
         self.most = most
@@ -68,8 +73,8 @@ class _Examples:
         self._rules: list[Counts] = []
         self._events: list[pa.Array] = []
 
-    def take(self, numbers: Counts, table: pa.Table, question: Question) -> None:
-        """Take those of a block's matches whose rules have too few examples."""
+    def take(self, numbers: Counts, table: pa.Table, request: BacktestRequest) -> None:
+        """Add the matches of a block whose rules still need examples."""
         if not (self.most and len(numbers)):
             return
         event, rule = np.divmod(numbers, self._n_rules)
@@ -81,10 +86,10 @@ class _Examples:
             event, rule = event[wanted], rule[wanted]
             self._n_taken += np.bincount(rule, minlength=self._n_rules)
             self._rules.append(rule)
-            self._events.append(_shown(table, event, question))
+            self._events.append(_shown(table, event, request))
 
     def lists(self, kind: Any) -> pa.Array:
-        """The examples of each rule, of this type."""
+        """Return the examples of each rule as lists of this type."""
         owner = np.concatenate([*self._rules, np.zeros(0, np.int64)])
         order = np.argsort(owner, kind="stable")
         events = pa.chunked_array(self._events, kind).combine_chunks().take(pa.array(order))
@@ -93,31 +98,31 @@ class _Examples:
 
 
 def _union(old: pa.Array, new: pa.Array) -> pa.Array:
-    """All ids, ascending."""
+    """Return all ids of both versions, ascending."""
     both = pc.unique(pa.concat_arrays([old, new]))
     return both.take(pc.sort_indices(both))
 
 
-def _numbers(found: IndexMatches, place: Counts, n_rules: int) -> Counts:
+def _numbers(found: IndexMatches, position: Counts, n_rules: int) -> Counts:
     event = np.repeat(np.arange(found.n_events, dtype=np.int64), np.diff(found.offsets))
-    return event * n_rules + place[found.position]
+    return event * n_rules + position[found.position]
 
 
 def _by_rule(numbers: Counts, n_rules: int) -> Counts:
     return np.bincount(numbers % n_rules, minlength=n_rules) if n_rules else np.zeros(0, np.int64)
 
 
-def _shown(table: pa.Table, event: Counts, question: Question) -> pa.Array:
-    if question.key is not None:
-        return fields_of(table, KEPT)[question.key].combine_chunks().take(pa.array(event))
-    distinct, place = np.unique(event, return_inverse=True)
-    events = events_of_block(table.take(pa.array(distinct)), question.layout)
+def _shown(table: pa.Table, event: Counts, request: BacktestRequest) -> pa.Array:
+    if request.key is not None:
+        return fields_of(table, KEPT)[request.key].combine_chunks().take(pa.array(event))
+    distinct, inverse = np.unique(event, return_inverse=True)
+    events = events_of_block(table.take(pa.array(distinct)), request.layout)
     rows = mappings(events) if isinstance(events, pa.Table) else events
     texts = [orjson.dumps(row, default=str, option=orjson.OPT_PASSTHROUGH_DATETIME).decode() for row in rows]
-    return pa.array(texts, pa.string()).take(pa.array(place))
+    return pa.array(texts, pa.string()).take(pa.array(inverse))
 
 
-def _written(
+def _write_rows(
     rules: pa.Array, gained: Counts, lost: Counts, kept: Counts, examples: list[pa.Array]
 ) -> Iterator[pa.RecordBatch]:
     seen = np.flatnonzero(gained + lost + kept)
@@ -132,22 +137,19 @@ def _written(
             "lost_events": examples[1].take(pa.array(seen)),
         }
     )
-    yield from in_batches(table)
+    yield from split_batches(table)
 
 
-ADDED, REMOVED, CHANGED, SAME = "added", "removed", "changed", "same"
-
-
-def compared(question: Question, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """A row for each rule of either version. Texts are read in the order of ids, some at a time."""
-    old, new = (opened(*version) for version in (question.old, question.new))
+def compare_rules(request: BacktestRequest, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Yield one row per rule of either version, saying how it changed. Reads texts in the order of ids, some at a time."""
+    old, new = (open_index(*version) for version in (request.old, request.new))
     kind = pa.string() if pa.types.is_large_string(new.ids.type) else new.ids.type
     for _ in batches:
         sides = merge(((i, 0, text) for i, text in old), ((i, 1, text) for i, text in new))
         rows: list[tuple[RuleId, str]] = []
         for rule_id, found in groupby(sides, key=lambda side: side[0]):
             rows.append((rule_id, _change([(side, text) for _, side, text in found])))
-            if len(rows) == ROWS_A_BATCH:
+            if len(rows) == ROWS_PER_BATCH:
                 yield _batch(rows, kind)
                 rows = []
         yield _batch(rows, kind)

@@ -1,4 +1,4 @@
-"""Two versions of an index on the same past events: which rules gain matches, and which lose some."""
+"""Compare two versions of an index on the same past events: which rules gain matches, and which lose some."""
 
 from __future__ import annotations
 
@@ -7,11 +7,10 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from ruledex.errors import RuledexError
-from ruledex.spark.jobs.coverage.job import by_rules, require_past
-from ruledex.spark.jobs.match.plan import id_type
-from ruledex.spark.worker.columns import projected, require_columns
+from ruledex.spark.jobs.coverage.job import partition_by_rule
+from ruledex.spark.worker.columns import project_events, refuse_stream, require_columns
 from ruledex.spark.worker.layout import Layout
-from ruledex.spark.worker.needs import read_needs
+from ruledex.spark.worker.needs import id_type, read_needs
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -21,21 +20,21 @@ _COUNTERS: Final = ("gained", "lost", "kept")
 _EXAMPLES: Final = ("gained_events", "lost_events")
 
 
-class Version(NamedTuple):
-    """One of the two."""
+class IndexVersion(NamedTuple):
+    """One of the two versions that are compared."""
 
     root: str
     version: str
     trust: bool | None
 
 
-class Question(NamedTuple):
-    """What the workers are asked."""
+class BacktestRequest(NamedTuple):
+    """What a backtest asks of its tasks: plain values, which travel with the plan."""
 
-    old: Version
-    new: Version
+    old: IndexVersion
+    new: IndexVersion
     layout: Layout
-    key: str | None  # the column that an example is told by; without one it is the event, as JSON
+    key: str | None  # the column that identifies an example; without one an example is the event as JSON
     n_examples: int
 
 
@@ -50,29 +49,29 @@ def backtest(
     new_version: str | None = None,
     trust: bool | None = None,
 ) -> DataFrame:
-    """For each rule of either index, the events that match by the new one alone, by the old one alone, and by both.
+    """Return one row per rule of either index: how many events match only the new one, only the old one, and both.
 
-    The columns are `rule`; `change`, which is "added", "removed", "changed" where the text is another, or "same";
-    `gained`, `lost` and `kept`; and some events of the first two kinds, `gained_events` and `lost_events`: what they
-    have in the column `key`, or without one what rules look at, as JSON. Current versions are compared unless others
-    are given, so one path may be given twice. `trust` is as in `match`, for both.
+    The columns are `rule`; `change`, which is "added", "removed", "changed" (if the text differs) or "same"; `gained`,
+    `lost` and `kept`; and a few examples, `gained_events` and `lost_events`. An example is the value of the column
+    `key`, or without `key` the attributes that rules look at, as JSON. The current versions are compared unless
+    `old_version` or `new_version` is given, so both paths may be the same. `trust` is as in `match`, for both.
     """
     from pyspark.sql import functions
     from pyspark.sql.types import ArrayType, LongType, StringType, StructField, StructType
 
-    require_past(events)
+    refuse_stream(events)
     if examples < 0:
-        raise RuledexError(f"examples is {examples}, a number of events was expected")
+        raise RuledexError(f"examples is {examples}; it must be 0 or more")
     require_columns(events, [] if key is None else [key])
     before = read_needs(events.sparkSession, os.fspath(old), old_version, trust=trust)
     after = read_needs(events.sparkSession, os.fspath(new), new_version, trust=trust)
     if before.ids != after.ids:
-        raise RuledexError(f"the rules of one index have {before.ids} ids, those of the other {after.ids} ids")
+        raise RuledexError(f"the rules of one index have {before.ids} ids, and those of the other have {after.ids} ids")
     paths = tuple(dict.fromkeys([*before.paths, *after.paths]))
-    read, layout = projected(events, paths, [] if key is None else [key])
-    question = Question(
-        Version(os.fspath(old), before.version, trust),
-        Version(os.fspath(new), after.version, trust),
+    read, layout = project_events(events, paths, [] if key is None else [key])
+    request = BacktestRequest(
+        IndexVersion(os.fspath(old), before.version, trust),
+        IndexVersion(os.fspath(new), after.version, trust),
         layout,
         key,
         examples,
@@ -84,18 +83,18 @@ def backtest(
     examples_of = [StructField(name, example, False) for name in _EXAMPLES]
 
     def count(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        from ruledex.spark.jobs.backtest.counters import counted
+        from ruledex.spark.jobs.backtest.counters import count_changes
 
-        return counted(question, batches)
+        return count_changes(request, batches)
 
     def compare(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        from ruledex.spark.jobs.backtest.counters import compared
+        from ruledex.spark.jobs.backtest.counters import compare_rules
 
-        return compared(question, batches)
+        return compare_rules(request, batches)
 
     one_task = events.sparkSession.range(1, numPartitions=1)
     texts = one_task.mapInArrow(compare, StructType([rule, change]))
-    # Every rule has a row, also where no event makes it true.
+    # Every rule has a row, even if it is true of no event.
     rules = texts.select(
         "rule",
         "change",
@@ -104,7 +103,7 @@ def backtest(
     )
     counted_rules = read.mapInArrow(count, StructType([rule, change, *counters, *examples_of]))
     return (
-        by_rules(counted_rules.unionAll(rules), max(before.n_rules, after.n_rules), "rule")
+        partition_by_rule(counted_rules.unionAll(rules), max(before.n_rules, after.n_rules), "rule")
         .groupBy("rule")
         .agg(
             functions.max("change").alias("change"),
@@ -115,7 +114,7 @@ def backtest(
 
 
 def _first(lists: Column, n: int) -> Column:
-    """The first n elements of lists together."""
+    """Return the first n elements of several lists joined."""
     from pyspark.sql import functions
 
     return functions.slice(functions.flatten(lists), 1, n)

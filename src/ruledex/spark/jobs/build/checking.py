@@ -19,7 +19,7 @@ from ruledex.spark.jobs.build.keys import keys_of
 from ruledex.spark.worker.blocks import Blocks
 
 # Each distinct predicate of a chunk is parsed once, and that is most of the work: the larger, the less there is to do.
-RULES_A_CHUNK: Final = 500_000
+RULES_PER_CHUNK: Final = 500_000
 
 # Of a rule that can be used all but its key are null, of one that cannot the key.
 CHECKED: Final = {
@@ -33,21 +33,21 @@ CHECKED: Final = {
 }
 
 
-def checked_rules(schema: Mapping[str, Any], batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+def check_batches(schema: Mapping[str, Any], batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """The columns `id`, `expr` and `score`, of rows that ascend by all three, and those of `CHECKED` beside them.
 
     Rows that are alike in everything are one rule, and `n_copies` says how many more there were. Rules with one id
     that differ are all faults: none of them is more right than the others.
     """
     declared = Schema.of_mapping(schema)
-    for rules, is_contested in by_id(Blocks(batches, RULES_A_CHUNK)):
+    for rules, is_contested in group_by_id(Blocks(batches, RULES_PER_CHUNK)):
         yield from _checked(rules, is_contested, declared).to_batches()
 
 
 # Ids.
 
 
-def by_id(tables: Iterable[pa.Table]) -> Iterator[tuple[pa.Table, NDArray[np.bool_]]]:
+def group_by_id(tables: Iterable[pa.Table]) -> Iterator[tuple[pa.Table, NDArray[np.bool_]]]:
     """Each rule once with the number of its copies, and whether another one has its id.
 
     Rows of one id may lie in two tables, so the last row of a table waits for the next.
@@ -100,7 +100,7 @@ def _as_before(column: pa.ChunkedArray) -> NDArray[np.bool_]:
 # Texts.
 
 
-def faults_beside_texts(rules: pa.Table, is_contested: NDArray[np.bool_]) -> dict[int, RuleError]:
+def find_faults_beside_texts(rules: pa.Table, is_contested: NDArray[np.bool_]) -> dict[int, RuleError]:
     """What is wrong with rules before their texts are read, by their places."""
     faults: dict[int, RuleError] = {}
     for is_bad, message in (
@@ -121,7 +121,7 @@ def _is_empty(ids: pa.ChunkedArray) -> NDArray[np.bool_]:
 
 def _checked(rules: pa.Table, is_contested: NDArray[np.bool_], schema: Schema) -> pa.Table:
     scores = np.array(rules["score"])
-    faults = faults_beside_texts(rules, is_contested)
+    faults = find_faults_beside_texts(rules, is_contested)
     usable = np.ones(rules.num_rows, np.bool_)
     usable[list(faults)] = False
     places = np.flatnonzero(usable)

@@ -18,7 +18,7 @@ from ruledex.errors import (
     RuleSyntaxError,
     RuleTypeError,
 )
-from ruledex.spark.jobs.build.checking import RULES_A_CHUNK
+from ruledex.spark.jobs.build.checking import RULES_PER_CHUNK
 from ruledex.spark.jobs.build.keys import RULE_BITS
 from ruledex.spark.jobs.build.shards import first_keys, heavy_buckets
 from ruledex.spark.jobs.build.tasks import check_task
@@ -28,18 +28,18 @@ if TYPE_CHECKING:
     from pyspark.sql.types import DataType
 
 _ERRORS: Final = {kind.code: kind for kind in (RuleSyntaxError, RuleTypeError, PatternError, RuleLimitError)}
-_FEWEST_A_CHUNK: Final = 100_000  # rules, with as many chunks as shards: for fewer no task of their own pays
+_FEWEST_PER_CHUNK: Final = 100_000  # rules, with as many chunks as shards: for fewer no task of their own pays
 _CANDIDATES: Final = 16  # numbers a partition, among which one is looked for that is hashed to it
 
 
-class Given(NamedTuple):
+class GivenRules(NamedTuple):
     """Rules as `id`, `expr` and `score`, and of which kind their ids are: "integer" or "string"."""
 
     rules: DataFrame
     ids: str
 
 
-def given_rules(rules: DataFrame, id_name: str, expr_name: str, score_name: str | None) -> Given:
+def select_rules(rules: DataFrame, id_name: str, expr_name: str, score_name: str | None) -> GivenRules:
     """The three columns of rules, which may have others."""
     if rules.isStreaming:
         raise InputError("these rules are a stream, which never has all of them: read them as a table")
@@ -69,16 +69,16 @@ def given_rules(rules: DataFrame, id_name: str, expr_name: str, score_name: str 
         column(expr_name).cast("string").alias("expr"),
         column(score_name).cast("double").alias("score"),
     )
-    return Given(found, "integer" if is_integer else "string")
+    return GivenRules(found, "integer" if is_integer else "string")
 
 
-def in_order(rules: DataFrame, n_partitions: int) -> DataFrame:
+def sort_by_id(rules: DataFrame, n_partitions: int) -> DataFrame:
     """The rules in so many partitions, those with one id in one of them, each in the order that a check wants."""
     spread = rules.repartition(1) if n_partitions == 1 else rules.repartition(n_partitions, "id")
     return spread.sortWithinPartitions("id", "expr", "score")
 
 
-def checked_rules(given: Given, schema: Mapping[str, Any], n_rows: int, n_shards: int = 1) -> DataFrame:
+def check_rules(given: GivenRules, schema: Mapping[str, Any], n_rows: int, n_shards: int = 1) -> DataFrame:
     """The rules with what is wrong with each, or its number (see build_checking.py)."""
     identity = "bigint" if given.ids == "integer" else "string"
     columns = (
@@ -87,24 +87,24 @@ def checked_rules(given: Given, schema: Mapping[str, Any], n_rows: int, n_shards
     )
     # Said in so many words, since Spark does not join small partitions of what is cached: a task of its own for each of
     # 200 handfuls of rules would take longer than the rules do.
-    n_partitions = max(n_rows // RULES_A_CHUNK + 1, min(n_shards, n_rows // _FEWEST_A_CHUNK + 1))
-    return in_order(given.rules, n_partitions).mapInArrow(check_task(schema), columns)
+    n_partitions = max(n_rows // RULES_PER_CHUNK + 1, min(n_shards, n_rows // _FEWEST_PER_CHUNK + 1))
+    return sort_by_id(given.rules, n_partitions).mapInArrow(check_task(schema), columns)
 
 
-def with_ids(given: Given, ids: pa.Array) -> Given:
+def select_ids(given: GivenRules, ids: pa.Array) -> GivenRules:
     """The rules with one of these ids, which may be null."""
     wanted = given.rules.sparkSession.createDataFrame(pa.table({"wanted": ids}))
     is_wanted = functions.col("id").eqNullSafe(functions.col("wanted"))
     return given._replace(rules=given.rules.join(wanted, is_wanted, "left_semi"))
 
 
-def quarantined(checked: DataFrame) -> DataFrame:
+def select_quarantined(checked: DataFrame) -> DataFrame:
     """The rules that cannot be used: their ids, texts and errors, and where in the text."""
     text = functions.col("expr").alias("text")
     return checked.where("code IS NOT NULL").select("id", text, "code", "error", "line", "column", "position")
 
 
-def faults(quarantine: DataFrame) -> list[RuleFault]:
+def collect_faults(quarantine: DataFrame) -> list[RuleFault]:
     """What is wrong with all of them, in the order of ids."""
     found = []
     for row in quarantine.orderBy("id", "text").collect():
@@ -114,7 +114,7 @@ def faults(quarantine: DataFrame) -> list[RuleFault]:
     return found
 
 
-class Counted(NamedTuple):
+class RuleCounts(NamedTuple):
     """How many rules there are by bucket, how many cannot be used by code, and how many copies there were."""
 
     buckets: dict[int, int]
@@ -127,18 +127,18 @@ class Counted(NamedTuple):
         return sum(self.buckets.values())
 
 
-def count(checked: DataFrame) -> Counted:
+def count_rules(checked: DataFrame) -> RuleCounts:
     """Count checked rules."""
     groups = checked.groupBy("code", functions.shiftright("key", RULE_BITS).alias("bucket"))
     rows = groups.agg(functions.count("*").alias("n"), functions.sum("n_copies").alias("n_copies")).collect()
-    return Counted(
+    return RuleCounts(
         {row.bucket: row.n for row in rows if row.code is None},
         dict(sorted((row.code, row.n) for row in rows if row.code is not None)),
         sum(row.n_copies for row in rows),
     )
 
 
-def shard_keys(checked: DataFrame, buckets: Mapping[int, int], n_shards: int) -> list[int]:
+def find_shard_keys(checked: DataFrame, buckets: Mapping[int, int], n_shards: int) -> list[int]:
     """The first number of each shard (see build_shards.py)."""
     heavy = heavy_buckets(buckets, n_shards) if n_shards > 1 else []
     keys = {}
@@ -148,7 +148,7 @@ def shard_keys(checked: DataFrame, buckets: Mapping[int, int], n_shards: int) ->
     return first_keys(buckets, keys, n_shards)
 
 
-def by_shard(checked: DataFrame, firsts: Sequence[int]) -> DataFrame:
+def partition_by_shard(checked: DataFrame, firsts: Sequence[int]) -> DataFrame:
     """The rules that can be used with their shards, each of which lies in one partition, and mostly alone."""
     key = functions.col("key")
     shard = functions.size(functions.filter(functions.lit(list(firsts)), lambda first: first <= key)) - 1

@@ -17,10 +17,10 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
     from ruledex.index.inputs import Stats
-    from ruledex.spark.jobs.build.frames import Counted, Given
+    from ruledex.spark.jobs.build.frames import GivenRules, RuleCounts
     from ruledex.spark.jobs.build.stages import CompiledShard, Job
 
-OnError = Literal["quarantine", "raise"]
+OnBuildError = Literal["quarantine", "raise"]
 Progress = Callable[[str], None]  # the name of a stage that begins
 
 
@@ -54,7 +54,7 @@ def build_index(
     shards: int | None = None,
     stats: Stats | None = None,
     schema: Schema | None = None,
-    on_error: OnError = "quarantine",
+    on_error: OnBuildError = "quarantine",
     *,
     quarantine: str | None = None,
     engine: str = "auto",
@@ -76,7 +76,7 @@ def build_index(
     come. Nothing is visible before all is done. A build first removes what others left that died.
     """
     from ruledex.index.storage import check_engine
-    from ruledex.spark.jobs.build.frames import given_rules
+    from ruledex.spark.jobs.build.frames import select_rules
     from ruledex.spark.jobs.build.stages import Job
 
     if on_error not in ("quarantine", "raise"):
@@ -84,7 +84,7 @@ def build_index(
     if shards is not None and shards < 1:
         raise RuledexError(f"shards is {shards}, a number of at least 1 was expected")
     check_engine(engine, engine_options)
-    given = given_rules(rules, id, expr, score)
+    given = select_rules(rules, id, expr, score)
     declared = (schema or Schema()).to_mapping()
     build = f"build-{secrets.token_hex(8)}"
     job = Job(os.fspath(path), build, declared, engine, dict(engine_options or {}), given.ids, 1)
@@ -96,7 +96,13 @@ class _Build:
     first, since that says where each belongs."""
 
     def __init__(
-        self, given: Given, job: Job, stats: Stats | None, on_error: OnError, target: str | None, clock: _Clock
+        self,
+        given: GivenRules,
+        job: Job,
+        stats: Stats | None,
+        on_error: OnBuildError,
+        target: str | None,
+        clock: _Clock,
     ) -> None:
         self._session = given.rules.sparkSession
         self._given = given
@@ -126,11 +132,11 @@ class _Build:
 
         with _staging(self._session, self._job):
             with self._clock.stage("compile"):
-                shard, quarantined, ids, n_copies = compile_whole(frames.in_order(self._given.rules, 1), self._job)
-            counted = frames.Counted({0: shard.n_rules}, quarantined, n_copies)
+                shard, quarantined, ids, n_copies = compile_whole(frames.sort_by_id(self._given.rules, 1), self._job)
+            counted = frames.RuleCounts({0: shard.n_rules}, quarantined, n_copies)
             with self._clock.stage("check"):
                 # Those that cannot be used, by themselves: what is told of them can then be computed anew at any time.
-                refused = frames.checked_rules(frames.with_ids(self._given, ids), self._job.schema, len(ids))
+                refused = frames.check_rules(frames.select_ids(self._given, ids), self._job.schema, len(ids))
                 quarantine = self._quarantine(refused, counted)
             return self._report(self._job, [shard], counted, quarantine)
 
@@ -138,48 +144,50 @@ class _Build:
         from ruledex.spark.jobs.build import frames
         from ruledex.spark.jobs.build.shards import default_shards
         from ruledex.spark.jobs.build.stages import compile_nothing
-        from ruledex.spark.jobs.build.tasks import compile_shards, run
+        from ruledex.spark.jobs.build.tasks import compile_shards, run_tasks
 
-        checked = frames.checked_rules(self._given, self._job.schema, n_rows, shards or default_shards(n_rows))
+        checked = frames.check_rules(self._given, self._job.schema, n_rows, shards or default_shards(n_rows))
         checked.persist()  # they are counted, looked through for the quarantine, and compiled
         try:
             with self._clock.stage("check"):
-                counted = frames.count(checked)
+                counted = frames.count_rules(checked)
                 quarantine = self._quarantine(checked, counted)
-                firsts = frames.shard_keys(checked, counted.buckets, shards or default_shards(counted.n_rules))
+                firsts = frames.find_shard_keys(checked, counted.buckets, shards or default_shards(counted.n_rules))
             job = self._job._replace(n_shards=len(firsts))
             with _staging(self._session, job):
                 with self._clock.stage("compile"):
                     if counted.n_rules:
-                        compiled = compile_shards(frames.by_shard(checked, firsts), job)
+                        compiled = compile_shards(frames.partition_by_shard(checked, firsts), job)
                     else:
-                        compiled = run(self._session, compile_nothing, [(job,)])
+                        compiled = run_tasks(self._session, compile_nothing, [(job,)])
                 return self._report(job, compiled, counted, quarantine)
         finally:
             checked.unpersist()
 
-    def _quarantine(self, checked: DataFrame, counted: Counted) -> DataFrame:
+    def _quarantine(self, checked: DataFrame, counted: RuleCounts) -> DataFrame:
         """Those of checked rules that cannot be used, where the caller wants them; or an error, if the caller does."""
         from ruledex.spark.jobs.build import frames
 
-        refused = frames.quarantined(checked)
+        refused = frames.select_quarantined(checked)
         n_refused = sum(counted.quarantined.values())
         if n_refused and self._on_error == "raise":
-            raise RulesError(frames.faults(refused), counted.n_rules + n_refused)
+            raise RulesError(frames.collect_faults(refused), counted.n_rules + n_refused)
         return _kept(refused, self._target, n_refused > 0)
 
-    def _report(self, job: Job, compiled: list[CompiledShard], counted: Counted, quarantine: DataFrame) -> BuildReport:
+    def _report(
+        self, job: Job, compiled: list[CompiledShard], counted: RuleCounts, quarantine: DataFrame
+    ) -> BuildReport:
         """The stages that follow, and what was done."""
         from ruledex.spark.jobs.build import stages
-        from ruledex.spark.jobs.build.tasks import run
+        from ruledex.spark.jobs.build.tasks import run_tasks
 
         try:
             with self._clock.stage("merge"):
-                (merged,) = run(self._session, stages.merge_shards, [(job, compiled, self._stats)])
+                (merged,) = run_tasks(self._session, stages.merge_shards, [(job, compiled, self._stats)])
             with self._clock.stage("build"):
-                built = run(self._session, stages.build_shard, [(job, shard, merged) for shard in compiled])
+                built = run_tasks(self._session, stages.build_shard, [(job, shard, merged) for shard in compiled])
             with self._clock.stage("publish"):
-                (published,) = run(self._session, stages.publish, [(job, compiled, merged, built)])
+                (published,) = run_tasks(self._session, stages.publish, [(job, compiled, merged, built)])
         except BaseException:
             quarantine.unpersist()  # nobody gets to see it
             raise
@@ -202,9 +210,9 @@ class _Build:
 def _staging(session: SparkSession, job: Job) -> Iterator[None]:
     """A folder for the parts of a build, which is gone after it, whatever happens, unless this process dies."""
     from ruledex.spark.jobs.build.staging import begin, end, take_over
-    from ruledex.spark.jobs.build.tasks import run
+    from ruledex.spark.jobs.build.tasks import run_tasks
 
-    run(session, begin, [(job.root, job.build)])
+    run_tasks(session, begin, [(job.root, job.build)])
     area = take_over(job.root, job.build)
     try:
         yield
@@ -214,7 +222,7 @@ def _staging(session: SparkSession, job: Job) -> Iterator[None]:
         else:
             # What cannot be removed now is removed when its lease is old; the build is what it is.
             with suppress(Exception):
-                run(session, end, [(job.root, job.build)])
+                run_tasks(session, end, [(job.root, job.build)])
 
 
 def _kept(refused: DataFrame, target: str | None, is_any: bool) -> DataFrame:

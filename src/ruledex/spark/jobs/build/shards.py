@@ -7,12 +7,12 @@ from typing import Final
 
 from ruledex.spark.jobs.build.keys import RULE_BITS
 
-RULES_A_SHARD: Final = 1_000_000
+RULES_PER_SHARD: Final = 1_000_000
 
 
 def default_shards(n_rules: int) -> int:
     """How many shards, where nobody says."""
-    return max(1, -(-n_rules // RULES_A_SHARD))
+    return max(1, -(-n_rules // RULES_PER_SHARD))
 
 
 def heavy_buckets(counts: Mapping[int, int], n_shards: int) -> list[int]:

@@ -47,7 +47,7 @@ from ruledex.language.schema import Schema
 from ruledex.program.invariants import program_of
 from ruledex.program.program import Program
 from ruledex.program.translation import translated
-from ruledex.spark.jobs.build.staging import part_of, reading, writing
+from ruledex.spark.jobs.build.staging import part_of, read_part, write_part
 
 
 class Job(NamedTuple):
@@ -95,7 +95,7 @@ class BuiltShard(NamedTuple):
 # Compile.
 
 
-def compile_shards(job: Job, batches: Iterable[pa.RecordBatch]) -> Iterator[CompiledShard]:
+def compile_partition(job: Job, batches: Iterable[pa.RecordBatch]) -> Iterator[CompiledShard]:
     """Rules in any order, as `id`, `expr`, `score` and `shard`; those of a shard all come to the same task."""
     tables = [_with_long_texts(pa.Table.from_batches([batch])) for batch in batches]
     if not tables:
@@ -128,12 +128,12 @@ def published_columns(job: Job, rules: pa.Table) -> pa.Table:
 def write_compiled(job: Job, shard: int, rules: pa.Table, built: BuiltRules) -> CompiledShard:
     """Stage the parts of a shard, of rules in the types that are published and what they were compiled to."""
     program, dictionary, _ = built
-    with writing(job.root, job.build, f"compiled-{shard}") as writer:
+    with write_part(job.root, job.build, f"compiled-{shard}") as writer:
         write_program(writer, "", program)
         write_dictionary(writer, dictionary)
         writer.arrays("rules/", identities_of(rules["id"].combine_chunks()).arrays())
         compiled = writer.publish({})
-    with writing(job.root, job.build, f"rules-{shard}") as writer:
+    with write_part(job.root, job.build, f"rules-{shard}") as writer:
         writer.table(table_name(shard, job.n_shards == 1), rules)
         texts = writer.publish({})
     return CompiledShard(shard, program.n_rules, dictionary.n_cells, compiled, texts)
@@ -165,12 +165,12 @@ def merge_shards(job: Job, shards: Sequence[CompiledShard], stats: Stats | None)
     """One dictionary for all shards, in their order, and the positions of their rules in the order of all ids."""
     dictionaries, ids = [], []
     for shard in shards:
-        with reading(job.root, job.build, f"compiled-{shard.shard}", shard.compiled) as part:
+        with read_part(job.root, job.build, f"compiled-{shard.shard}", shard.compiled) as part:
             dictionaries.append(_compiled(job, part, shard)[1])
             ids.append(stored_identities(part.arrays("rules/"), shard.n_rules).to_arrow())
     merged = merge_dictionaries(dictionaries)
     all_ids, positions = _in_order(ids)
-    with writing(job.root, job.build, "common") as writer:
+    with write_part(job.root, job.build, "common") as writer:
         write_dictionary(writer, merged)
         writer.arrays("rules/", identities_of(all_ids).arrays())
         common = writer.publish({})
@@ -180,7 +180,7 @@ def merge_shards(job: Job, shards: Sequence[CompiledShard], stats: Stats | None)
             f"the statistics are of {len(statistics.cell_frequency):,} cells, and these rules have {merged.n_cells:,}: "
             "give a profile or a sample of events instead"
         )
-    with writing(job.root, job.build, "positions") as writer:
+    with write_part(job.root, job.build, "positions") as writer:
         writer.array("domain_offsets", merged.domain_offsets)
         for shard, mine in zip(shards, positions, strict=True):
             writer.array(f"rules/{shard.shard}", mine)
@@ -212,9 +212,9 @@ def build_shard(job: Job, shard: CompiledShard, merged: MergedShards) -> BuiltSh
     """The engine of a shard over the cells of all."""
     number = shard.shard
     with (
-        reading(job.root, job.build, f"compiled-{number}", shard.compiled) as part,
-        reading(job.root, job.build, "common", merged.common) as common,
-        reading(job.root, job.build, "positions", merged.positions) as positions,
+        read_part(job.root, job.build, f"compiled-{number}", shard.compiled) as part,
+        read_part(job.root, job.build, "common", merged.common) as common,
+        read_part(job.root, job.build, "positions", merged.positions) as positions,
     ):
         mine, dictionary = _compiled(job, part, shard)
         offsets = positions.array("domain_offsets")
@@ -231,7 +231,7 @@ def build_shard(job: Job, shard: CompiledShard, merged: MergedShards) -> BuiltSh
             ids = stored_identities(part.arrays("rules/"), shard.n_rules)
             raise error.of_rule(ids.of(np.array([error.position], np.int32))[0]) from None
         rules = None if job.n_shards == 1 else positions.array(f"rules/{number}")
-        with writing(job.root, job.build, f"shard-{number}") as writer:
+        with write_part(job.root, job.build, f"shard-{number}") as writer:
             write_shard(writer, number, Shard(program, engine, rules))
             built = writer.publish({})
     return BuiltShard(

@@ -74,7 +74,7 @@ def part_of(build: str, name: str, version: str) -> Part:
 
 
 @contextmanager
-def writing(root: str, build: str, name: str) -> Iterator[ArtifactWriter]:
+def write_part(root: str, build: str, name: str) -> Iterator[ArtifactWriter]:
     """In a task: a writer of a part."""
     _renew(root, build)
     with ArtifactWriter(locate(root).within(_folder(build, name))) as writer:
@@ -82,7 +82,7 @@ def writing(root: str, build: str, name: str) -> Iterator[ArtifactWriter]:
 
 
 @contextmanager
-def reading(root: str, build: str, name: str, version: str) -> Iterator[Artifact]:
+def read_part(root: str, build: str, name: str, version: str) -> Iterator[Artifact]:
     """In a task: a part, verified. No copy of a remote one stays on this host, but its arrays live on."""
     _renew(root, build)
     place = locate(root).within(_folder(build, name))

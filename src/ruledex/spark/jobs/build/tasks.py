@@ -28,24 +28,24 @@ def check_task(schema: Mapping[str, Any]) -> Task:
 
 
 def _check(schema: Mapping[str, Any], batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    from ruledex.spark.jobs.build.checking import checked_rules
+    from ruledex.spark.jobs.build.checking import check_batches
 
-    return checked_rules(schema, batches)
+    return check_batches(schema, batches)
 
 
 def compile_whole(rules: DataFrame, job: Job) -> CompiledWhole:
     """Check and compile rules, which are in order and in one partition."""
-    from ruledex.spark.jobs.build.whole import compile_whole as compile_here
+    from ruledex.spark.jobs.build.whole import check_and_compile
 
     found: list[CompiledWhole] = _outcomes(rules.mapInArrow(partial(_compile_whole, job), _OUTCOME))
     # Where there are no rules, Spark may see that there is nothing to do, and run no task.
-    return (found or run(rules.sparkSession, compile_here, [(job, ())]))[0]
+    return (found or run_tasks(rules.sparkSession, check_and_compile, [(job, ())]))[0]
 
 
 def _compile_whole(job: Job, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    from ruledex.spark.jobs.build.whole import compile_whole as compile_here
+    from ruledex.spark.jobs.build.whole import check_and_compile
 
-    yield _pickled(lambda: [compile_here(job, batches)])
+    yield _pickled(lambda: [check_and_compile(job, batches)])
 
 
 def compile_shards(rules: DataFrame, job: Job) -> list[CompiledShard]:
@@ -55,12 +55,12 @@ def compile_shards(rules: DataFrame, job: Job) -> list[CompiledShard]:
 
 
 def _compile(job: Job, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    from ruledex.spark.jobs.build.stages import compile_shards as compile_here
+    from ruledex.spark.jobs.build.stages import compile_partition
 
-    yield _pickled(lambda: list(compile_here(job, batches)))
+    yield _pickled(lambda: list(compile_partition(job, batches)))
 
 
-def run(session: SparkSession, function: Callable[..., T], calls: Sequence[tuple[Any, ...]]) -> list[T]:
+def run_tasks(session: SparkSession, function: Callable[..., T], calls: Sequence[tuple[Any, ...]]) -> list[T]:
     """What a function gives for each of the arguments, in a task each; the function is one of a module."""
     numbers = session.range(0, len(calls), 1, len(calls))
     return _outcomes(numbers.mapInArrow(partial(_run, function, calls), _OUTCOME))

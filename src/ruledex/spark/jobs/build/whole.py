@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from ruledex.index.build import BuiltRules, build_program
 from ruledex.language.schema import Schema
-from ruledex.spark.jobs.build.checking import by_id, faults_beside_texts
+from ruledex.spark.jobs.build.checking import find_faults_beside_texts, group_by_id
 from ruledex.spark.jobs.build.stages import (
     CompiledShard,
     Job,
@@ -25,7 +25,7 @@ from ruledex.spark.jobs.build.stages import (
 )
 from ruledex.spark.worker.blocks import Blocks
 
-_ROWS_A_BLOCK: Final = 100_000
+_ROWS_PER_BLOCK: Final = 100_000
 
 
 class CompiledWhole(NamedTuple):
@@ -38,10 +38,10 @@ class CompiledWhole(NamedTuple):
     n_copies: int
 
 
-def compile_whole(job: Job, batches: Iterable[pa.RecordBatch]) -> CompiledWhole:
+def check_and_compile(job: Job, batches: Iterable[pa.RecordBatch]) -> CompiledWhole:
     """Rules as `id`, `expr` and `score`, of rows that ascend by all three."""
     rules, is_contested = _each_once(job, batches)
-    faults = faults_beside_texts(rules, is_contested)
+    faults = find_faults_beside_texts(rules, is_contested)
     places, usable, built = _built(job, rules, faults)
     if built.faults:
         faults |= {int(places[at]): error for at, error in built.faults}
@@ -58,7 +58,7 @@ def _each_once(job: Job, batches: Iterable[pa.RecordBatch]) -> tuple[pa.Table, N
     types = published_types(job).append(pa.field("n_copies", pa.int64()))
     tables = [types.empty_table()]
     contested = [np.zeros(0, np.bool_)]
-    for table, is_contested in by_id(Blocks(batches, _ROWS_A_BLOCK)):
+    for table, is_contested in group_by_id(Blocks(batches, _ROWS_PER_BLOCK)):
         tables.append(table.cast(types))
         contested.append(is_contested)
     return pa.concat_tables(tables), np.concatenate(contested)

@@ -1,4 +1,4 @@
-"""In a task: counters of rules, of pairs of rules and of events."""
+"""Count rules, pairs of rules and events inside a task."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from ruledex.spark.jobs.coverage.blocks import in_batches, matched_blocks, spark_ids
 from ruledex.spark.jobs.coverage.job import (
     EVENTS,
     MATCHES,
@@ -17,41 +16,42 @@ from ruledex.spark.jobs.coverage.job import (
     RULE,
     WITHOUT,
 )
-from ruledex.spark.worker.memory import explaining_memory
-from ruledex.spark.worker.opened import opened
+from ruledex.spark.worker.matching import match_blocks, spark_ids, split_batches
+from ruledex.spark.worker.memory import explain_memory_errors
+from ruledex.spark.worker.opened import open_index
 
 if TYPE_CHECKING:
     from ruledex.index import Index, IndexMatches
-    from ruledex.spark.jobs.coverage.job import Question
+    from ruledex.spark.jobs.coverage.job import CoverageRequest
 
 
-def counted(question: Question, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """The counters of one partition, those that are 0 left out."""
-    with explaining_memory(question.root):
-        index = opened(question.root, question.version, question.trust)
+def count_matches(request: CoverageRequest, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Yield the counters of one partition, without those that are 0."""
+    with explain_memory_errors(request.root):
+        index = open_index(request.root, request.version, request.trust)
         of_rule: NDArray[np.int64] = np.zeros(len(index), np.int64)
-        pairs = _Pairs(len(index), question.pairs)
+        pairs = _Pairs(len(index), request.pairs)
         n_events = n_without = 0
-        for _, (found,) in matched_blocks(batches, question.layout, [index]):
+        for _, (found,) in match_blocks(batches, request.layout, [index]):
             of_rule += np.bincount(found.position, minlength=len(index))
             pairs.count(found)
             n_events += found.n_events
             n_without += int(np.count_nonzero(np.diff(found.offsets) == 0))
-        yield from _written(index, of_rule, pairs)
+        yield from _write_counters(index, of_rule, pairs)
         totals = {EVENTS: n_events, MATCHES: int(of_rule.sum()), WITHOUT: n_without}
         for kind, n in totals.items():
             yield from _rows(kind, pa.nulls(1, index.ids.type), pa.nulls(1, index.ids.type), np.array([n]))
 
 
-def zeros(question: Question, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """A counter of 0 for each rule, so that those that are never true have a row too."""
-    index = opened(question.root, question.version, question.trust)
+def write_zeros(request: CoverageRequest, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Yield a counter of 0 per rule, so that rules that are never true have a row too."""
+    index = open_index(request.root, request.version, request.trust)
     for _ in batches:
         yield from _rows(RULE, index.ids, pa.nulls(len(index), index.ids.type), np.zeros(len(index), np.int64))
 
 
 class _Pairs:
-    """For each two of the chosen rules, the events of which both are true."""
+    """For each two of the chosen rules, how many events match both."""
 
     def __init__(self, n_rules: int, positions: tuple[int, ...]) -> None:
         self.positions = np.array(positions, np.int64)
@@ -67,15 +67,15 @@ class _Pairs:
         event = np.repeat(np.arange(found.n_events), np.diff(found.offsets))[is_chosen]
         truth = np.zeros((found.n_events, len(self.positions)), np.float32)
         truth[event, column[is_chosen]] = 1.0
-        self.together += (truth.T @ truth).astype(np.int64)  # whole numbers far below where a float loses one
+        self.together += (truth.T @ truth).astype(np.int64)  # integers small enough to be exact in a float32
 
     def found(self) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
-        """The positions of both rules, the smaller first, and their counts."""
+        """Return the positions of both rules, the smaller first, and their counts."""
         first, second = np.nonzero(np.triu(self.together, 1))
         return self.positions[first], self.positions[second], self.together[first, second]
 
 
-def _written(index: Index, of_rule: NDArray[np.int64], pairs: _Pairs) -> Iterator[pa.RecordBatch]:
+def _write_counters(index: Index, of_rule: NDArray[np.int64], pairs: _Pairs) -> Iterator[pa.RecordBatch]:
     true = np.flatnonzero(of_rule)
     yield from _rows(RULE, index.ids.take(pa.array(true)), pa.nulls(len(true), index.ids.type), of_rule[true])
     first, second, together = pairs.found()
@@ -85,4 +85,4 @@ def _written(index: Index, of_rule: NDArray[np.int64], pairs: _Pairs) -> Iterato
 def _rows(kind: str, rule: pa.Array, other: pa.Array, n: NDArray[np.int64]) -> Iterator[pa.RecordBatch]:
     kinds = pa.repeat(pa.scalar(kind), len(n))
     table = pa.table({"kind": kinds, "rule": spark_ids(rule), "other": spark_ids(other), "n": pa.array(n)})
-    yield from in_batches(table)
+    yield from split_batches(table)

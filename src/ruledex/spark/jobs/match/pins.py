@@ -1,4 +1,4 @@
-"""Which versions streams use, and which they have refused."""
+"""List the versions that streams use, and those that they refused."""
 
 from __future__ import annotations
 
@@ -14,10 +14,11 @@ _COLUMNS = "stream string, time timestamp, version string, refused string, reaso
 
 
 def pins(session: SparkSession, index: str | os.PathLike[str]) -> DataFrame:
-    """A row for each of the latest micro-batches of each stream that matches with an index.
+    """Return one row per recent micro-batch of each stream that matches with an index.
 
-    `stream` is the query's id, `time` that of the micro-batch, `version` what it used. Where a newer version was
-    refused for it, `refused` is that one and `reason` says why; `n_refused` counts the versions refused up to then.
+    `stream` is the id of the query, `time` the time of the micro-batch, and `version` the version that it used. If it
+    refused a newer version, `refused` names that version and `reason` says why. `n_refused` counts the versions that
+    the stream had refused by then.
     """
     root = os.fspath(index)
 

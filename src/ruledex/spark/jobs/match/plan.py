@@ -1,7 +1,4 @@
-"""Events' own weights from a column.
-
-The rules of each event of a DataFrame.
-"""
+"""Plan a match of a DataFrame of events: check the arguments, choose the columns, and ask the tasks."""
 
 from __future__ import annotations
 
@@ -12,10 +9,10 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args
 from ruledex.engines.protocol import Rank
 from ruledex.errors import RuledexError, quoted
 from ruledex.events.mappings import checked_weights
-from ruledex.spark.worker.columns import columns_to_keep, projected, require_columns
+from ruledex.spark.worker.columns import columns_to_keep, project_events, require_columns
 from ruledex.spark.worker.distribution import is_shipped
 from ruledex.spark.worker.layout import Layout
-from ruledex.spark.worker.needs import Path, read_needs
+from ruledex.spark.worker.needs import Path, id_type, read_needs
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -25,49 +22,30 @@ if TYPE_CHECKING:
     from ruledex.language.reference import Weights
 
 
-def require_weights(name: str, kind: DataType) -> None:
-    """An error unless a column of this type can hold weights."""
-    from pyspark.sql.types import MapType, NumericType, StringType, StructType
-
-    def is_weight(inner: DataType) -> bool:
-        return isinstance(inner, NumericType) or (
-            isinstance(inner, MapType) and isinstance(inner.valueType, NumericType)
-        )
-
-    if isinstance(kind, StructType) and all(is_weight(field.dataType) for field in kind.fields):
-        return
-    if isinstance(kind, MapType) and isinstance(kind.keyType, StringType) and is_weight(kind.valueType):
-        return
-    raise RuledexError(
-        f"the column {quoted(name)} is {kind.simpleString()}; weights are a map or a struct, in which each attribute "
-        "has a number, or a map from its values to numbers"
-    )
-
-
 Shape = Literal["arrays", "rows", "count"]
 
 
 class StreamPlan(NamedTuple):
-    """What a running query cannot change any more, so that a new version of the index has to fit it."""
+    """What a running query cannot change. A new version of the index has to fit it."""
 
     ids: str
     schema: str  # of the events, as JSON
-    paths: tuple[Path, ...]  # that are read of them
+    paths: tuple[Path, ...]  # that the query reads
 
 
-class Question(NamedTuple):
-    """What the workers are asked: plain values, which travel with the plan."""
+class MatchRequest(NamedTuple):
+    """What a match asks of its tasks: plain values, which travel with the plan."""
 
     root: str
-    version: str  # that all tasks use; in a stream only those of micro-batches that come before a newer one
+    version: str  # that all tasks use; in a stream only until a newer version is pinned
     shape: Shape
     top: int | None
     rank: Rank
     layout: Layout  # of the events
     weights: Weights | None  # of all events
-    stream: StreamPlan | None  # where versions are pinned to micro-batches
+    stream: StreamPlan | None  # given if versions are pinned to micro-batches
     tells_version: bool
-    trust: bool | None = None  # None where whose files the index consists of decides, on each worker
+    trust: bool | None = None  # None: each worker decides by who owns the files
 
 
 def match(
@@ -84,20 +62,20 @@ def match(
     columns: Sequence[str] = (),
     trust: bool | None = None,
 ) -> DataFrame:
-    """The rules that are true of each event: one row an event, with the array `rules`.
+    """Return one row per event, with the ids of its true rules in the array `rules`.
 
-    `index` is the path or URL of an index, as the workers see it, or what `ship` gave. Its current version is looked up
-    now, and is the one that all tasks use. `keep` names the columns of the events that the result keeps, all of them
-    unless given. With `top`, an event has its best rules only, the best first, and beside them their `scores`;
-    `weights` are then those of all events, or the name of a column that has each event's. `explode` gives a row a
-    match, with `rule` (and `score`); `count` only how many rules are true, as `n_rules`.
+    `index` is the path or URL of an index, as the workers see it, or what `ship` returned. All tasks use the version
+    that is current now. `keep` names the columns of the events that the result keeps; by default all. With `top`, each
+    event has only its best rules, best first, and their `scores`; `weights` is then a mapping that applies to all
+    events, or the name of a column that holds the weights of each event. `explode` returns one row per match, with
+    `rule` (and `score`). `count` returns only the number of true rules, as `n_rules`.
 
-    On a stream each micro-batch uses the version that is current when it first runs, and says which, as `version`; with
-    `version` given, all use that one. A new version has to look at columns that the running query reads: those that
-    the present version looks at, and those that `columns` names.
+    On a stream, each micro-batch uses the version that is current when it first runs, and names it in the column
+    `version`; if `version` is given, all micro-batches use that one. A new version may only look at columns that the
+    running query reads: those of the version at the start, and those that `columns` names.
 
-    `trust` is as in `Index.open`: an index at a URL, or of another user, is compiled anew by each host, once, unless it
-    is True. So say `trust=True` of a bucket that nobody else writes to.
+    `trust` is as in `Index.open`: unless it is True, each host recompiles, once, an index that is at a URL or belongs
+    to another user. Pass `trust=True` for a bucket that nobody else writes to.
     """
     from pyspark.sql.types import StructType
 
@@ -114,8 +92,8 @@ def match(
     shape: Shape = "count" if count else "rows" if explode else "arrays"
     added = _added(shape, needs.ids, top is not None, events.isStreaming)
     kept = columns_to_keep(events, keep, [field.name for field in added])
-    read, layout = projected(events, paths, kept, column, is_pinned=is_pinned)
-    question = Question(
+    read, layout = project_events(events, paths, kept, column, is_pinned=is_pinned)
+    request = MatchRequest(
         index,
         needs.version,
         shape,
@@ -129,33 +107,45 @@ def match(
     )
 
     def answer(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        from ruledex.spark.jobs.match.tasks import answers
+        from ruledex.spark.jobs.match.tasks import match_partition
 
-        return answers(question, batches)
+        return match_partition(request, batches)
 
     return read.mapInArrow(answer, StructType([*(events.schema[name] for name in kept), *added]))
 
 
-def id_type(kind: str) -> DataType:
-    """The type of rules' ids in a DataFrame."""
-    from pyspark.sql.types import LongType, StringType
-
-    return StringType() if kind == "string" else LongType()
-
-
 def _check(top: int | None, rank: str, weights: object, explode: bool, count: bool) -> None:
     if count and (explode or top is not None):
-        raise RuledexError("count says how many rules are true of an event: it goes with neither explode nor top")
+        raise RuledexError("count returns only the number of true rules: it cannot be combined with explode or top")
     if top is not None and top < 0:
-        raise RuledexError(f"top is {top}, a number of rules was expected")
+        raise RuledexError(f"top is {top}; it must be 0 or more")
     if rank not in get_args(Rank):
-        raise RuledexError(f"rank is {quoted(rank)}, one of {', '.join(get_args(Rank))} was expected")
+        raise RuledexError(f"rank is {quoted(rank)}; it must be one of {', '.join(get_args(Rank))}")
     if weights is not None and top is None:
-        raise RuledexError("weights change scores, which only the best rules have: say how many with `top`")
+        raise RuledexError("weights change scores, and only the best rules have scores: set `top` too")
+
+
+def require_weights(name: str, kind: DataType) -> None:
+    """Raise an error if a column of this type cannot hold weights."""
+    from pyspark.sql.types import MapType, NumericType, StringType, StructType
+
+    def is_weight(inner: DataType) -> bool:
+        return isinstance(inner, NumericType) or (
+            isinstance(inner, MapType) and isinstance(inner.valueType, NumericType)
+        )
+
+    if isinstance(kind, StructType) and all(is_weight(field.dataType) for field in kind.fields):
+        return
+    if isinstance(kind, MapType) and isinstance(kind.keyType, StringType) and is_weight(kind.valueType):
+        return
+    raise RuledexError(
+        f"the column {quoted(name)} is {kind.simpleString()}; weights are a map or a struct that gives each attribute "
+        "a number, or a map from its values to numbers"
+    )
 
 
 def _added(shape: Shape, id_kind: str, is_ranked: bool, tells_version: bool) -> list[StructField]:
-    """The columns of the result besides those that are kept."""
+    """Return the columns that the result has besides the kept ones."""
     from pyspark.sql.types import ArrayType, DoubleType, LongType, StringType, StructField
 
     identity = id_type(id_kind)

@@ -1,4 +1,4 @@
-"""In a task: blocks of events in, their rules out."""
+"""Match the events of one partition inside a task, and cut the results into batches by bytes."""
 
 from __future__ import annotations
 
@@ -27,100 +27,93 @@ from ruledex.spark.worker.columns import (
     WEIGHTS,
 )
 from ruledex.spark.worker.layout import events_of_block, fields_of
-from ruledex.spark.worker.memory import explaining_memory
-from ruledex.spark.worker.opened import opened
+from ruledex.spark.worker.matching import EVENTS_PER_BLOCK, MATCHES_PER_BLOCK, next_size
+from ruledex.spark.worker.memory import explain_memory_errors
+from ruledex.spark.worker.opened import open_index
 from ruledex.spark.worker.variants import mappings
 
 if TYPE_CHECKING:
     from ruledex.language.reference import Weights
-    from ruledex.spark.jobs.match.plan import Question
+    from ruledex.spark.jobs.match.plan import MatchRequest
 
-EVENTS_A_BLOCK: Final = 16 * N_EVENTS  # whole blocks of the batch engine; so many that a column's fixed cost is small
-MATCHES_A_BLOCK: Final = 1 << 24  # 64 MiB of positions
-BYTES_A_BATCH: Final = 8 << 20  # a JVM takes a batch as a whole, and one of 60 million matches kills a default one
+BYTES_PER_BATCH: Final = 8 << 20  # a JVM reads a batch as a whole; 60 million matches at once kill a default JVM
 _SOME_IDS: Final = 4096
-MOST_BYTES_A_ROW: Final = (1 << 31) - 1  # what Spark can hold in one value
+MOST_BYTES_PER_ROW: Final = (1 << 31) - 1  # the most that Spark holds in one value
 
 
-def answers(question: Question, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """The result's rows, in the order of the events."""
-    with explaining_memory(question.root):
-        yield from _answers(question, batches)
+def match_partition(request: MatchRequest, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Yield the rows of the result in the order of the events."""
+    with explain_memory_errors(request.root):
+        yield from _match(request, batches)
 
 
-def _answers(question: Question, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    most_matches = 0 if question.shape == "count" else question.top
-    is_bounded = most_matches is not None and most_matches * EVENTS_A_BLOCK <= MATCHES_A_BLOCK
-    blocks = Blocks(batches, EVENTS_A_BLOCK if is_bounded else N_EVENTS)
-    version, index = question.version, None
+def _match(request: MatchRequest, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    most_matches = 0 if request.shape == "count" else request.top
+    is_bounded = most_matches is not None and most_matches * EVENTS_PER_BLOCK <= MATCHES_PER_BLOCK
+    blocks = Blocks(batches, EVENTS_PER_BLOCK if is_bounded else N_EVENTS)
+    version, index = request.version, None
     for table in blocks:
         if index is None:
-            if question.stream is not None:
-                version = pinned_version(question, table[TIME][0].value)
-            index = opened(question.root, version, question.trust)
-        added = {"version": version} if question.tells_version else {}
+            if request.stream is not None:
+                version = pinned_version(request, table[TIME][0].value)
+            index = open_index(request.root, version, request.trust)
+        added = {"version": version} if request.tells_version else {}
         kept = fields_of(table, KEPT)
-        if question.shape == "count":
-            counts = index.count(events_of_block(table, question.layout))
+        if request.shape == "count":
+            counts = index.count(events_of_block(table, request.layout))
             yield from _counts(kept, counts, added)
             continue
-        found = _found(question, index, table)
+        found = _found(request, index, table)
         if not is_bounded:
             blocks.size = next_size(blocks.size, found)
-        write = _arrays if question.shape == "arrays" else _rows
+        write = _arrays if request.shape == "arrays" else _rows
         yield from write(kept, found, added)
 
 
-def _found(question: Question, index: Index, table: pa.Table) -> IndexMatches:
-    weights = _weights(question, table)
-    events: Any = events_of_block(table, question.layout)
+def _found(request: MatchRequest, index: Index, table: pa.Table) -> IndexMatches:
+    weights = _weights(request, table)
+    events: Any = events_of_block(table, request.layout)
     if weights is not None and isinstance(events, pa.Table):
-        events = mappings(events)  # weights are given by value, event by event
-    if question.top is None:
+        events = mappings(events)  # weights are looked up by value, per event
+    if request.top is None:
         return index.match_batch(events)
-    return index.top_batch(events, question.top, question.rank, weights)
+    return index.top_batch(events, request.top, request.rank, weights)
 
 
-def _weights(question: Question, table: pa.Table) -> list[Weights] | None:
+def _weights(request: MatchRequest, table: pa.Table) -> list[Weights] | None:
     if WEIGHTS in table.column_names:
         return [row[WEIGHTS] for row in mappings(table.select([WEIGHTS]))]
-    return None if question.weights is None else [question.weights] * table.num_rows
-
-
-def next_size(size: int, found: IndexMatches) -> int:
-    """So many events that their matches fit into memory well; at first few, since nobody knows how many rules fire."""
-    fitting = MATCHES_A_BLOCK * found.n_events // max(1, found.n_matches) // N_EVENTS * N_EVENTS
-    return max(N_EVENTS, min(2 * size, fitting, EVENTS_A_BLOCK))
+    return None if request.weights is None else [request.weights] * table.num_rows
 
 
 def _counts(kept: pa.Table, counts: NDArray[np.int64], added: dict[str, str]) -> Iterator[pa.RecordBatch]:
-    """A row an event; what is kept of it may be large."""
-    for first, last in event_cuts(row_bytes(kept) + counts.itemsize, BYTES_A_BATCH):
+    """Yield one row per event. The kept columns may be large."""
+    for first, last in event_cuts(row_bytes(kept) + counts.itemsize, BYTES_PER_BATCH):
         yield _batch(kept.slice(first, last - first), {"n_rules": pa.array(counts[first:last])}, added)
 
 
 def _arrays(kept: pa.Table, found: IndexMatches, added: dict[str, str]) -> Iterator[pa.RecordBatch]:
-    """A row an event; a batch has so many bytes at the most, unless one event has more."""
+    """Yield one row per event. Only an event that is larger by itself exceeds the bytes of a batch."""
     widths = row_bytes(kept) + np.diff(found.offsets) * _match_bytes(found)
-    if len(widths) and widths.max() > MOST_BYTES_A_ROW:
+    if len(widths) and widths.max() > MOST_BYTES_PER_ROW:
         n_matches = int(np.diff(found.offsets)[widths.argmax()])
         raise RuledexError(
-            f"an event has {n_matches:,} rules, which do not fit into one row: ask with `explode`, or for the `top`"
+            f"an event matches {n_matches:,} rules, which do not fit into one row: use `explode` or `top`"
         )
-    for first, last in event_cuts(widths, BYTES_A_BATCH):
+    for first, last in event_cuts(widths, BYTES_PER_BATCH):
         begin, end = int(found.offsets[first]), int(found.offsets[last])
         offsets = pa.array(found.offsets[first : last + 1] - begin, pa.int32())
-        columns = {"rules": pa.ListArray.from_arrays(offsets, ids(found, begin, end))}
+        columns = {"rules": pa.ListArray.from_arrays(offsets, match_ids_of(found, begin, end))}
         if found.scores is not None:
             columns["scores"] = pa.ListArray.from_arrays(offsets, pa.array(found.scores[begin:end]))
         yield _batch(kept.slice(first, last - first), columns, added)
 
 
 def _rows(kept: pa.Table, found: IndexMatches, added: dict[str, str]) -> Iterator[pa.RecordBatch]:
-    """A row a match; an event's may lie in several batches."""
+    """Yield one row per match. The matches of one event may be in several batches."""
     widths = row_bytes(kept) + _match_bytes(found)
-    for begin, end in match_cuts(found.offsets, widths, BYTES_A_BATCH):
-        columns = {"rule": ids(found, begin, end)}
+    for begin, end in match_cuts(found.offsets, widths, BYTES_PER_BATCH):
+        columns = {"rule": match_ids_of(found, begin, end)}
         if found.scores is not None:
             columns["score"] = pa.array(found.scores[begin:end])
         yield _batch(kept.take(pa.array(events_of(found.offsets, begin, end))), columns, added)
@@ -130,15 +123,15 @@ def _match_bytes(found: IndexMatches) -> int:
     return id_bytes(found) + (0 if found.scores is None else found.scores.itemsize)
 
 
-def ids(found: IndexMatches, begin: int, end: int) -> pa.Array:
-    """The ids of some of the matches, of the type that Spark has them in."""
+def match_ids_of(found: IndexMatches, begin: int, end: int) -> pa.Array:
+    """Return the ids of a range of matches, in the Arrow type that Spark uses."""
     taken = found.ids(begin, end)
     return pa.array(taken) if isinstance(taken, np.ndarray) else taken.cast(pa.string())
 
 
 def id_bytes(found: IndexMatches) -> int:
-    """About how many bytes an id has: of integers exactly, of strings by some."""
-    some = ids(found, 0, min(found.n_matches, _SOME_IDS))
+    """Return about how many bytes an id has. String ids are estimated from the first few."""
+    some = match_ids_of(found, 0, min(found.n_matches, _SOME_IDS))
     return int(-(-some.nbytes // max(1, len(some))))
 
 

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING
 
 from ruledex.errors import RuledexError
 from ruledex.events.statistics import EventStatistics
-from ruledex.spark.jobs.coverage.job import require_past
-from ruledex.spark.worker.columns import columns_to_keep, projected
+from ruledex.spark.worker.columns import columns_to_keep, project_events, refuse_stream
 from ruledex.spark.worker.layout import EVENT
 
 if TYPE_CHECKING:
@@ -20,7 +19,7 @@ if TYPE_CHECKING:
     from ruledex.spark.jobs.profile.attributes import EventSketch
     from ruledex.spark.worker.needs import Path
 
-EVENTS_A_BLOCK = 1 << 16  # a sketch takes in many values at once for little more than a few
+EVENTS_PER_BLOCK = 1 << 16  # a sketch takes in many values at once for little more than a few
 
 
 def profile(
@@ -34,9 +33,9 @@ def profile(
     """
     if heavy < 1 or quantiles < 2:
         raise RuledexError(f"heavy is at least 1 and quantiles at least 2, not {heavy} and {quantiles}")
-    require_past(events)
+    refuse_stream(events)
     names = columns_to_keep(events, columns, [])
-    read, layout = projected(events, [(name,) for name in names], [], is_packed=False)
+    read, layout = project_events(events, [(name,) for name in names], [], is_packed=False)
 
     def sketch(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         return _sketches(batches, layout.variants, heavy, quantiles)
@@ -59,7 +58,7 @@ def _sketches(
     from ruledex.spark.worker.layout import fields_of
 
     seen = EventSketch(Sizes(heavy, quantiles))
-    for table in Blocks(batches, EVENTS_A_BLOCK):
+    for table in Blocks(batches, EVENTS_PER_BLOCK):
         seen.add(fields_of(table, EVENT), variants)
     if seen.n_events:
         yield pa.RecordBatch.from_pydict({"sketch": pa.array([pickle.dumps(seen)], pa.binary())})

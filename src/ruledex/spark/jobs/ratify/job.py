@@ -21,16 +21,15 @@ from ruledex.language.tree import (
     operands,
     predicates,
 )
-from ruledex.spark.jobs.coverage.job import require_past
 from ruledex.spark.jobs.ratify.documented import documented_difference, is_of_times
 from ruledex.spark.jobs.ratify.report import (
+    AnswerDifference,
     Asked,
-    Difference,
     Ratification,
     Refusal,
 )
 from ruledex.spark.jobs.ratify.sql import NUMBER, Answers, SqlTable
-from ruledex.spark.worker.columns import projected
+from ruledex.spark.worker.columns import project_events, refuse_stream
 from ruledex.spark.worker.layout import EVENT, Layout, events_of_block
 from ruledex.spark.worker.needs import Path, read_needs
 
@@ -38,7 +37,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql import DataFrame
 
-    from ruledex.spark.jobs.ratify.tasks import Rules, Subject
+    from ruledex.spark.jobs.ratify.tasks import RatifyRequest, Rules
 
 
 def ratify(
@@ -57,10 +56,10 @@ def ratify(
     rules are drawn from those that the index finds true of a sampled event. Spark SQL is asked in the session's own
     configuration, about rules that can be said in it. `trust` is as in `match`.
     """
-    from ruledex.spark.jobs.ratify.tasks import Subject
+    from ruledex.spark.jobs.ratify.tasks import RatifyRequest
     from ruledex.spark.worker.variants import mappings
 
-    require_past(events)
+    refuse_stream(events)
     if rules_sample < 1 or events_sample < 1:
         raise RuledexError(f"a sample has one rule and one event at least, not {rules_sample} and {events_sample}")
     root = os.fspath(index)
@@ -68,9 +67,9 @@ def ratify(
     sample, table, layout = _sampled(events, needs.paths, events_sample, seed)
     if not table.num_rows:
         return Ratification(needs.version, 0, 0, 0, 0, [], [])
-    subject = Subject(root, needs.version, layout, trust)
-    rules, schema = _drawn_rules(sample, subject, rules_sample, seed)
-    by_index, by_reference = _answers(sample, subject, rules)
+    request = RatifyRequest(root, needs.version, layout, trust)
+    rules, schema = _draw_rules(sample, request, rules_sample, seed)
+    by_index, by_reference = _answers(sample, request, rules)
     rows = events_of_block(table, layout)
     zone = events.sparkSession.conf.get("spark.sql.session.timeZone")
     judged = _Judged(rules, rows if isinstance(rows, list) else mappings(rows), by_reference, schema, str(zone))
@@ -108,12 +107,12 @@ class _Judged:
             if (answers[event][rule] is True) != (self.reference[event][rule] is True)
         ]
 
-    def difference(self, rule: int, event: int, asked: Asked, documented: str | None) -> Difference:
+    def difference(self, rule: int, event: int, asked: Asked, documented: str | None) -> AnswerDifference:
         """The report of one."""
         (rule_id, text), values = self.rules[rule], self.events[event]
         reference = self.reference[event][rule] is True
         explanation = explain(self.trees[rule], text, values, self.schema).to_dict()
-        return Difference(rule_id, text, values, asked, not reference, reference, documented, explanation)
+        return AnswerDifference(rule_id, text, values, asked, not reference, reference, documented, explanation)
 
     def documented(self, part: Predicate, event: int) -> str | None:
         """What explains that a predicate differs."""
@@ -130,7 +129,7 @@ def _sampled(
     from pyspark.sql import functions
     from pyspark.sql.types import LongType, StructField, StructType
 
-    read, layout = projected(events, paths, [], is_packed=False)  # the sample is a table for SQL, too
+    read, layout = project_events(events, paths, [], is_packed=False)  # the sample is a table for SQL, too
     by_seed = functions.xxhash64(functions.lit(seed), functions.to_json(functions.col(EVENT)))
     chosen = read.select(EVENT).orderBy(by_seed).limit(n_events)
     table = chosen.toArrow()
@@ -140,24 +139,24 @@ def _sampled(
     return sample, table, layout
 
 
-def _drawn_rules(sample: DataFrame, subject: Subject, n_rules: int, seed: int) -> tuple[Rules, Schema]:
+def _draw_rules(sample: DataFrame, request: RatifyRequest, n_rules: int, seed: int) -> tuple[Rules, Schema]:
     def draw(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        from ruledex.spark.jobs.ratify.tasks import drawn
+        from ruledex.spark.jobs.ratify.tasks import draw_rules
 
-        return drawn(subject, n_rules, seed, batches)
+        return draw_rules(request, n_rules, seed, batches)
 
     (row,) = sample.repartition(1).mapInArrow(draw, "drawn string").collect()
     rules, schema = json.loads(row.drawn)
     return [(rule_id, text) for rule_id, text in rules], Schema.of_mapping(schema)
 
 
-def _answers(sample: DataFrame, subject: Subject, rules: Rules) -> tuple[Answers, Answers]:
+def _answers(sample: DataFrame, request: RatifyRequest, rules: Rules) -> tuple[Answers, Answers]:
     """By the number of the event: of each rule, what the index says, and the reference."""
 
     def answer(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        from ruledex.spark.jobs.ratify.tasks import answered
+        from ruledex.spark.jobs.ratify.tasks import answer_rules
 
-        return answered(subject, rules, batches)
+        return answer_rules(request, rules, batches)
 
     schema = f"{NUMBER} bigint, index array<boolean>, reference array<boolean>"
     rows = sample.mapInArrow(answer, schema).collect()
@@ -165,7 +164,7 @@ def _answers(sample: DataFrame, subject: Subject, rules: Rules) -> tuple[Answers
 
 
 def _ask_spark(
-    judged: _Judged, table: SqlTable, variants: tuple[Path, ...], differences: list[Difference]
+    judged: _Judged, table: SqlTable, variants: tuple[Path, ...], differences: list[AnswerDifference]
 ) -> tuple[list[Refusal], int]:
     """Add the differences from Spark SQL; the rules that it could not be asked about, and of how many it was."""
     refusals: list[Refusal] = []

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 Asked = Literal["index", "spark"]
 
 
-class Difference(NamedTuple):
+class AnswerDifference(NamedTuple):
     """A rule and an event on which the index, or Spark SQL, answers otherwise than the reference does.
 
     `documented` names the section of docs/differences.md where Spark SQL differs on purpose; None where nothing
@@ -43,11 +43,11 @@ class Ratification(NamedTuple):
     n_rules: int
     n_true: int  # pairs of a rule and an event that it is true of, by the reference
     n_spark_rules: int  # that Spark SQL was asked about, too
-    differences: list[Difference]
+    differences: list[AnswerDifference]
     refusals: list[Refusal]
 
     @property
-    def unexplained(self) -> list[Difference]:
+    def unexplained(self) -> list[AnswerDifference]:
         """The differences that nothing documents."""
         return [difference for difference in self.differences if difference.documented is None]
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from ruledex.spark.worker.needs import Path
 
 NUMBER: Final = "number"
-CONDITIONS_A_QUERY: Final = 100  # Spark compiles a query as a whole, and takes seconds for a long one
+CONDITIONS_PER_QUERY: Final = 100  # Spark compiles a query as a whole, and takes seconds for a long one
 
 Answers: TypeAlias = Mapping[int, Mapping[int, bool | None] | Sequence[bool | None]]  # by event, and there by rule
 
@@ -47,7 +47,9 @@ class SqlTable:
         table = self._table if events is None else self._table.where(functions.col(self._number).isin(list(events)))
         answers: dict[int, dict[int, bool | None]] = {row[0]: {} for row in table.select(self._number).collect()}
         refused: dict[int, str] = {}
-        waiting = [list(conditions)[n : n + CONDITIONS_A_QUERY] for n in range(0, len(conditions), CONDITIONS_A_QUERY)]
+        waiting = [
+            list(conditions)[n : n + CONDITIONS_PER_QUERY] for n in range(0, len(conditions), CONDITIONS_PER_QUERY)
+        ]
         while waiting:
             names = waiting.pop()
             try:

@@ -19,11 +19,11 @@ from ruledex.index.storage import described
 from ruledex.language.parser import parse
 from ruledex.language.reference import evaluate
 from ruledex.language.schema import Schema
-from ruledex.spark.jobs.coverage.blocks import matched_blocks
 from ruledex.spark.jobs.ratify.sql import NUMBER
 from ruledex.spark.worker.distribution import local_root
 from ruledex.spark.worker.layout import Layout, events_of_block
-from ruledex.spark.worker.opened import opened
+from ruledex.spark.worker.matching import match_blocks
+from ruledex.spark.worker.opened import open_index
 from ruledex.spark.worker.variants import mappings
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 Rules: TypeAlias = "list[tuple[RuleId, str]]"  # ids and texts
 
 
-class Subject(NamedTuple):
+class RatifyRequest(NamedTuple):
     """The index that is asked."""
 
     root: str
@@ -42,21 +42,23 @@ class Subject(NamedTuple):
     trust: bool | None
 
 
-class Drawn(NamedTuple):
+class DrawnRules(NamedTuple):
     """Rules by id and text, and the schema that they are held to, as a mapping."""
 
     rules: Rules
     schema: dict[str, object]
 
 
-def drawn(subject: Subject, n_rules: int, seed: int, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+def draw_rules(
+    request: RatifyRequest, n_rules: int, seed: int, batches: Iterable[pa.RecordBatch]
+) -> Iterator[pa.RecordBatch]:
     """As many rules by a seed, as JSON in one row: half of them from those that some event makes true.
 
     Of a million rules most are true of nothing in a small sample, and a rule that is never true says little.
     """
-    index = opened(subject.root, subject.version, subject.trust)
+    index = open_index(request.root, request.version, request.trust)
     is_true = np.zeros(len(index), np.bool_)
-    for _, (found,) in matched_blocks(batches, subject.layout, [index]):
+    for _, (found,) in match_blocks(batches, request.layout, [index]):
         is_true[found.position] = True
     generator = random.Random(seed)
     true = np.flatnonzero(is_true).tolist()
@@ -64,17 +66,17 @@ def drawn(subject: Subject, n_rules: int, seed: int, batches: Iterable[pa.Record
     others = generator.sample(range(len(index)), min(len(index), n_rules))
     chosen.update([position for position in others if position not in chosen][: n_rules - len(chosen)])
     ids = index.ids.take(pa.array(sorted(chosen), pa.int64())).to_pylist()
-    found_rules = Drawn([(rule_id, index.rule(rule_id).text) for rule_id in ids], _schema(subject))
+    found_rules = DrawnRules([(rule_id, index.rule(rule_id).text) for rule_id in ids], _schema(request))
     yield pa.RecordBatch.from_pydict({"drawn": pa.array([json.dumps(found_rules)], pa.string())})
 
 
-def answered(subject: Subject, rules: Rules, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+def answer_rules(request: RatifyRequest, rules: Rules, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """For each event its number, and for each rule whether it is true by the index, and by the reference."""
-    index = opened(subject.root, subject.version, subject.trust)
-    schema = Schema.of_mapping(_schema(subject))
+    index = open_index(request.root, request.version, request.trust)
+    schema = Schema.of_mapping(_schema(request))
     trees = [schema.bind(parse(text), text) for _, text in rules]
-    for table, (found,) in matched_blocks(batches, subject.layout, [index]):
-        events = events_of_block(table, subject.layout)
+    for table, (found,) in match_blocks(batches, request.layout, [index]):
+        events = events_of_block(table, request.layout)
         reference = [
             [evaluate(tree, event, schema) for tree in trees]
             for event in (mappings(events) if isinstance(events, pa.Table) else events)
@@ -98,7 +100,7 @@ def _by_rule(found: IndexMatches, rules: list[RuleId]) -> NDArray[np.bool_]:
     return truth
 
 
-def _schema(subject: Subject) -> dict[str, object]:
+def _schema(request: RatifyRequest) -> dict[str, object]:
     # Of the manifest alone: whatever else it lists may be a stranger's, and is not opened here.
-    artifact = UnmappedArtifact(locate(local_root(subject.root)), subject.version)
+    artifact = UnmappedArtifact(locate(local_root(request.root)), request.version)
     return described(artifact.metadata).schema.to_mapping()
