@@ -1,1 +1,1 @@
-"""What jobs share in Spark's Python workers, and in the plans that lead there."""
+"""What the jobs share: in Spark's Python workers, and in the plans for them."""

@@ -1,4 +1,4 @@
-"""Arrow batches of whatever size, regrouped on their way in and cut by bytes on their way out."""
+"""Regroup incoming Arrow batches to blocks of events, and cut results into batches by bytes."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-_UNKNOWN_WIDTH = 16  # of the few types that do not say theirs
+_UNKNOWN_WIDTH = 16  # bytes; for the few types that do not state a width
 
 
 class Blocks:
-    """Batches as tables of `size` rows each but for the last; the size may be changed between one and the next."""
+    """Iterates over batches as tables of `size` rows; the last may be smaller. `size` may change while iterating."""
 
     def __init__(self, batches: Iterable[pa.RecordBatch], size: int) -> None:
         self.size = size
@@ -37,7 +37,7 @@ class Blocks:
 
 
 def event_cuts(widths: NDArray[np.int64], most: int) -> Iterator[tuple[int, int]]:
-    """Runs of events that together have at most so many bytes; an event that has more by itself is a run."""
+    """Yield runs of events that have at most `most` bytes. An event that is larger by itself is a run."""
     ends = np.cumsum(widths)
     first, before = 0, 0
     while first < len(widths):
@@ -47,26 +47,26 @@ def event_cuts(widths: NDArray[np.int64], most: int) -> Iterator[tuple[int, int]
 
 
 def match_cuts(offsets: NDArray[np.int64], widths: NDArray[np.int64], most: int) -> Iterator[tuple[int, int]]:
-    """Runs of matches that together have at most so many bytes, where each match of an event has the event's width.
+    """Yield runs of matches that have at most `most` bytes. `widths` has the bytes per match, by event.
 
-    A run may begin and end within an event. A match that has more by itself is a run.
+    A run may begin and end within an event. A match that is larger by itself is a run.
     """
     begin, n_matches = 0, int(offsets[-1])
-    ends = np.cumsum(np.diff(offsets) * widths)  # in bytes, where the matches of each event end
+    ends = np.cumsum(np.diff(offsets) * widths)  # in bytes: where the matches of each event end
     while begin < n_matches:
         event = int(np.searchsorted(offsets, begin, side="right")) - 1
-        left = int((offsets[event + 1] - begin) * widths[event])  # bytes of what is left of the event
+        left = int((offsets[event + 1] - begin) * widths[event])  # bytes of the event's remaining matches
         if left > most:
             end = begin + max(1, most // int(widths[event]))
         else:
             after = int(np.searchsorted(ends, ends[event] - left + most, side="right"))
-            end = int(offsets[after])  # of all events that fit as a whole
+            end = int(offsets[after])  # of the last event that fits as a whole
         yield begin, end
         begin = end
 
 
 def events_of(offsets: NDArray[np.int64], begin: int, end: int) -> NDArray[np.int64]:
-    """The event of each match of a run."""
+    """Return the event of each match of a run."""
     first = int(np.searchsorted(offsets, begin, side="right")) - 1
     last = int(np.searchsorted(offsets, end, side="left"))
     within: NDArray[np.int64] = np.clip(offsets[first : last + 1], begin, end)
@@ -74,7 +74,7 @@ def events_of(offsets: NDArray[np.int64], begin: int, end: int) -> NDArray[np.in
 
 
 def row_bytes(table: pa.Table) -> NDArray[np.int64]:
-    """About how many bytes each row has."""
+    """Return about how many bytes each row has."""
     total = np.zeros(table.num_rows, np.int64)
     for column in table.columns:
         if column.num_chunks:
@@ -85,7 +85,7 @@ def row_bytes(table: pa.Table) -> NDArray[np.int64]:
 def _bytes(array: pa.Array) -> NDArray[np.int64]:
     kind = array.type
     if pa.types.is_struct(kind):
-        # Fields, not `flatten`, which would copy to carry the struct's nulls over to them.
+        # `flatten` would copy the fields to apply the struct's nulls to them.
         return sum((_bytes(array.field(n)) for n in range(kind.num_fields)), np.zeros(len(array), np.int64))
     if pa.types.is_map(kind) or pa.types.is_list(kind) or pa.types.is_large_list(kind):
         offsets = np.asarray(array.offsets).astype(np.int64)

@@ -1,9 +1,9 @@
-"""The columns of events that a match reads, and those that it hands on.
+"""Choose the columns of events that a job reads, and those that it passes on to the result.
 
-What no rule looks at is left out before the step that Spark cannot see into, so that a columnar source never reads it.
-Within structs only the fields that are needed are taken; lists and maps are taken whole. Columns of one scalar type, if
-they are many, go as the elements of one list (events/arrow/packed.py): to be handed to Python, a column costs some 100
-ns a row, also where it is null, and an element of a list less than half of that.
+Attributes that no rule looks at are left out before the step that Spark cannot see into, so a columnar source never
+reads them. Of structs only the needed fields are read; lists and maps are read whole. Many columns of one scalar type
+are packed into one list (events/arrow/packed.py): passing a column to Python costs some 100 ns per row, even if it is
+null, and an element of a list costs less than half of that.
 """
 
 from __future__ import annotations
@@ -45,9 +45,9 @@ if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
 
 KEPT, WEIGHTS, TIME = "kept", "weights", "time"
-NOTHING = "ruledex: nothing"  # beside users' own names, so one that nobody has
+NOTHING = "ruledex: nothing"  # stands beside users' names, so a name that nobody uses
 LEAST_PACKED: Final = 16  # columns of one type
-MOST_PARTS: Final = 16  # of a VARIANT, each of them searched for in every row
+MOST_PARTS: Final = 16  # of a VARIANT; each is searched for in every row
 _SCALARS: Final = (
     *(BooleanType, NumericType, StringType, BinaryType, DateType),
     *(TimestampType, TimestampNTZType, DayTimeIntervalType),
@@ -63,11 +63,11 @@ def project_events(
     is_pinned: bool = False,
     is_packed: bool = True,
 ) -> tuple[DataFrame, Layout]:
-    """Two structs, what rules look at of an event and the columns to keep; and where things lie in the first.
+    """Return the events as two structs, and the layout of the first: what rules look at, and the columns to keep.
 
-    A struct must have a field: one that needs none has `NOTHING`, always null. Beside them stand the column of weights,
-    if one is named, and the time of the micro-batch, where a version is pinned to it: Spark writes it down with the
-    micro-batch's offsets, so that it is the same for all tasks and when the micro-batch is run again.
+    A struct must have a field: one that needs none has `NOTHING`, which is always null. If `weights` names a column, it
+    stands beside the structs. If `is_pinned`, so does the time of the micro-batch: Spark stores that time with the
+    micro-batch's offsets, so it is the same for all tasks, and when the micro-batch runs again.
     """
     names = {path[0] for path in paths}
     _require_one(events, [name for name in dict.fromkeys(events.columns) if name in names or name in keep])
@@ -89,7 +89,7 @@ def project_events(
 
 
 def _packs(kind: StructType, needed: Collection[str]) -> tuple[tuple[str, ...], ...]:
-    """The needed columns that are packed, those of one type together."""
+    """Return the names of the needed columns to pack, grouped by type."""
     by_type: dict[DataType, list[str]] = {}
     for field in kind.fields:
         if field.name in needed and isinstance(field.dataType, _SCALARS):
@@ -98,7 +98,7 @@ def _packs(kind: StructType, needed: Collection[str]) -> tuple[tuple[str, ...], 
 
 
 def paths_outside(kind: StructType, planned: Iterable[Path], needed: Iterable[Path]) -> list[Path]:
-    """The needed paths that lead to what events of this type have, but that `project_events` leaves out by its own paths."""
+    """Return the needed paths that events of this type have, but that a projection to the planned paths leaves out."""
     planned = list(planned)
     return [path for path in needed if not _is_within(kind, planned, path)]
 
@@ -106,7 +106,7 @@ def paths_outside(kind: StructType, planned: Iterable[Path], needed: Iterable[Pa
 def _is_within(kind: StructType, planned: Sequence[Path], path: Path) -> bool:
     kinds = {part.name: part.dataType for part in kind.fields}
     if path[0] not in kinds:
-        return True  # no event has it
+        return True  # no event has this attribute
     inner, rest = kinds[path[0]], path[1:]
     below = [other[1:] for other in planned if other[0] == path[0]]
     if () in below or not below:
@@ -119,27 +119,27 @@ def _is_within(kind: StructType, planned: Sequence[Path], path: Path) -> bool:
 
 
 def columns_to_keep(events: DataFrame, keep: Sequence[str] | None, added: Sequence[str]) -> list[str]:
-    """The columns that are handed on: all, or those named. None may have the name of what is added."""
+    """Return the names of the columns to keep: all, or those named. None may be the name of an added column."""
     if isinstance(keep, str):
-        raise RuledexError(f"columns are named by a list: [{quoted(keep)}], not {quoted(keep)}")
+        raise RuledexError(f"give columns as a list: [{quoted(keep)}], not {quoted(keep)}")
     names = list(events.columns) if keep is None else list(keep)
     require_columns(events, names)
     _require_one(events, names)
     repeated = [name for name, count in Counter(names).items() if count > 1]
     if repeated:
         raise RuledexError(f"the column {quoted(repeated[0])} is named twice")
-    # By default Spark takes capital letters for small ones.
+    # By default Spark ignores case in names.
     alike = [name for name in names if name.lower() in added]
     taken = [name for name in alike if name in added or not _is_case_sensitive(events)]
     if taken:
         raise RuledexError(
-            f"the events have a column {quoted(taken[0])}, as the result has: rename it, or leave it out of `keep`"
+            f"the events have a column {quoted(taken[0])}, and so has the result: rename it, or leave it out of `keep`"
         )
     return names
 
 
 def require_columns(events: DataFrame, names: Iterable[str]) -> None:
-    """An error unless the events have all these columns."""
+    """Raise an error if the events lack one of these columns."""
     known = dict.fromkeys(events.columns)
     missing = [name for name in names if name not in known]
     if missing:
@@ -153,13 +153,11 @@ def refuse_stream(events: DataFrame) -> None:
 
 
 def _require_one(events: DataFrame, names: Iterable[str]) -> None:
-    """An error where one of these names stands for several columns, as after a join."""
+    """Raise an error if one of these names stands for several columns, as after a join."""
     same, alike = Counter(events.columns), Counter(name.lower() for name in events.columns)
     for name in names:
         if same[name] > 1 or (alike[name.lower()] > 1 and not _is_case_sensitive(events)):
-            raise RuledexError(
-                f"the events have several columns that {quoted(name)} may mean: rename them, or leave them out"
-            )
+            raise RuledexError(f"the events have several columns named {quoted(name)}: rename them, or leave them out")
 
 
 def _is_case_sensitive(events: DataFrame) -> bool:
@@ -167,11 +165,11 @@ def _is_case_sensitive(events: DataFrame) -> bool:
 
 
 def _require_arrow(fields: Iterable[StructField]) -> None:
-    """An error where a column cannot be handed to Python."""
+    """Raise an error if a column cannot be passed to Python."""
     for field in fields:
         if _has_months(field.dataType):
             raise RuledexError(
-                f"the column {quoted(field.name)} has intervals of months, which Arrow cannot hand to Python: "
+                f"the column {quoted(field.name)} has intervals of months, which Arrow cannot pass to Python: "
                 "leave it out, or cast it to a string"
             )
 
@@ -189,7 +187,7 @@ def _has_months(kind: DataType) -> bool:
 def _fields(
     kind: StructType, paths: Iterable[Path], field: Callable[[str], Column], above: Path, variants: list[Path]
 ) -> list[Column]:
-    """Those fields of a struct, or columns of a table, that lie on one of the paths, each with what is needed of it."""
+    """Return the fields of a struct, or columns of a table, that lie on one of the paths, pruned to what is needed."""
     kinds = {part.name: part.dataType for part in kind.fields}
     needed: dict[str, list[Path]] = {}
     for path in paths:
@@ -201,27 +199,27 @@ def _fields(
 
 
 def _pruned(column: Column, kind: DataType, below: Sequence[Path], here: Path, variants: list[Path]) -> Column:
-    """What is needed of a column, of which the paths below it are looked at, and itself if one of them is empty."""
+    """Return what is needed of a column: the paths below it, or all of it if one of them is empty."""
     if isinstance(kind, VariantType):
         if _is_whole(below):
             variants.append(here)
             return functions.to_json(column)
-        # A part is taken whole: what lies deeper is found in its JSON.
+        # A part is read whole; what lies deeper is found in its JSON.
         names = list(dict.fromkeys(path[0] for path in below))
         parts = {name: functions.variant_get(column, _json_path(name), "variant") for name in names}
-        # An array has no parts, but its elements have: no path leads to them all.
+        # The elements of an array have parts, but no one path leads to all of them.
         parts[WHOLE] = functions.when(functions.variant_get(column, "$[0]", "variant").isNotNull(), column)
         variants.extend((*here, name) for name in parts)
         return functions.struct(*(functions.to_json(part).alias(name) for name, part in parts.items()))
     if not isinstance(kind, StructType) or () in below:
         return column
     fields = _fields(kind, below, column.getField, here, variants)
-    # Where no event can have what rules look for, nothing is read at all.
+    # If no event can have what rules look for, nothing is read at all.
     return functions.struct(*fields) if fields else functions.lit(None).cast("boolean")
 
 
 def _is_whole(below: Sequence[Path]) -> bool:
-    """Whether a VARIANT is taken whole: if it is asked for itself, for a part that no path can name, or for many."""
+    """Return whether to read a VARIANT whole: if rules look at all of it, at many parts, or at one that has no path."""
     is_asked = any(not path or {"'", '"'} <= set(path[0]) for path in below)
     return is_asked or len({path[0] for path in below}) > MOST_PARTS
 
@@ -229,7 +227,7 @@ def _is_whole(below: Sequence[Path]) -> bool:
 def _called(function: str, names: Sequence[str]) -> Column:
     """A function of columns, as one text: a thousand Columns would be fourteen thousand calls to the JVM."""
     text = f"{function}({', '.join(map(_quoted, names))})"
-    if "${" in text:  # which in a text stands for a setting of the session
+    if "${" in text:  # Spark would replace it by a setting of the session
         return functions.call_function(function, *(functions.col(_quoted(name)) for name in names))
     return functions.expr(text)
 

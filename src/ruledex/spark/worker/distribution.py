@@ -1,4 +1,4 @@
-"""Small indexes that travel with a session, for workers that see none of the client's paths."""
+"""Send small indexes to the workers of a session, for workers that cannot see the client's paths."""
 
 from __future__ import annotations
 
@@ -17,24 +17,24 @@ from ruledex.forks import own_process
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-MOST_BYTES: Final = 256 << 20  # beyond which every executor's start would wait for it
+MOST_BYTES: Final = 256 << 20  # every executor waits for the archive when it starts
 _SHIPPED: Final = "session:"
-_FOREIGN: Final = ":foreign"  # behind the version of what was shipped and is not trusted
+_FOREIGN: Final = ":foreign"  # follows the version of a shipped index that is not trusted
 
 
 def ship(session: SparkSession, index: str | os.PathLike[str], version: str | None = None) -> str:
-    """Send an index that this process sees to all workers of a session; what to give `match` for its path.
+    """Send an index that this process can read to all workers of a session. Returns what to give `match` as its path.
 
-    The archive has the version's name, which is its content's hash, so that a version is sent once a session. A shipped
-    index stays what it is: a stream takes up new versions only from a path that its workers see. One that is not
-    trusted here, as `Index.open` says, is not trusted by the workers either.
+    The archive is named by the version, which is the hash of its content, so a version is sent once per session. A
+    shipped index does not change: a stream takes up new versions only from a path that its workers can read. If this
+    process does not trust the index (see `Index.open`), the workers do not trust it either.
     """
     from ruledex.artifact import LocalStore, locate, open_version
     from ruledex.artifact.reader import read_manifest
     from ruledex.artifact.trust import is_own
 
     if is_shipped(os.fspath(index)):
-        raise RuledexError(f"{quoted(os.fspath(index))} is shipped already")
+        raise RuledexError(f"{quoted(os.fspath(index))} has already been shipped")
     opened = open_version(index, version)
     archive = _folder() / _archive(opened.version)
     if not archive.exists():
@@ -46,40 +46,40 @@ def ship(session: SparkSession, index: str | os.PathLike[str], version: str | No
 
 
 def is_shipped(root: str) -> bool:
-    """Whether this names an index that was shipped."""
+    """Return whether this path names a shipped index."""
     return root.startswith(_SHIPPED)
 
 
 def is_trusted(root: str, trust: bool | None) -> bool | None:
-    """Whether an index is trusted, where nobody said; None where whose files it consists of decides.
+    """Return whether to trust an index; None if the owner of its files decides.
 
-    The files of one that was shipped are always those of whoever runs the task.
+    The files of a shipped index always belong to whoever runs the task, so its name says whether to trust it.
     """
     return trust if trust is not None or not is_shipped(root) else not root.endswith(_FOREIGN)
 
 
 def local_root(root: str) -> str:
-    """In a task: where an index lies, also one that was shipped."""
+    """Return, inside a task, where an index is, even if it was shipped."""
     if not is_shipped(root):
         return root
     from pyspark import SparkFiles
 
     folder = Path(SparkFiles.getRootDirectory(), _archive(root.removeprefix(_SHIPPED).removesuffix(_FOREIGN)))
     if not folder.is_dir():
-        raise RuledexError(f"{quoted(root)} was not shipped with this session: ship it again")
+        raise RuledexError(f"{quoted(root)} was not shipped in this session: ship it again")
     return str(folder)
 
 
 @cache
 def _folder() -> Path:
-    """Where archives lie until this process ends: a driver hands them out whenever an executor starts."""
+    """Return the folder of archives. It stays until this process ends, since a driver sends them to each new executor."""
     folder = Path(tempfile.mkdtemp(prefix="ruledex-"))
     atexit.register(_remove_unless_forked, folder, own_process())
     return folder
 
 
 def _remove_unless_forked(folder: Path, process: int) -> None:
-    if process == own_process():  # a child that ends is not the end of the parent
+    if process == own_process():  # the parent still needs the folder when a forked child ends
         shutil.rmtree(folder, ignore_errors=True)
 
 
@@ -88,7 +88,7 @@ def _archive(version: str) -> str:
 
 
 def _pack(index: str | os.PathLike[str], version: str, archive: Path) -> None:
-    """One version as a root of its own."""
+    """Write an archive that is a root with this one version."""
     from ruledex.artifact.layout import POINTER, version_folder
     from ruledex.artifact.pointer import encode_pointer
     from ruledex.artifact.store import locate
@@ -104,7 +104,7 @@ def _pack(index: str | os.PathLike[str], version: str, archive: Path) -> None:
                     n_bytes += len(chunk)
                     if n_bytes > MOST_BYTES:
                         raise RuledexError(
-                            f"this index has more than {MOST_BYTES >> 20:,} MiB, too many to send to every worker: put "
+                            f"this index has more than {MOST_BYTES >> 20:,} MiB, too much to send to every worker: put "
                             "it where all workers can read it, and give `match` that path"
                         )
                     file.write(chunk)
@@ -117,6 +117,7 @@ def _add(session: SparkSession, archive: Path) -> None:
     try:
         session.addArtifact(str(archive), archive=True)
     except PySparkException as error:
-        # Its name is its content, so what is there is the same. A classic session says the first, Connect the second.
+        # The name is the hash of the content, so the archive that is there is the same. A classic session reports the
+        # first condition, Connect the second.
         if error.getCondition() not in ("DUPLICATED_ARTIFACT", "ARTIFACT_ALREADY_EXISTS"):
             raise

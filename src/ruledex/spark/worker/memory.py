@@ -1,4 +1,4 @@
-"""What is said where the memory of Python workers is limited, and does not suffice."""
+"""Explain to users what to do when a limit on the memory of Python workers is too low."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from ruledex.errors import ArtifactError, RuledexError
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-LEAST_BYTES: Final = 512 << 20  # what a worker maps before it opens any index; with less, libraries crash as they load
+LEAST_BYTES: Final = 512 << 20  # mapped before a worker opens an index; with less, libraries crash when they load
 _SETTING: Final = "spark.executor.pyspark.memory"
 _SIZE: Final = re.compile(r"([0-9]+)([kmgtp]?)b?")
 
 
 def require_room(session: SparkSession, root: str) -> None:
-    """An error where workers may not even load what they run: they could not say so themselves."""
+    """Raise an error if workers may not map enough memory to start: they could not report it themselves."""
     size = _SIZE.fullmatch((session.conf.get(_SETTING, None) or "").strip().lower())
     if size is None:
         return
@@ -30,7 +30,7 @@ def require_room(session: SparkSession, root: str) -> None:
 
 @contextmanager
 def explain_memory_errors(root: str) -> Iterator[None]:
-    """Say what to do where memory runs out, which in a worker is a limit that somebody has set."""
+    """Replace errors of exhausted memory, inside a `with`, by one that says what to do."""
     try:
         yield
     except (ArtifactError, MemoryError, OSError) as error:
@@ -43,13 +43,13 @@ def _too_little(root: str, limit: int | None) -> RuledexError:
     told = "" if limit is None else f", which is limited to {limit >> 20:,} MiB"
     return RuledexError(
         f"the index at {root} does not fit into a worker's memory{told}. Its files are mapped, and shared between "
-        f"workers, but {_SETTING} limits what each may map: give it the size of the index, as much "
-        "again, and a gigabyte, or do not set it"
+        f"workers, but {_SETTING} limits what each may map: set it to twice the size of the index "
+        "plus one gigabyte, or do not set it"
     )
 
 
 def _limit() -> int | None:
-    """How many bytes the operating system lets this process map, where that is limited."""
+    """Return how many bytes the operating system lets this process map; None if there is no limit."""
     try:
         import resource
     except ImportError:  # not on Windows

@@ -1,4 +1,4 @@
-"""What a plan must know of an index before it runs: read by a task, since only the workers may see the path."""
+"""Read what a plan must know of an index. A task reads it, because only the workers may see the path."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Path = tuple[str, ...]
 
 
 class Needs(NamedTuple):
-    """The version that was current, the kind of its ids, how many rules, and what they look at of an event."""
+    """A version of an index, the kind of its ids, its number of rules, and the attributes that they look at."""
 
     version: str
     ids: str  # "integer" or "string"
@@ -29,7 +29,7 @@ class Needs(NamedTuple):
 
 
 def needs_of(index: Index) -> Needs:
-    """What an open index needs."""
+    """Return the needs of an open index."""
     assert index.version is not None
     return Needs(index.version, index.id_kind, len(index), tuple(index.paths))
 
@@ -48,10 +48,10 @@ def read_needs(
     with_pinned: bool = False,
     trust: bool | None = None,
 ) -> Needs:
-    """What the index at `root` needs, by a job of one task.
+    """Return the needs of the index at `root`. Runs a job of one task.
 
-    With what is pinned, the paths are also those that a stream needs which runs a micro-batch again; and where the
-    current version cannot be used, the one that was pinned last stands for it.
+    If `with_pinned`, the paths include those of the versions that streams have pinned, since a stream may run a
+    micro-batch again; and if the current version cannot be used, the last pinned one is used in its place.
     """
 
     def read(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -93,7 +93,7 @@ def _of_version(root: str, version: str | None, trust: bool | None) -> Needs:
 def _with_pinned(root: str, trust: bool | None) -> Needs:
     from ruledex.artifact.pins import list_pins
 
-    # The latest pin of each stream is the only one that it could run again.
+    # A stream can run again only its latest micro-batch.
     latest = {pinned.stream: pinned for pinned in list_pins(root)}
     pinned = [each.pin.version for each in sorted(latest.values(), key=lambda each: -each.time)]
     found: list[Needs] = []

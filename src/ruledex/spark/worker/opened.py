@@ -1,4 +1,4 @@
-"""In a Python worker of Spark: an index is opened once a process, and kept for the tasks that follow."""
+"""Open an index once per Python worker of Spark, and keep it for the tasks that follow."""
 
 from __future__ import annotations
 
@@ -13,16 +13,15 @@ from ruledex.index.opening import open_state
 from ruledex.spark.worker.distribution import is_trusted, local_root
 from ruledex.spark.worker.memory import explain_memory_errors
 
-# In a stream versions come and go; an older one may still be asked for by a micro-batch that is run again.
+# A stream changes versions, and a micro-batch that runs again may need an older one.
 _MOST_OPEN: Final = 4
-
 
 _indexes: OrderedDict[tuple[str, str, bool | None, int], Index] = OrderedDict()
 _opening = ForkSafeLock()
 
 
 def open_index(root: str, version: str, trust: bool | None = None) -> Index:
-    """A version of the index at `root`, which may be one that was shipped; `trust` is as in `match`."""
+    """Return a version of the index at `root`, which may be a shipped one. `trust` is as in `match`."""
     key = (root, version, trust, task_threads())
     with _opening:
         if key not in _indexes:
@@ -34,7 +33,7 @@ def open_index(root: str, version: str, trust: bool | None = None) -> Index:
 
 
 def task_threads() -> int:
-    """How many cpus Spark gives the task that runs here; one where none does."""
+    """Return how many CPUs Spark gives the task that runs here; 1 outside of a task."""
     from pyspark import TaskContext
 
     task = TaskContext.get()

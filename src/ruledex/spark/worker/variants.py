@@ -1,7 +1,7 @@
-"""Events as mappings, where columns are not enough: VARIANTs, and weights.
+"""Turn events into mappings where columns are not enough: for VARIANTs and for weights.
 
-Spark hands over the parts of a VARIANT as JSON. Those within arrays and maps, and within structs that are taken whole,
-come as they are stored.
+Spark passes the parts of a VARIANT as JSON. VARIANTs within arrays, maps and structs that are read whole come in their
+stored form.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from ruledex.spark.worker.needs import Path
 
 
 def with_variants(events: pa.Table, variants: Sequence[Path]) -> pa.Table | list[dict[str, Any]]:
-    """The events with JSON read where it lies at one of the paths, which lead through structs.
+    """Return the events with the JSON at these paths parsed. The paths lead through structs.
 
-    Values of a VARIANT are of a type each, which a column of Arrow is not: such events become mappings.
+    Each value of a VARIANT has its own type, and an Arrow column has one type, so such events become mappings.
     """
     if not variants and not any(has_variant(field.type) for field in events.schema):
         return events
@@ -33,13 +33,13 @@ def with_variants(events: pa.Table, variants: Sequence[Path]) -> pa.Table | list
 
 
 def mappings(table: pa.Table) -> list[dict[str, Any]]:
-    """The rows of a table as mappings, with maps, which Arrow gives as lists of pairs, and stored VARIANTs read."""
+    """Return the rows of a table as mappings. Decodes stored VARIANTs and maps, which Arrow gives as lists of pairs."""
     table = unpacked(table)
     try:
         rows: list[dict[str, Any]] = table.to_pylist()
     except (OverflowError, ValueError) as error:
         raise EventError(
-            f"events with weights or a VARIANT have dates and times of the years 1 to 9999 only: {error}"
+            f"events with weights or a VARIANT can only have dates and times of the years 1 to 9999: {error}"
         ) from error
     for field in table.schema:
         if _is_closed(field.type):
@@ -49,7 +49,7 @@ def mappings(table: pa.Table) -> list[dict[str, Any]]:
 
 
 def has_variant(kind: pa.DataType) -> bool:
-    """Whether values of this type have a VARIANT in them, as it is stored."""
+    """Return whether values of this type contain a VARIANT in its stored form."""
     return _is_variant(kind) or any(has_variant(kind.field(n).type) for n in range(kind.num_fields))
 
 
@@ -72,7 +72,7 @@ def _read(row: dict[str, Any], path: Path) -> None:
 
 
 def _is_variant(kind: pa.DataType) -> bool:
-    """Whether this is how Spark hands over a VARIANT: a struct of two binaries, of which one is marked."""
+    """Return whether this is how Spark passes a VARIANT: a struct of two binaries, of which one is marked."""
     if not pa.types.is_struct(kind) or {field.name for field in kind} != {"value", "metadata"}:
         return False
     return any((field.metadata or {}).get(b"variant") == b"true" for field in kind)

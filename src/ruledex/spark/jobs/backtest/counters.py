@@ -141,7 +141,7 @@ def _write_rows(
 
 
 def compare_rules(request: BacktestRequest, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Yield one row per rule of either version, saying how it changed. Reads texts in the order of ids, some at a time."""
+    """Yield one row per rule of either version, with its change. Reads texts in the order of ids, some at a time."""
     old, new = (open_index(*version) for version in (request.old, request.new))
     kind = pa.string() if pa.types.is_large_string(new.ids.type) else new.ids.type
     for _ in batches:

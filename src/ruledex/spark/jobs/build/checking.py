@@ -1,5 +1,4 @@
-"""In a task of a build: rules in the order of their ids in, each checked; out come those that can be used, with their
-numbers, and what is wrong with the others."""
+"""Check rules inside a task of a build: return a key for each rule that can be used, and the error of each other one."""
 
 from __future__ import annotations
 
@@ -18,10 +17,10 @@ from ruledex.sources.row import EMPTY_ID
 from ruledex.spark.jobs.build.keys import keys_of
 from ruledex.spark.worker.blocks import Blocks
 
-# Each distinct predicate of a chunk is parsed once, and that is most of the work: the larger, the less there is to do.
+# Each distinct predicate of a chunk is parsed once, which is most of the work, so larger chunks need less work.
 RULES_PER_CHUNK: Final = 500_000
 
-# Of a rule that can be used all but its key are null, of one that cannot the key.
+# The columns that a check adds. A rule that can be used has a key and no error; another rule has an error and no key.
 CHECKED: Final = {
     "n_copies": pa.int64(),
     "key": pa.int32(),
@@ -34,23 +33,23 @@ CHECKED: Final = {
 
 
 def check_batches(schema: Mapping[str, Any], batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """The columns `id`, `expr` and `score`, of rows that ascend by all three, and those of `CHECKED` beside them.
+    """Yield the rules with the columns of `CHECKED` added. Rows have `id`, `expr` and `score`, and ascend by all three.
 
-    Rows that are alike in everything are one rule, and `n_copies` says how many more there were. Rules with one id
-    that differ are all faults: none of them is more right than the others.
+    Equal rows are one rule, and `n_copies` says how many more there were. Rules that have the same id but differ are
+    all refused, since none is more right than the others.
     """
     declared = Schema.of_mapping(schema)
     for rules, is_contested in group_by_id(Blocks(batches, RULES_PER_CHUNK)):
-        yield from _checked(rules, is_contested, declared).to_batches()
+        yield from _check(rules, is_contested, declared).to_batches()
 
 
-# Ids.
+# Ids
 
 
 def group_by_id(tables: Iterable[pa.Table]) -> Iterator[tuple[pa.Table, NDArray[np.bool_]]]:
-    """Each rule once with the number of its copies, and whether another one has its id.
+    """Yield each rule once with the number of its copies, and whether another rule has its id.
 
-    Rows of one id may lie in two tables, so the last row of a table waits for the next.
+    Rows with one id may be in two tables, so the last row of a table waits for the next table.
     """
     waiting: pa.Table | None = None
     waits_contested = False
@@ -58,7 +57,7 @@ def group_by_id(tables: Iterable[pa.Table]) -> Iterator[tuple[pa.Table, NDArray[
         rows = _with_scores(table)
         if waiting is not None:
             rows = pa.concat_tables([waiting, rows])
-        kept, is_contested = _one_of_each(rows, waits_contested)
+        kept, is_contested = _drop_copies(rows, waits_contested)
         last = kept.num_rows - 1
         if last:
             yield kept.slice(0, last), is_contested[:last]
@@ -68,48 +67,48 @@ def group_by_id(tables: Iterable[pa.Table]) -> Iterator[tuple[pa.Table, NDArray[
 
 
 def _with_scores(table: pa.Table) -> pa.Table:
-    """A missing score is 0, and there is one 0: the sum makes it of -0, which would be other bytes."""
+    """Return the rules with missing scores set to 0. Adding 0.0 turns -0.0 into 0.0, so that equal scores are equal bytes."""
     scores = np.array(table["score"].fill_null(0.0), np.float64) + 0.0
     n_copies = pa.array(np.zeros(table.num_rows, np.int64))
     return table.set_column(2, "score", pa.array(scores)).append_column("n_copies", n_copies)
 
 
-def _one_of_each(rows: pa.Table, first_is_contested: bool) -> tuple[pa.Table, NDArray[np.bool_]]:
+def _drop_copies(rows: pa.Table, first_is_contested: bool) -> tuple[pa.Table, NDArray[np.bool_]]:
     ids, texts = rows["id"], rows["expr"]
-    same_id = _as_before(ids)
-    is_copy = same_id & (_as_before(texts) | (_as_before(texts.is_null()) & np.array(texts.is_null())))
-    is_copy &= _as_before(rows["score"])
-    places = np.flatnonzero(~is_copy)
-    n_copies = np.add.reduceat(np.array(rows["n_copies"]) + is_copy, places)
+    same_id = _equals_previous(ids)
+    is_copy = same_id & (_equals_previous(texts) | (_equals_previous(texts.is_null()) & np.array(texts.is_null())))
+    is_copy &= _equals_previous(rows["score"])
+    rows_at = np.flatnonzero(~is_copy)
+    n_copies = np.add.reduceat(np.array(rows["n_copies"]) + is_copy, rows_at)
     kept = rows.filter(pa.array(~is_copy)).set_column(3, "n_copies", pa.array(n_copies))
-    # Between a rule and the next that is kept lie copies of it, so the row before the next has the rule's id.
-    is_contested = same_id[places].copy()
-    is_contested[:-1] |= same_id[places[1:]]
+    # The rows between a kept rule and the next kept one are its copies, so the row before the next has the rule's id.
+    is_contested = same_id[rows_at].copy()
+    is_contested[:-1] |= same_id[rows_at[1:]]
     is_contested[0] |= first_is_contested
     return kept, is_contested
 
 
-def _as_before(column: pa.ChunkedArray) -> NDArray[np.bool_]:
-    """Whether a value is there and equals that of the row before."""
+def _equals_previous(column: pa.ChunkedArray) -> NDArray[np.bool_]:
+    """Return for each row whether its value is present and equals that of the row before."""
     if not len(column):
         return np.zeros(0, np.bool_)
     same = pc.equal(column.slice(1), column.slice(0, len(column) - 1)).fill_null(False)
     return np.concatenate([[False], np.array(same, np.bool_)])
 
 
-# Texts.
+# Texts
 
 
 def find_faults_beside_texts(rules: pa.Table, is_contested: NDArray[np.bool_]) -> dict[int, RuleError]:
-    """What is wrong with rules before their texts are read, by their places."""
+    """What is wrong with rules before their texts are read, by their rows_at."""
     faults: dict[int, RuleError] = {}
     for is_bad, message in (
         (is_contested, "rules with this id differ in text or score"),
-        (~np.isfinite(np.array(rules["score"])), "a score is a finite number"),
+        (~np.isfinite(np.array(rules["score"])), "a score must be a finite number"),
         (np.array(rules["id"].is_null()), "a rule needs an id"),
         (_is_empty(rules["id"]), EMPTY_ID),
     ):
-        faults |= {place: RuleError(message) for place in np.flatnonzero(is_bad).tolist()}
+        faults |= {row: RuleError(message) for row in np.flatnonzero(is_bad).tolist()}
     return faults
 
 
@@ -119,20 +118,20 @@ def _is_empty(ids: pa.ChunkedArray) -> NDArray[np.bool_]:
     return np.array(pc.equal(ids, "").fill_null(False), np.bool_)
 
 
-def _checked(rules: pa.Table, is_contested: NDArray[np.bool_], schema: Schema) -> pa.Table:
+def _check(rules: pa.Table, is_contested: NDArray[np.bool_], schema: Schema) -> pa.Table:
     scores = np.array(rules["score"])
     faults = find_faults_beside_texts(rules, is_contested)
     usable = np.ones(rules.num_rows, np.bool_)
     usable[list(faults)] = False
-    places = np.flatnonzero(usable)
-    program, dictionary, found = build_program(rules["expr"].filter(pa.array(usable)), scores[places], schema)
-    faults |= {int(places[at]): error for at, error in found}
+    rows_at = np.flatnonzero(usable)
+    program, dictionary, found = build_program(rules["expr"].filter(pa.array(usable)), scores[rows_at], schema)
+    faults |= {int(rows_at[at]): error for at, error in found}
     usable[list(faults)] = False
     keys = np.zeros(rules.num_rows, np.int32)
     keys[usable] = keys_of(program, dictionary)
     columns = {
         "key": pa.array(keys, mask=~usable),
-        **_columns({place: faults[place] for place in sorted(faults)}, rules.num_rows),
+        **_columns({row: faults[row] for row in sorted(faults)}, rules.num_rows),
     }
     for name, column in columns.items():
         rules = rules.append_column(name, column)
@@ -140,7 +139,7 @@ def _checked(rules: pa.Table, is_contested: NDArray[np.bool_], schema: Schema) -
 
 
 def _columns(faults: dict[int, RuleError], n_rules: int) -> dict[str, pa.Array]:
-    """What is wrong with each rule, null where nothing is."""
+    """Return the columns that describe the error of each rule, null for rules without one."""
     values: dict[str, list[Any]] = {
         "code": [error.code for error in faults.values()],
         "error": [f"{error.message}; {error.hint}" if error.hint else error.message for error in faults.values()],

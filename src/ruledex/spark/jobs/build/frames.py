@@ -1,4 +1,4 @@
-"""The DataFrames of a build: rules as they are given, checked, counted, and by shard."""
+"""The DataFrames of a build: select the columns of rules, check and count the rules, and partition them by shard."""
 
 from __future__ import annotations
 
@@ -28,21 +28,21 @@ if TYPE_CHECKING:
     from pyspark.sql.types import DataType
 
 _ERRORS: Final = {kind.code: kind for kind in (RuleSyntaxError, RuleTypeError, PatternError, RuleLimitError)}
-_FEWEST_PER_CHUNK: Final = 100_000  # rules, with as many chunks as shards: for fewer no task of their own pays
-_CANDIDATES: Final = 16  # numbers a partition, among which one is looked for that is hashed to it
+_FEWEST_PER_CHUNK: Final = 100_000  # rules; a task of its own does not pay for fewer
+_CANDIDATES: Final = 16  # numbers per partition, to find one that Spark hashes to it
 
 
 class GivenRules(NamedTuple):
-    """Rules as `id`, `expr` and `score`, and of which kind their ids are: "integer" or "string"."""
+    """Rules with the columns `id`, `expr` and `score`, and the kind of their ids: "integer" or "string"."""
 
     rules: DataFrame
     ids: str
 
 
 def select_rules(rules: DataFrame, id_name: str, expr_name: str, score_name: str | None) -> GivenRules:
-    """The three columns of rules, which may have others."""
+    """Return rules with the named columns as `id`, `expr` and `score`. Raises `InputError` for columns that do not fit."""
     if rules.isStreaming:
-        raise InputError("these rules are a stream, which never has all of them: read them as a table")
+        raise InputError("the rules are a stream, which is never complete: read them as a table")
     names = rules.columns
     kinds: dict[str, DataType] = {}
     for name in (id_name, expr_name, *([] if score_name is None else [score_name])):
@@ -57,13 +57,13 @@ def select_rules(rules: DataFrame, id_name: str, expr_name: str, score_name: str
         raise InputError(f"the column {expr_name!r} holds {kinds[expr_name].simpleString()}, not text")
     if score_name is not None and not isinstance(kinds[score_name], NumericType):
         raise InputError(f"the column {score_name!r} holds {kinds[score_name].simpleString()}, not numbers")
-    # By their places, since names may have dots and quotes in them.
-    numbered = rules.toDF(*(f"column_{place}" for place in range(len(names))))
+    # Select by position, since names may contain dots and quotes.
+    numbered = rules.toDF(*(f"column_{at}" for at in range(len(names))))
 
     def column(name: str | None) -> Column:
         return functions.lit(None) if name is None else functions.col(f"column_{names.index(name)}")
 
-    # A cast to a plain string also drops a collation, by which ids that differ might be equal.
+    # A cast to a plain string also drops a collation, under which different ids might be equal.
     found = numbered.select(
         column(id_name).cast("bigint" if is_integer else "string").alias("id"),
         column(expr_name).cast("string").alias("expr"),
@@ -73,39 +73,39 @@ def select_rules(rules: DataFrame, id_name: str, expr_name: str, score_name: str
 
 
 def sort_by_id(rules: DataFrame, n_partitions: int) -> DataFrame:
-    """The rules in so many partitions, those with one id in one of them, each in the order that a check wants."""
+    """Return rules in `n_partitions`, sorted within each by id, text and score. Rules with one id share a partition."""
     spread = rules.repartition(1) if n_partitions == 1 else rules.repartition(n_partitions, "id")
     return spread.sortWithinPartitions("id", "expr", "score")
 
 
 def check_rules(given: GivenRules, schema: Mapping[str, Any], n_rows: int, n_shards: int = 1) -> DataFrame:
-    """The rules with what is wrong with each, or its number (see build_checking.py)."""
+    """Return the rules with a key, or what is wrong with them (see checking.py)."""
     identity = "bigint" if given.ids == "integer" else "string"
     columns = (
         f"id {identity}, expr string, score double, "
         "n_copies bigint, key int, code string, error string, line int, column int, position int"
     )
-    # Said in so many words, since Spark does not join small partitions of what is cached: a task of its own for each of
-    # 200 handfuls of rules would take longer than the rules do.
+    # The number of partitions is explicit, because Spark does not join small partitions of what is cached: 200 tasks
+    # with a few rules each would take longer than the rules do.
     n_partitions = max(n_rows // RULES_PER_CHUNK + 1, min(n_shards, n_rows // _FEWEST_PER_CHUNK + 1))
     return sort_by_id(given.rules, n_partitions).mapInArrow(check_task(schema), columns)
 
 
 def select_ids(given: GivenRules, ids: pa.Array) -> GivenRules:
-    """The rules with one of these ids, which may be null."""
+    """Return the rules that have one of these ids, which may be null."""
     wanted = given.rules.sparkSession.createDataFrame(pa.table({"wanted": ids}))
     is_wanted = functions.col("id").eqNullSafe(functions.col("wanted"))
     return given._replace(rules=given.rules.join(wanted, is_wanted, "left_semi"))
 
 
 def select_quarantined(checked: DataFrame) -> DataFrame:
-    """The rules that cannot be used: their ids, texts and errors, and where in the text."""
+    """Return the rules that cannot be used: their ids, texts and errors, and where in the text the error is."""
     text = functions.col("expr").alias("text")
     return checked.where("code IS NOT NULL").select("id", text, "code", "error", "line", "column", "position")
 
 
 def collect_faults(quarantine: DataFrame) -> list[RuleFault]:
-    """What is wrong with all of them, in the order of ids."""
+    """Collect the errors of all quarantined rules, in the order of ids."""
     found = []
     for row in quarantine.orderBy("id", "text").collect():
         kind = _ERRORS.get(row.code)
@@ -115,7 +115,7 @@ def collect_faults(quarantine: DataFrame) -> list[RuleFault]:
 
 
 class RuleCounts(NamedTuple):
-    """How many rules there are by bucket, how many cannot be used by code, and how many copies there were."""
+    """The usable rules by bucket of keys, the refused rules by the code of their error, and the number of copies."""
 
     buckets: dict[int, int]
     quarantined: dict[str, int]
@@ -123,12 +123,12 @@ class RuleCounts(NamedTuple):
 
     @property
     def n_rules(self) -> int:
-        """Rules that can be used."""
+        """The number of rules that can be used."""
         return sum(self.buckets.values())
 
 
 def count_rules(checked: DataFrame) -> RuleCounts:
-    """Count checked rules."""
+    """Count checked rules. Runs a job."""
     groups = checked.groupBy("code", functions.shiftright("key", RULE_BITS).alias("bucket"))
     rows = groups.agg(functions.count("*").alias("n"), functions.sum("n_copies").alias("n_copies")).collect()
     return RuleCounts(
@@ -139,7 +139,7 @@ def count_rules(checked: DataFrame) -> RuleCounts:
 
 
 def find_shard_keys(checked: DataFrame, buckets: Mapping[int, int], n_shards: int) -> list[int]:
-    """The first number of each shard (see build_shards.py)."""
+    """Return the first key of each shard (see shards.py)."""
     heavy = heavy_buckets(buckets, n_shards) if n_shards > 1 else []
     keys = {}
     if heavy:
@@ -149,7 +149,7 @@ def find_shard_keys(checked: DataFrame, buckets: Mapping[int, int], n_shards: in
 
 
 def partition_by_shard(checked: DataFrame, firsts: Sequence[int]) -> DataFrame:
-    """The rules that can be used with their shards, each of which lies in one partition, and mostly alone."""
+    """Return the usable rules with their shard. Each shard is in one partition, and mostly has it alone."""
     key = functions.col("key")
     shard = functions.size(functions.filter(functions.lit(list(firsts)), lambda first: first <= key)) - 1
     rules = checked.where("key IS NOT NULL").select("id", "expr", "score", shard.alias("shard"))
@@ -160,9 +160,10 @@ def partition_by_shard(checked: DataFrame, firsts: Sequence[int]) -> DataFrame:
 
 
 def _marks(frame: DataFrame, n_partitions: int) -> list[int]:
-    """For each partition a number that Spark puts there: by their own numbers, two shards may meet and leave one empty.
+    """Return a number per partition that Spark hashes to it.
 
-    Where a shard lies changes no result.
+    Hashing the shards' own numbers could put two shards into one partition and leave another one empty. The partition
+    of a shard changes no result.
     """
     number = functions.col("id").cast("int")
     numbers = frame.sparkSession.range(_CANDIDATES * n_partitions)

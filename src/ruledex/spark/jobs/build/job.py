@@ -1,4 +1,4 @@
-"""An index of the rules in a DataFrame."""
+"""Build an index from a DataFrame of rules."""
 
 from __future__ import annotations
 
@@ -21,27 +21,27 @@ if TYPE_CHECKING:
     from ruledex.spark.jobs.build.stages import CompiledShard, Job
 
 OnBuildError = Literal["quarantine", "raise"]
-Progress = Callable[[str], None]  # the name of a stage that begins
+Progress = Callable[[str], None]  # takes the name of a stage that begins
 
 
 @dataclass(frozen=True)
 class BuildReport:
-    """What a build did.
+    """The result of a build.
 
-    `quarantine` has a row for each rule that cannot be used: `id`, `text`, `code`, `error`, `line`, `column` and
-    `position`. It is cached until the caller unpersists it, or is read from where the caller wanted it.
+    `quarantine` has one row per rule that cannot be used: `id`, `text`, `code`, `error`, `line`, `column` and
+    `position`. It is cached until the caller unpersists it, or is read from the table that the caller named.
     """
 
     version: str
     n_rules: int
     n_shards: int
-    quarantined: dict[str, int]  # rules that cannot be used, by the code of their error
-    n_copies: int  # rows that say again what another row says, id and all
-    n_duplicates: int  # rules with the condition of another one, which is evaluated once for all of them
+    quarantined: dict[str, int]  # the number of refused rules, by the code of their error
+    n_copies: int  # rows that are equal to another row, id included
+    n_duplicates: int  # rules with the same condition as another, which is evaluated once for all
     n_nodes: int  # literals, AND and OR
-    n_shared_nodes: int  # those of them that several nodes or conditions have
+    n_shared_nodes: int  # nodes that several nodes or conditions use
     n_bytes: int
-    seconds: dict[str, float]  # by stage, in their order
+    seconds: dict[str, float]  # by stage, in the order of stages
     quarantine: DataFrame
 
 
@@ -61,28 +61,28 @@ def build_index(
     engine_options: Mapping[str, Any] | None = None,
     progress: Progress | None = None,
 ) -> BuildReport:
-    """Build an index of rules and publish it at a path or URL, as the workers see it.
+    """Build an index from rules and publish it at a path or URL, as the workers see it.
 
-    `id`, `expr` and `score` name columns: integers or strings, the rules' texts, and numbers. Rows that are alike in
-    all three count once; rules with one id that differ cannot be used, nor can those whose text is none. They go to the
-    quarantine and the build goes on; with `on_error="raise"` they are a `RulesError`. `quarantine` names a table or,
-    with a slash in it, a Parquet folder, which is replaced.
+    `id`, `expr` and `score` name columns: ids (integers or strings), the texts of rules, and numbers. Rows that are
+    equal in all three count once. Rules that share an id but differ, and rules whose text is invalid, cannot be used:
+    they go to the quarantine and the build goes on, or with `on_error="raise"` they raise a `RulesError`. `quarantine`
+    names a table or, if it contains a slash, a Parquet folder; what is there is replaced.
 
-    `shards` is how many parts are built, and later matched, each by itself: one a million rules unless given, and fewer
-    where rules are too alike. `stats` is what is known of the events to come, as `Index.build` takes it, or the path of
-    a saved profile.
+    `shards` is the number of parts that are built, and later matched, separately. By default there is one shard per
+    million rules, and fewer if rules are too similar. `stats` describes the events to come, as in `Index.build`, or is
+    the path of a saved profile.
 
-    The same rules with the same options are the same version, byte for byte, in whatever order and partitions they
-    come. Nothing is visible before all is done. A build first removes what others left that died.
+    The same rules with the same options give the same version, byte for byte, in whatever order and partitions they
+    come. Nothing is visible before the build is complete. A build first removes what failed builds have left.
     """
     from ruledex.index.storage import check_engine
     from ruledex.spark.jobs.build.frames import select_rules
     from ruledex.spark.jobs.build.stages import Job
 
     if on_error not in ("quarantine", "raise"):
-        raise RuledexError(f"on_error is 'quarantine' or 'raise', not {quoted(on_error)}")
+        raise RuledexError(f"on_error must be 'quarantine' or 'raise', not {quoted(on_error)}")
     if shards is not None and shards < 1:
-        raise RuledexError(f"shards is {shards}, a number of at least 1 was expected")
+        raise RuledexError(f"shards is {shards}; it must be at least 1")
     check_engine(engine, engine_options)
     given = select_rules(rules, id, expr, score)
     declared = (schema or Schema()).to_mapping()
@@ -92,8 +92,8 @@ def build_index(
 
 
 class _Build:
-    """A build, by one of two roads: rules of one shard are compiled as they are checked; those of several are checked
-    first, since that says where each belongs."""
+    """A build, in one of two ways: the rules of a single shard are checked and compiled in one step; the rules of
+    several shards are checked first, since the check says which shard each belongs to."""
 
     def __init__(
         self,
@@ -109,24 +109,24 @@ class _Build:
         self._job = job
         self._stats = stats
         self._on_error = on_error
-        self._target = target  # of the quarantine
+        self._target = target  # where the quarantine goes
         self._clock = clock
 
     def run(self, shards: int | None) -> BuildReport:
         from ruledex.spark.jobs.build.shards import default_shards
 
         rules = self._given.rules
-        rules.persist()  # they are read several times, and may be dear to come by
+        rules.persist()  # they are read several times, and may be expensive to compute
         try:
             with self._clock.stage("count"):
                 n_rows = rules.count()
             if (shards or default_shards(n_rows)) == 1:
-                return self._as_a_whole()
-            return self._in_shards(shards, n_rows)
+                return self._build_whole()
+            return self._build_in_shards(shards, n_rows)
         finally:
             rules.unpersist()
 
-    def _as_a_whole(self) -> BuildReport:
+    def _build_whole(self) -> BuildReport:
         from ruledex.spark.jobs.build import frames
         from ruledex.spark.jobs.build.tasks import compile_whole
 
@@ -135,19 +135,19 @@ class _Build:
                 shard, quarantined, ids, n_copies = compile_whole(frames.sort_by_id(self._given.rules, 1), self._job)
             counted = frames.RuleCounts({0: shard.n_rules}, quarantined, n_copies)
             with self._clock.stage("check"):
-                # Those that cannot be used, by themselves: what is told of them can then be computed anew at any time.
+                # Checks the refused rules by themselves, so that the quarantine can be recomputed at any time.
                 refused = frames.check_rules(frames.select_ids(self._given, ids), self._job.schema, len(ids))
                 quarantine = self._quarantine(refused, counted)
             return self._report(self._job, [shard], counted, quarantine)
 
-    def _in_shards(self, shards: int | None, n_rows: int) -> BuildReport:
+    def _build_in_shards(self, shards: int | None, n_rows: int) -> BuildReport:
         from ruledex.spark.jobs.build import frames
         from ruledex.spark.jobs.build.shards import default_shards
         from ruledex.spark.jobs.build.stages import compile_nothing
         from ruledex.spark.jobs.build.tasks import compile_shards, run_tasks
 
         checked = frames.check_rules(self._given, self._job.schema, n_rows, shards or default_shards(n_rows))
-        checked.persist()  # they are counted, looked through for the quarantine, and compiled
+        checked.persist()  # they are counted, searched for the quarantine, and compiled
         try:
             with self._clock.stage("check"):
                 counted = frames.count_rules(checked)
@@ -165,19 +165,19 @@ class _Build:
             checked.unpersist()
 
     def _quarantine(self, checked: DataFrame, counted: RuleCounts) -> DataFrame:
-        """Those of checked rules that cannot be used, where the caller wants them; or an error, if the caller does."""
+        """Return the rules that cannot be used, from where the caller wants them; or raise them as an error."""
         from ruledex.spark.jobs.build import frames
 
         refused = frames.select_quarantined(checked)
         n_refused = sum(counted.quarantined.values())
         if n_refused and self._on_error == "raise":
             raise RulesError(frames.collect_faults(refused), counted.n_rules + n_refused)
-        return _kept(refused, self._target, n_refused > 0)
+        return _keep(refused, self._target, n_refused > 0)
 
     def _report(
         self, job: Job, compiled: list[CompiledShard], counted: RuleCounts, quarantine: DataFrame
     ) -> BuildReport:
-        """The stages that follow, and what was done."""
+        """Run the stages after compiling, and return the report."""
         from ruledex.spark.jobs.build import stages
         from ruledex.spark.jobs.build.tasks import run_tasks
 
@@ -189,7 +189,7 @@ class _Build:
             with self._clock.stage("publish"):
                 (published,) = run_tasks(self._session, stages.publish, [(job, compiled, merged, built)])
         except BaseException:
-            quarantine.unpersist()  # nobody gets to see it
+            quarantine.unpersist()  # the caller never gets it
             raise
         return BuildReport(
             version=published.version,
@@ -208,7 +208,7 @@ class _Build:
 
 @contextmanager
 def _staging(session: SparkSession, job: Job) -> Iterator[None]:
-    """A folder for the parts of a build, which is gone after it, whatever happens, unless this process dies."""
+    """Keep a folder for the parts of a build during a `with`. It is removed at the end unless this process dies."""
     from ruledex.spark.jobs.build.staging import begin, end, take_over
     from ruledex.spark.jobs.build.tasks import run_tasks
 
@@ -220,13 +220,13 @@ def _staging(session: SparkSession, job: Job) -> Iterator[None]:
         if area is not None:
             area.close()
         else:
-            # What cannot be removed now is removed when its lease is old; the build is what it is.
+            # If it cannot be removed now, it is removed when its lease expires; the build itself is not affected.
             with suppress(Exception):
                 run_tasks(session, end, [(job.root, job.build)])
 
 
-def _kept(refused: DataFrame, target: str | None, is_any: bool) -> DataFrame:
-    """The quarantine where the caller wants it; or else cached, so that no rule is checked again to show it."""
+def _keep(refused: DataFrame, target: str | None, is_any: bool) -> DataFrame:
+    """Return the quarantine from where the caller wants it, or else cached, so that showing it checks no rule again."""
     session = refused.sparkSession
     if not is_any:
         refused = session.createDataFrame([], refused.schema)
@@ -245,7 +245,7 @@ def _kept(refused: DataFrame, target: str | None, is_any: bool) -> DataFrame:
 
 
 class _Clock:
-    """How long each stage takes."""
+    """Measures how long each stage takes."""
 
     def __init__(self, progress: Progress | None) -> None:
         self.seconds: dict[str, float] = {}

@@ -1,12 +1,12 @@
-"""Which rules are alike: a number for each, in whose order neighbours look at the same attributes.
+"""Compute a key per rule, such that rules with neighbouring keys look at the same attributes.
 
     bits     18 … 25      the first attribute that a rule looks at, in the order of names
              10 … 17      the second
               0 …  9      the whole rule
 
-Rules that are the same condition, in whatever words, have the same number, so that they meet in one shard and stand
-there once. A number depends on its rule alone, never on the rules that were compiled with it: constants are taken, not
-cells, and nodes are flattened, since what rules have in common may stand as a node of its own.
+Rules with the same condition have the same key, however they are written, so they end up in one shard and are stored
+there once. A key depends on its rule alone, never on the rules that were compiled with it. So it is computed from
+constants, not cells, and from flattened nodes, since a part that several rules share may be a node of its own.
 """
 
 from __future__ import annotations
@@ -35,10 +35,10 @@ Ranks = NDArray[np.int64]
 
 
 def keys_of(program: Program, dictionary: Dictionary) -> NDArray[np.int32]:
-    """The number of each rule."""
+    """Return the key of each rule."""
     names = [name_of(slot) for slot in dictionary.slots]
     order = sorted(range(len(names)), key=names.__getitem__)
-    rank = np.empty(len(names) + 1, np.int64)  # one more, for the cell that every event has
+    rank = np.empty(len(names) + 1, np.int64)  # the last one is for the cell that every event has
     rank[order] = np.arange(len(names))
     rank[-1] = _NO_SLOT
     cells = _cells_of(dictionary)
@@ -49,13 +49,13 @@ def keys_of(program: Program, dictionary: Dictionary) -> NDArray[np.int32]:
     key = _bits(of_rank[_or_last(first, len(names))], _ATTRIBUTE_BITS)
     key = key << _ATTRIBUTE_BITS | _bits(of_rank[_or_last(second, len(names))], _ATTRIBUTE_BITS)
     key = key << RULE_BITS | _bits(whole, RULE_BITS)
-    # Rules that are always or never true look at nothing: their roots are no nodes.
+    # Rules that are always or never true look at no attribute, and their roots are not nodes.
     return np.where(program.root >= 0, key[np.maximum(program.root, 0)] if len(key) else 0, 0).astype(np.int32)
 
 
 class _Cells(NamedTuple):
-    """For each cell its slot, and what a run of cells is that begins or ends there; runs of `is_twin` cells say again
-    what others say, and are there or not by what other rules name."""
+    """The slot of each cell, and hashes of a run of cells that begins or ends there. Runs of `is_twin` cells repeat
+    what others say, and whether they exist depends on other rules."""
 
     slot: NDArray[np.int32]
     begin: Hashes
@@ -92,10 +92,11 @@ def _special_cells(slot: Slot) -> list[tuple[int, Any]]:
 
 
 def _name_cuts(domain: Domain, name: int, begin: Hashes, end: Hashes) -> None:
-    """A run that begins in a gap begins behind the constant before it, whatever other constants cut the gap."""
+    """Hash the cuts of a domain. A run that begins in a gap begins behind the constant before the gap, whatever other
+    constants cut it."""
     cuts = np.fromiter((_hash(cut) for cut in domain.cuts), np.uint64, len(domain.cuts))
-    points = _mixed(cuts ^ np.uint64(name))
-    outside = _mixed(np.array([name], np.uint64))
+    points = _mix(cuts ^ np.uint64(name))
+    outside = _mix(np.array([name], np.uint64))
     begin[1::2] = end[1::2] = points
     begin[0::2] = ~np.concatenate([outside, points])
     end[0::2] = ~np.concatenate([points, outside])
@@ -110,16 +111,16 @@ def _slot_of_literals(program: Program, cells: _Cells) -> NDArray[np.int32]:
 
 
 def _literal_hashes(program: Program, cells: _Cells) -> Hashes:
-    runs = _mixed(_mixed(cells.begin[program.interval_low]) + cells.end[program.interval_high])
+    runs = _mix(_mix(cells.begin[program.interval_low]) + cells.end[program.interval_high])
     runs[cells.is_twin[program.interval_low]] = 0
     total = np.concatenate([np.zeros(1, np.uint64), np.cumsum(runs, dtype=np.uint64)])
     positive = total[program.interval_offsets[1:]] - total[program.interval_offsets[:-1]]
-    negative = _mixed(~positive[program.negative_of]) + cells.begin[program.negative_presence]
+    negative = _mix(~positive[program.negative_of]) + cells.begin[program.negative_presence]
     return np.concatenate([positive, negative])
 
 
 def _two_smallest(program: Program, rank_of_literal: Ranks) -> tuple[Ranks, Ranks]:
-    """For each node the two smallest ranks of the slots that its literals look at; `_NO_SLOT` where there is none."""
+    """Return for each node the two smallest ranks of the slots that its literals look at, or `_NO_SLOT`."""
     first = np.full(program.n_nodes, _NO_SLOT, np.int64)
     second = first.copy()
     first[: program.n_literals] = rank_of_literal
@@ -132,8 +133,8 @@ def _two_smallest(program: Program, rank_of_literal: Ranks) -> tuple[Ranks, Rank
 
 
 def _node_hashes(program: Program, literals: Hashes) -> Hashes:
-    """What each node is, by the sum of what its children are: one of the same operation counts as its own children."""
-    total = np.concatenate([_mixed(literals), np.zeros(len(program.node_op), np.uint64)])
+    """Hash each node by the sum of its children's hashes. A child of the same operation counts as its own children."""
+    total = np.concatenate([_mix(literals), np.zeros(len(program.node_op), np.uint64)])
     operation = np.concatenate([np.full(program.n_literals, -1), program.node_op])
     hashes = total.copy()
     for nodes, children, starts in _levels(program):
@@ -141,12 +142,12 @@ def _node_hashes(program: Program, literals: Hashes) -> Hashes:
         total[nodes] = np.add.reduceat(
             np.where(operation[children] == above, total[children], hashes[children]), starts
         )
-        hashes[nodes] = _mixed(total[nodes] + operation[nodes].astype(np.uint64))
+        hashes[nodes] = _mix(total[nodes] + operation[nodes].astype(np.uint64))
     return hashes
 
 
 def _levels(program: Program) -> list[tuple[slice, NDArray[np.int32], NDArray[np.int32]]]:
-    """Level by level, the nodes, the children of all of them, and where those of each begin."""
+    """Return for each level its nodes, the children of all of them, and where the children of each node begin."""
     found = []
     for low, high in zip(program.level_offsets[:-1].tolist(), program.level_offsets[1:].tolist(), strict=True):
         offsets = program.child_offsets[low - program.n_literals : high - program.n_literals + 1]
@@ -160,18 +161,18 @@ def _or_last(ranks: Ranks, last: int) -> Ranks:
 
 
 def _bits(hashes: Hashes, n_bits: int) -> NDArray[np.int64]:
-    return (_mixed(hashes) >> np.uint64(64 - n_bits)).astype(np.int64)
+    return (_mix(hashes) >> np.uint64(64 - n_bits)).astype(np.int64)
 
 
 def _hash(value: Any) -> int:
-    """The same in every process, and for equal numbers of whatever type."""
+    """Hash a value, to the same hash in every process and for equal numbers of any type."""
     if isinstance(value, int | float | Decimal):
         return hash(value) & 0xFFFF_FFFF_FFFF_FFFF
     return zlib.crc32(repr(value).encode("utf-8", "surrogatepass"))
 
 
-def _mixed(values: Hashes) -> Hashes:
-    """Splitmix64's finalizer: each bit of a value changes half of the bits of the result."""
+def _mix(values: Hashes) -> Hashes:
+    """Apply the finalizer of Splitmix64: each bit of a value changes half of the bits of the result."""
     values = values + np.uint64(0x9E3779B97F4A7C15)
     values = (values ^ (values >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     values = (values ^ (values >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)

@@ -1,4 +1,4 @@
-"""Which rules make a shard: runs of the rules' numbers, as many rules in each as can be."""
+"""Divide rules into shards of similar size. A shard is a run of keys (see keys.py)."""
 
 from __future__ import annotations
 
@@ -11,22 +11,22 @@ RULES_PER_SHARD: Final = 1_000_000
 
 
 def default_shards(n_rules: int) -> int:
-    """How many shards, where nobody says."""
+    """Return how many shards to make by default."""
     return max(1, -(-n_rules // RULES_PER_SHARD))
 
 
 def heavy_buckets(counts: Mapping[int, int], n_shards: int) -> list[int]:
-    """The buckets with more than half of a shard's rules, ascending: these are cut within."""
+    """Return the buckets that have more than half of a shard's rules, ascending. Shards may begin within them."""
     most = sum(counts.values()) / n_shards / 2
     return sorted(bucket for bucket, count in counts.items() if count > most)
 
 
 def first_keys(buckets: Mapping[int, int], keys: Mapping[int, int], n_shards: int) -> list[int]:
-    """The first number of each shard, ascending, 0 for the first; fewer than asked for where rules are too alike.
+    """Return the first key of each shard, ascending, beginning with 0. There are fewer shards if rules are too similar.
 
-    `buckets` has how many rules there are by the number without the bits of the whole rule, `keys` by the whole number
-    for those buckets that are to be cut within. A unit lies in the shard that its middle rule would lie in, if all
-    rules in order were cut into equal parts.
+    `buckets` counts rules by their key without the bits of the whole rule; `keys` counts them by the whole key, for the
+    buckets within which shards may begin. A bucket or key goes to the shard that its middle rule would be in if all
+    rules were cut into equal parts.
     """
     cut = {key >> RULE_BITS for key in keys}
     whole = {bucket << RULE_BITS: count for bucket, count in buckets.items() if bucket not in cut}

@@ -1,11 +1,12 @@
-"""In the tasks of a build whose rules are checked: shards are compiled, their dictionaries merged, their engines built,
-and all of it is published.
+"""The stages of a build, which run in tasks: compile the shards, merge their dictionaries, build their engines, publish.
 
-    compiled-<n>    a shard's Program over a dictionary of its own, and its ids
-    rules-<n>       its texts, as they are published
-    common          the dictionary of all shards, and all ids, as they are published
-    positions       where the rules of each shard stand among all, and what else of all shards is not published
-    shard-<n>       its Program over the common dictionary and its engine, as they are published
+Each stage leaves parts of the artifact in the staging folder:
+
+    compiled-<n>    the Program of a shard over its own dictionary, and its ids
+    rules-<n>       the texts of its rules, as published
+    common          the dictionary of all shards and all ids, as published
+    positions       the positions of each shard's rules in the whole index, and other data that is not published
+    shard-<n>       the Program of a shard over the common dictionary, and its engine, as published
 """
 
 from __future__ import annotations
@@ -51,7 +52,7 @@ from ruledex.spark.jobs.build.staging import part_of, read_part, write_part
 
 
 class Job(NamedTuple):
-    """What all tasks of a build know: plain values, which travel with the plan."""
+    """What all tasks of a build need: plain values, which travel with the plan."""
 
     root: str
     build: str
@@ -63,7 +64,7 @@ class Job(NamedTuple):
 
 
 class CompiledShard(NamedTuple):
-    """What compiling a shard left: the versions of its parts."""
+    """The result of compiling a shard: its counts, and the versions of its parts."""
 
     shard: int
     n_rules: int
@@ -73,7 +74,7 @@ class CompiledShard(NamedTuple):
 
 
 class MergedShards(NamedTuple):
-    """What merging left: the versions of its parts."""
+    """The result of merging: its counts, and the versions of its parts."""
 
     n_cells: int
     n_operands: int
@@ -82,7 +83,7 @@ class MergedShards(NamedTuple):
 
 
 class BuiltShard(NamedTuple):
-    """What building a shard left: the version of its part, and what it counted."""
+    """The result of building a shard: the version of its part, and its counts."""
 
     shard: int
     built: str
@@ -92,15 +93,15 @@ class BuiltShard(NamedTuple):
     n_duplicates: int
 
 
-# Compile.
+# Compile
 
 
 def compile_partition(job: Job, batches: Iterable[pa.RecordBatch]) -> Iterator[CompiledShard]:
-    """Rules in any order, as `id`, `expr`, `score` and `shard`; those of a shard all come to the same task."""
+    """Compile the shards in one partition of rules, which have `id`, `expr`, `score` and `shard`, in any order."""
     tables = [_with_long_texts(pa.Table.from_batches([batch])) for batch in batches]
     if not tables:
         return
-    # Spark's batches are many and small: joined once, and sorted once, so that each shard is a slice.
+    # Spark's batches are many and small. They are joined and sorted once, so that each shard is a slice.
     rules = pa.concat_tables(tables).combine_chunks()
     tables.clear()
     rules = rules.take(pc.sort_indices(rules, [("shard", "ascending"), ("id", "ascending")]))
@@ -111,22 +112,22 @@ def compile_partition(job: Job, batches: Iterable[pa.RecordBatch]) -> Iterator[C
 
 
 def compile_shard(job: Job, shard: int, rules: pa.Table) -> CompiledShard:
-    """Rules that were checked, ascending by id."""
+    """Compile a shard of checked rules, ascending by id, and stage its parts."""
     rules = published_columns(job, rules)
     built = build_program(rules["expr"], np.array(rules["score"]), Schema.of_mapping(job.schema))
     if built.faults:
-        raise RuledexError(f"a rule that was sound before is none now: {built.faults[0][1]}")
+        raise RuledexError(f"a rule passed the check but failed to compile: {built.faults[0][1]}")
     return write_compiled(job, shard, rules, built)
 
 
 def published_columns(job: Job, rules: pa.Table) -> pa.Table:
-    """Rules in the types that are published: where they come from is not to be seen in the bytes."""
+    """Return rules with the types that are published, so that the bytes do not depend on where rules come from."""
     types = published_types(job)
     return rules.select(types.names).cast(types)
 
 
 def write_compiled(job: Job, shard: int, rules: pa.Table, built: BuiltRules) -> CompiledShard:
-    """Stage the parts of a shard, of rules in the types that are published and what they were compiled to."""
+    """Stage the parts of a shard: rules with the types that are published, and what they were compiled to."""
     program, dictionary, _ = built
     with write_part(job.root, job.build, f"compiled-{shard}") as writer:
         write_program(writer, "", program)
@@ -140,29 +141,29 @@ def write_compiled(job: Job, shard: int, rules: pa.Table, built: BuiltRules) -> 
 
 
 def compile_nothing(job: Job) -> CompiledShard:
-    """The one shard of an index without rules."""
+    """Compile the one shard of an index without rules."""
     return compile_shard(job, 0, published_types(job).empty_table())
 
 
 def published_types(job: Job) -> pa.Schema:
-    """The columns of rules, as they are published."""
+    """Return the columns of rules, as published."""
     identity = pa.int64() if job.ids == "integer" else pa.large_string()
     return pa.schema({"id": identity, "expr": pa.large_string(), "score": pa.float64()})
 
 
 def _with_long_texts(rules: pa.Table) -> pa.Table:
-    """Texts with offsets of 64 bits: a shard's may be more than 2 GiB."""
+    """Return rules whose texts have offsets of 64 bits: a shard may have more than 2 GiB of text."""
     for at, field in enumerate(rules.schema):
         if pa.types.is_string(field.type):
             rules = rules.set_column(at, field.name, rules[field.name].cast(pa.large_string()))
     return rules
 
 
-# Merge.
+# Merge
 
 
 def merge_shards(job: Job, shards: Sequence[CompiledShard], stats: Stats | None) -> MergedShards:
-    """One dictionary for all shards, in their order, and the positions of their rules in the order of all ids."""
+    """Merge the dictionaries of all shards in their order, and find the positions of their rules among all ids."""
     dictionaries, ids = [], []
     for shard in shards:
         with read_part(job.root, job.build, f"compiled-{shard.shard}", shard.compiled) as part:
@@ -177,7 +178,7 @@ def merge_shards(job: Job, shards: Sequence[CompiledShard], stats: Stats | None)
     statistics = cell_statistics(EventEncoder(merged), stats)
     if statistics is not None and len(statistics.cell_frequency) != merged.n_cells:
         raise RuledexError(
-            f"the statistics are of {len(statistics.cell_frequency):,} cells, and these rules have {merged.n_cells:,}: "
+            f"the statistics have {len(statistics.cell_frequency):,} cells, but these rules have {merged.n_cells:,}: "
             "give a profile or a sample of events instead"
         )
     with write_part(job.root, job.build, "positions") as writer:
@@ -190,10 +191,12 @@ def merge_shards(job: Job, shards: Sequence[CompiledShard], stats: Stats | None)
 
 
 def _in_order(ids: Sequence[pa.Array]) -> tuple[pa.Array, list[NDArray[np.int32]]]:
-    """All ids ascending, and the positions among them of those of each shard, which ascend themselves."""
+    """Return all ids ascending, and the positions of each shard's ids among them, ascending."""
     together = pa.concat_arrays(ids)
     if len(together) > np.iinfo(np.int32).max:
-        raise RuledexError(f"an index has at most {np.iinfo(np.int32).max:,} rules, and these are {len(together):,}")
+        raise RuledexError(
+            f"an index can have at most {np.iinfo(np.int32).max:,} rules, and these are {len(together):,}"
+        )
     order = pc.sort_indices(together)
     positions = np.empty(len(together), np.int32)
     positions[np.array(order, np.int64)] = np.arange(len(together), dtype=np.int32)
@@ -205,11 +208,11 @@ def _compiled(job: Job, part: Artifact, shard: CompiledShard) -> tuple[Program, 
     return program, read_dictionary(part, Schema.of_mapping(job.schema), shard.n_cells, program.domain_offsets)
 
 
-# Build.
+# Build
 
 
 def build_shard(job: Job, shard: CompiledShard, merged: MergedShards) -> BuiltShard:
-    """The engine of a shard over the cells of all."""
+    """Build the engine of a shard over the cells of all shards."""
     number = shard.shard
     with (
         read_part(job.root, job.build, f"compiled-{number}", shard.compiled) as part,
@@ -244,19 +247,19 @@ def _n_distinct(program: Program) -> int:
 
 
 def _n_shared(program: Program) -> int:
-    """Nodes that are a child or a root more than once; rules that are equal count once."""
+    """Count the nodes that are a child or a root more than once. Equal rules count once."""
     roots = np.unique(program.root)
     uses = np.bincount(np.concatenate([program.children, roots[roots >= 0]]), minlength=program.n_nodes)
     return int(np.count_nonzero(uses > 1))
 
 
-# Publish.
+# Publish
 
 
 def publish(
     job: Job, compiled: Sequence[CompiledShard], merged: MergedShards, built: Sequence[BuiltShard]
 ) -> Assembled:
-    """Make an artifact of all parts, and the current version of the root."""
+    """Make an artifact of all parts, and make it the current version of the root."""
     parts: list[Part] = [part_of(job.build, "common", merged.common)]
     for texts, shard in zip(compiled, built, strict=True):
         parts += [

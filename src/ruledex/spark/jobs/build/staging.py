@@ -1,10 +1,10 @@
-"""Where a build by many tasks puts its unpublished work: parts of an artifact, each a version in a root of its own.
+"""Keep the unpublished parts of a build. Each part of the artifact is a version in a root of its own.
 
     root/staging/<build>/files/<part>/versions/<hash>/…
 
-A part's name in the build is what it is; its version is the hash of its content, which a task reports. A task that is
-run again, or twice at once, writes aside and finds the same version there, or publishes it. The folder of a build is in
-the hands of the process that asked for it where that one sees it, by its lock; else it has a lease (see locks.py).
+A part's name says what it is, and its version is the hash of its content, which the task reports. A task that runs
+again, or twice at once, writes to another folder and then finds the same version or publishes it. If the process that
+started the build can see its folder, that process holds its lock; otherwise the folder has a lease (see locks.py).
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from ruledex.errors import ArtifactError
 
 
 def begin(root: str, build: str) -> None:
-    """In a task: make the folder of a build, and remove those of builds that are dead."""
+    """Create, inside a task, the folder of a build, and remove the folders of dead builds."""
     store = locate(root)
     if isinstance(store, RemoteStore):
         claim_remote(store)
@@ -47,20 +47,20 @@ def begin(root: str, build: str) -> None:
 
 
 def take_over(root: str, build: str) -> StagingArea | None:
-    """In the process that asked for the build: hold its folder, if it is seen from here."""
+    """Lock the folder of a build in the process that started it. Returns None if this process cannot see the folder."""
     try:
         store = locate(root)
         if not isinstance(store, LocalStore) or not is_leased(store.root, build):
             return None
         area = claim_staging(store.root, build)
-    except ArtifactError:  # of a file system that only the workers know, or a folder that is theirs alone
+    except ArtifactError:  # only the workers can reach the file system, or own the folder
         return None
     area.end_lease()
     return area
 
 
 def end(root: str, build: str) -> None:
-    """In a task: remove the folder of a build."""
+    """Remove, inside a task, the folder of a build."""
     store = locate(root)
     if isinstance(store, LocalStore):
         claim_staging(store.root, build).close()
@@ -69,13 +69,13 @@ def end(root: str, build: str) -> None:
 
 
 def part_of(build: str, name: str, version: str) -> Part:
-    """A part of a build, as `assemble` takes it."""
+    """Return a part of a build as `assemble` takes it."""
     return Part(_folder(build, name), version)
 
 
 @contextmanager
 def write_part(root: str, build: str, name: str) -> Iterator[ArtifactWriter]:
-    """In a task: a writer of a part."""
+    """Open, inside a task, a writer of a part for a `with`."""
     _renew(root, build)
     with ArtifactWriter(locate(root).within(_folder(build, name))) as writer:
         yield writer
@@ -83,7 +83,8 @@ def write_part(root: str, build: str, name: str) -> Iterator[ArtifactWriter]:
 
 @contextmanager
 def read_part(root: str, build: str, name: str, version: str) -> Iterator[Artifact]:
-    """In a task: a part, verified. No copy of a remote one stays on this host, but its arrays live on."""
+    """Open, inside a task, a part for a `with`, and verify it. No copy of a remote part stays on this host afterwards,
+    but its arrays remain usable."""
     _renew(root, build)
     place = locate(root).within(_folder(build, name))
     try:

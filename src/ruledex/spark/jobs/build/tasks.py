@@ -1,4 +1,4 @@
-"""The tasks of a build, as Spark runs them. What comes back is pickled, as is an error that no other attempt mends."""
+"""Run functions of a build as Spark tasks. A task returns its result pickled, or an error that a retry would not cure."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _OUTCOME: Final = "outcome binary"
 
 
 def check_task(schema: Mapping[str, Any]) -> Task:
-    """What checks rules (see build_checking.py)."""
+    """Return the function that checks rules in a task (see checking.py)."""
     return partial(_check, schema)
 
 
@@ -34,36 +34,36 @@ def _check(schema: Mapping[str, Any], batches: Iterator[pa.RecordBatch]) -> Iter
 
 
 def compile_whole(rules: DataFrame, job: Job) -> CompiledWhole:
-    """Check and compile rules, which are in order and in one partition."""
+    """Check and compile rules, which are sorted and in one partition."""
     from ruledex.spark.jobs.build.whole import check_and_compile
 
-    found: list[CompiledWhole] = _outcomes(rules.mapInArrow(partial(_compile_whole, job), _OUTCOME))
-    # Where there are no rules, Spark may see that there is nothing to do, and run no task.
+    found: list[CompiledWhole] = _collect(rules.mapInArrow(partial(_compile_whole, job), _OUTCOME))
+    # If there are no rules, Spark may run no task at all.
     return (found or run_tasks(rules.sparkSession, check_and_compile, [(job, ())]))[0]
 
 
 def _compile_whole(job: Job, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     from ruledex.spark.jobs.build.whole import check_and_compile
 
-    yield _pickled(lambda: [check_and_compile(job, batches)])
+    yield _pickle(lambda: [check_and_compile(job, batches)])
 
 
 def compile_shards(rules: DataFrame, job: Job) -> list[CompiledShard]:
-    """Compile the shards of rules, of which those of a shard are in one partition; ascending by shard."""
-    found = _outcomes(rules.mapInArrow(partial(_compile, job), _OUTCOME))
+    """Compile all shards. The rules of a shard are in one partition. Returns the shards in ascending order."""
+    found = _collect(rules.mapInArrow(partial(_compile, job), _OUTCOME))
     return sorted(found, key=lambda shard: shard.shard)
 
 
 def _compile(job: Job, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     from ruledex.spark.jobs.build.stages import compile_partition
 
-    yield _pickled(lambda: list(compile_partition(job, batches)))
+    yield _pickle(lambda: list(compile_partition(job, batches)))
 
 
 def run_tasks(session: SparkSession, function: Callable[..., T], calls: Sequence[tuple[Any, ...]]) -> list[T]:
-    """What a function gives for each of the arguments, in a task each; the function is one of a module."""
+    """Call a function of a module once per tuple of arguments, each call in its own task. Returns the results in order."""
     numbers = session.range(0, len(calls), 1, len(calls))
-    return _outcomes(numbers.mapInArrow(partial(_run, function, calls), _OUTCOME))
+    return _collect(numbers.mapInArrow(partial(_run, function, calls), _OUTCOME))
 
 
 def _run(
@@ -71,27 +71,27 @@ def _run(
 ) -> Iterator[pa.RecordBatch]:
     for batch in batches:
         for number in batch.column(0).to_pylist():
-            yield _pickled(partial(_called, function, calls[number]))
+            yield _pickle(partial(_call, function, calls[number]))
 
 
-def _called(function: Callable[..., T], arguments: tuple[Any, ...]) -> list[T]:
+def _call(function: Callable[..., T], arguments: tuple[Any, ...]) -> list[T]:
     return [function(*arguments)]
 
 
-def _pickled(work: Callable[[], list[T]]) -> pa.RecordBatch:
+def _pickle(work: Callable[[], list[T]]) -> pa.RecordBatch:
     import pyarrow as pa
 
     outcome: list[T] | RuledexError
     try:
         outcome = work()
     except ArtifactError:
-        raise  # of a disk or a network, which may be well again when Spark tries again
+        raise  # a disk or network error, which may be gone when Spark retries the task
     except RuledexError as error:
         outcome = error
     return pa.RecordBatch.from_pydict({"outcome": pa.array([pickle.dumps(outcome)], pa.binary())})
 
 
-def _outcomes(frame: DataFrame) -> list[Any]:
+def _collect(frame: DataFrame) -> list[Any]:
     found: list[Any] = []
     for row in frame.collect():
         outcome = pickle.loads(row.outcome)

@@ -1,6 +1,6 @@
-"""In a task of a build: all rules of an index of one shard, checked and compiled in one go.
+"""Check and compile, inside one task, all rules of an index that has one shard.
 
-Nothing has to be known of a rule but that it is sound, so that it need not be read before it is compiled.
+The rules of one shard need no keys, so they are compiled without a check before.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ _ROWS_PER_BLOCK: Final = 100_000
 
 
 class CompiledWhole(NamedTuple):
-    """What compiling left: the shard, how many rules cannot be used by code, their ids each once, and how many copies
-    there were."""
+    """The compiled shard, the number of refused rules by the code of their error, their distinct ids, and the number of
+    copies."""
 
     shard: CompiledShard
     quarantined: dict[str, int]
@@ -39,14 +39,14 @@ class CompiledWhole(NamedTuple):
 
 
 def check_and_compile(job: Job, batches: Iterable[pa.RecordBatch]) -> CompiledWhole:
-    """Rules as `id`, `expr` and `score`, of rows that ascend by all three."""
+    """Check and compile rules that have `id`, `expr` and `score` and ascend by all three."""
     rules, is_contested = _each_once(job, batches)
     faults = find_faults_beside_texts(rules, is_contested)
-    places, usable, built = _built(job, rules, faults)
+    rows_at, usable, built = _compile(job, rules, faults)
     if built.faults:
-        faults |= {int(places[at]): error for at, error in built.faults}
-        # Once more: what a broken rule names besides would stay in the dictionary, and events be read for it.
-        _, usable, built = _built(job, rules, faults)
+        faults |= {int(rows_at[at]): error for at, error in built.faults}
+        # Compile again: otherwise the constants of refused rules would stay in the dictionary.
+        _, usable, built = _compile(job, rules, faults)
     shard = write_compiled(job, 0, usable, built)
     quarantined = dict(sorted(Counter(error.code for error in faults.values()).items()))
     refused = rules["id"].take(pa.array(sorted(faults), pa.int64())).unique()
@@ -54,7 +54,7 @@ def check_and_compile(job: Job, batches: Iterable[pa.RecordBatch]) -> CompiledWh
 
 
 def _each_once(job: Job, batches: Iterable[pa.RecordBatch]) -> tuple[pa.Table, NDArray[np.bool_]]:
-    """Each rule once with the number of its copies, and whether another one has its id."""
+    """Return each rule once with the number of its copies, and whether another rule has its id."""
     types = published_types(job).append(pa.field("n_copies", pa.int64()))
     tables = [types.empty_table()]
     contested = [np.zeros(0, np.bool_)]
@@ -64,8 +64,8 @@ def _each_once(job: Job, batches: Iterable[pa.RecordBatch]) -> tuple[pa.Table, N
     return pa.concat_tables(tables), np.concatenate(contested)
 
 
-def _built(job: Job, rules: pa.Table, faults: Collection[int]) -> tuple[NDArray[np.int64], pa.Table, BuiltRules]:
-    """The places of the rules that have no fault yet, these rules as they are published, and compiled."""
+def _compile(job: Job, rules: pa.Table, faults: Collection[int]) -> tuple[NDArray[np.int64], pa.Table, BuiltRules]:
+    """The rows_at of the rules that have no fault yet, these rules as they are published, and compiled."""
     is_usable = np.ones(rules.num_rows, np.bool_)
     is_usable[list(faults)] = False
     usable = published_columns(job, rules.filter(pa.array(is_usable)) if faults else rules)

@@ -1,8 +1,8 @@
 """Decide, inside a task of a stream, which version of the index its micro-batch uses.
 
 The first task decides and pins the version. All other tasks of the micro-batch, and those that run it again after a
-failure, read the pin, so they use the same version whatever is published meanwhile. If a new version cannot be used, the
-pin records the refusal and the stream keeps the version before.
+failure, read the pin, so they use the same version whatever is published meanwhile. If a new version cannot be used,
+the pin records the refusal and the stream keeps the version before.
 """
 
 from __future__ import annotations

@@ -59,7 +59,7 @@ def _found(root: str, version: str, trust: bool | None, events: pa.StructArray) 
         found = open_index(root, version, trust).match_batch(with_variants(table, ()))
         if found.n_matches * id_bytes(found) > MOST_BYTES:
             raise RuledexError(
-                f"{found.n_events:,} events have {found.n_matches:,} matches, too many for one Arrow batch, which match_ids "
-                "cannot cut: use match, or lower spark.sql.execution.arrow.maxRecordsPerBatch"
+                f"{found.n_events:,} events have {found.n_matches:,} matches, too many for one Arrow batch, "
+                "which match_ids cannot cut: use match, or lower spark.sql.execution.arrow.maxRecordsPerBatch"
             )
         return pa.ListArray.from_arrays(pa.array(found.offsets, pa.int32()), match_ids_of(found, 0, found.n_matches))

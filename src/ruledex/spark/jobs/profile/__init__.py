@@ -1,1 +1,1 @@
-"""The job that counts what events are like."""
+"""The job that collects statistics of events."""

@@ -1,4 +1,4 @@
-"""In a task: the attributes of events as they come, each with its counts and sketches; joined between tasks."""
+"""Count and sketch the attributes of events inside a task; sketches of several tasks can be merged."""
 
 from __future__ import annotations
 
@@ -30,14 +30,14 @@ _NAMELESS: Final = "other"
 
 
 class Sizes(NamedTuple):
-    """How much is kept of an attribute's values of one type: heavy values, and the sketch's parameter for quantiles."""
+    """How much to keep per attribute and type: the number of heavy values, and the parameter of the quantile sketch."""
 
     heavy: int
     quantiles: int
 
 
 class ValueSketch:
-    """Values of one type."""
+    """A sketch of the values of one attribute that have one type."""
 
     def __init__(self, kind: Any, sizes: Sizes) -> None:
         self.n_events = 0
@@ -47,7 +47,7 @@ class ValueSketch:
         self.quantiles = Quantiles(kind, sizes.quantiles) if is_named else None
 
     def add(self, values: Array, n_events: int) -> None:
-        """Values without nulls, of so many events."""
+        """Add the values of `n_events` events. The values have no nulls."""
         self.n_events += n_events
         self.n_values += len(values)
         if self.heavy is not None and self.quantiles is not None:
@@ -55,7 +55,7 @@ class ValueSketch:
             self.quantiles.add(values)
 
     def merge(self, other: ValueSketch) -> None:
-        """Add what another has seen of the same type."""
+        """Add the values of another sketch of the same type."""
         self.n_events += other.n_events
         self.n_values += other.n_values
         for mine, theirs in ((self.heavy, other.heavy), (self.quantiles, other.quantiles)):
@@ -63,7 +63,7 @@ class ValueSketch:
                 mine.merge(theirs)  # type: ignore[arg-type]  # sketches of one kind
 
     def statistics(self, kind: str) -> ValueStatistics:
-        """What is known in the end."""
+        """Return the statistics of all values added."""
         if self.heavy is None or self.quantiles is None:
             return ValueStatistics(kind, self.n_events, self.n_values)
         return ValueStatistics(
@@ -77,7 +77,7 @@ class ValueSketch:
 
 
 class AttributeSketch:
-    """One attribute."""
+    """A sketch of one attribute."""
 
     def __init__(self) -> None:
         self.n_present = 0
@@ -85,13 +85,13 @@ class AttributeSketch:
         self.values: dict[str, ValueSketch] = {}
 
     def add_values(self, values: Array, n_events: int, sizes: Sizes) -> None:
-        """Values that are there."""
+        """Add values of `n_events` events, none of them null."""
         kind = _kind(values.type)
         values = values.cast(kind) if not is_nameless(kind) else values
         self.values.setdefault(_name(kind), ValueSketch(kind, sizes)).add(values, n_events)
 
     def merge(self, other: AttributeSketch) -> None:
-        """Add what another has seen."""
+        """Add the values of another sketch."""
         self.n_present += other.n_present
         self.n_empty += other.n_empty
         for name, values in other.values.items():
@@ -101,13 +101,13 @@ class AttributeSketch:
                 self.values[name] = values
 
     def statistics(self) -> AttributeStatistics:
-        """What is known in the end."""
+        """Return the statistics of all values added."""
         values = tuple(self.values[name].statistics(name) for name in sorted(self.values))
         return AttributeStatistics(self.n_present, self.n_empty, values)
 
 
 class EventSketch:
-    """All attributes of the events seen, or `MOST_ATTRIBUTES` of them: the first to come, and in a join the fullest."""
+    """A sketch of events. It keeps at most `MOST_ATTRIBUTES`: the first seen, and after a merge the most frequent."""
 
     def __init__(self, sizes: Sizes) -> None:
         self.sizes = sizes
@@ -116,7 +116,7 @@ class EventSketch:
         self.attributes: dict[Path, AttributeSketch] = {}
 
     def add(self, events: pa.Table, variants: Sequence[Path]) -> None:
-        """Take events in. What lies at the paths `variants`, which are columns, is JSON."""
+        """Add events. The columns that `variants` names hold JSON."""
         stored = [field.name for field in events.schema if has_variant(field.type)]
         names = [name for name in events.column_names if (name,) not in variants and name not in stored]
         columns = EventColumns(events.select(names), events.num_rows)
@@ -130,7 +130,7 @@ class EventSketch:
             self._add_mixed(name, (row[name] for row in rows))
 
     def merge(self, other: EventSketch) -> None:
-        """Add what another has seen."""
+        """Add the values of another sketch."""
         self.n_events += other.n_events
         self.is_complete &= other.is_complete
         for path, attribute in other.attributes.items():
@@ -141,7 +141,7 @@ class EventSketch:
             self.attributes = dict(by_presence[:MOST_ATTRIBUTES])
 
     def statistics(self) -> EventStatistics:
-        """What is known in the end."""
+        """Return the statistics of all values added."""
         found = {path: attribute.statistics() for path, attribute in sorted(self.attributes.items())}
         return EventStatistics(self.n_events, found, self.is_complete)
 
@@ -168,7 +168,7 @@ class EventSketch:
             attribute.add_values(values.take(pa.array(places)), n_present, self.sizes)
 
     def _add_mixed(self, name: str, values: Iterable[Any]) -> None:
-        """What each event has in a column, whose types are those of its values."""
+        """Add the values of each event in a column whose values have their own types."""
         found: dict[Path, _Found] = {}
         for event, value in enumerate(values):
             _walk((name,), value, event, found)
@@ -180,7 +180,7 @@ class EventSketch:
                 self._add_python(attribute, here.values)
 
     def _add_python(self, attribute: AttributeSketch, values: Iterable[tuple[Any, int]]) -> None:
-        """Values of several types, each with its event."""
+        """Add values of several types, each with its event."""
         by_kind: dict[Any, list[tuple[Any, int]]] = {}
         for value, event in values:
             is_wide = type(value) is int and not INT64_MIN <= value <= INT64_MAX
@@ -192,7 +192,7 @@ class EventSketch:
 
 
 class _Found:
-    """What was found at a path: values with their events, and the events that have an empty array there."""
+    """The values at a path with their events, and the events that have an empty array there."""
 
     def __init__(self) -> None:
         self.values: list[tuple[Any, int]] = []
@@ -208,7 +208,7 @@ _KIND_OF_TYPE: Final[dict[type, Any]] = {
 
 
 def _paths(columns: EventColumns, names: Iterable[str]) -> Iterator[tuple[Path, Leaves]]:
-    """Every path into a batch of events, and what lies there."""
+    """Yield every path into a batch of events, and the leaves at that path."""
     waiting: list[Path] = [(name,) for name in names]
     while waiting:
         path = waiting.pop()
@@ -238,7 +238,7 @@ def _walk(path: Path, value: Any, event: int, found: dict[Path, _Found]) -> None
 
 
 def _kind(kind: Any) -> Any:
-    """The one type that values of alike types are kept in."""
+    """Return the one type in which values of similar types are kept."""
     if pa.types.is_integer(kind) and not pa.types.is_uint64(kind):
         return pa.int64()
     if pa.types.is_floating(kind):
@@ -259,7 +259,6 @@ def _opaque(n_values: int) -> Array:
 
 
 def _n_distinct(events: NDArray[np.int64]) -> int:
-    """Of ascending or other numbers."""
     return len(np.unique(events))
 
 

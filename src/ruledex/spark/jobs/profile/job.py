@@ -1,4 +1,4 @@
-"""Statistics of events, by one pass over a DataFrame."""
+"""Collect statistics of events in one pass over a DataFrame."""
 
 from __future__ import annotations
 
@@ -19,38 +19,38 @@ if TYPE_CHECKING:
     from ruledex.spark.jobs.profile.attributes import EventSketch
     from ruledex.spark.worker.needs import Path
 
-EVENTS_PER_BLOCK = 1 << 16  # a sketch takes in many values at once for little more than a few
+EVENTS_PER_BLOCK = 1 << 16  # adding many values to a sketch costs little more than adding a few
 
 
 def profile(
     events: DataFrame, columns: Sequence[str] | None = None, *, heavy: int = 512, quantiles: int = 200
 ) -> EventStatistics:
-    """How often each attribute is there, its most frequent values, and a sample of them by rank.
+    """Return statistics of events: how often each attribute is present, its most frequent values, and a sample by rank.
 
-    `columns` names those to look at, all of them unless given. Of each attribute and type `heavy` values are counted,
-    each wrong by at most one part in `heavy` of all values; ranks of the sample are wrong by about two parts in
-    `quantiles`. The result is what `stats` of `Index.build` and `build_index` takes.
+    `columns` names the columns to look at; by default all. Per attribute and type, `heavy` values are counted, and each
+    count is wrong by at most 1/`heavy` of all values; ranks in the sample are wrong by about 2/`quantiles`. Pass the
+    result as `stats` to `Index.build` or `build_index`.
     """
     if heavy < 1 or quantiles < 2:
-        raise RuledexError(f"heavy is at least 1 and quantiles at least 2, not {heavy} and {quantiles}")
+        raise RuledexError(f"heavy must be at least 1 and quantiles at least 2, not {heavy} and {quantiles}")
     refuse_stream(events)
     names = columns_to_keep(events, columns, [])
     read, layout = project_events(events, [(name,) for name in names], [], is_packed=False)
 
     def sketch(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        return _sketches(batches, layout.variants, heavy, quantiles)
+        return _sketch(batches, layout.variants, heavy, quantiles)
 
     parts = read.mapInArrow(sketch, "sketch binary").repartition(1)
-    rows = parts.mapInArrow(_merged, "statistics string").collect()
+    rows = parts.mapInArrow(_merge, "statistics string").collect()
     if not rows:
         return EventStatistics(0, {})
     return EventStatistics.of_dict(json.loads(rows[0].statistics))
 
 
-def _sketches(
+def _sketch(
     batches: Iterator[pa.RecordBatch], variants: tuple[Path, ...], heavy: int, quantiles: int
 ) -> Iterator[pa.RecordBatch]:
-    """One row a partition: all that was seen, pickled, since only a task of the same job reads it."""
+    """Yield one row per partition: its sketch, pickled, since only a task of the same job reads it."""
     import pyarrow as pa
 
     from ruledex.spark.jobs.profile.attributes import EventSketch, Sizes
@@ -64,8 +64,8 @@ def _sketches(
         yield pa.RecordBatch.from_pydict({"sketch": pa.array([pickle.dumps(seen)], pa.binary())})
 
 
-def _merged(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """One row in all."""
+def _merge(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Yield one row: the statistics of all sketches merged."""
     import pyarrow as pa
 
     merged: EventSketch | None = None

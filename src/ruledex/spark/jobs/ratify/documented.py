@@ -1,4 +1,4 @@
-"""Which of the documented differences makes a predicate answer otherwise in Spark SQL, by the headings of the page."""
+"""Find the section of docs/differences.md that explains why Spark SQL answers a predicate differently."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ _CASES: Final = {"lower", "upper"}
 
 
 def documented_difference(predicate: Predicate, event: Mapping[str, Any], schema: Schema) -> str | None:
-    """The heading under which a predicate that differs on an event is documented; None where none fits."""
+    """Return the heading that documents why a predicate differs on an event; None if no heading fits."""
     looked_at = [attribute for operand in operands(predicate) for attribute in attributes(operand)]
     functions = {name for operand in operands(predicate) for name in _functions(operand)}
     leaves = [leaf for attribute in looked_at for leaf in leaves_of(event, attribute.path)]
@@ -61,7 +61,7 @@ def documented_difference(predicate: Predicate, event: Mapping[str, Any], schema
 
 
 def is_of_times(predicate: Predicate, event: Mapping[str, Any]) -> bool:
-    """Whether dates or times are compared, or computed with, which a time zone may change."""
+    """Return whether a predicate compares or computes dates or times, which depend on the time zone."""
     looked_at = [attribute for operand in operands(predicate) for attribute in attributes(operand)]
     leaves = (leaf for attribute in looked_at for leaf in leaves_of(event, attribute.path))
     return constant_family(predicate) is Family.TIME or any(isinstance(leaf, date) for leaf in leaves)
@@ -74,7 +74,7 @@ def _of_types(predicate: Predicate, event: Mapping[str, Any], schema: Schema, le
     is_null_safe = isinstance(predicate, NullSafe) or (isinstance(predicate, CompareOperands) and predicate.op == "<=>")
     if None in leaves or not (truth is None or (truth is False and is_null_safe)):
         return None
-    # All that it looks at is there, and yet there is nothing to compare.
+    # All attributes are present, and yet there is nothing to compare.
     results = [values_of(operand, event, schema) for operand in operands(predicate) if isinstance(operand, Call)]
     return COMPUTED if any(not values for values in results) else ANOTHER_TYPE
 

@@ -1,4 +1,4 @@
-"""An index held against the reference evaluator and against Spark SQL, on samples of its rules and of events."""
+"""Compare an index with the reference evaluator and with Spark SQL, on samples of its rules and of events."""
 
 from __future__ import annotations
 
@@ -52,16 +52,16 @@ def ratify(
 ) -> Ratification:
     """Ask the index, the reference evaluator and Spark SQL about the same rules and events, and report differences.
 
-    Both samples depend on the seed and on what rules and events there are, not on how they are stored. Half of the
-    rules are drawn from those that the index finds true of a sampled event. Spark SQL is asked in the session's own
-    configuration, about rules that can be said in it. `trust` is as in `match`.
+    Both samples depend on the seed and on the rules and events themselves, not on how they are stored. Half of the
+    rules are drawn from those that the index finds true of a sampled event. Spark SQL runs with the session's
+    configuration, and is asked about the rules that can be written in it. `trust` is as in `match`.
     """
     from ruledex.spark.jobs.ratify.tasks import RatifyRequest
     from ruledex.spark.worker.variants import mappings
 
     refuse_stream(events)
     if rules_sample < 1 or events_sample < 1:
-        raise RuledexError(f"a sample has one rule and one event at least, not {rules_sample} and {events_sample}")
+        raise RuledexError(f"a sample needs at least one rule and one event, not {rules_sample} and {events_sample}")
     root = os.fspath(index)
     needs = read_needs(events.sparkSession, root, version, trust=trust)
     sample, table, layout = _sampled(events, needs.paths, events_sample, seed)
@@ -81,7 +81,7 @@ def ratify(
 
 
 class _Judged:
-    """Rules and events by their numbers, and what the reference says of them."""
+    """The sampled rules and events by number, and the answers of the reference."""
 
     def __init__(
         self,
@@ -99,7 +99,7 @@ class _Judged:
         self.spark_zone = spark_zone
 
     def differing(self, answers: Answers, rules: Iterable[int]) -> list[tuple[int, int]]:
-        """Rules and events where one side says true, and the other does not."""
+        """Return the pairs of rule and event where one side says true and the other does not."""
         return [
             (rule, event)
             for rule in rules
@@ -108,14 +108,14 @@ class _Judged:
         ]
 
     def difference(self, rule: int, event: int, asked: Asked, documented: str | None) -> AnswerDifference:
-        """The report of one."""
+        """Return the report of one difference."""
         (rule_id, text), values = self.rules[rule], self.events[event]
         reference = self.reference[event][rule] is True
         explanation = explain(self.trees[rule], text, values, self.schema).to_dict()
         return AnswerDifference(rule_id, text, values, asked, not reference, reference, documented, explanation)
 
     def documented(self, part: Predicate, event: int) -> str | None:
-        """What explains that a predicate differs."""
+        """Return the heading that explains why a predicate differs; None if nothing does."""
         if self.spark_zone != self.schema.time_zone and is_of_times(part, self.events[event]):
             return f"The session's time zone is {self.spark_zone}, the index's {self.schema.time_zone}"
         return documented_difference(part, self.events[event], self.schema)
@@ -151,7 +151,7 @@ def _draw_rules(sample: DataFrame, request: RatifyRequest, n_rules: int, seed: i
 
 
 def _answers(sample: DataFrame, request: RatifyRequest, rules: Rules) -> tuple[Answers, Answers]:
-    """By the number of the event: of each rule, what the index says, and the reference."""
+    """Return the answers of the index and of the reference, by the number of the event and then by rule."""
 
     def answer(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         from ruledex.spark.jobs.ratify.tasks import answer_rules
@@ -166,13 +166,13 @@ def _answers(sample: DataFrame, request: RatifyRequest, rules: Rules) -> tuple[A
 def _ask_spark(
     judged: _Judged, table: SqlTable, variants: tuple[Path, ...], differences: list[AnswerDifference]
 ) -> tuple[list[Refusal], int]:
-    """Add the differences from Spark SQL; the rules that it could not be asked about, and of how many it was."""
+    """Add the differences from Spark SQL. Returns the rules that it could not be asked about, and how many it was."""
     refusals: list[Refusal] = []
     conditions: dict[int, str] = {}
     for rule, tree in enumerate(judged.trees):
         try:
             if _reads(tree, variants):
-                raise RuleError("it looks at a VARIANT, whose parts are no columns in SQL")
+                raise RuleError("it looks at a VARIANT, whose parts are not columns in SQL")
             conditions[rule] = to_spark(tree)
         except RuleError as error:
             refusals.append(Refusal(*judged.rules[rule], error.message))
@@ -187,13 +187,13 @@ def _ask_spark(
 
 
 def _reads(tree: Expression, paths: tuple[Path, ...]) -> bool:
-    """Whether a rule looks at one of the paths, above it or below."""
+    """Return whether a rule looks at one of the paths, or above or below one."""
     looked_at = {a.path for p in predicates(tree) for operand in operands(p) for a in attributes(operand)}
     return any(path[: len(one)] == one[: len(path)] for path in looked_at for one in paths)
 
 
 def _reasons(judged: _Judged, table: SqlTable, rule: int, events: list[int]) -> dict[int, str | None]:
-    """For each event on which a rule differs, what documents it: its predicates are asked by themselves."""
+    """Return what documents the difference of a rule, by event. Asks Spark SQL about each predicate by itself."""
     parts = list(predicates(judged.trees[rule]))
     answers, refused = table.ask({at: to_spark(part) for at, part in enumerate(parts)}, events)
     reasons: dict[int, str | None] = {}
@@ -203,6 +203,6 @@ def _reasons(judged: _Judged, table: SqlTable, rule: int, events: list[int]) -> 
             for at, part in enumerate(parts)
             if at not in refused and answers[event][at] is not evaluate(part, judged.events[event], judged.schema)
         ]
-        # One part that nothing explains is enough to look at the rule.
+        # The rule is unexplained if one of its parts is.
         reasons[event] = None if None in found else next(iter(found), None)
     return reasons

@@ -1,4 +1,4 @@
-"""What a ratification found."""
+"""The report of a ratification: how much was compared, and where answers differ."""
 
 from __future__ import annotations
 
@@ -11,10 +11,11 @@ Asked = Literal["index", "spark"]
 
 
 class AnswerDifference(NamedTuple):
-    """A rule and an event on which the index, or Spark SQL, answers otherwise than the reference does.
+    """A rule and an event on which the answer of the index or of Spark SQL differs from that of the reference.
 
-    `documented` names the section of docs/differences.md where Spark SQL differs on purpose; None where nothing
-    explains it, and always so for the index. `event` has what rules look at; `explanation` is that of `Index.explain`.
+    `documented` names the section of docs/differences.md that explains why Spark SQL differs; None if nothing explains
+    it, and always None for the index. `event` has the attributes that rules look at; `explanation` is as from
+    `Index.explain`.
     """
 
     rule: RuleId
@@ -36,13 +37,13 @@ class Refusal(NamedTuple):
 
 
 class Ratification(NamedTuple):
-    """How much was compared, and where answers differ."""
+    """The counts of what was compared, the differences, and the rules that Spark SQL refused."""
 
     version: str
     n_events: int
     n_rules: int
-    n_true: int  # pairs of a rule and an event that it is true of, by the reference
-    n_spark_rules: int  # that Spark SQL was asked about, too
+    n_true: int  # pairs of a rule and an event that the reference finds true
+    n_spark_rules: int  # rules that Spark SQL was asked about too
     differences: list[AnswerDifference]
     refusals: list[Refusal]
 
@@ -53,11 +54,11 @@ class Ratification(NamedTuple):
 
     @property
     def passed(self) -> bool:
-        """Whether every difference is a documented one."""
+        """Whether every difference is documented."""
         return not self.unexplained
 
     def to_dict(self) -> dict[str, Any]:
-        """For JSON; values that it has no type for are texts once they are written with `default=str`."""
+        """Return the report as a dict for JSON. Write it with `default=str`, for values that JSON has no type for."""
         return {
             "passed": self.passed,
             "version": self.version,
@@ -70,7 +71,7 @@ class Ratification(NamedTuple):
         }
 
     def __str__(self) -> str:
-        compared = f"{self.n_rules:,} rules on {self.n_events:,} events, {self.n_true:,} times true"
-        asked = f"{self.n_spark_rules:,} of the rules asked of Spark SQL too"
+        compared = f"compared {self.n_rules:,} rules on {self.n_events:,} events, true {self.n_true:,} times"
+        asked = f"Spark SQL was asked about {self.n_spark_rules:,} of the rules"
         n_documented = len(self.differences) - len(self.unexplained)
         return f"{compared}; {asked}: {n_documented:,} documented differences, {len(self.unexplained):,} others"

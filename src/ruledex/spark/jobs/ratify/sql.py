@@ -1,4 +1,4 @@
-"""Spark SQL as a judge: sampled events as a table whose columns are the attributes, and conditions asked of it."""
+"""Ask Spark SQL about conditions, on a table whose rows are sampled events and whose columns are their attributes."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ if TYPE_CHECKING:
     from ruledex.spark.worker.needs import Path
 
 NUMBER: Final = "number"
-CONDITIONS_PER_QUERY: Final = 100  # Spark compiles a query as a whole, and takes seconds for a long one
+CONDITIONS_PER_QUERY: Final = 100  # Spark compiles a query as a whole, which takes seconds for a long one
 
-Answers: TypeAlias = Mapping[int, Mapping[int, bool | None] | Sequence[bool | None]]  # by event, and there by rule
+Answers: TypeAlias = Mapping[int, Mapping[int, bool | None] | Sequence[bool | None]]  # by event, then by rule
 
 
 class SqlTable:
-    """Events by their attributes. An attribute that no event has is a column of nulls, as it is missing in a rule."""
+    """A table of events. An attribute that no event has is a column of nulls, as it is missing for a rule."""
 
     def __init__(self, sample: DataFrame, paths: Iterable[Path]) -> None:
         kind = sample.schema[EVENT].dataType
@@ -40,9 +40,10 @@ class SqlTable:
         self._table = sample.select(functions.col(NUMBER).alias(self._number), *columns)
 
     def ask(self, conditions: Mapping[int, str], events: Sequence[int] | None = None) -> tuple[Answers, dict[int, str]]:
-        """What each condition is of each event, of those with the numbers given, and which of them Spark refuses.
+        """Return the truth of each condition per event, and the conditions that Spark refuses, with reasons.
 
-        One condition that Spark refuses stops its whole query: halves are asked again until it stands alone.
+        `events` limits the events by number. One refused condition fails its whole query, so halves of the query are
+        asked again until the condition stands alone.
         """
         table = self._table if events is None else self._table.where(functions.col(self._number).isin(list(events)))
         answers: dict[int, dict[int, bool | None]] = {row[0]: {} for row in table.select(self._number).collect()}
@@ -67,7 +68,7 @@ class SqlTable:
 
 
 def _column(struct: Column, kind: StructType, name: str, below: Sequence[Path]) -> Column:
-    """A field with all that lies on the paths below it, null where it is missing."""
+    """Return a field with everything on the paths below it, null where it is missing."""
     kinds = {field.name: field.dataType for field in kind.fields}
     if name not in kinds:
         return _nulls(below)
@@ -76,7 +77,7 @@ def _column(struct: Column, kind: StructType, name: str, below: Sequence[Path]) 
 
 def _filled(column: Column, kind: DataType, below: Sequence[Path]) -> Column:
     if not isinstance(kind, StructType):
-        # Nothing lies below a plain value, whatever rules look for.
+        # A plain value has nothing below it, whatever rules look for.
         is_plain = not isinstance(kind, ArrayType | MapType)
         return _nulls(below) if is_plain and () not in below else column
     steps = {path[0] for path in below if path}
@@ -87,7 +88,7 @@ def _filled(column: Column, kind: DataType, below: Sequence[Path]) -> Column:
 
 
 def _nulls(below: Sequence[Path]) -> Column:
-    """What is not there, nor anything below it."""
+    """Return a null, or a struct of nulls, for an attribute that no event has."""
     steps = sorted({path[0] for path in below if path})
     if () in below or not steps:
         return functions.lit(None)

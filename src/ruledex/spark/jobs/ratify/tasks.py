@@ -1,4 +1,4 @@
-"""In a task: rules to ratify an index by, and what the index and the reference say of them."""
+"""Draw rules of an index inside a task, and ask the index and the reference about them."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ Rules: TypeAlias = "list[tuple[RuleId, str]]"  # ids and texts
 
 
 class RatifyRequest(NamedTuple):
-    """The index that is asked."""
+    """What a ratification asks of its tasks: plain values, which travel with the plan."""
 
     root: str
     version: str
@@ -43,7 +43,7 @@ class RatifyRequest(NamedTuple):
 
 
 class DrawnRules(NamedTuple):
-    """Rules by id and text, and the schema that they are held to, as a mapping."""
+    """The ids and texts of rules, and their schema as a mapping."""
 
     rules: Rules
     schema: dict[str, object]
@@ -52,9 +52,9 @@ class DrawnRules(NamedTuple):
 def draw_rules(
     request: RatifyRequest, n_rules: int, seed: int, batches: Iterable[pa.RecordBatch]
 ) -> Iterator[pa.RecordBatch]:
-    """As many rules by a seed, as JSON in one row: half of them from those that some event makes true.
+    """Draw rules by a seed, half of them from those that are true of some event. Yields them as JSON in one row.
 
-    Of a million rules most are true of nothing in a small sample, and a rule that is never true says little.
+    Most of a million rules are true of nothing in a small sample, and a rule that is never true says little.
     """
     index = open_index(request.root, request.version, request.trust)
     is_true = np.zeros(len(index), np.bool_)
@@ -71,7 +71,7 @@ def draw_rules(
 
 
 def answer_rules(request: RatifyRequest, rules: Rules, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """For each event its number, and for each rule whether it is true by the index, and by the reference."""
+    """Yield one row per event: its number, and per rule the answers of the index and of the reference."""
     index = open_index(request.root, request.version, request.trust)
     schema = Schema.of_mapping(_schema(request))
     trees = [schema.bind(parse(text), text) for _, text in rules]
@@ -91,7 +91,7 @@ def answer_rules(request: RatifyRequest, rules: Rules, batches: Iterable[pa.Reco
 
 
 def _by_rule(found: IndexMatches, rules: list[RuleId]) -> NDArray[np.bool_]:
-    """A row an event, a column a rule. By ids and not by positions, since those are what a user is given."""
+    """Return one row per event and one column per rule. Compares ids and not positions, as ids are what users get."""
     truth = np.zeros((found.n_events, len(rules)), np.bool_)
     ids = pa.array(found.rule)
     column = pc.index_in(ids, pa.array(rules, ids.type)).fill_null(-1).to_numpy()
@@ -101,6 +101,6 @@ def _by_rule(found: IndexMatches, rules: list[RuleId]) -> NDArray[np.bool_]:
 
 
 def _schema(request: RatifyRequest) -> dict[str, object]:
-    # Of the manifest alone: whatever else it lists may be a stranger's, and is not opened here.
+    # Reads the manifest alone: the other files may be a stranger's, and are not opened here.
     artifact = UnmappedArtifact(locate(local_root(request.root)), request.version)
     return described(artifact.metadata).schema.to_mapping()
