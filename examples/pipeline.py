@@ -1,10 +1,10 @@
-"""The whole line on Spark: profile, build, match, a stream that takes up a new version, backtest, and a picture of it.
+"""A whole pipeline on Spark: profile, build, match, a stream that switches to a new version, backtest, and a plot.
 
     python examples/pipeline.py FOLDER
 
-reads `rules.jsonl` and `events.jsonl` there, as `ruledex generate demo` writes them, and writes `pipeline/` beside
-them: the index, what the stream found, and `pipeline.png`. With spark-submit it runs on a cluster, whose workers must
-see FOLDER.
+reads `rules.jsonl` and `events.jsonl` from FOLDER, as `ruledex generate demo` writes them. It writes the index, the
+results of the stream and `pipeline.png` to `pipeline/` beside them. With spark-submit it runs on a cluster, whose
+workers must be able to read FOLDER.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ SECONDS_PER_FILE = 0.5
 
 @contextmanager
 def spark_session() -> Iterator[SparkSession]:
-    """What spark-submit gives; without it two cores of this machine, whose workers run this interpreter."""
+    """Yield the session of spark-submit, or else one on two cores of this machine."""
     builder = SparkSession.builder.appName("ruledex pipeline")
     if "PYSPARK_GATEWAY_PORT" not in os.environ:
         os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
@@ -58,7 +58,7 @@ def spark_session() -> Iterator[SparkSession]:
 
 
 class Feed:
-    """Files of events that appear one after the other, as they would from elsewhere."""
+    """Writes files of events one after the other, as a source of a stream would."""
 
     def __init__(self, lines: list[str], folder: Path) -> None:
         self._parts = [lines[i : i + EVENTS_PER_FILE] for i in range(0, len(lines), EVENTS_PER_FILE)]
@@ -66,19 +66,19 @@ class Feed:
         folder.mkdir()
 
     def write(self, n_files: int) -> None:
-        """The next files, at a steady pace, for as long as there are any."""
+        """Write the next files at a steady pace, as long as there are any."""
         for _ in range(n_files):
             if not self._parts:
                 return
             part = self._parts.pop(0)
             written = self._folder / f".{len(self._parts)}"
             written.write_text("\n".join(part) + "\n")
-            written.rename(self._folder / f"{len(self._parts):05}.jsonl")  # a stream must never see half a file
+            written.rename(self._folder / f"{len(self._parts):05}.jsonl")  # a stream must never see half of a file
             time.sleep(SECONDS_PER_FILE)
 
 
-def started(events: DataFrame, index: str, folder: Path) -> StreamingQuery:
-    """A query that counts the rules of each event that comes, and says by which version of the index."""
+def start_query(events: DataFrame, index: str, folder: Path) -> StreamingQuery:
+    """Start a query that counts the true rules of each new event, and names the version of the index."""
     found = match(events, index, keep=["hour"], count=True)
     return (
         found.writeStream.format("parquet")
@@ -90,23 +90,23 @@ def started(events: DataFrame, index: str, folder: Path) -> StreamingQuery:
 
 
 class Rate(NamedTuple):
-    """When a micro-batch began, and how many events a second it took in."""
+    """When a micro-batch began, and how many events per second it processed."""
 
     at: datetime
     events_per_second: float
 
 
 def draw(folder: Path, matches: list[int], rates: list[Rate], published: datetime) -> Path:
-    """How many events each rule is true of, and the rate of the stream over time."""
+    """Plot how many events each rule matches, and the rate of the stream over time. Returns the path of the image."""
     import matplotlib.pyplot as plt
 
     figure, (left, right) = plt.subplots(1, 2, figsize=(10, 3.6), layout="constrained")
     left.plot(range(1, len(matches) + 1), sorted(matches, reverse=True))
-    left.set(xscale="log", xlabel="rules, by how often they match", ylabel="events that a rule is true of")
+    left.set(xscale="log", xlabel="rules, by how often they match", ylabel="events that a rule matches")
     first = rates[0].at
     right.plot([(rate.at - first).total_seconds() for rate in rates], [rate.events_per_second for rate in rates], "o-")
     right.axvline((published - first).total_seconds(), linestyle="--", color="grey", label="a new version is published")
-    right.set(xlabel="seconds of the stream", ylabel="events a second", ylim=(0, None))
+    right.set(xlabel="seconds of the stream", ylabel="events per second", ylim=(0, None))
     right.legend()
     path = folder / "pipeline.png"
     figure.savefig(path, dpi=120)
@@ -114,7 +114,7 @@ def draw(folder: Path, matches: list[int], rates: list[Rate], published: datetim
 
 
 def run(spark: SparkSession, source: Path) -> None:
-    """Each step prints what it did."""
+    """Run all steps. Each prints what it did."""
     folder = source / "pipeline"
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir()
@@ -135,7 +135,7 @@ def run(spark: SparkSession, source: Path) -> None:
 
     feed = Feed((source / "events.jsonl").read_text().splitlines(), folder / "incoming")
     stream = spark.readStream.schema(events.schema).json(str(folder / "incoming"))
-    query = started(stream, index, folder)
+    query = start_query(stream, index, folder)
     feed.write(8)
     newer = build_index(rules.where("id % 10 != 0"), index, stats=statistics)
     published = datetime.now(UTC)

@@ -96,8 +96,8 @@ def test_lines_that_are_no_events_are_told_and_the_others_answered(indexed):
     result = run("match", indexed / "index", "-", text='{"age": 70}\nnope\n[1]\n\n{"age": 71}\n')
     assert result.exit_code == 1
     assert [row["event"] for row in json_lines(result.stdout)] == [1, 5]
-    assert "line 2: this is not JSON" in result.stderr
-    assert "line 3: this is not a JSON object" in result.stderr
+    assert "line 2 is not JSON" in result.stderr
+    assert "line 3 is not a JSON object" in result.stderr
 
 
 def test_an_answer_does_not_wait_for_the_next_event(indexed):

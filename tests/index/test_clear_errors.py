@@ -48,9 +48,9 @@ def test_an_empty_string_is_no_id_on_any_road(tmp_path):
     for rules in _roads(tmp_path):
         index = Index.build(rules, "scan", on_error="skip")
         assert (list(index), len(index.faults)) == ([("r", "a = 2")], 1)
-        assert "an empty string is none" in str(index.faults[0])
+        assert "an empty string is not an id" in str(index.faults[0])
         for change in (Index.build([("x", "a = 1")], "scan").add, Index.build([("r", "a = 1")], "scan").update):
-            with pytest.raises(RulesError, match="an empty string is none"):
+            with pytest.raises(RulesError, match="an empty string is not an id"):
                 change(rules)
 
 

@@ -1,4 +1,4 @@
-"""`ruledex add`: rules into an index on disk, without building it anew."""
+"""`ruledex add`: add rules to an index on disk without rebuilding it."""
 
 from __future__ import annotations
 
@@ -13,18 +13,16 @@ from ruledex.errors import RulesError, one_line
 from ruledex.sources import Columns, RuleFile
 
 
-def add(
-    index: Annotated[str, typer.Argument(metavar="DIR", help="An index in a folder.")],
+def add_command(
+    index: Annotated[str, typer.Argument(metavar="DIR", help="The folder of an index.")],
     rules: Annotated[str, typer.Argument(metavar="RULES", help="A file of rules, as `ruledex check` reads it.")],
-    update: Annotated[
-        bool, typer.Option("--update", help="Put the rules in the place of those of the same ids, which must be there.")
-    ] = False,
+    update: Annotated[bool, typer.Option("--update", help="Replace existing rules with the same ids.")] = False,
     id_column: IdOption = "id",
     expr_column: ExprOption = "expr",
     trust: TrustOption = None,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Show neither a bar nor a summary.")] = False,
 ) -> None:
-    """Add rules to an index, or with --update replace some, all at once.
+    """Add rules to an index, or replace rules with --update, all in one change.
 
     Examples:
 
@@ -34,14 +32,14 @@ def add(
 
         echo '{"id": 17, "expr": "age > 30"}' | ruledex add index -
 
-    The rules are on the disk when this ends, in the journal of the current version; `ruledex compact` folds them in.
-    The exit status is 1 if a rule cannot be used, and then none is added.
+    When the command ends, the rules are on disk, in the journal of the current version; `ruledex compact` builds them
+    into a new version. The exit status is 1 if a rule cannot be used; no rule is added then.
     """
     from ruledex.index import Index
 
     columns = Columns(id=id_column, expr=expr_column)
     source = rules if rules.endswith(".parquet") else rows_with_progress(RuleFile(rules, columns), not quiet)
-    opened = Index.open(index, None, "scan", trust=trust)  # no engine is asked, and this one need not be loaded
+    opened = Index.open(index, None, "scan", trust=trust)  # no engine is needed, and "scan" loads none
     try:
         n_rules = (opened.update if update else opened.add)(source, columns=columns)
     except RulesError as error:

@@ -1,4 +1,4 @@
-"""Options that several commands have."""
+"""Options that several commands share."""
 
 from __future__ import annotations
 
@@ -11,22 +11,24 @@ from ruledex.language.schema import Schema
 
 SchemaOption: TypeAlias = Annotated[
     Path | None,
-    typer.Option("--schema", metavar="TOML", help="Types of attributes; without it they follow from the rules."),
+    typer.Option("--schema", metavar="TOML", help="A file with the types of attributes; by default the rules decide."),
 ]
-IdOption: TypeAlias = Annotated[str, typer.Option("--id", metavar="NAME", help="The column or key of a rule's id.")]
+IdOption: TypeAlias = Annotated[
+    str, typer.Option("--id", metavar="NAME", help="The column or key that has the ids of rules.")
+]
 ExprOption: TypeAlias = Annotated[
-    str, typer.Option("--expr", metavar="NAME", help="The column or key of a rule's text.")
+    str, typer.Option("--expr", metavar="NAME", help="The column or key that has the texts of rules.")
 ]
 
 TrustOption: TypeAlias = Annotated[
     bool | None,
     typer.Option(
         "--trust/--no-trust",
-        help="Use the index as it lies, or compile its rules anew. Unless said: trust what is in files of your own.",
+        help="Use the index as stored, or recompile its rules. By default, trust files that you own.",
     ),
 ]
 
 
 def load_schema(path: Path | None) -> Schema:
-    """The schema of an option, or one that declares nothing."""
+    """Load the schema that an option names, or return an empty one."""
     return Schema() if path is None else Schema.load(path)

@@ -1,7 +1,4 @@
-"""A bar on standard error for long work whose end is known: how much is done, the rate, and the time left.
-
-The rows of a file of rules, with a bar that follows them.
-"""
+"""Show a progress bar on standard error: how much is done, the rate, and the time left."""
 
 from __future__ import annotations
 
@@ -14,16 +11,18 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, Ti
 
 from ruledex.sources import BadRow, RuleFile, RuleRow
 
+_EVERY: Final = 256  # rows between two looks at how far a file is read
+
 
 class Bar:
-    """Shows progress on a terminal, and nothing elsewhere."""
+    """A progress bar on a terminal. Elsewhere it shows nothing."""
 
     def __init__(self, progress: Progress | None, unit: str) -> None:
         self._progress = progress
         self._task = None if progress is None else progress.add_task("", total=None, unit=unit, n=0, rate=0.0)
 
     def show(self, n: int, done: float, total: float | None) -> None:
-        """So many units, and so much of the whole in whatever measure the whole has."""
+        """Show that `n` units are done, which are `done` of `total` in any measure; `total` is None if not known."""
         if self._progress is None or self._task is None:
             return
         elapsed = self._progress.tasks[self._task].elapsed or 0.0
@@ -31,13 +30,13 @@ class Bar:
         self._progress.update(self._task, completed=done, total=total, n=n, rate=rate)
 
     def callback(self) -> Callable[[int, int], None]:
-        """A function of how many are done and how many there are."""
+        """Return a function that shows how many units are done, of how many."""
         return lambda done, total: self.show(done, done, total)
 
 
 @contextmanager
 def bar(description: str, unit: str, wanted: bool = True) -> Iterator[Bar]:
-    """A bar that goes away when its work is done."""
+    """Show a bar during a `with`, if it is wanted and standard error is a terminal."""
     screen = Console(stderr=True)
     if not (wanted and screen.is_terminal):
         yield Bar(None, unit)
@@ -54,11 +53,8 @@ def bar(description: str, unit: str, wanted: bool = True) -> Iterator[Bar]:
         yield Bar(progress, unit)
 
 
-_EVERY: Final = 256  # rows between two looks at the file's position
-
-
 def rows_with_progress(source: RuleFile, wanted: bool) -> Iterator[RuleRow | BadRow]:
-    """The rows of a file, and a bar: rules, their rate, and the time left where the file's size is known."""
+    """Yield the rows of a file of rules while a bar shows their number and rate, and the time left if it is known."""
     with bar(source.name, "rules", wanted) as shown:
         for n_rules, row in enumerate(source.rows(), 1):
             if n_rules % _EVERY == 0:

@@ -1,4 +1,4 @@
-"""`ruledex build`: a file of rules to an index on disk."""
+"""`ruledex build`: build an index on disk from a file of rules."""
 
 from __future__ import annotations
 
@@ -25,27 +25,27 @@ from ruledex.errors import (
 )
 from ruledex.sources import Columns, RuleFile
 
-_LONGEST_NUMBER: Final = 20  # digits and a sign; what is longer is no option's value
+_LONGEST_NUMBER: Final = 20  # digits and a sign; longer values stay text
 
 
 class OnError(StrEnum):
-    """What happens to a build when a rule cannot be used."""
+    """What to do if a rule cannot be used."""
 
     RAISE = "raise"
     SKIP = "skip"
 
 
-def build(
+def build_command(
     rules: Annotated[str, typer.Argument(metavar="RULES", help="A file of rules, as `ruledex check` reads it.")],
-    output: Annotated[str, typer.Option("--output", "-o", metavar="DIR", help="Where the index goes: a path or URL.")],
-    engine: Annotated[str, typer.Option("--engine", help="The structure to build.")] = "auto",
+    output: Annotated[str, typer.Option("--output", "-o", metavar="DIR", help="The index to write: a path or URL.")],
+    engine: Annotated[str, typer.Option("--engine", help="The engine to build.")] = "auto",
     options: Annotated[
         list[str] | None,
-        typer.Option("--engine-option", metavar="NAME=VALUE", help="An option of the engine; may be given again."),
+        typer.Option("--engine-option", metavar="NAME=VALUE", help="An option of the engine; repeatable."),
     ] = None,
     schema: SchemaOption = None,
     on_error: Annotated[
-        OnError, typer.Option("--on-error", help="Stop at rules that cannot be used, or leave them out.")
+        OnError, typer.Option("--on-error", help="If rules cannot be used: build nothing, or leave them out.")
     ] = OnError.RAISE,
     id_column: IdOption = "id",
     expr_column: ExprOption = "expr",
@@ -61,13 +61,14 @@ def build(
 
         ruledex build rules.csv.gz --id rule_id --expr condition --schema schema.toml --on-error skip -o index
 
-    Readers of DIR see the old version or the new one, never half of one. The exit status is 1 if rules cannot be used
-    (with --on-error skip they are left out, told on standard error, and the status is 0), 2 if a file cannot be read.
+    Readers of DIR see the old version or the new one, never a mix. The exit status is 1 if rules cannot be used, and 2
+    if a file cannot be read. With --on-error skip, rules that cannot be used are left out and reported on standard
+    error, and the status is 0.
     """
     from ruledex.artifact.ownership import check_target
     from ruledex.index import Index
 
-    check_target(output)  # now, and not when all is built
+    check_target(output)  # before the build, not after it
     if not quiet:
         warm_up(engine)
     started = time.monotonic()
@@ -99,14 +100,14 @@ def build(
 
 
 def engine_options(given: list[str]) -> dict[str, int | str | bool]:
-    """Options by name; whole numbers are numbers, and true and false are what they say."""
+    """Parse options of the form NAME=VALUE. Whole numbers become int; true and false become bool."""
     options: dict[str, int | str | bool] = {}
     for option in given:
         name, equals, value = option.partition("=")
         if not (name and equals):
-            raise RuledexError(f"an engine's option is written NAME=VALUE, not {quoted(option)}")
+            raise RuledexError(f"write an option of the engine as NAME=VALUE, not {quoted(option)}")
         if name in options:
-            raise RuledexError(f"the engine's option {quoted(name)} is given twice")
+            raise RuledexError(f"the option {quoted(name)} of the engine is given twice")
         is_number = value.removeprefix("-").isdecimal() and value.isascii() and len(value) < _LONGEST_NUMBER
         options[name] = int(value) if is_number else {"true": True, "false": False}.get(value.lower(), value)
     return options

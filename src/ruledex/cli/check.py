@@ -34,7 +34,7 @@ from ruledex.sources import (
 _MOST_SHOWN: Final = 100
 
 
-def check(
+def check_command(
     files: Annotated[
         list[str],
         typer.Argument(
@@ -43,13 +43,17 @@ def check(
     ],
     schema: SchemaOption = None,
     as_json: Annotated[
-        bool, typer.Option("--json", help="A JSON object a line for each finding, and one for the summary.")
+        bool, typer.Option("--json", help="Write one JSON object per finding, and one for the summary.")
     ] = False,
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Show the summary alone.")] = False,
-    strict: Annotated[bool, typer.Option("--strict", help="Let warnings count as errors do.")] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Show only the summary.")] = False,
+    strict: Annotated[bool, typer.Option("--strict", help="Treat warnings as errors.")] = False,
     max_findings: Annotated[
         int | None,
-        typer.Option("--max-findings", min=0, help="Show at most so many, and count all. [default: 100; --json: all]"),
+        typer.Option(
+            "--max-findings",
+            min=0,
+            help="Show at most this many findings; all are counted. [default: 100; --json: all]",
+        ),
     ] = None,
     id_column: IdOption = "id",
     expr_column: ExprOption = "expr",
@@ -64,8 +68,8 @@ def check(
 
         ruledex check - --json < rules.txt
 
-    The exit status is 0 if there are only warnings and notes, 1 if a rule cannot be used (with --strict: or has a
-    warning), 2 if a file cannot be read.
+    The exit status is 0 if there are only warnings and notes, 1 if a rule cannot be used (or with --strict has a
+    warning), and 2 if a file cannot be read.
     """
     linter = Linter(load_schema(schema))
     columns = Columns(id=id_column, expr=expr_column)
@@ -83,7 +87,7 @@ def check(
                 else:
                     shown.append(located)
     except InputError:
-        # A file could not be read to its end; what was found before that is still worth showing.
+        # A file could not be read to its end; the findings before that are still worth showing.
         _show(shown, tally, as_json, quiet, with_file=len(files) > 1)
         raise
     _show(shown, tally, as_json, quiet, with_file=len(files) > 1)

@@ -1,4 +1,4 @@
-"""`ruledex compact`: fold the changes of an index into a new version."""
+"""`ruledex compact`: build a new version of an index that includes its changes."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from ruledex.cli.build import engine_options
 from ruledex.cli.warm_up import warm_up
 
 
-def compact(
-    index: Annotated[str, typer.Argument(metavar="DIR", help="An index in a folder.")],
+def compact_command(
+    index: Annotated[str, typer.Argument(metavar="DIR", help="The folder of an index.")],
     options: Annotated[
         list[str] | None,
-        typer.Option("--engine-option", metavar="NAME=VALUE", help="An option of the engine; may be given again."),
+        typer.Option("--engine-option", metavar="NAME=VALUE", help="An option of the engine; repeatable."),
     ] = None,
     trust: TrustOption = None,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Show no summary.")] = False,
 ) -> None:
-    """Build an index anew with all that was added, replaced and removed, and publish it as the current version of DIR.
+    """Rebuild an index with all rules added, replaced and removed since, and publish it as the current version of DIR.
 
     Examples:
 
@@ -29,7 +29,7 @@ def compact(
 
         ruledex compact index --engine-option overflow=sparse
 
-    Readers of DIR see the old version with its changes or the new one. Changes that others make meanwhile are kept.
+    Readers of DIR see the old version with its changes, or the new version. Changes made meanwhile are kept.
     """
     from ruledex.index import Index
 
@@ -42,7 +42,7 @@ def compact(
     if quiet:
         return
     if version == before:
-        typer.echo(f"nothing to fold, {len(opened):,} rules, version {version[:12]} in {index}")
+        typer.echo(f"nothing to compact: {len(opened):,} rules, version {version[:12]} in {index}")
         return
     seconds = time.monotonic() - started
     typer.echo(f"{len(opened):,} rules in {seconds:.1f} s, engine {opened.engine}, version {version[:12]} in {index}")

@@ -1,4 +1,4 @@
-"""`ruledex describe`: what an index is made of."""
+"""`ruledex describe`: show what an index contains."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from ruledex.cli.arguments import TrustOption
 from ruledex.cli.report import console
 
 
-def describe(
+def describe_command(
     index: Annotated[str, typer.Argument(metavar="DIR", help="An index: a path or URL.")],
-    version: Annotated[str | None, typer.Option("--version", help="Another version than the current one.")] = None,
+    version: Annotated[str | None, typer.Option("--version", help="A version other than the current one.")] = None,
     trust: TrustOption = None,
-    as_json: Annotated[bool, typer.Option("--json", help="As a JSON object.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Write a JSON object.")] = False,
 ) -> None:
-    """Show an index's counts, sizes, engine and schema.
+    """Show the counts, sizes, engine and schema of an index.
 
     Examples:
 

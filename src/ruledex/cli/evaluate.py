@@ -1,4 +1,4 @@
-"""`ruledex evaluate`: which rules are true of which events, by the reference evaluator."""
+"""`ruledex evaluate`: find the true rules of each event with the reference evaluator."""
 
 from __future__ import annotations
 
@@ -38,19 +38,21 @@ class _Rule(NamedTuple):
     score: float
 
 
-def evaluate(
+def evaluate_command(
     rules: Annotated[str, typer.Argument(metavar="RULES", help="A file of rules, as `ruledex check` reads it.")],
-    events: Annotated[str, typer.Argument(metavar="EVENTS", help="A JSON object a line; - for standard input.")],
+    events: Annotated[
+        str, typer.Argument(metavar="EVENTS", help="A file with one JSON object per line; - for standard input.")
+    ],
     schema: SchemaOption = None,
-    with_score: Annotated[bool, typer.Option("--score", help="Show each rule's rank, the best first.")] = False,
-    show_all: Annotated[bool, typer.Option("--all", help="Show the rules that are unknown or false too.")] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="A JSON object a line for each event.")] = False,
+    with_score: Annotated[bool, typer.Option("--score", help="Show the rank of each rule, best first.")] = False,
+    show_all: Annotated[bool, typer.Option("--all", help="Also show the rules that are unknown or false.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Write one JSON object per event.")] = False,
     id_column: IdOption = "id",
     expr_column: ExprOption = "expr",
 ) -> None:
-    """Show for each event the rules that are true of it.
+    """Show the rules that are true of each event.
 
-    This walks every rule for every event, and is meant for looking at a few.
+    This evaluates every rule on every event, so it is meant for small files.
 
     Examples:
 
@@ -60,7 +62,7 @@ def evaluate(
 
         head -1 events.jsonl | ruledex evaluate rules.jsonl - --all
 
-    The exit status is 1 if a rule or an event could not be used; the others are answered nonetheless.
+    The exit status is 1 if a rule or an event cannot be used; the others are still answered.
     """
     declared = load_schema(schema)
     usable, n_bad = _load(rules, Columns(id=id_column, expr=expr_column), declared)
@@ -85,7 +87,7 @@ def evaluate(
 
 
 def _load(name: str, columns: Columns, schema: Schema) -> tuple[list[_Rule], int]:
-    """The rules that can be used, and how many cannot; each of those is told on standard error."""
+    """Return the usable rules, and how many are not. Reports each of those on standard error."""
     usable = []
     n_bad = 0
     for row in RuleFile(name, columns).rows():
@@ -108,7 +110,7 @@ def _rule_of(row: RuleRow | BadRow, schema: Schema) -> _Rule:
 
 
 def _answer(rules: list[_Rule], event: dict[str, Any], schema: Schema, with_score: bool) -> dict[str, list[Any]]:
-    """The ids under each truth value; with scores, those that are true are pairs of id and rank, the best first."""
+    """Return the ids of rules by truth value. With scores, true rules are pairs of id and rank, best first."""
     answer: dict[str, list[Any]] = {name: [] for name in _NAMES.values()}
     for rule in rules:
         truth = truth_of(rule.tree, event, schema)

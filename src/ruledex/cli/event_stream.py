@@ -1,7 +1,4 @@
-"""Lines of a stream that may pause: whether more are there already can be asked, so that nothing waits in vain.
-
-Files of events in batches: JSON lines, CSV, Parquet, standard input. A broken line is a value, not the end.
-"""
+"""Read events in batches from JSON lines, CSV, Parquet or standard input. A broken line does not end the file."""
 
 from __future__ import annotations
 
@@ -14,14 +11,14 @@ from queue import SimpleQueue
 from threading import Semaphore, Thread
 from typing import Any, Final
 
-import orjson
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from ruledex.errors import InputError
+from ruledex.errors import EventError, InputError
 from ruledex.language.schema import Schema, read_path
 from ruledex.language.tree import Attribute
 from ruledex.language.value import Family
+from ruledex.sources import read_events
 from ruledex.sources.lines import (
     STANDARD_INPUT,
     LineFile,
@@ -29,48 +26,17 @@ from ruledex.sources.lines import (
     convert_read_errors,
 )
 
-_MOST_AHEAD: Final = 1 << 16  # lines that are read before they are asked for
-
-
-class LiveLines:
-    """Reads lines in a thread of its own."""
-
-    def __init__(self, lines: Iterator[bytes]) -> None:
-        self._queue: SimpleQueue[bytes | Exception | None] = SimpleQueue()
-        self._room = Semaphore(_MOST_AHEAD)
-        Thread(target=self._read, args=(lines,), daemon=True).start()
-
-    def _read(self, lines: Iterator[bytes]) -> None:
-        try:
-            for line in lines:
-                self._room.acquire()
-                self._queue.put(line)
-        except Exception as error:  # raised again where the lines are used
-            self._queue.put(error)
-        self._queue.put(None)
-
-    @property
-    def is_waiting(self) -> bool:
-        """Whether no further line has come yet."""
-        return self._queue.empty()
-
-    def __iter__(self) -> Iterator[bytes]:
-        while (line := self._queue.get()) is not None:
-            if isinstance(line, Exception):
-                raise line
-            self._room.release()
-            yield line
-
-
 _NUMBER: Final = re.compile(r"-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?", re.ASCII)
 _MOST_DIGITS: Final = 1_000
 _BOOLEANS: Final = {"true": True, "false": False}
 _FORMS: Final = {".jsonl": "jsonl", ".ndjson": "jsonl", ".json": "jsonl", ".csv": "csv", ".parquet": "parquet"}
+_LARGEST: Final = 1 << 14  # rows of a table that are read at once
+_MOST_AHEAD: Final = 1 << 16  # lines that are read ahead
 
 
 @dataclass
 class Batch:
-    """Some events, the line or row of each, and the lines that were none."""
+    """Events with the line or row of each, and a message per line that is not an event."""
 
     numbers: list[int] = field(default_factory=list)
     events: list[dict[str, Any]] | pa.RecordBatch = field(default_factory=list)
@@ -81,9 +47,9 @@ class Batch:
 
 
 class EventStream:
-    """Events to be read once, in batches whose size may change on the way.
+    """A file of events that is read once, in batches. `batch_size` may change while reading.
 
-    `schema` tells numbers from texts in CSV, where a file does not. `n_read` of `size` tells how far reading is.
+    `schema` says which CSV fields are numbers and which are texts.
     """
 
     def __init__(self, name: str, schema: Schema, batch_size: int) -> None:
@@ -92,30 +58,31 @@ class EventStream:
         self._schema = schema
         self._form = _form_of(name)
         self._lines = LineFile(name)
-        # A stream may pause: what has come by then is answered, and does not wait for a batch to be full.
+        # Standard input may pause: events that have come are answered without waiting for a full batch.
         self._live = LiveLines(self._lines.lines()) if name == STANDARD_INPUT else None
         self._n_rows: int | None = None
         self._n_rows_read = 0
 
     @property
     def size(self) -> int | None:
-        """Bytes of a text file, rows of a table; None where it is not known."""
+        """How much there is to read, in bytes of a text file or rows of a table; None if it is not known."""
         return self._n_rows if self._form == "parquet" else self._lines.n_bytes
 
     @property
     def n_read(self) -> int:
-        """How much of that has been read."""
+        """How much has been read."""
         return self._n_rows_read if self._form == "parquet" else self._lines.n_bytes_read
 
     def batches(self) -> Iterator[Batch]:
-        """All events in their order."""
+        """Yield all events in their order."""
         if self._form == "parquet":
             yield from self._tables()
             return
         batch = Batch()
-        for number, event in self._json() if self._form == "jsonl" else self._csv():
-            if isinstance(event, str):
-                batch.faults.append(f"line {number}: {event}")
+        rows = read_events(self._live or self._lines.lines()) if self._form == "jsonl" else self._csv()
+        for number, event in rows:
+            if isinstance(event, EventError):
+                batch.faults.append(str(event))
             else:
                 batch.numbers.append(number)
                 assert isinstance(batch.events, list)
@@ -127,24 +94,13 @@ class EventStream:
         if batch.numbers or batch.faults:
             yield batch
 
-    def _json(self) -> Iterator[tuple[int, dict[str, Any] | str]]:
-        for number, line in enumerate(self._live or self._lines.lines(), 1):
-            if not line.strip():
-                continue
-            try:
-                event = orjson.loads(line)
-            except orjson.JSONDecodeError as error:
-                yield number, f"this is not JSON: {error}"
-                continue
-            yield number, event if isinstance(event, dict) else "this is not a JSON object"
-
-    def _csv(self) -> Iterator[tuple[int, dict[str, Any] | str]]:
-        """A header is an attribute as rules write it (`device.os`), and an empty field is no value."""
+    def _csv(self) -> Iterator[tuple[int, dict[str, Any] | EventError]]:
+        """Yield events of CSV. The header has attributes as in rules (`device.os`), and an empty field is no value."""
         reader = csv.reader(as_text_file(self._lines.lines()), strict=True)
         try:
             header = next(reader, None)
             if header is None:
-                raise InputError(f"{self._name}: the file is empty; its first row names the attributes")
+                raise InputError(f"{self._name}: the file is empty; its first row must name the attributes")
             columns = [(path, self._schema.family(Attribute(path))) for path in map(read_path, header)]
         except csv.Error as error:
             raise InputError(f"{self._name}: the first row is not CSV: {error}") from None
@@ -153,12 +109,12 @@ class EventStream:
             try:
                 record = next(reader, None)
             except csv.Error as error:
-                yield line, f"this is not CSV: {error}"
+                yield line, EventError(f"line {line} is not CSV: {error}")
                 continue
             if record is None:
                 return
             if len(record) > len(columns):
-                yield line, f"this has {len(record)} fields, and the header {len(columns)}"
+                yield line, EventError(f"line {line} has {len(record)} fields, but the header has {len(columns)}")
             elif record:
                 yield line, _event(record, columns)
 
@@ -182,9 +138,6 @@ class EventStream:
             yield Batch(numbers, rows)
 
 
-_LARGEST: Final = 1 << 14
-
-
 def _form_of(name: str) -> str:
     if name == STANDARD_INPUT:
         return "jsonl"
@@ -192,7 +145,7 @@ def _form_of(name: str) -> str:
     compressed = suffixes[-1:] == [".gz"]
     form = _FORMS.get((suffixes[-2:-1] if compressed else suffixes[-1:] or [""])[0] if suffixes else "")
     if form is None or (compressed and form == "parquet"):
-        raise InputError(f"{name}: a file of events is one of {', '.join(_FORMS)}, or a text form of these with .gz")
+        raise InputError(f"{name}: a file of events ends in {', '.join(_FORMS)}; all but .parquet may also end in .gz")
     return form
 
 
@@ -209,10 +162,40 @@ def _event(record: list[str], columns: list[tuple[tuple[str, ...], Family]]) -> 
 
 
 def _value(text: str, family: Family) -> Any:
-    """A field as what the schema or the rules take the attribute for; where neither tells, as what it looks like."""
+    """Return a CSV field as the type that the schema or the rules give the attribute, or else as what it looks like."""
     if family in (Family.NUMBER, Family.ANY) and (match := _NUMBER.fullmatch(text)):
-        # Python reads no integer of thousands of digits.
+        # Python refuses to read an integer of thousands of digits.
         return float(text) if match[2] or match[3] or len(text) > _MOST_DIGITS else int(text)
     if family in (Family.BOOLEAN, Family.ANY) and text.lower() in _BOOLEANS:
         return _BOOLEANS[text.lower()]
     return text
+
+
+class LiveLines:
+    """Reads lines in a thread, so that one can ask whether the next line has come."""
+
+    def __init__(self, lines: Iterator[bytes]) -> None:
+        self._queue: SimpleQueue[bytes | Exception | None] = SimpleQueue()
+        self._room = Semaphore(_MOST_AHEAD)
+        Thread(target=self._read, args=(lines,), daemon=True).start()
+
+    def _read(self, lines: Iterator[bytes]) -> None:
+        try:
+            for line in lines:
+                self._room.acquire()
+                self._queue.put(line)
+        except Exception as error:  # raised again where the lines are used
+            self._queue.put(error)
+        self._queue.put(None)
+
+    @property
+    def is_waiting(self) -> bool:
+        """Whether the next line has not come yet."""
+        return self._queue.empty()
+
+    def __iter__(self) -> Iterator[bytes]:
+        while (line := self._queue.get()) is not None:
+            if isinstance(line, Exception):
+                raise line
+            self._room.release()
+            yield line

@@ -1,4 +1,4 @@
-"""`ruledex gc`: remove the versions of an index that nobody needs any more."""
+"""`ruledex gc`: remove versions of an index that are no longer needed."""
 
 from __future__ import annotations
 
@@ -7,22 +7,24 @@ from typing import Annotated
 import typer
 
 
-def gc(
+def gc_command(
     index: Annotated[str, typer.Argument(metavar="DIR", help="An index: a path or URL.")],
     keep: Annotated[
         list[str] | None,
-        typer.Option("--keep", metavar="VERSION", help="A version to keep; may be given several times."),
+        typer.Option("--keep", metavar="VERSION", help="A version to keep; repeatable."),
     ] = None,
     alone: Annotated[
         bool,
         typer.Option(
-            "--alone", help="Nobody publishes, and no stream runs, meanwhile: needed for URLs, where locks do not tell."
+            "--alone", help="Confirm that nobody publishes and no stream runs. Required for URLs, which have no locks."
         ),
     ] = False,
 ) -> None:
-    """Remove every version but the current one and those that streams may still ask for, and what dead builds left.
+    """Remove all versions except the current one and those that streams may still need, and what failed builds left.
 
-    Processes that have a removed version open keep it. Examples:
+    Processes that have opened a removed version can go on using it.
+
+    Examples:
 
         ruledex gc index
 
@@ -36,6 +38,6 @@ def gc(
     for folder in collected.staging:
         typer.echo(f"removed unfinished work {folder}")
     for folder in collected.living:
-        typer.echo(f"left {folder}, which is being written")
+        typer.echo(f"kept {folder}, which is being written")
     if not (collected.versions or collected.staging):
         typer.echo("nothing to remove")

@@ -1,4 +1,4 @@
-"""`ruledex generate`: rules and events of the papers' workloads, and of the demo."""
+"""`ruledex generate`: write rules and events of the papers' workloads, and of the demo."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from ruledex.workloads import WORKLOADS, workload
 _STEP = 1000
 
 
-def generate(
+def generate_command(
     name: Annotated[str, typer.Argument(metavar="WORKLOAD", help=f"One of {', '.join(WORKLOADS)}.")],
-    rules: Annotated[int, typer.Option("--rules", min=0, help="Write so many rules.")] = 0,
-    events: Annotated[int, typer.Option("--events", min=0, help="Write so many events.")] = 0,
+    rules: Annotated[int, typer.Option("--rules", min=0, help="How many rules to write.")] = 0,
+    events: Annotated[int, typer.Option("--events", min=0, help="How many events to write.")] = 0,
     output: Annotated[
         str, typer.Option("--output", "-o", help="A file of JSON lines, or - for standard output.")
     ] = "-",
-    seed: Annotated[int, typer.Option("--seed", help="Another seed gives other rules and events.")] = 0,
+    seed: Annotated[int, typer.Option("--seed", help="A different seed gives different rules and events.")] = 0,
 ) -> None:
     """Write rules or events of a workload as JSON lines. The same seed gives the same lines.
 

@@ -1,4 +1,4 @@
-"""The command `ruledex`: one file a command, joined here."""
+"""The command `ruledex`: joins its subcommands, and reports errors and sets the exit status for all of them."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ import typer
 from typer.core import TyperGroup
 
 from ruledex import __version__
-from ruledex.cli.add import add
-from ruledex.cli.build import build
-from ruledex.cli.check import check
-from ruledex.cli.compact import compact
-from ruledex.cli.describe import describe
-from ruledex.cli.evaluate import evaluate
-from ruledex.cli.explain import explain
-from ruledex.cli.gc import gc
-from ruledex.cli.generate import generate
-from ruledex.cli.match import match
-from ruledex.cli.remove import remove
+from ruledex.cli.add import add_command
+from ruledex.cli.build import build_command
+from ruledex.cli.check import check_command
+from ruledex.cli.compact import compact_command
+from ruledex.cli.describe import describe_command
+from ruledex.cli.evaluate import evaluate_command
+from ruledex.cli.explain import explain_command
+from ruledex.cli.gc import gc_command
+from ruledex.cli.generate import generate_command
+from ruledex.cli.match import match_command
+from ruledex.cli.remove import remove_command
 from ruledex.cli.spark import app as spark
 from ruledex.cli.status import INTERRUPTED, UNUSABLE
 from ruledex.cli.streams import (
@@ -30,12 +30,12 @@ from ruledex.cli.streams import (
     report_failure,
     tell,
 )
-from ruledex.cli.verify import verify
+from ruledex.cli.verify import verify_command
 from ruledex.errors import RuledexError
 
 
 class _Group(TyperGroup):
-    """Commands whose own errors are shown in a line, without a traceback."""
+    """Commands that show an error in one line, without a traceback."""
 
     def main(self, *arguments: Any, **settings: Any) -> Any:
         prepare_streams()
@@ -76,24 +76,24 @@ def _reporting() -> Iterator[None]:
 app = typer.Typer(
     name="ruledex",
     cls=_Group,
-    help="An index of Boolean expressions: rules in, and for every event the rules that are true of it out.",
+    help="Index Boolean rules, and find the rules that are true of each event.",
     no_args_is_help=True,
     rich_markup_mode="markdown",
     pretty_exceptions_enable=False,
     add_completion=False,
 )
-app.command()(check)
-app.command()(evaluate)
-app.command()(build)
-app.command()(add)
-app.command()(remove)
-app.command()(compact)
-app.command()(match)
-app.command()(explain)
-app.command()(describe)
-app.command()(verify)
-app.command()(gc)
-app.command()(generate)
+app.command("check")(check_command)
+app.command("evaluate")(evaluate_command)
+app.command("build")(build_command)
+app.command("add")(add_command)
+app.command("remove")(remove_command)
+app.command("compact")(compact_command)
+app.command("match")(match_command)
+app.command("explain")(explain_command)
+app.command("describe")(describe_command)
+app.command("verify")(verify_command)
+app.command("gc")(gc_command)
+app.command("generate")(generate_command)
 app.add_typer(spark)
 
 

@@ -1,4 +1,4 @@
-"""`ruledex match`: the rules of each event of a file, by an index on disk."""
+"""`ruledex match`: find the true rules of each event of a file, with an index on disk."""
 
 from __future__ import annotations
 
@@ -26,41 +26,44 @@ _MOST_FAULTS: Final = 20
 
 
 class Mode(StrEnum):
-    """Whether a rule must be true."""
+    """Whether rules must be true, or may come close."""
 
     EXACT = "exact"
     RELAXED = "relaxed"
 
 
 class Rank(StrEnum):
-    """How static and match score make a rank."""
+    """How the static score and the match score are combined to a rank."""
 
     SUM = "sum"
     PRODUCT = "product"
     STATIC = "static"
 
 
-def match(
-    index: Annotated[str, typer.Argument(metavar="DIR", help="An index, as `ruledex build` writes it: a path or URL.")],
+def match_command(
+    index: Annotated[str, typer.Argument(metavar="DIR", help="An index built by `ruledex build`: a path or URL.")],
     events: Annotated[
         str,
         typer.Argument(metavar="EVENTS", help="Events: .jsonl, .csv (each also .gz), .parquet, or - for JSON lines."),
     ],
     output: Annotated[
-        str | None, typer.Option("--output", "-o", metavar="FILE", help="A .jsonl or .parquet; else standard output.")
+        str | None,
+        typer.Option("--output", "-o", metavar="FILE", help="A .jsonl or .parquet file; by default standard output."),
     ] = None,
-    top: Annotated[int | None, typer.Option("--top", min=0, metavar="K", help="Only the best K rules, ranked.")] = None,
+    top: Annotated[
+        int | None, typer.Option("--top", min=0, metavar="K", help="Return only the best K rules, ranked.")
+    ] = None,
     rank: Annotated[Rank, typer.Option("--rank", help="What --top ranks by.")] = Rank.SUM,
     mode: Annotated[
-        Mode, typer.Option("--mode", help="With --top, relaxed: not all conjuncts of a rule need hold.")
+        Mode, typer.Option("--mode", help="With --top: relaxed also returns rules that are only partly true.")
     ] = Mode.EXACT,
-    count: Annotated[bool, typer.Option("--count", help="Only how many rules match.")] = False,
-    engine: Annotated[str | None, typer.Option("--engine", help="Another engine than the stored one.")] = None,
-    version: Annotated[str | None, typer.Option("--version", help="Another version than the current one.")] = None,
+    count: Annotated[bool, typer.Option("--count", help="Return only the number of rules that match.")] = False,
+    engine: Annotated[str | None, typer.Option("--engine", help="An engine other than the stored one.")] = None,
+    version: Annotated[str | None, typer.Option("--version", help="A version other than the current one.")] = None,
     trust: TrustOption = None,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Show neither a bar nor a summary.")] = False,
 ) -> None:
-    """Match events, and write for each of them the rules that are true.
+    """Match events, and write the rules that are true of each.
 
     Examples:
 
@@ -72,8 +75,8 @@ def match(
 
         tail -f events.jsonl | ruledex match index - --count
 
-    Results are written as they come, with the line or row of each event. The exit status is 1 if a line is no event;
-    the others are answered nonetheless.
+    Results are written as they come, with the line or row of each event. The exit status is 1 if a line is not an
+    event; the others are still answered.
     """
     from ruledex.cli.event_stream import EventStream
     from ruledex.cli.results import results_to
@@ -81,7 +84,7 @@ def match(
     from ruledex.index import Index
 
     if count and top is not None:
-        raise typer.BadParameter("--count and --top exclude each other")
+        raise typer.BadParameter("--count cannot be combined with --top")
     if mode is Mode.RELAXED and top is None:
         raise typer.BadParameter("--mode relaxed needs --top")
     opened = Index.open(index, version, engine, trust=trust)
@@ -111,12 +114,12 @@ def match(
         seconds = time.monotonic() - started
         rate = n_events / seconds if seconds else 0.0
         told = f"{n_events:,} events, {n_matches:,} matches in {seconds:.1f} s ({rate:,.0f} events/s)"
-        typer.echo(told + (f", {n_faults:,} lines that are no event" if n_faults else ""), err=True)
+        typer.echo(told + (f", {n_faults:,} lines that are not events" if n_faults else ""), err=True)
     raise typer.Exit(FINDINGS if n_faults else CLEAN)
 
 
 class _Ask(NamedTuple):
-    """What is asked of the index."""
+    """What to ask of the index."""
 
     top: int | None
     rank: Rank
@@ -125,7 +128,7 @@ class _Ask(NamedTuple):
 
 
 def _answer(index: Index, events: list[dict[str, object]] | pa.RecordBatch, ask: _Ask) -> tuple[pa.RecordBatch, int]:
-    """The columns of a batch of events, and how many matches they have."""
+    """Return the columns of the result for a batch of events, and the number of matches."""
     import pyarrow as pa
 
     if ask.only_count:
@@ -139,7 +142,7 @@ def _answer(index: Index, events: list[dict[str, object]] | pa.RecordBatch, ask:
 
 
 def _without_unreadable(index: Index, batch: Batch) -> Batch:
-    """The batch without the events that cannot be read, as those nested too deep; these are among its faults."""
+    """Return a batch without the events that cannot be read, such as those nested too deep. They become its faults."""
     from ruledex.cli.event_stream import Batch
 
     kept = Batch(faults=list(batch.faults))
@@ -157,7 +160,7 @@ def _without_unreadable(index: Index, batch: Batch) -> Batch:
 
 
 def _next_size(size: int, n_events: int, n_found: int) -> int:
-    """So many events that their matches fit into memory well."""
+    """Return how many events to read next, so that their matches fit into memory well."""
     if n_events < size:
         return size
     return max(1, min(2 * size, _LARGEST_BATCH, _MATCHES_PER_BATCH * n_events // max(1, n_found)))
@@ -168,5 +171,5 @@ def _tell(name: str, batch: Batch, n_before: int) -> int:
         if n <= _MOST_FAULTS:
             typer.echo(f"{name}: {fault}", err=True)
         elif n == _MOST_FAULTS + 1:
-            typer.echo(f"{name}: … more lines that are no event are only counted", err=True)
+            typer.echo(f"{name}: … further lines that are not events are only counted", err=True)
     return n_before + len(batch.faults)

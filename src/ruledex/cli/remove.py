@@ -1,4 +1,4 @@
-"""`ruledex remove`: rules out of an index on disk, without building it anew."""
+"""`ruledex remove`: remove rules from an index on disk without rebuilding it."""
 
 from __future__ import annotations
 
@@ -13,15 +13,16 @@ from ruledex.errors import InputError, RulesError, one_line
 from ruledex.sources.lines import STANDARD_INPUT, LineFile
 
 
-def remove(
-    index: Annotated[str, typer.Argument(metavar="DIR", help="An index in a folder.")],
+def remove_command(
+    index: Annotated[str, typer.Argument(metavar="DIR", help="The folder of an index.")],
     ids: Annotated[
-        list[str], typer.Argument(metavar="IDS...", help="The rules' ids; - for those in the lines of standard input.")
+        list[str],
+        typer.Argument(metavar="IDS...", help="The ids of rules; - reads one id per line from standard input."),
     ],
     trust: TrustOption = None,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Show no summary.")] = False,
 ) -> None:
-    """Remove rules from an index, all at once.
+    """Remove rules from an index, all in one change.
 
     Examples:
 
@@ -31,12 +32,12 @@ def remove(
 
         ruledex remove index -- -5
 
-    That they are gone is on the disk when this ends, in the journal of the current version; `ruledex compact` folds it
-    in. The exit status is 1 if there is no rule of some id, and then none is removed.
+    When the command ends, the change is on disk, in the journal of the current version; `ruledex compact` builds it
+    into a new version. The exit status is 1 if an id has no rule; no rule is removed then.
     """
     from ruledex.index import Index
 
-    opened = Index.open(index, None, "scan", trust=trust)  # no engine is asked, and this one need not be loaded
+    opened = Index.open(index, None, "scan", trust=trust)  # no engine is needed, and "scan" loads none
     given = _lines() if ids == ["-"] else ids
     try:
         n_rules = opened.remove([rule_id_of(opened, rule_id) for rule_id in given])
@@ -48,7 +49,7 @@ def remove(
 
 
 def _lines() -> list[str]:
-    """The lines of standard input that are not blank."""
+    """Return the lines of standard input that are not blank."""
     found = []
     for number, line in enumerate(LineFile(STANDARD_INPUT).lines(), 1):
         try:

@@ -1,4 +1,4 @@
-"""Findings for people: a table, with the line of the fault below each error, and a summary."""
+"""Show findings of a check: a table, with an excerpt of the rule below each error, and a summary."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _WINDOW: Final = 60
 
 @dataclass(frozen=True, slots=True)
 class LocatedFinding:
-    """A finding and where its rule stands. `line` and `column` are within the rule's own text."""
+    """A finding and where its rule is. `line` and `column` are within the text of the rule."""
 
     file: str
     file_line: int
@@ -32,13 +32,13 @@ class LocatedFinding:
 
     @staticmethod
     def of(file: str, file_line: int, finding: Finding, text: str) -> LocatedFinding:
-        """A finding on a rule's text, of which the lines around it are kept and no more."""
+        """Return a finding with its line and column, and for an error an excerpt of the rule."""
         line, column = line_and_column(text, finding.position)
         shown = _excerpt(text, finding.position) if text and finding.severity is Severity.ERROR else ""
         return LocatedFinding(file, file_line, finding, line, column, shown)
 
     def record(self) -> dict[str, Any]:
-        """The finding as a JSON object."""
+        """Return the finding as a JSON object."""
         finding = self.finding
         return {
             "file": self.file,
@@ -55,7 +55,7 @@ class LocatedFinding:
 
 
 def _excerpt(text: str, position: int) -> str:
-    """The line of a fault, cut to a window around it, with a caret below."""
+    """Return the line of an error, cut to a window around it, with a caret below."""
     start = text.rfind("\n", 0, position) + 1
     line = text[start:].split("\n", 1)[0]
     offset = position - start
@@ -66,13 +66,13 @@ def _excerpt(text: str, position: int) -> str:
 
 
 def console() -> Console:
-    """Standard output as it is: with colours and its width on a terminal, plain and wide elsewhere."""
+    """Return a console for standard output: with colours on a terminal, plain and wide elsewhere."""
     out = Console(highlight=False, markup=False, soft_wrap=False)
     return out if out.is_terminal else Console(highlight=False, markup=False, width=max(out.width, _PLAIN_WIDTH))
 
 
 def table_of(findings: list[LocatedFinding], with_file: bool) -> Table:
-    """All findings as a table."""
+    """Return a table of findings."""
     table = Table(show_lines=False, header_style="bold", pad_edge=False, box=None, padding=(0, 2, 0, 0))
     if with_file:
         table.add_column("file", overflow="fold")
@@ -105,7 +105,7 @@ def _cell(located: LocatedFinding) -> Text:
 
 
 class Tally:
-    """How many rules and findings there were."""
+    """Counts rules and findings."""
 
     def __init__(self) -> None:
         self.n_rules = 0
@@ -117,15 +117,15 @@ class Tally:
 
     @property
     def n_findings(self) -> int:
-        """All findings together."""
+        """The number of findings."""
         return self._counts.total()
 
     def is_bad(self, strict: bool) -> bool:
-        """Whether a script should stop here."""
+        """Return whether there are errors, or in strict mode warnings."""
         return bool(self._counts[Severity.ERROR] or (strict and self._counts[Severity.WARNING]))
 
     def record(self) -> dict[str, Any]:
-        """The summary as a JSON object."""
+        """Return the summary as a JSON object."""
         return {"rules": self.n_rules} | {f"{severity}s": self._counts[severity] for severity in Severity}
 
     def __str__(self) -> str:

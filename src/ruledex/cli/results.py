@@ -1,4 +1,4 @@
-"""Where matches go: JSON lines or Parquet, batch by batch as they come."""
+"""Write matches as JSON lines or Parquet, batch by batch as they come."""
 
 from __future__ import annotations
 
@@ -18,20 +18,20 @@ from ruledex.outputs import whole_file
 
 
 class Results(Protocol):
-    """Takes rows of events."""
+    """Writes the results of events."""
 
     def write(self, numbers: list[int], columns: pa.RecordBatch) -> None:
-        """Write a batch: the numbers of events, and beside them `rules` (and `scores`), or `count`."""
+        """Write a batch: the numbers of events, and their `rules` (and `scores`) or `count`."""
 
 
 class JsonResults:
-    """A JSON object a line."""
+    """Writes one JSON object per event."""
 
     def __init__(self, file: IO[bytes]) -> None:
         self._file = file
 
     def write(self, numbers: list[int], columns: pa.RecordBatch) -> None:
-        """Write a line for each event."""
+        """Write one line per event."""
         for number, row in zip(numbers, _rows(columns), strict=True):
             self._file.write(orjson.dumps({"event": number} | row, option=orjson.OPT_SERIALIZE_NUMPY) + b"\n")
         self._file.flush()
@@ -42,14 +42,14 @@ def _rows(columns: pa.RecordBatch) -> Iterator[dict[str, Any]]:
         found = {}
         for name, column in zip(columns.schema.names, columns.columns, strict=True):
             value = column[row]
-            # Lists of numbers go to JSON without a Python object each.
+            # Lists of numbers become JSON without a Python object per number.
             plain = isinstance(value, pa.LargeListScalar) and pa.types.is_primitive(value.type.value_type)
             found[name] = np.asarray(value.values) if plain else value.as_py()
         yield found
 
 
 class ParquetResults:
-    """A table with a row an event, and a row group a batch."""
+    """Writes a table with one row per event, and one row group per batch."""
 
     def __init__(self, writer: pq.ParquetWriter) -> None:
         self._writer = writer
@@ -66,16 +66,16 @@ def _numbered(numbers: list[int], columns: pa.RecordBatch) -> pa.RecordBatch:
 
 @contextmanager
 def results_to(output: str | None, empty: pa.RecordBatch) -> Iterator[Results]:
-    """The place that a file's name asks for, standard output without one. `empty` has the columns to come.
+    """Open the file that results go to, for a `with`; by default standard output. `empty` has the columns to come.
 
-    A file appears when all is written; until then one that was there stays, which may be what the events come from.
+    The file appears when all results are written. Until then an old file stays, which may be where events come from.
     """
     if output is None or output == "-":
         yield JsonResults(sys.stdout.buffer)
         return
     suffix = Path(output).suffix.lower()
     if suffix not in (".parquet", ".jsonl", ".ndjson"):
-        raise InputError(f"{output}: results go to a file of the form .jsonl or .parquet")
+        raise InputError(f"{output}: a file of results ends in .jsonl, .ndjson or .parquet")
     try:
         with whole_file(output) as file:
             if suffix == ".parquet":

@@ -1,4 +1,4 @@
-"""Standard streams as a command may find them: closed, full, or of an encoding that lacks a character."""
+"""Make the standard streams safe to use when they are closed or full, or when their encoding lacks a character."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _PLAINER: Final = {"✓": "+", "✗": "-", "→": "->", "…": "...", "├": "|"
 
 
 class _Output(FileIO):
-    """Standard output, whose errors say that it is."""
+    """Standard output, named in its errors."""
 
     def write(self, data: Any) -> int:
         try:
@@ -32,13 +32,13 @@ class _Output(FileIO):
 
 
 def prepare_streams() -> None:
-    """Let no character stop a command, and have streams that are closed or full say which they are."""
-    # A descriptor of the wrong direction is an error at the first read or write, as a closed one is; and it keeps the
-    # number of a closed one from going to a file, into which others would then write.
+    """Replace characters that a stream cannot encode, and name closed or full streams in their errors."""
+    # A descriptor of the wrong direction fails at the first read or write, as a closed one does. It also occupies the
+    # number of the closed one, which a file would get otherwise, and then others would write into that file.
     for name, flags, mode in (
         ("stdin", os.O_WRONLY, "r"),
         ("stdout", os.O_RDONLY, "w"),
-        ("stderr", os.O_WRONLY, "w"),  # where nobody listens, errors are told to nobody
+        ("stderr", os.O_WRONLY, "w"),  # errors then go nowhere
     ):
         if getattr(sys, name) is None:
             closed = os.fdopen(os.open(os.devnull, flags), mode, encoding="utf-8")
@@ -52,7 +52,7 @@ def prepare_streams() -> None:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):
             stream.reconfigure(errors=_DEGRADE)
-    # Its own answer is an exit status of 1, which here says that something among the input is wrong.
+    # By default a console exits with status 1, which here says that some of the input is wrong.
     Console.on_broken_pipe = _raise_again  # type: ignore[assignment,method-assign]
 
 
@@ -61,12 +61,12 @@ def _raise_again(_: Console) -> NoReturn:
 
 
 def flush_output() -> None:
-    """Write what is still to be written. Raises OSError where that cannot be done."""
+    """Flush standard output. Raises OSError if that fails."""
     sys.stdout.flush()
 
 
 def tell(message: str) -> None:
-    """Write a message to standard error, if somebody listens there."""
+    """Write a message to standard error, if it is open."""
     try:
         print(message, file=sys.stderr, flush=True)
     except OSError:
@@ -74,9 +74,9 @@ def tell(message: str) -> None:
 
 
 def report_failure(error: OSError) -> int:
-    """Tell of a file or stream that cannot be read or written. Returns the exit status."""
+    """Report a file or stream that cannot be read or written. Returns the exit status."""
     if error.errno == errno.EPIPE:
-        # The reader has had enough, as `head` has: no fault of anybody.
+        # The reader has closed the pipe, as `head` does. That is not an error.
         _abandon(sys.stdout)
         return CLOSED
     where = error.filename
@@ -88,13 +88,13 @@ def report_failure(error: OSError) -> int:
 
 
 def _abandon(stream: object) -> None:
-    """Send what is left in a stream nowhere, since Python writes it when it ends and would fail once more."""
-    with suppress(OSError, AttributeError):  # it may be no file
+    """Discard what is left in a stream: Python writes it when it ends, and would fail again."""
+    with suppress(OSError, AttributeError):  # it may not be a file
         os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())  # type: ignore[attr-defined]
 
 
 def _degraded(error: UnicodeError) -> tuple[str, int]:
-    """What stands for characters that an encoding lacks: a plainer sign, or the character's number."""
+    """Return a replacement for characters that an encoding lacks: a plainer sign, or the number of the character."""
     assert isinstance(error, UnicodeEncodeError)
     lacking = error.object[error.start : error.end]
     return "".join(_PLAINER.get(c) or c.encode("ascii", "backslashreplace").decode() for c in lacking), error.end

@@ -1,4 +1,4 @@
-"""`ruledex verify`: read every byte of an index and say what is wrong with it."""
+"""`ruledex verify`: read every byte of an index and report damage."""
 
 from __future__ import annotations
 
@@ -12,17 +12,15 @@ from ruledex.cli.status import CLEAN, FINDINGS
 from ruledex.errors import ArtifactError
 
 
-def verify(
+def verify_command(
     index: Annotated[str, typer.Argument(metavar="DIR", help="An index: a path or URL.")],
-    version: Annotated[
-        list[str] | None, typer.Option("--version", help="Only this version; may be given several times.")
-    ] = None,
+    version: Annotated[list[str] | None, typer.Option("--version", help="Check only this version; repeatable.")] = None,
     trust: TrustOption = None,
-    as_json: Annotated[bool, typer.Option("--json", help="As a JSON object.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Write a JSON object.")] = False,
 ) -> None:
-    """Check the hash of every file of every version and all records of journals, and that each version can be opened.
+    """Check the hashes of all files and all records of journals, and that each version can be opened.
 
-    The current version is opened with the changes that its journal has.
+    The current version is opened with the changes in its journal.
 
     Examples:
 
@@ -38,7 +36,7 @@ def verify(
 
     report = verify_files(index, version or None)
     if not report.versions:
-        raise ArtifactError(f"{index}: there is no index here, and nothing to verify")
+        raise ArtifactError(f"{index}: there is no index here")
     journals = verify_journals(index, report.versions)
     faults = [str(fault) for fault in report.faults] + journals.faults
     if not faults:

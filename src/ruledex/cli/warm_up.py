@@ -1,4 +1,7 @@
-"""Kernels are compiled when a host first uses them, which takes seconds: say so while a user waits."""
+"""Compile kernels before a command needs them, and tell the user if that takes long.
+
+Kernels are compiled when a host first uses them, which takes seconds.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +15,7 @@ _MESSAGE: Final = "compiling for the first use on this host, which takes some se
 
 
 def warm_up(engine: str, k: int | None = None) -> None:
-    """On a terminal, build and ask an index of two rules, so that kernels are compiled here; say so if that is long."""
+    """On a terminal, build and ask an index of two rules, so that its kernels are compiled. Tell if it takes long."""
     screen = Console(stderr=True)
     if not screen.is_terminal:
         return
@@ -30,4 +33,4 @@ def warm_up(engine: str, k: int | None = None) -> None:
             index.top_batch(events, k)
     finally:
         notice.cancel()
-        notice.join()  # a notice that has begun is shown whole, before anything else is
+        notice.join()  # a notice that has begun is shown before anything else

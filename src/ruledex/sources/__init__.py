@@ -1,4 +1,4 @@
-"""Rules and events from files, row by row; a broken row is a value, not the end."""
+"""Read rules and events from files, row by row. A broken row is returned as a value and does not end the file."""
 
 from ruledex.sources.event_file import read_events
 from ruledex.sources.row import BadRow, Columns, RuleRow

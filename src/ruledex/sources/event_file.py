@@ -1,8 +1,8 @@
-"""A file of events: one JSON object a line."""
+"""Read a file of events: one JSON object per line."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import orjson
@@ -11,9 +11,13 @@ from ruledex.errors import EventError
 from ruledex.sources.lines import LineFile
 
 
-def read_events(name: str) -> Iterator[tuple[int, dict[str, Any] | EventError]]:
-    """Each event, or the error that it is none, with its line. `name` is a path, `-` for standard input."""
-    for number, line in enumerate(LineFile(name).lines(), 1):
+def read_events(source: str | Iterable[bytes]) -> Iterator[tuple[int, dict[str, Any] | EventError]]:
+    """Yield the number of each line with its event, or with an error if the line is not an event.
+
+    `source` is a path, `-` for standard input, or the lines themselves. Blank lines are skipped.
+    """
+    lines = LineFile(source).lines() if isinstance(source, str) else source
+    for number, line in enumerate(lines, 1):
         if not line.strip():
             continue
         try:

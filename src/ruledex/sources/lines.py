@@ -1,4 +1,4 @@
-"""Files of lines: plain, compressed, or standard input, in bytes, with how far they were read."""
+"""Read the lines of a plain or compressed file, or of standard input, as bytes, and tell how far reading is."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import sys
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
+from itertools import chain
 from pathlib import Path
 from typing import IO, Final
 
@@ -18,7 +19,7 @@ _WIDE_MARKS: Final = (b"\xff\xfe", b"\xfe\xff")
 
 
 class LineFile:
-    """A file that is read line by line. `n_bytes` is its size on disk, None where that is not known."""
+    """A file that is read line by line. `n_bytes` is its size on disk, or None if that is not known."""
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -27,14 +28,14 @@ class LineFile:
 
     @property
     def n_bytes_read(self) -> int:
-        """How much of the file on disk has been read."""
+        """How many bytes of the file on disk have been read."""
         try:
             return 0 if self._raw is None or self.n_bytes is None else self._raw.tell()
         except (OSError, ValueError):  # closed, or a pipe
             return self.n_bytes or 0
 
     def lines(self) -> Iterator[bytes]:
-        """All lines with their ends, without a byte order mark."""
+        """Yield all lines with their line ends, without a byte order mark."""
         with convert_read_errors(self.name):
             if self.name == STANDARD_INPUT:
                 yield from _without_mark(sys.stdin.buffer, self.name)
@@ -50,7 +51,7 @@ class LineFile:
 def _without_mark(stream: IO[bytes] | gzip.GzipFile, name: str) -> Iterator[bytes]:
     first = stream.readline()
     if first.startswith(_WIDE_MARKS):
-        raise InputError(f"{name}: this is UTF-16; save it as UTF-8")
+        raise InputError(f"{name}: the file is UTF-16; save it as UTF-8")
     if first:
         yield first.removeprefix(_UTF8_MARK)
     yield from stream
@@ -58,7 +59,7 @@ def _without_mark(stream: IO[bytes] | gzip.GzipFile, name: str) -> Iterator[byte
 
 @contextmanager
 def convert_read_errors(name: str) -> Iterator[None]:
-    """What goes wrong while a file is read, as an error that names it."""
+    """Replace errors of reading a file, inside a `with`, by an `InputError` that names the file."""
     try:
         yield
     except (OSError, EOFError, zlib.error) as error:
@@ -67,22 +68,16 @@ def convert_read_errors(name: str) -> Iterator[None]:
 
 
 def as_text_file(lines: Iterator[bytes]) -> Iterator[str]:
-    """Lines as text, each wrong byte as half of a surrogate pair, so that one bad line does not stop the others."""
+    """Yield lines as text. Invalid bytes become halves of surrogate pairs, so one bad line does not stop the others."""
     for line in lines:
         yield line.decode("utf-8", "surrogateescape")
 
 
 def peekable(lines: Iterator[bytes]) -> tuple[bytes, Iterator[bytes]]:
-    """The first line that is not blank, and all the lines again."""
+    """Return the first line that is not blank, and an iterator over all lines."""
     kept = []
     for line in lines:
         kept.append(line)
         if line.strip():
             break
-    first = kept[-1] if kept else b""
-    return first, _chained(kept, lines)
-
-
-def _chained(kept: list[bytes], rest: Iterator[bytes]) -> Iterator[bytes]:
-    yield from kept
-    yield from rest
+    return kept[-1] if kept else b"", chain(kept, lines)

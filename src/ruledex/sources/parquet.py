@@ -1,4 +1,4 @@
-"""Rules in a Parquet table, a batch of rows at a time."""
+"""Read rules from a Parquet file, in batches of rows."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class ParquetRules:
         self._read = [columns.id, columns.expr] + [columns.score] * (columns.score in fields.names)
 
     def rows(self) -> Iterator[Row]:
-        """All rows in their order, counted from 1."""
+        """Yield all rows in their order, numbered from 1."""
         number = 0
         with convert_read_errors(self._name):
             try:
@@ -69,7 +69,7 @@ def _is_text(kind: pa.DataType) -> bool:
 
 
 def _values(column: pa.Array) -> list[Any]:
-    """Values of a column, text as bytes: Arrow does not check that it is UTF-8, and one bad value must not stop all."""
+    """Return the values of a column, texts as bytes: Arrow does not check UTF-8, and one bad value must not end all."""
     if pa.types.is_dictionary(column.type):
         column = column.dictionary_decode()
     if pa.types.is_string(column.type) or pa.types.is_large_string(column.type):

@@ -1,4 +1,4 @@
-"""A file of rules of any of the forms, chosen by its name."""
+"""Read a file of rules in any of the formats. The name of the file says which."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ _DEFAULT: Final = Columns()
 
 
 class RuleFile:
-    """Rules to be read once, from front to back. `name` is a path, or `-` for standard input.
+    """A file of rules that is read once, from front to back. `name` is a path, or `-` for standard input.
 
-    `size` and `n_read` count bytes, or rows of a table; `size` is None where it is not known.
+    `size` and `n_read` count bytes, or rows of a table. `size` is None if it is not known.
     """
 
     def __init__(self, name: str, columns: Columns = _DEFAULT) -> None:
@@ -31,7 +31,7 @@ class RuleFile:
 
     @property
     def size(self) -> int | None:
-        """How much there is to read, once reading has begun."""
+        """How much there is to read; known once reading has begun."""
         return self._n_rows if self._form == "parquet" else self._lines.n_bytes
 
     @property
@@ -40,13 +40,13 @@ class RuleFile:
         return self._n_rows_read if self._form == "parquet" else self._lines.n_bytes_read
 
     def rows(self) -> Iterator[Row]:
-        """Every rule and every line that is none. Raises `InputError` where the file as a whole cannot be read."""
+        """Yield one row per rule or line that is none. Raises `InputError` if the file as a whole cannot be read."""
         if self._form == "parquet":
             yield from self._parquet_rows()
             return
         lines = self._lines.lines()
         form = self._form
-        if form == "":  # standard input has no name to tell it
+        if form == "":  # standard input has no suffix
             first, lines = peekable(lines)
             form = "jsonl" if first.lstrip().startswith(b"{") else "txt"
         if form == "jsonl":
@@ -75,5 +75,5 @@ def _form_of(name: str) -> str:
     form = _FORMS.get(suffix[0].lower())
     if form is None or (compressed and form == "parquet"):
         known = ", ".join(_FORMS)
-        raise InputError(f"{name}: a file of rules is one of {known}, or a text form of these with .gz")
+        raise InputError(f"{name}: a file of rules ends in {known}; all but .parquet may also end in .gz")
     return form

@@ -1,4 +1,4 @@
-"""Rules in text files: a JSON object a line, a CSV table, or one rule a line."""
+"""Read rules from text files: JSON lines, CSV, or plain text with one rule per line."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _COMMENT: Final = b"#"
 
 
 def read_jsonl(lines: Iterator[bytes], columns: Columns) -> Iterator[Row]:
-    """`{"id": …, "expr": …, "score": …}`, or with `rule`, the structured form, in place of `expr`."""
+    """Yield the rules of JSON lines: `{"id": …, "expr": …, "score": …}`, or `rule`, the structured form, for `expr`."""
     for number, line in enumerate(lines, 1):
         if not line.strip():
             continue
@@ -34,26 +34,26 @@ def read_jsonl(lines: Iterator[bytes], columns: Columns) -> Iterator[Row]:
             yield BadRow(number, "", f"this line is not JSON: {error}")
             continue
         if not isinstance(record, dict):
-            yield BadRow(number, "", "a line is a JSON object with an id and a rule")
+            yield BadRow(number, "", "a line must be a JSON object with an id and a rule")
             continue
         found = [record.get(name, MISSING) for name in (columns.id, columns.expr, columns.rule, columns.score)]
         yield row_of(number, *found)
 
 
 def read_csv(lines: Iterator[bytes], columns: Columns, name: str) -> Iterator[Row]:
-    """A table whose first row names the columns. Fields may be quoted, and then hold line ends."""
-    # The limit is the process's; it must let through whatever the parser would read.
+    """Yield the rules of a CSV table. Its first row names the columns. Quoted fields may contain line ends."""
+    # The limit applies to the whole process; it must allow whatever the parser can read.
     csv.field_size_limit(max(csv.field_size_limit(), limits.current().rule_characters + 1))
     reader = csv.reader(as_text_file(lines), strict=True)
     header = _next_record(reader)
     if header is None:
-        raise InputError(f"{name}: the file is empty; its first row names the columns")
+        raise InputError(f"{name}: the file is empty; its first row must name the columns")
     if isinstance(header, str):
         raise InputError(f"{name}: the first row is not CSV: {header}")
-    places = {column.strip(): i for i, column in enumerate(header)}
+    column_at = {column.strip(): i for i, column in enumerate(header)}
     for wanted in (columns.id, columns.expr):
-        if wanted not in places:
-            raise InputError(f"{name}: there is no column {quoted(wanted)}; the columns are {', '.join(places)}")
+        if wanted not in column_at:
+            raise InputError(f"{name}: there is no column {quoted(wanted)}; the columns are {', '.join(column_at)}")
     while True:
         line = reader.line_num + 1
         record = _next_record(reader)
@@ -62,22 +62,24 @@ def read_csv(lines: Iterator[bytes], columns: Columns, name: str) -> Iterator[Ro
         if isinstance(record, str):
             yield BadRow(line, "", f"this row is not CSV: {record}")
         elif record and len(record) != len(header):
-            yield BadRow(line, "", f"the header has {len(header)} fields and this row {len(record)}")
+            yield BadRow(line, "", f"the header has {len(header)} fields, but this row has {len(record)}")
         elif record:
-            score = record[places[columns.score]] if columns.score in places else MISSING
-            yield _checked(row_of(line, record[places[columns.id]], record[places[columns.expr]], MISSING, score))
+            score = record[column_at[columns.score]] if columns.score in column_at else MISSING
+            yield _check_utf8(
+                row_of(line, record[column_at[columns.id]], record[column_at[columns.expr]], MISSING, score)
+            )
 
 
 def _next_record(reader: Iterator[list[str]]) -> list[str] | str | None:
-    """The next record, what is wrong with it, or None at the end."""
+    """Return the next record, the reason why it cannot be read, or None at the end."""
     try:
         return next(reader, None)
     except csv.Error as error:
         return str(error)
 
 
-def _checked(row: Row) -> Row:
-    """The row, unless its bytes were not UTF-8."""
+def _check_utf8(row: Row) -> Row:
+    """Return the row, or a `BadRow` if its bytes were not UTF-8."""
     text = row.text if isinstance(row, RuleRow) and isinstance(row.text, str) else ""
     if (text + str(row.rule_id)).isascii():
         return row
@@ -90,7 +92,7 @@ def _checked(row: Row) -> Row:
 
 
 def read_txt(lines: Iterator[bytes]) -> Iterator[Row]:
-    """One rule a line, its number the rule's id; blank lines and those that start with # are none."""
+    """Yield one rule per line, with the line number as its id. Skips blank lines and lines that begin with #."""
     for number, line in enumerate(lines, 1):
         rule = line.strip()
         if rule and not rule.startswith(_COMMENT):

@@ -1,4 +1,4 @@
-"""`ruledex spark …`: rules and events by the million, on a Spark session; one file a command, joined here.
+"""`ruledex spark …`: the commands that run on Spark, one file per command.
 
 PySpark is imported when a command runs, never before.
 """
@@ -7,17 +7,17 @@ from __future__ import annotations
 
 import typer
 
-from ruledex.cli.spark.backtest import backtest
-from ruledex.cli.spark.build import build
-from ruledex.cli.spark.coverage import coverage
-from ruledex.cli.spark.match import match
-from ruledex.cli.spark.profile import profile
-from ruledex.cli.spark.ratify import ratify
-from ruledex.cli.spark.stream import stream
+from ruledex.cli.spark.backtest import backtest_command
+from ruledex.cli.spark.build import build_command
+from ruledex.cli.spark.coverage import coverage_command
+from ruledex.cli.spark.match import match_command
+from ruledex.cli.spark.profile import profile_command
+from ruledex.cli.spark.ratify import ratify_command
+from ruledex.cli.spark.stream import stream_command
 
 app = typer.Typer(
     name="spark",
-    help="Build, match and look at indexes on Spark: on this machine, or on a cluster by --master.",
+    help="Build, match and inspect indexes with Spark, on this machine or on a cluster (--master).",
     no_args_is_help=True,
     rich_markup_mode="markdown",
 )
@@ -28,10 +28,10 @@ def _spark() -> None:
     pass
 
 
-app.command()(build)
-app.command()(match)
-app.command()(stream)
-app.command()(backtest)
-app.command()(coverage)
-app.command()(profile)
-app.command()(ratify)
+app.command("build")(build_command)
+app.command("match")(match_command)
+app.command("stream")(stream_command)
+app.command("backtest")(backtest_command)
+app.command("coverage")(coverage_command)
+app.command("profile")(profile_command)
+app.command("ratify")(ratify_command)

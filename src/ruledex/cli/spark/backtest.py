@@ -1,4 +1,4 @@
-"""`ruledex spark backtest`: two versions of an index on the same past events."""
+"""`ruledex spark backtest`: compare two versions of an index on the same past events."""
 
 from __future__ import annotations
 
@@ -19,19 +19,29 @@ from ruledex.cli.spark.session import session
 from ruledex.cli.spark.tables import read, require_absent, show_rows, write
 
 
-def backtest(
+def backtest_command(
     old: Annotated[str, typer.Argument(metavar="OLD", help="An index: a path or URL that the workers can read.")],
-    new: Annotated[str, typer.Argument(metavar="NEW", help="Another, or the same with --old-version.")],
+    new: Annotated[str, typer.Argument(metavar="NEW", help="Another index, or the same one with --old-version.")],
     events: EventsArgument,
     output: Annotated[
         str | None,
-        typer.Option("--output", "-o", metavar="TABLE", help="All rules: a .parquet or .json folder, or a table."),
+        typer.Option(
+            "--output", "-o", metavar="TABLE", help="Write all rules to a .parquet or .json folder, or to a table."
+        ),
     ] = None,
-    key: Annotated[str | None, typer.Option("--key", metavar="NAME", help="The column that tells an event.")] = None,
-    examples: Annotated[int, typer.Option("--examples", min=0, help="Events to show of each kind.")] = 3,
-    old_version: Annotated[str | None, typer.Option("--old-version", help="Another version of OLD.")] = None,
-    new_version: Annotated[str | None, typer.Option("--new-version", help="Another version of NEW.")] = None,
-    limit: Annotated[int, typer.Option("--limit", min=0, help="Rules to show, those that change most first.")] = 20,
+    key: Annotated[
+        str | None, typer.Option("--key", metavar="NAME", help="The column that identifies an event.")
+    ] = None,
+    examples: Annotated[int, typer.Option("--examples", min=0, help="How many events to show per rule and kind.")] = 3,
+    old_version: Annotated[
+        str | None, typer.Option("--old-version", help="A version of OLD other than the current one.")
+    ] = None,
+    new_version: Annotated[
+        str | None, typer.Option("--new-version", help="A version of NEW other than the current one.")
+    ] = None,
+    limit: Annotated[
+        int, typer.Option("--limit", min=0, help="How many rules to show, those that change most first.")
+    ] = 20,
     overwrite: OverwriteOption = False,
     trust: TrustOption = None,
     master: MasterOption = None,
@@ -49,14 +59,14 @@ def backtest(
     with session(master, "ruledex backtest", conf) as spark:
         from pyspark.sql import functions
 
-        from ruledex.spark import backtest as backtest_indexes
+        from ruledex.spark import backtest
 
         if output is not None and not overwrite:
             require_absent(spark, output)
         versions = {"old_version": old_version, "new_version": new_version}
         frame = read(spark, events)
-        # One pass serves what is written and what is shown.
-        found = backtest_indexes(old, new, frame, key=key, examples=examples, **versions, trust=trust).persist()
+        # One pass over the events serves both the output and the summary.
+        found = backtest(old, new, frame, key=key, examples=examples, **versions, trust=trust).persist()
         try:
             with progress(spark, "backtesting", not quiet):
                 if output is not None:

@@ -1,4 +1,4 @@
-"""`ruledex spark build`: a table of rules to an index."""
+"""`ruledex spark build`: build an index from a table of rules."""
 
 from __future__ import annotations
 
@@ -26,49 +26,49 @@ from ruledex.errors import RulesError, one_line
 if TYPE_CHECKING:
     from ruledex.spark import BuildReport
 
-RULES_HELP = "Rules: Parquet, JSON lines or CSV, a file or folder or URL of them, or a table's name."
+RULES_HELP = "Rules: a file, folder or URL of Parquet, JSON lines or CSV, or the name of a table."
 
 
 class SparkOnError(StrEnum):
-    """What happens to a build when a rule cannot be used."""
+    """What a build on Spark does if a rule cannot be used."""
 
     QUARANTINE = "quarantine"
     RAISE = "raise"
 
 
-def build(
+def build_command(
     rules: Annotated[str, typer.Argument(metavar="RULES", help=RULES_HELP)],
     output: Annotated[
         str,
-        typer.Option("--output", "-o", metavar="DIR", help="Where the index goes: a path or URL as workers see it."),
+        typer.Option("--output", "-o", metavar="DIR", help="The index to write: a path or URL as the workers see it."),
     ],
     id_column: IdOption = "id",
     expr_column: ExprOption = "expr",
     score_column: Annotated[
-        str | None, typer.Option("--score", metavar="NAME", help="The column of a rule's static score.")
+        str | None, typer.Option("--score", metavar="NAME", help="The column that has the static scores of rules.")
     ] = None,
     shards: Annotated[
-        int | None, typer.Option("--shards", min=1, help="Parts; one a million rules unless given.")
+        int | None, typer.Option("--shards", min=1, help="The number of shards; by default one per million rules.")
     ] = None,
     stats: Annotated[
         str | None,
-        typer.Option("--stats", metavar="JSON", help="What `ruledex spark profile` has saved of past events."),
+        typer.Option("--stats", metavar="JSON", help="Statistics of past events, saved by `ruledex spark profile`."),
     ] = None,
     schema: SchemaOption = None,
     quarantine: Annotated[
         str | None,
         typer.Option(
-            "--quarantine", metavar="TABLE", help="Where rules go that cannot be used: a file's name or a table's."
+            "--quarantine", metavar="TABLE", help="Where to write rules that cannot be used: a folder or table."
         ),
     ] = None,
     overwrite: OverwriteOption = False,
     on_error: Annotated[
-        SparkOnError, typer.Option("--on-error", help="Leave rules out that cannot be used, or build nothing.")
+        SparkOnError, typer.Option("--on-error", help="If rules cannot be used: leave them out, or build nothing.")
     ] = SparkOnError.QUARANTINE,
-    engine: Annotated[str, typer.Option("--engine", help="The structure to build.")] = "auto",
+    engine: Annotated[str, typer.Option("--engine", help="The engine to build.")] = "auto",
     options: Annotated[
         list[str] | None,
-        typer.Option("--engine-option", metavar="NAME=VALUE", help="An option of the engine; may be given again."),
+        typer.Option("--engine-option", metavar="NAME=VALUE", help="An option of the engine; repeatable."),
     ] = None,
     master: MasterOption = None,
     conf: ConfOption = None,
@@ -84,8 +84,8 @@ def build(
 
         ruledex spark build catalog.rules --master spark://host:7077 --shards 16 --stats events.json -o s3://bucket/index
 
-    Readers of DIR see the old version or the new one, never half of one. Rules that cannot be used are left out and
-    counted, and with --quarantine written; with --on-error raise nothing is built then, and the exit status is 1.
+    Readers of DIR see the old version or the new one, never a mix. Rules that cannot be used are left out and counted,
+    and written to --quarantine. With --on-error raise, nothing is built in that case and the exit status is 1.
     """
     from ruledex.cli.spark.progress import progress
     from ruledex.cli.spark.session import session
@@ -95,7 +95,7 @@ def build(
         from ruledex.spark import build_index
 
         if quarantine is not None and not overwrite:
-            require_absent(spark, quarantine)  # now, and not when all is built
+            require_absent(spark, quarantine)  # before the build, not after it
         try:
             with progress(spark, "building", not quiet):
                 report = build_index(
@@ -124,7 +124,7 @@ def _show(report: BuildReport, output: str) -> None:
     seconds = ", ".join(f"{name} {taken:.1f}" for name, taken in report.seconds.items())
     typer.echo(f"{report.n_rules:,} rules in {sum(report.seconds.values()):.1f} s ({seconds})")
     typer.echo(
-        f"{report.n_duplicates:,} have the condition of another, {report.n_copies:,} rows were copies; "
+        f"{report.n_duplicates:,} rules repeat the condition of another, {report.n_copies:,} rows were copies; "
         f"{report.n_nodes:,} nodes, {report.n_shared_nodes:,} of them shared"
     )
     for code, n_rules in report.quarantined.items():

@@ -1,4 +1,4 @@
-"""`ruledex spark coverage`: which rules past events made true, and how often."""
+"""`ruledex spark coverage`: count how often each rule is true of past events."""
 
 from __future__ import annotations
 
@@ -20,28 +20,31 @@ from ruledex.cli.spark.session import session
 from ruledex.cli.spark.tables import read, require_absent, show_rows, write
 
 
-def coverage(
+def coverage_command(
     index: IndexArgument,
     events: EventsArgument,
     output: Annotated[
         str | None,
         typer.Option(
-            "--output", "-o", metavar="TABLE", help="All rules: a .parquet, .json or .csv folder, or a table."
+            "--output",
+            "-o",
+            metavar="TABLE",
+            help="Write all rules to a .parquet, .json or .csv folder, or to a table.",
         ),
     ] = None,
     pairs: Annotated[
-        int | None, typer.Option("--pairs", min=2, help="Draw so many rules, and show which are true together.")
+        int | None, typer.Option("--pairs", min=2, help="How many rules to draw, to show which are true together.")
     ] = None,
-    seed: Annotated[int, typer.Option("--seed", help="Another number draws other rules for --pairs.")] = 0,
-    version: Annotated[str | None, typer.Option("--version", help="Another version than the current one.")] = None,
-    limit: Annotated[int, typer.Option("--limit", min=0, help="Rows to show of each kind.")] = 20,
+    seed: Annotated[int, typer.Option("--seed", help="A different seed draws different rules for --pairs.")] = 0,
+    version: Annotated[str | None, typer.Option("--version", help="A version other than the current one.")] = None,
+    limit: Annotated[int, typer.Option("--limit", min=0, help="How many rows to show per table.")] = 20,
     overwrite: OverwriteOption = False,
     trust: TrustOption = None,
     master: MasterOption = None,
     conf: ConfOption = None,
     quiet: QuietOption = False,
 ) -> None:
-    """Count the matches of each rule, the rules that are never true, and the events without a rule.
+    """Count the matches of each rule, the rules that are never true, and the events that match no rule.
 
     Examples:
 
@@ -50,11 +53,11 @@ def coverage(
         ruledex spark coverage index events.parquet --pairs 100 -o matches.parquet
     """
     with session(master, "ruledex coverage", conf) as spark:
-        from ruledex.spark import coverage as count_matches
+        from ruledex.spark import coverage
 
         if output is not None and not overwrite:
             require_absent(spark, output)
-        found = count_matches(index, read(spark, events), pairs, seed=seed, version=version, trust=trust).persist()
+        found = coverage(index, read(spark, events), pairs, seed=seed, version=version, trust=trust).persist()
         try:
             with progress(spark, "counting", not quiet):
                 totals = found.totals()

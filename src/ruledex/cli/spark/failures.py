@@ -1,4 +1,4 @@
-"""Errors of Spark, which come with the stacks of two languages, as ours: a line each."""
+"""Turn errors of Spark, which come with stack traces of two languages, into errors of one line."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _BEFORE_JAVA: Final = re.compile(
 
 @contextmanager
 def convert_failures() -> Iterator[None]:
-    """What fails in Spark within a `with` is a `RuledexError`."""
+    """Replace errors of Spark, inside a `with`, by a `RuledexError`."""
     from py4j.protocol import Py4JError  # type: ignore[import-untyped]
     from pyspark.errors import PySparkException
 
@@ -30,11 +30,11 @@ def convert_failures() -> Iterator[None]:
 
 
 def describe_failure(error: Exception) -> str:
-    """What an error of Spark says: our own words where a worker raised them, or else its first line."""
+    """Return the message of an error of Spark: our own message if a worker raised one, or else its first line."""
     text = str(error)
     if ours := _OURS.findall(text):
-        return str(ours[-1])  # a stack ends with its error
+        return str(ours[-1])  # a stack trace ends with its error
     raised = _PYTHON.findall(text) if "Traceback (most recent call last)" in text else []
     line = raised[-1] if raised else next(iter(_BEFORE_JAVA.sub("", text).strip().splitlines()), type(error).__name__)
-    # One that begins with its name was raised on purpose, and says it all.
+    # A message that begins with an error class in brackets is complete.
     return line if line.startswith("[") else f"{line} (--conf spark.log.level=ERROR shows more)"

@@ -1,4 +1,4 @@
-"""`ruledex spark match`: the rules of each event of a table."""
+"""`ruledex spark match`: find the true rules of each event of a table."""
 
 from __future__ import annotations
 
@@ -21,25 +21,27 @@ from ruledex.cli.spark.options import (
 if TYPE_CHECKING:
     from pyspark.sql import Column
 
-OUTPUT_HELP = "Where to write: a folder that ends in .parquet, .json or .csv, or a table's name."
+OUTPUT_HELP = "Where to write: a folder that ends in .parquet, .json or .csv, or the name of a table."
 OutputArgument: TypeAlias = Annotated[str, typer.Argument(metavar="OUTPUT", help=OUTPUT_HELP)]
 KeepOption: TypeAlias = Annotated[
     list[str] | None,
-    typer.Option("--keep", metavar="COLUMN", help="A column of the events to keep; may be given again. Else all."),
+    typer.Option("--keep", metavar="COLUMN", help="A column of the events to keep; repeatable. By default all."),
 ]
 TopOption: TypeAlias = Annotated[
-    int | None, typer.Option("--top", min=0, metavar="K", help="Only the best K rules, ranked.")
+    int | None, typer.Option("--top", min=0, metavar="K", help="Return only the best K rules, ranked.")
 ]
 RankOption: TypeAlias = Annotated[Rank, typer.Option("--rank", help="What --top ranks by.")]
 WeightsOption: TypeAlias = Annotated[
     str | None,
-    typer.Option("--weights", metavar="COLUMN", help="The column with the weights of each event, for --top."),
+    typer.Option("--weights", metavar="COLUMN", help="The column that has the weights of each event, for --top."),
 ]
-ExplodeOption: TypeAlias = Annotated[bool, typer.Option("--explode", help="A row a match, not a row an event.")]
-CountOption: TypeAlias = Annotated[bool, typer.Option("--count", help="Only how many rules match.")]
+ExplodeOption: TypeAlias = Annotated[
+    bool, typer.Option("--explode", help="Write one row per match, not one per event.")
+]
+CountOption: TypeAlias = Annotated[bool, typer.Option("--count", help="Return only the number of rules that match.")]
 
 
-def match(
+def match_command(
     index: IndexArgument,
     events: EventsArgument,
     output: OutputArgument,
@@ -49,14 +51,14 @@ def match(
     weights: WeightsOption = None,
     explode: ExplodeOption = False,
     count: CountOption = False,
-    version: Annotated[str | None, typer.Option("--version", help="Another version than the current one.")] = None,
+    version: Annotated[str | None, typer.Option("--version", help="A version other than the current one.")] = None,
     trust: TrustOption = None,
     master: MasterOption = None,
     conf: ConfOption = None,
     overwrite: OverwriteOption = False,
     quiet: QuietOption = False,
 ) -> None:
-    """Match a table of events, and write for each of them the rules that are true.
+    """Match a table of events, and write the rules that are true of each.
 
     Examples:
 
@@ -72,11 +74,11 @@ def match(
     with session(master, "ruledex match", conf) as spark, progress(spark, "matching", not quiet):
         from pyspark.sql import Observation
 
-        from ruledex.spark import match as match_events
+        from ruledex.spark import match
 
         if not overwrite:
             require_absent(spark, output)
-        found = match_events(
+        found = match(
             read(spark, events),
             index,
             keep,
@@ -98,7 +100,7 @@ def match(
 
 
 def totals(explode: bool, count: bool) -> list[Column]:
-    """What is counted of a result while it is written."""
+    """Return the columns that count rows and matches while a result is written."""
     from pyspark.sql import functions
 
     rows = functions.count(functions.lit(1))
@@ -107,8 +109,8 @@ def totals(explode: bool, count: bool) -> list[Column]:
 
 
 def require_rows(output: str, explode: bool, count: bool) -> None:
-    """An error where a result has arrays and the format has none."""
+    """Raise an error if the result has arrays and the format of the output has none."""
     from ruledex.cli.spark.tables import format_of
 
     if format_of(output) == "csv" and not (explode or count):
-        raise typer.BadParameter("CSV has no arrays: write Parquet or JSON, or say --explode or --count")
+        raise typer.BadParameter("CSV has no arrays: write Parquet or JSON, or use --explode or --count")

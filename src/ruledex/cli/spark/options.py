@@ -1,4 +1,4 @@
-"""Options that the commands on Spark share."""
+"""Arguments and options that the commands on Spark share."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ MasterOption: TypeAlias = Annotated[
 ]
 ConfOption: TypeAlias = Annotated[
     list[str] | None,
-    typer.Option("--conf", metavar="KEY=VALUE", help="A setting of Spark for this session; may be given again."),
+    typer.Option("--conf", metavar="KEY=VALUE", help="A setting of Spark for this session; repeatable."),
 ]
-OverwriteOption: TypeAlias = Annotated[bool, typer.Option("--overwrite", help="Replace what the output has.")]
+OverwriteOption: TypeAlias = Annotated[bool, typer.Option("--overwrite", help="Replace the output if it exists.")]
 QuietOption: TypeAlias = Annotated[bool, typer.Option("--quiet", "-q", help="Show neither progress nor a summary.")]
 
-EVENTS_HELP = "Events: Parquet, JSON lines or CSV, a file or folder or URL of them, or a table's name."
+EVENTS_HELP = "Events: a file, folder or URL of Parquet, JSON lines or CSV, or the name of a table."
 EventsArgument: TypeAlias = Annotated[str, typer.Argument(metavar="EVENTS", help=EVENTS_HELP)]
 IndexArgument: TypeAlias = Annotated[
     str, typer.Argument(metavar="DIR", help="An index: a path or URL that the workers can read.")

@@ -1,4 +1,4 @@
-"""`ruledex spark profile`: statistics of past events, for builds to come."""
+"""`ruledex spark profile`: collect statistics of past events, for later builds."""
 
 from __future__ import annotations
 
@@ -26,21 +26,23 @@ _MOST_SHOWN: Final = 40  # attributes
 _HEAVY_SHOWN: Final = 3
 
 
-def profile(
+def profile_command(
     events: EventsArgument,
     output: Annotated[
         str | None,
-        typer.Option("--output", "-o", metavar="FILE", help="JSON, for a build's --stats; by custom beside the index."),
+        typer.Option("--output", "-o", metavar="FILE", help="Write JSON for --stats of a build."),
     ] = None,
     columns: Annotated[
-        list[str] | None, typer.Option("--column", metavar="NAME", help="Only this column; may be given again.")
+        list[str] | None, typer.Option("--column", metavar="NAME", help="Look only at this column; repeatable.")
     ] = None,
-    heavy: Annotated[int, typer.Option("--heavy", min=1, help="Frequent values of an attribute to count.")] = 512,
+    heavy: Annotated[
+        int, typer.Option("--heavy", min=1, help="How many frequent values to count per attribute.")
+    ] = 512,
     master: MasterOption = None,
     conf: ConfOption = None,
     quiet: QuietOption = False,
 ) -> None:
-    """Count how often each attribute is there, its most frequent values, and quantiles, by one pass over events.
+    """Collect how often each attribute is present, its most frequent values, and quantiles, in one pass over events.
 
     Examples:
 
@@ -49,11 +51,11 @@ def profile(
         ruledex spark profile warehouse.events --master spark://host:7077 -o statistics.json
     """
     with session(master, "ruledex profile", conf) as spark:
-        from ruledex.spark import profile as profile_events
+        from ruledex.spark import profile
 
         frame = read(spark, events)
         with progress(spark, "profiling", not quiet):
-            found = profile_events(frame, columns, heavy=heavy)
+            found = profile(frame, columns, heavy=heavy)
     if output is not None:
         found.save(output)
     if not quiet:
@@ -68,7 +70,7 @@ def _table(found: EventStatistics) -> Table:
     from ruledex.language.text import path_text
 
     table = Table(box=None)
-    for name in ("attribute", "there", "types", "most frequent", "median"):
+    for name in ("attribute", "present", "types", "most frequent", "median"):
         table.add_column(name)
     shown = sorted(found.attributes.items(), key=lambda item: (-item[1].n_present, item[0]))
     for path, attribute in shown[:_MOST_SHOWN]:

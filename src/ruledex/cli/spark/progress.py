@@ -1,7 +1,6 @@
-"""What Spark does while a command waits, on the terminal: stages, tasks, rows and their rate.
+"""Show on the terminal what Spark does while a command waits: stages, tasks, rows and their rate.
 
-A classic session is asked twice a second, since it tells nothing by itself; a Connect session sends what it knows,
-which is tasks and bytes, not rows.
+A classic session sends no progress, so it is asked twice a second. A Connect session sends tasks and bytes, not rows.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ _EVERY_SECONDS: Final = 0.5
 
 
 class StageProgress(NamedTuple):
-    """What is known of the stages that run, and how much they have read, in rows or else in bytes."""
+    """The running stages, their tasks, and how much they have read, in rows or in bytes."""
 
     stages: tuple[int, ...]
     n_tasks: int
@@ -31,7 +30,7 @@ class StageProgress(NamedTuple):
 
 
 class Display:
-    """A line on a terminal that follows what is seen. A rate is that of the stages that run, since they began."""
+    """A line on a terminal that shows the running stages. The rate is measured since these stages began."""
 
     def __init__(self, progress: Progress, description: str) -> None:
         self._progress = progress
@@ -40,7 +39,7 @@ class Display:
         self._began = 0.0
 
     def show(self, seen: StageProgress) -> None:
-        """Show where the work stands now."""
+        """Show the progress of the running stages."""
         now = self._progress.get_time()
         if seen.stages != self._stages:
             self._stages, self._began = seen.stages, now
@@ -57,7 +56,7 @@ class Display:
 
 @contextmanager
 def progress(session: SparkSession, description: str, wanted: bool = True) -> Iterator[None]:
-    """Follow all that the session runs within a `with`; on a terminal only, and gone after it."""
+    """Show what the session runs during a `with`, if it is wanted and standard error is a terminal."""
     screen = Console(stderr=True)
     if not (wanted and screen.is_terminal):
         yield
@@ -91,7 +90,7 @@ def _follow_connect(session: SparkSession, display: Display) -> Iterator[None]:
                 )
             )
 
-    handler: Any = handle  # any callable will do, whatever the declared type says
+    handler: Any = handle  # any callable works, whatever the declared type says
     session.registerProgressHandler(handler)
     try:
         yield
@@ -119,16 +118,16 @@ def _follow_classic(session: SparkSession, display: Display) -> Iterator[None]:
 
 
 def running_stages(session: SparkSession) -> StageProgress:
-    """What a classic session runs now. Rows are those that tasks have read from a source or a shuffle so far."""
+    """Return what a classic session runs now. Rows are those read from a source or a shuffle so far."""
     from py4j.protocol import Py4JError  # type: ignore[import-untyped]
 
     context = session.sparkContext
     tracker = context.statusTracker()
     stages = [stage for number in tracker.getActiveStageIds() if (stage := tracker.getStageInfo(number)) is not None]
-    store = context._jsc.sc().statusStore()  # the tracker knows tasks alone
+    store = context._jsc.sc().statusStore()  # the tracker knows only tasks
     n_rows = 0
     for stage in stages:
-        with suppress(Py4JError):  # the stage may have been forgotten meanwhile
+        with suppress(Py4JError):  # Spark may have dropped the stage meanwhile
             data = store.lastStageAttempt(stage.stageId)
             n_rows += data.inputRecords() + data.shuffleReadRecords()
     return StageProgress(

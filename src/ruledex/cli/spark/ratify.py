@@ -1,4 +1,4 @@
-"""`ruledex spark ratify`: an index against the reference evaluator and Spark SQL, on samples."""
+"""`ruledex spark ratify`: compare an index with the reference evaluator and Spark SQL, on samples."""
 
 from __future__ import annotations
 
@@ -29,16 +29,16 @@ if TYPE_CHECKING:
 _MOST_SHOWN: Final = 10
 
 
-def ratify(
+def ratify_command(
     index: IndexArgument,
     events: EventsArgument,
     rules_sample: Annotated[int, typer.Option("--rules", min=1, help="How many rules to draw.")] = 100,
     events_sample: Annotated[int, typer.Option("--events", min=1, help="How many events to draw.")] = 1000,
-    seed: Annotated[int, typer.Option("--seed", help="Another number draws others.")] = 0,
+    seed: Annotated[int, typer.Option("--seed", help="A different seed draws different samples.")] = 0,
     output: Annotated[
-        Path | None, typer.Option("--output", "-o", metavar="FILE", help="The whole report as JSON.")
+        Path | None, typer.Option("--output", "-o", metavar="FILE", help="Write the whole report as JSON.")
     ] = None,
-    version: Annotated[str | None, typer.Option("--version", help="Another version than the current one.")] = None,
+    version: Annotated[str | None, typer.Option("--version", help="A version other than the current one.")] = None,
     trust: TrustOption = None,
     master: MasterOption = None,
     conf: ConfOption = None,
@@ -52,14 +52,14 @@ def ratify(
 
         ruledex spark ratify index events.parquet --rules 500 --events 5000 --seed 7 -o report.json
 
-    Documented differences between rules and Spark SQL are told apart. The exit status is 1 if there is any other.
+    Documented differences between rules and Spark SQL do not count. The exit status is 1 if there are others.
     """
     with session(master, "ruledex ratify", conf) as spark:
-        from ruledex.spark import ratify as ratify_index
+        from ruledex.spark import ratify
 
         frame = read(spark, events)
         with progress(spark, "ratifying", not quiet):
-            found = ratify_index(index, frame, rules_sample, events_sample, seed, version=version, trust=trust)
+            found = ratify(index, frame, rules_sample, events_sample, seed, version=version, trust=trust)
     if output is not None:
         options = orjson.OPT_INDENT_2 | orjson.OPT_NON_STR_KEYS
         try:
@@ -75,7 +75,7 @@ def ratify(
 def _tell(found: Ratification) -> None:
     typer.echo(found)
     for refusal in found.refusals[:_MOST_SHOWN]:
-        typer.echo(f"not asked of Spark SQL: rule {quoted(refusal.rule)}: {refusal.reason}", err=True)
+        typer.echo(f"Spark SQL cannot be asked about rule {quoted(refusal.rule)}: {refusal.reason}", err=True)
     if len(found.refusals) > _MOST_SHOWN:
         typer.echo(f"… and {len(found.refusals) - _MOST_SHOWN:,} more rules", err=True)
     for difference in found.unexplained[:_MOST_SHOWN]:
@@ -88,5 +88,5 @@ def _line(difference: AnswerDifference) -> str:
     who = "the index" if difference.asked == "index" else "Spark SQL"
     answers = {True: "true", False: "not true"}
     event = orjson.dumps(difference.event, default=str).decode()
-    said = f"{who} says {answers[difference.answer]}, the reference {answers[difference.reference]}"
+    said = f"{who} says {answers[difference.answer]}, and the reference says {answers[difference.reference]}"
     return f"rule {quoted(difference.rule)}: {difference.text}\n  {said}, of {event}"

@@ -1,4 +1,4 @@
-"""The Spark session of a command."""
+"""Start the Spark session of a command, or use the active one."""
 
 from __future__ import annotations
 
@@ -16,22 +16,22 @@ if TYPE_CHECKING:
 
 LOCAL: Final = "local[*]"
 _ON_THIS_MACHINE: Final = {
-    # A machine's name need not resolve, and nobody else has to reach a local session.
+    # The name of a machine may not resolve, and nobody else has to reach a local session.
     "spark.driver.bindAddress": "127.0.0.1",
     "spark.driver.host": "127.0.0.1",
     "spark.ui.enabled": "false",
-    # What ends a command is told by the command, in a line; a log would add the stacks of all who saw it.
+    # The command reports an error in one line; a log would add the stack traces of all threads that saw it.
     "spark.log.level": "FATAL",
 }
 
 
 @contextmanager
 def session(master: str | None, name: str, settings: Sequence[str] | None = None) -> Iterator[SparkSession]:
-    """The session that is active in this process, or one that is started for a `with` and stopped after it.
+    """Yield the active session of this process, or start one for a `with` and stop it afterwards.
 
-    Without a master it is on this machine, or what spark-submit gives, or SPARK_REMOTE; `sc://…` is Spark Connect.
-    Workers run our own interpreter unless PYSPARK_PYTHON names another, as it must where an environment is packed and
-    shipped. `settings` are written KEY=VALUE. Errors of Spark become ours, in a line each.
+    Without a master, it is what spark-submit or SPARK_REMOTE gives, or else a session on this machine; `sc://…` is
+    Spark Connect. Workers run this interpreter unless PYSPARK_PYTHON names another, as it must if an environment is
+    packed and shipped. `settings` have the form KEY=VALUE. Errors of Spark become a `RuledexError` of one line.
     """
     try:
         from pyspark.sql import SparkSession
@@ -58,7 +58,7 @@ def session(master: str | None, name: str, settings: Sequence[str] | None = None
         with convert_failures():
             started = builder.getOrCreate()
     except RuledexError as error:
-        raise RuledexError(f"Spark does not start; Java 17 or later is needed: {error}") from error
+        raise RuledexError(f"Spark does not start; it needs Java 17 or later: {error}") from error
     try:
         with convert_failures():
             yield started
@@ -71,6 +71,6 @@ def _settings(given: Sequence[str]) -> dict[str, str]:
     for setting in given:
         key, equals, value = setting.partition("=")
         if not (key and equals):
-            raise RuledexError(f"a setting of Spark is written KEY=VALUE, not {quoted(setting)}")
+            raise RuledexError(f"write a setting of Spark as KEY=VALUE, not {quoted(setting)}")
         settings[key] = value
     return settings

@@ -1,4 +1,4 @@
-"""`ruledex spark stream`: the rules of events as they come, by the version of the index that is current then."""
+"""`ruledex spark stream`: match events as they come, with the version of the index that is current then."""
 
 from __future__ import annotations
 
@@ -38,14 +38,15 @@ _METRICS = "ruledex"
 _LOOK_EVERY_S = 1
 
 
-def stream(
+def stream_command(
     index: IndexArgument,
     events: Annotated[
-        str, typer.Argument(metavar="EVENTS", help="A folder in which files of events appear, or a table's name.")
+        str, typer.Argument(metavar="EVENTS", help="A folder in which files of events appear, or the name of a table.")
     ],
     output: OutputArgument,
     checkpoint: Annotated[
-        str, typer.Option("--checkpoint", metavar="DIR", help="What the stream has done; it goes on from there.")
+        str,
+        typer.Option("--checkpoint", metavar="DIR", help="Where the stream keeps its state, to continue from there."),
     ],
     keep: KeepOption = None,
     top: TopOption = None,
@@ -55,26 +56,31 @@ def stream(
     count: CountOption = False,
     columns: Annotated[
         list[str] | None,
-        typer.Option("--column", metavar="COLUMN", help="One that rules of a later version may look at, read too."),
+        typer.Option("--column", metavar="COLUMN", help="A column to read for rules of later versions; repeatable."),
     ] = None,
     files: Annotated[
-        int | None, typer.Option("--files", min=1, metavar="N", help="At most so many new files a micro-batch.")
+        int | None, typer.Option("--files", min=1, metavar="N", help="Read at most N new files per micro-batch.")
     ] = None,
     every: Annotated[
-        str | None, typer.Option("--every", metavar="TIME", help="A micro-batch each '10 seconds'; else at once.")
+        str | None,
+        typer.Option(
+            "--every", metavar="TIME", help="Run a micro-batch every TIME, such as '10 seconds'; by default at once."
+        ),
     ] = None,
-    once: Annotated[bool, typer.Option("--once", help="Match what is there now, and end.")] = False,
+    once: Annotated[bool, typer.Option("--once", help="Match the events that are there now, then end.")] = False,
     seconds: Annotated[
-        float | None, typer.Option("--seconds", min=0.0, metavar="S", help="End after so many seconds.")
+        float | None, typer.Option("--seconds", min=0.0, metavar="S", help="End after S seconds.")
     ] = None,
     trust: TrustOption = None,
     master: MasterOption = None,
     conf: ConfOption = None,
     quiet: QuietOption = False,
 ) -> None:
-    """Match events as they come, until Ctrl-C. New versions of the index are taken up on the way.
+    """Match events as they come, until Ctrl-C, and switch to new versions of the index when they are published.
 
-    Each row says its version. A version that cannot be used is refused, and the one before goes on. Examples:
+    Each row names its version. If a new version cannot be used, the stream refuses it and keeps the one before.
+
+    Examples:
 
         ruledex spark stream index incoming matches.parquet --checkpoint state --keep event_id
 
@@ -86,9 +92,9 @@ def stream(
     with session(master, "ruledex stream", conf) as spark:
         from pyspark.sql import functions
 
-        from ruledex.spark import match as match_events
+        from ruledex.spark import match
 
-        found = match_events(
+        found = match(
             _read(spark, events, files),
             index,
             keep,
@@ -111,7 +117,7 @@ def stream(
 
 
 def _read(spark: SparkSession, source: str, files: int | None) -> DataFrame:
-    """A stream of files, whose columns are those of the files that are there, or of a table."""
+    """Return a stream of a table, or of a folder's files. The files that are there decide the columns."""
     from ruledex.cli.spark.tables import OPTIONS, format_of, load
 
     kind = format_of(source)
@@ -119,7 +125,7 @@ def _read(spark: SparkSession, source: str, files: int | None) -> DataFrame:
     if kind is None:
         return spark.readStream.options(**limits).table(source)
     if Path(source).is_file():
-        raise InputError(f"{source}: a stream is read from a folder in which files appear, and this is a file")
+        raise InputError(f"{source}: this is a file; a stream reads a folder in which files appear")
     schema = load(spark, source).schema
     return spark.readStream.format(kind).schema(schema).options(**OPTIONS[kind], **limits).load(source)
 
@@ -140,7 +146,7 @@ def _start(found: DataFrame, output: str, checkpoint: str, trigger: dict[str, An
 
 
 def _follow(query: StreamingQuery, until: float | None, is_shown: bool) -> None:
-    """Wait for the end, and tell each micro-batch that had events."""
+    """Wait for the end, and report each micro-batch that had events."""
     from pyspark.errors import StreamingQueryException
 
     last, is_over = -1, False
@@ -149,15 +155,15 @@ def _follow(query: StreamingQuery, until: float | None, is_shown: bool) -> None:
             is_over = bool(query.awaitTermination(_LOOK_EVERY_S)) or (until is not None and time.monotonic() > until)
             for batch in query.recentProgress:
                 if is_shown and batch.batchId > last and batch.numInputRows:
-                    typer.echo(_told(batch), err=True)
+                    typer.echo(_summary_of(batch), err=True)
                 last = max(last, batch.batchId)
     except KeyboardInterrupt:
         return
     except StreamingQueryException as error:
-        raise RuledexError(f"the stream has failed: {describe_failure(error)}") from error
+        raise RuledexError(f"the stream failed: {describe_failure(error)}") from error
 
 
-def _told(batch: Any) -> str:
+def _summary_of(batch: Any) -> str:
     seen = batch.observedMetrics.get(_METRICS)
     found = (
         "" if seen is None or seen.version is None else f", {seen.matches or 0:,} matches, version {seen.version[:12]}"

@@ -1,7 +1,4 @@
-"""Tables as a command names them: files and folders of Parquet, JSON lines or CSV, or a table of the catalog.
-
-Rows of a result, for people.
-"""
+"""Read, write and show the tables of a command: files and folders of Parquet, JSON lines or CSV, or catalog tables."""
 
 from __future__ import annotations
 
@@ -25,7 +22,7 @@ _FORMATS: Final[dict[str, Format]] = {
     ".csv": "csv",
 }
 _COMPRESSED: Final = (".gz", ".bz2", ".zst", ".lz4", ".snappy")
-_CORRUPT: Final = "_corrupt_record"  # the column in which Spark puts lines that it cannot read
+_CORRUPT: Final = "_corrupt_record"  # the column where Spark puts lines that it cannot read
 OPTIONS: Final[dict[Format, dict[str, str]]] = {
     "parquet": {},
     "json": {},
@@ -34,20 +31,20 @@ OPTIONS: Final[dict[Format, dict[str, str]]] = {
 
 
 def read(session: SparkSession, source: str) -> DataFrame:
-    """The table at a path, folder or URL, or of that name; lines that cannot be read are an error."""
+    """Return the table at a path or URL, or of that name. Lines that cannot be read are an error."""
     frame = load(session, source)
     if format_of(source) == "json" and _CORRUPT in frame.columns:
-        raise InputError(f"{source}: it has lines that are no JSON objects")
+        raise InputError(f"{source}: it has lines that are not JSON objects")
     return frame
 
 
 def load(session: SparkSession, source: str) -> DataFrame:
-    """The same, in which lines that cannot be read are events without attributes, as in a stream."""
+    """Return the same table, but with lines that cannot be read as events without attributes, as in a stream."""
     from pyspark.errors import AnalysisException
 
     kind = format_of(source)
     if Path(source).is_file() and _by_suffix(source) is None and (kind is None or Path(source).suffix):
-        raise InputError(f"{source}: a file that can be read ends in {', '.join(_FORMATS)}")
+        raise InputError(f"{source}: the name of a file must end in {', '.join(_FORMATS)}")
     try:
         if kind is None:
             return session.table(source)
@@ -57,7 +54,7 @@ def load(session: SparkSession, source: str) -> DataFrame:
 
 
 def write(frame: DataFrame, target: str, overwrite: bool = False) -> None:
-    """Write a folder of the format that its suffix says, or a table of that name. What is there is an error."""
+    """Write a folder in the format of its suffix, or a table of that name. Raises an error if it exists already."""
     from pyspark.errors import AnalysisException
 
     kind = format_of(target)
@@ -74,27 +71,27 @@ def write(frame: DataFrame, target: str, overwrite: bool = False) -> None:
 
 
 def _refuse_own_input(frame: DataFrame, target: str) -> None:
-    """An error where a frame reads what is to be replaced: Spark removes it first, and then has nothing to read."""
+    """Raise an error if a frame reads what it would replace: Spark removes that first, and then cannot read it."""
     place = unquote(target if "://" in target else Path(target).resolve().as_uri()).rstrip("/")
     for file in frame.inputFiles():
         read = unquote(file)
         if read.startswith("file:/") and not read.startswith("file:///"):
             read = read.replace("file:/", "file:///", 1)
         if read == place or read.startswith(f"{place}/"):
-            raise InputError(f"{target}: it is read by this command, and cannot be replaced by it: write elsewhere")
+            raise InputError(f"{target}: this command reads it and cannot replace it: write elsewhere")
 
 
 def require_absent(session: SparkSession, target: str) -> None:
-    """An error where something is there already that `write` would not replace, as far as it is seen from here."""
+    """Raise an error if the target exists already, as far as this process can see."""
     is_there = session.catalog.tableExists(target) if format_of(target) is None else Path(target).exists()
     if is_there:
         raise InputError(f"{target}: it already exists; --overwrite replaces it")
 
 
 def format_of(name: str) -> Format | None:
-    """The format of a path or URL by its suffix, or by what lies in the folder; None for the name of a table.
+    """Return the format of a path or URL by its suffix, or by the files in the folder; None for the name of a table.
 
-    A folder elsewhere, whose contents are not looked at, is Parquet unless its name says otherwise.
+    A folder at a URL is not looked into: it is Parquet unless its name says otherwise.
     """
     kind = _by_suffix(name)
     if kind is not None:
@@ -120,7 +117,7 @@ def _by_suffix(name: str) -> Format | None:
 
 
 def _data_files(folder: Path) -> Iterator[Path]:
-    """Files in a folder and in partitions below it; Spark, too, passes over names that begin so."""
+    """Yield the files in a folder and in partitions below it. Skips the hidden names that Spark skips too."""
     return (path for path in sorted(folder.rglob("*")) if path.is_file() and path.name[0] not in "._")
 
 
@@ -129,7 +126,7 @@ def _first_line(error: Exception) -> str:
 
 
 def show_rows(rows: Iterable[Sequence[Any]], names: Sequence[str]) -> None:
-    """A table with a row each."""
+    """Print rows as a table."""
     from rich.table import Table
 
     table = Table(box=None)

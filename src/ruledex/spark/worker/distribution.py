@@ -72,7 +72,7 @@ def local_root(root: str) -> str:
 
 @cache
 def _folder() -> Path:
-    """Return the folder of archives. It stays until this process ends, since a driver sends them to each new executor."""
+    """Return the folder of archives. It stays until this process ends: a driver sends them to each new executor."""
     folder = Path(tempfile.mkdtemp(prefix="ruledex-"))
     atexit.register(_remove_unless_forked, folder, own_process())
     return folder

@@ -1,4 +1,4 @@
-"""Check rules inside a task of a build: return a key for each rule that can be used, and the error of each other one."""
+"""Check rules inside a task of a build: give each usable rule a key, and each other rule its error."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def group_by_id(tables: Iterable[pa.Table]) -> Iterator[tuple[pa.Table, NDArray[
 
 
 def _with_scores(table: pa.Table) -> pa.Table:
-    """Return the rules with missing scores set to 0. Adding 0.0 turns -0.0 into 0.0, so that equal scores are equal bytes."""
+    """Set missing scores to 0 and add `n_copies`. Adding 0.0 turns -0.0 into 0.0, so equal scores are equal bytes."""
     scores = np.array(table["score"].fill_null(0.0), np.float64) + 0.0
     n_copies = pa.array(np.zeros(table.num_rows, np.int64))
     return table.set_column(2, "score", pa.array(scores)).append_column("n_copies", n_copies)
@@ -78,12 +78,12 @@ def _drop_copies(rows: pa.Table, first_is_contested: bool) -> tuple[pa.Table, ND
     same_id = _equals_previous(ids)
     is_copy = same_id & (_equals_previous(texts) | (_equals_previous(texts.is_null()) & np.array(texts.is_null())))
     is_copy &= _equals_previous(rows["score"])
-    rows_at = np.flatnonzero(~is_copy)
-    n_copies = np.add.reduceat(np.array(rows["n_copies"]) + is_copy, rows_at)
+    row_of = np.flatnonzero(~is_copy)
+    n_copies = np.add.reduceat(np.array(rows["n_copies"]) + is_copy, row_of)
     kept = rows.filter(pa.array(~is_copy)).set_column(3, "n_copies", pa.array(n_copies))
     # The rows between a kept rule and the next kept one are its copies, so the row before the next has the rule's id.
-    is_contested = same_id[rows_at].copy()
-    is_contested[:-1] |= same_id[rows_at[1:]]
+    is_contested = same_id[row_of].copy()
+    is_contested[:-1] |= same_id[row_of[1:]]
     is_contested[0] |= first_is_contested
     return kept, is_contested
 
@@ -100,11 +100,11 @@ def _equals_previous(column: pa.ChunkedArray) -> NDArray[np.bool_]:
 
 
 def find_faults_beside_texts(rules: pa.Table, is_contested: NDArray[np.bool_]) -> dict[int, RuleError]:
-    """What is wrong with rules before their texts are read, by their rows_at."""
+    """Return what is wrong with the ids and scores of rules, by row."""
     faults: dict[int, RuleError] = {}
     for is_bad, message in (
         (is_contested, "rules with this id differ in text or score"),
-        (~np.isfinite(np.array(rules["score"])), "a score must be a finite number"),
+        (~np.isfinite(np.array(rules["score"])), "a score is a finite number"),
         (np.array(rules["id"].is_null()), "a rule needs an id"),
         (_is_empty(rules["id"]), EMPTY_ID),
     ):
@@ -123,9 +123,9 @@ def _check(rules: pa.Table, is_contested: NDArray[np.bool_], schema: Schema) -> 
     faults = find_faults_beside_texts(rules, is_contested)
     usable = np.ones(rules.num_rows, np.bool_)
     usable[list(faults)] = False
-    rows_at = np.flatnonzero(usable)
-    program, dictionary, found = build_program(rules["expr"].filter(pa.array(usable)), scores[rows_at], schema)
-    faults |= {int(rows_at[at]): error for at, error in found}
+    row_of = np.flatnonzero(usable)
+    program, dictionary, found = build_program(rules["expr"].filter(pa.array(usable)), scores[row_of], schema)
+    faults |= {int(row_of[at]): error for at, error in found}
     usable[list(faults)] = False
     keys = np.zeros(rules.num_rows, np.int32)
     keys[usable] = keys_of(program, dictionary)

@@ -40,7 +40,7 @@ class GivenRules(NamedTuple):
 
 
 def select_rules(rules: DataFrame, id_name: str, expr_name: str, score_name: str | None) -> GivenRules:
-    """Return rules with the named columns as `id`, `expr` and `score`. Raises `InputError` for columns that do not fit."""
+    """Return rules with the named columns as `id`, `expr` and `score`. Raises `InputError` if a column does not fit."""
     if rules.isStreaming:
         raise InputError("the rules are a stream, which is never complete: read them as a table")
     names = rules.columns

@@ -1,4 +1,4 @@
-"""The stages of a build, which run in tasks: compile the shards, merge their dictionaries, build their engines, publish.
+"""The stages of a build, which run in tasks: compile shards, merge their dictionaries, build their engines, publish.
 
 Each stage leaves parts of the artifact in the staging folder:
 
@@ -194,9 +194,7 @@ def _in_order(ids: Sequence[pa.Array]) -> tuple[pa.Array, list[NDArray[np.int32]
     """Return all ids ascending, and the positions of each shard's ids among them, ascending."""
     together = pa.concat_arrays(ids)
     if len(together) > np.iinfo(np.int32).max:
-        raise RuledexError(
-            f"an index can have at most {np.iinfo(np.int32).max:,} rules, and these are {len(together):,}"
-        )
+        raise RuledexError(f"an index has at most {np.iinfo(np.int32).max:,} rules, and these are {len(together):,}")
     order = pc.sort_indices(together)
     positions = np.empty(len(together), np.int32)
     positions[np.array(order, np.int64)] = np.arange(len(together), dtype=np.int32)

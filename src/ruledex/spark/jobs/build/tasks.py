@@ -1,4 +1,4 @@
-"""Run functions of a build as Spark tasks. A task returns its result pickled, or an error that a retry would not cure."""
+"""Run functions of a build as Spark tasks. A task returns its result, or an error that a retry cannot cure, pickled."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def _compile(job: Job, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordB
 
 
 def run_tasks(session: SparkSession, function: Callable[..., T], calls: Sequence[tuple[Any, ...]]) -> list[T]:
-    """Call a function of a module once per tuple of arguments, each call in its own task. Returns the results in order."""
+    """Call a function of a module once per tuple of arguments, each in its own task. Returns the results in order."""
     numbers = session.range(0, len(calls), 1, len(calls))
     return _collect(numbers.mapInArrow(partial(_run, function, calls), _OUTCOME))
 

@@ -42,9 +42,9 @@ def check_and_compile(job: Job, batches: Iterable[pa.RecordBatch]) -> CompiledWh
     """Check and compile rules that have `id`, `expr` and `score` and ascend by all three."""
     rules, is_contested = _each_once(job, batches)
     faults = find_faults_beside_texts(rules, is_contested)
-    rows_at, usable, built = _compile(job, rules, faults)
+    row_of, usable, built = _compile(job, rules, faults)
     if built.faults:
-        faults |= {int(rows_at[at]): error for at, error in built.faults}
+        faults |= {int(row_of[at]): error for at, error in built.faults}
         # Compile again: otherwise the constants of refused rules would stay in the dictionary.
         _, usable, built = _compile(job, rules, faults)
     shard = write_compiled(job, 0, usable, built)
@@ -65,7 +65,7 @@ def _each_once(job: Job, batches: Iterable[pa.RecordBatch]) -> tuple[pa.Table, N
 
 
 def _compile(job: Job, rules: pa.Table, faults: Collection[int]) -> tuple[NDArray[np.int64], pa.Table, BuiltRules]:
-    """The rows_at of the rules that have no fault yet, these rules as they are published, and compiled."""
+    """Compile the rules without a fault. Returns their rows, the rules as published, and the result."""
     is_usable = np.ones(rules.num_rows, np.bool_)
     is_usable[list(faults)] = False
     usable = published_columns(job, rules.filter(pa.array(is_usable)) if faults else rules)
