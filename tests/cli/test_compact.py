@@ -33,7 +33,7 @@ def test_changes_become_a_version(folder):
 def test_without_changes_there_is_nothing_to_do(folder):
     version = Index.open(folder).version
     result = run("compact", folder)
-    assert result.stdout == f"nothing to fold, 6 rules, version {version[:12]} in {folder}\n"
+    assert result.stdout == f"nothing to compact: 6 rules, version {version[:12]} in {folder}\n"
     assert run("compact", folder, "-q").stdout == ""
 
 

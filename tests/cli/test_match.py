@@ -142,4 +142,4 @@ def test_an_event_that_nests_too_deep_is_told_and_the_others_are_answered(tmp_pa
     assert [row["event"] for row in json_lines(result.stdout)] == [1, 3, 6]
     assert "line 2: lists nest deeper than the limit event_depth of 100" in result.stderr
     assert "line 5: lists nest deeper" in result.stderr
-    assert "3 lines that are no event" in result.stderr
+    assert "3 lines that are not events" in result.stderr

@@ -56,7 +56,7 @@ def test_json_lines_give_text_or_structured_rules(tmp_path: Path, name: str) -> 
         (b'{"id": "", "expr": "a = 1"}', "", "needs an id"),
         (b'{"id": "r"}', "r", "no rule"),
         (b'{"id": "r", "expr": null}', "r", "no rule"),
-        (b'{"id": "r", "expr": 5}', "r", "is a string"),
+        (b'{"id": "r", "expr": 5}', "r", "must be a string"),
         (b'{"id": "r", "expr": "a", "rule": true}', "r", "not both"),
         (b'{"id": "r", "expr": "a", "score": "high"}', "r", "finite number"),
         (b'{"id": "r", "expr": "a", "score": [1]}', "r", "finite number"),

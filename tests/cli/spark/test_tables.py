@@ -72,6 +72,6 @@ def test_a_table_is_not_replaced_by_what_is_read_from_it(spark, tmp_path, suffix
     if through == "a link":
         target = tmp_path / f"other.{suffix}"
         target.symlink_to(source, target_is_directory=True)
-    with pytest.raises(InputError, match="is read by this command"):
+    with pytest.raises(InputError, match="this command reads it"):
         write(read(spark, str(source)).where("id > 0"), str(target), overwrite=True)
     assert read(spark, str(source)).count() == 3

@@ -93,7 +93,7 @@ def test_an_index_beside_itself_gains_and_loses_nothing(roots, events, truth):
 
 def test_what_cannot_be_compared_is_an_error(roots, events, tmp_path):
     Index.build([("text", "a = 1")]).save(tmp_path)
-    with pytest.raises(RuledexError, match="integer ids, those of the other string ids"):
+    with pytest.raises(RuledexError, match="integer ids, and those of the other have string ids"):
         backtest(roots[0], tmp_path, events)
     with pytest.raises(RuledexError, match="no column 'nowhere'"):
         backtest(*roots, events, key="nowhere")

@@ -204,7 +204,7 @@ def test_what_is_known_of_events_changes_the_build_and_no_answer(spark, rules, e
 
 
 def test_statistics_of_other_cells_are_an_error_and_nothing_is_left(rules, built, root):
-    with pytest.raises(RuledexError, match="the statistics are of 3 cells"):
+    with pytest.raises(RuledexError, match="the statistics have 3 cells"):
         build_index(rules, root, stats=Statistics(np.zeros(3)))
     assert current(root) == built.version
     assert left(root) == []
@@ -235,7 +235,7 @@ def test_a_root_behind_fsspec_takes_a_build(rules, built, events, root, tmp_path
         ("id bigint, expr int", {}, "'expr' holds int, not text"),
         ("id bigint, expr string, score string", {"score": "score"}, "'score' holds string, not numbers"),
         ("id bigint, expr string", {"shards": 0}, "shards is 0"),
-        ("id bigint, expr string", {"on_error": "skip"}, "on_error is"),
+        ("id bigint, expr string", {"on_error": "skip"}, "on_error must be"),
         ("id bigint, expr string", {"engine": "fast"}, "no engine 'fast'"),
         ("id bigint, expr string", {"engine_options": {"k": 1}}, "no option 'k'"),
     ],
@@ -248,7 +248,7 @@ def test_what_cannot_be_built_is_an_error_before_anything_runs(spark, tmp_path, 
 
 def test_a_stream_is_no_table_of_rules(spark, tmp_path):
     rules = spark.readStream.format("rate").load().selectExpr("value AS id", "'a = 1' AS expr")
-    with pytest.raises(RuledexError, match="these rules are a stream"):
+    with pytest.raises(RuledexError, match="the rules are a stream"):
         build_index(rules, tmp_path / "index")
 
 

@@ -100,7 +100,7 @@ def test_variants_within_arrays_maps_and_structs_are_opened(spark):
 
 
 def test_a_stream_has_no_end_to_count_to(spark):
-    with pytest.raises(RuledexError, match="these events are a stream"):
+    with pytest.raises(RuledexError, match="the events are a stream"):
         profile(spark.readStream.format("rate").load())
 
 
@@ -124,7 +124,7 @@ def test_only_the_columns_that_are_named_are_looked_at(spark):
     ]
     with pytest.raises(RuledexError, match="no column 'nowhere'"):
         profile(events, ["nowhere"])
-    with pytest.raises(RuledexError, match="heavy is at least 1"):
+    with pytest.raises(RuledexError, match="heavy must be at least 1"):
         profile(events, heavy=0)
 
 

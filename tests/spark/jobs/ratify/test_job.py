@@ -136,5 +136,5 @@ def test_no_events_ratify_nothing_and_empty_samples_are_an_error(spark, tmp_path
     events = spark.createDataFrame([], "a int")
     found = ratify(index, events)
     assert (found.n_events, found.n_rules, found.passed) == (0, 0, True)
-    with pytest.raises(RuledexError, match="one rule and one event at least"):
+    with pytest.raises(RuledexError, match="at least one rule and one event"):
         ratify(index, events, rules_sample=0)

@@ -313,16 +313,16 @@ def test_a_shipped_index_needs_no_path(spark, tmp_path):
     events = spark.sql("SELECT 1 AS a")
     assert [row.rules for row in match(events, shipped).collect()] == [[1]]
     assert [row.rules for row in events.select(match_ids(shipped, "a").alias("rules")).collect()] == [[1]]
-    with pytest.raises(RuledexError, match="shipped already"):
+    with pytest.raises(RuledexError, match="already been shipped"):
         ship(spark, shipped)
-    with pytest.raises(ArtifactError, match="was not shipped with this session"):
+    with pytest.raises(ArtifactError, match="was not shipped in this session"):
         match(events, "session:" + "0" * 64)
 
 
 def test_an_index_too_large_to_ship_is_refused(spark, tmp_path, monkeypatch):
     Index.build([(1, "too_large = 1")]).save(tmp_path)
     monkeypatch.setattr("ruledex.spark.worker.distribution.MOST_BYTES", 1000)
-    with pytest.raises(RuledexError, match="too many to send to every worker"):
+    with pytest.raises(RuledexError, match="too much to send to every worker"):
         ship(spark, tmp_path)
 
 
@@ -332,14 +332,14 @@ def test_rules_as_a_function_of_columns(spark, root, events):
     renamed = match_ids(root, functions.lit("IN").alias("country"), functions.lit(18).alias("age"))
     assert [row[0] for row in spark.range(2).select(renamed).collect()] == [[1], [1]]
     assert events.where(functions.size(match_ids(root, "country")) > 0).count() == 1
-    with pytest.raises(RuledexError, match="needs the columns"):
+    with pytest.raises(RuledexError, match="needs at least one column"):
         match_ids(root)
 
 
 def test_a_function_of_columns_says_when_a_batch_is_too_large(spark, tmp_path):
     Index.build([(i, f"a >= {i % 100}") for i in range(6000)]).save(tmp_path)
     events = spark.range(0, 8000, numPartitions=1).select(functions.lit(100).alias("a"))
-    with pytest.raises(PythonException, match="48,000,000 matches, too many for one batch"):
+    with pytest.raises(PythonException, match="48,000,000 matches, too many for one Arrow batch"):
         events.select(functions.size(match_ids(tmp_path, "a"))).collect()
 
 
@@ -387,14 +387,14 @@ def test_results_larger_than_one_batch_are_cut(spark, tmp_path):
     ("options", "message"),
     [
         ({"keep": ["nowhere"]}, "no column 'nowhere'"),
-        ({"count": True, "top": 3}, "neither explode nor top"),
+        ({"count": True, "top": 3}, "cannot be combined with explode or top"),
         ({"top": -1}, "top is -1"),
         ({"columns": ["nowhere"]}, "no column 'nowhere'"),
-        ({"weights": {"age": 2}}, "only the best rules have"),
+        ({"weights": {"age": 2}}, "only the best rules have scores"),
         ({"weights": "nowhere", "top": 1}, "no column 'nowhere'"),
         ({"weights": "price", "top": 1}, "weights are a map or a struct"),
         ({"weights": {"age": -2}, "top": 1}, "finite and not negative"),
-        ({"keep": "event_id"}, r"named by a list: \['event_id'\]"),
+        ({"keep": "event_id"}, r"give columns as a list: \['event_id'\]"),
         ({"keep": ["event_id", "event_id"]}, "'event_id' is named twice"),
         ({"top": 1, "rank": "best"}, "rank is 'best'"),
     ],
@@ -405,10 +405,10 @@ def test_what_cannot_be_asked_is_an_error(root, events, options, message):
 
 
 def test_a_column_that_is_called_as_the_result_is_an_error(spark, root, events):
-    with pytest.raises(RuledexError, match="a column 'rules', as the result has"):
+    with pytest.raises(RuledexError, match="a column 'rules', and so has the result"):
         match(events.withColumn("rules", functions.lit(1)), root)
     capital = events.withColumn("Rules", functions.lit(1))
-    with pytest.raises(RuledexError, match="a column 'Rules', as the result has"):
+    with pytest.raises(RuledexError, match="a column 'Rules', and so has the result"):
         match(capital, root)
     spark.conf.set("spark.sql.caseSensitive", "true")
     try:
@@ -422,7 +422,7 @@ def test_a_name_that_several_columns_have_is_an_error_where_it_is_needed(spark, 
     events = spark.sql("SELECT 1 AS a, 2 AS b, 3 AS b, 4 AS c")
     assert [tuple(row) for row in match(events, tmp_path, keep=["a", "c"]).collect()] == [(1, 4, [1])]
     for ambiguous, keep in ((events, None), (events, ["b"]), (spark.sql("SELECT 1 AS a, 2 AS A, 4 AS c"), ["c"])):
-        with pytest.raises(RuledexError, match=r"several columns that '[ab]' may mean"):
+        with pytest.raises(RuledexError, match=r"several columns named '[ab]'"):
             match(ambiguous, tmp_path, keep=keep)
 
 
@@ -443,7 +443,7 @@ def test_dates_that_python_has_none_for(spark, tmp_path):
     Index.build([(1, "d > DATE '2024-01-01'")]).save(tmp_path)
     events = spark.sql("SELECT make_date(200000, 1, 1) AS d")
     assert match(events, tmp_path, keep=[]).first().rules == [1]
-    with pytest.raises(PythonException, match="dates and times of the years 1 to 9999 only"):
+    with pytest.raises(PythonException, match="can only have dates and times of the years 1 to 9999"):
         match(events, tmp_path, keep=[], top=1, weights={"d": 2}).collect()
 
 

@@ -47,7 +47,7 @@ def test_ratify_shows_what_is_wrong_and_ends_with_1(folder):
     index.save(folder / "wrong")
     result = run("spark", "ratify", folder / "wrong", folder / "events.parquet")
     assert result.exit_code == 1
-    assert "the index says true, the reference not true" in result.stdout
+    assert "the index says true, and the reference says not true" in result.stdout
 
 
 def test_backtest_shows_rules_that_change_and_writes_all(folder):

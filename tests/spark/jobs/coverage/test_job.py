@@ -94,7 +94,7 @@ def test_ids_may_be_strings_and_events_may_be_none(spark, tmp_path):
 def test_what_cannot_be_counted_is_an_error(spark, root, events, tmp_path):
     with pytest.raises(RuledexError, match="no rule 999"):
         coverage(root, events, [2, 999])
-    with pytest.raises(RuledexError, match="500 rules at most, not of 501"):
+    with pytest.raises(RuledexError, match="at most 500 rules, not for 501"):
         coverage(root, events, 501)
     with pytest.raises(ArtifactError):
         coverage(tmp_path / "nowhere", events)

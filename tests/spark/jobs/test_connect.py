@@ -8,8 +8,7 @@ from pathlib import Path
 import pytest
 
 from ruledex import Index
-
-from .conftest import WAIT_S, own_process
+from tests.spark.conftest import WAIT_S, own_process
 
 OLD = [(1, "a > 2"), (2, "b = 'x'"), (3, "a < 0")]
 NEW = [(1, "a > 3"), (2, "b = 'x'"), (3, "a < 0")]

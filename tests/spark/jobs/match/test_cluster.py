@@ -19,8 +19,7 @@ import pytest
 from ruledex import Index
 from ruledex.workloads import workload
 from tests.conftest import QUICK_JAVA
-
-from .conftest import WAIT_S, kill_group, own_process, wait_for
+from tests.spark.conftest import WAIT_S, kill_group, own_process, wait_for
 
 N_PARTITIONS = 8
 SPARK_HOME = Path(pyspark.__file__).parent

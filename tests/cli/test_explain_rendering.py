@@ -41,4 +41,4 @@ def test_what_nothing_can_change_is_said():
 
 
 def test_attributes_of_other_clauses_are_pointed_out():
-    assert "(a is asked by other clauses too)" in shown("a > 5 OR a < 0", {"a": 1})
+    assert "(a is used by other clauses too)" in shown("a > 5 OR a < 0", {"a": 1})

@@ -11,8 +11,7 @@ import pytest
 
 from ruledex import Index
 from ruledex.workloads import workload
-
-from .conftest import WAIT_S, own_process
+from tests.spark.conftest import WAIT_S, own_process
 
 N_RULES, N_EVENTS = 500, 300
 
