@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from ruledex.cli.arguments import ExprOption, IdOption, TrustOption
+from ruledex.cli.arguments import ExprOption, FolderArgument, IdOption, QuietOption, RulesArgument, TrustOption
 from ruledex.cli.bars import rows_with_progress
 from ruledex.cli.status import FINDINGS
 from ruledex.errors import RulesError, one_line
@@ -14,13 +14,13 @@ from ruledex.sources import Columns, RuleFile
 
 
 def add_command(
-    index: Annotated[str, typer.Argument(metavar="DIR", help="The folder of an index.")],
-    rules: Annotated[str, typer.Argument(metavar="RULES", help="A file of rules, as `ruledex check` reads it.")],
+    index: FolderArgument,
+    rules: RulesArgument,
     update: Annotated[bool, typer.Option("--update", help="Replace existing rules with the same ids.")] = False,
     id_column: IdOption = "id",
     expr_column: ExprOption = "expr",
     trust: TrustOption = None,
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Show neither a bar nor a summary.")] = False,
+    quiet: QuietOption = False,
 ) -> None:
     """Add rules to an index, or replace rules with --update, all in one change.
 

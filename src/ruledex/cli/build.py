@@ -9,8 +9,11 @@ from typing import Annotated, Final
 import typer
 
 from ruledex.cli.arguments import (
+    EngineOptions,
     ExprOption,
     IdOption,
+    QuietOption,
+    RulesArgument,
     SchemaOption,
     load_schema,
 )
@@ -36,20 +39,17 @@ class OnError(StrEnum):
 
 
 def build_command(
-    rules: Annotated[str, typer.Argument(metavar="RULES", help="A file of rules, as `ruledex check` reads it.")],
+    rules: RulesArgument,
     output: Annotated[str, typer.Option("--output", "-o", metavar="DIR", help="The index to write: a path or URL.")],
     engine: Annotated[str, typer.Option("--engine", help="The engine to build.")] = "auto",
-    options: Annotated[
-        list[str] | None,
-        typer.Option("--engine-option", metavar="NAME=VALUE", help="An option of the engine; repeatable."),
-    ] = None,
+    options: EngineOptions = None,
     schema: SchemaOption = None,
     on_error: Annotated[
         OnError, typer.Option("--on-error", help="If rules cannot be used: build nothing, or leave them out.")
     ] = OnError.RAISE,
     id_column: IdOption = "id",
     expr_column: ExprOption = "expr",
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Show neither a bar nor a summary.")] = False,
+    quiet: QuietOption = False,
 ) -> None:
     """Build an index from rules, and publish it as the current version of DIR.
 

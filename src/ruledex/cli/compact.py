@@ -3,23 +3,19 @@
 from __future__ import annotations
 
 import time
-from typing import Annotated
 
 import typer
 
-from ruledex.cli.arguments import TrustOption
+from ruledex.cli.arguments import EngineOptions, FolderArgument, QuietOption, TrustOption
 from ruledex.cli.build import engine_options
 from ruledex.cli.warm_up import warm_up
 
 
 def compact_command(
-    index: Annotated[str, typer.Argument(metavar="DIR", help="The folder of an index.")],
-    options: Annotated[
-        list[str] | None,
-        typer.Option("--engine-option", metavar="NAME=VALUE", help="An option of the engine; repeatable."),
-    ] = None,
+    index: FolderArgument,
+    options: EngineOptions = None,
     trust: TrustOption = None,
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Show no summary.")] = False,
+    quiet: QuietOption = False,
 ) -> None:
     """Rebuild an index with all rules added, replaced and removed since, and publish it as the current version of DIR.
 

@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Annotated, Any
+from typing import Any
 
 import orjson
 import typer
 from rich.table import Table
 
-from ruledex.cli.arguments import TrustOption
+from ruledex.cli.arguments import IndexArgument, JsonOption, TrustOption, VersionOption
 from ruledex.cli.report import console
 
 
 def describe_command(
-    index: Annotated[str, typer.Argument(metavar="DIR", help="An index: a path or URL.")],
-    version: Annotated[str | None, typer.Option("--version", help="A version other than the current one.")] = None,
+    index: IndexArgument,
+    version: VersionOption = None,
     trust: TrustOption = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Write a JSON object.")] = False,
+    as_json: JsonOption = False,
 ) -> None:
     """Show the counts, sizes, engine and schema of an index.
 

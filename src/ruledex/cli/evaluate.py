@@ -7,12 +7,7 @@ from typing import Annotated, Any, NamedTuple
 import orjson
 import typer
 
-from ruledex.cli.arguments import (
-    ExprOption,
-    IdOption,
-    SchemaOption,
-    load_schema,
-)
+from ruledex.cli.arguments import ExprOption, IdOption, RulesArgument, SchemaOption, load_schema
 from ruledex.cli.status import CLEAN, FINDINGS
 from ruledex.errors import EventError, RuleError, one_line
 from ruledex.language.parser import parse
@@ -39,7 +34,7 @@ class _Rule(NamedTuple):
 
 
 def evaluate_command(
-    rules: Annotated[str, typer.Argument(metavar="RULES", help="A file of rules, as `ruledex check` reads it.")],
+    rules: RulesArgument,
     events: Annotated[
         str, typer.Argument(metavar="EVENTS", help="A file with one JSON object per line; - for standard input.")
     ],

@@ -6,7 +6,6 @@ import csv
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from pathlib import Path
 from queue import SimpleQueue
 from threading import Semaphore, Thread
 from typing import Any, Final
@@ -24,6 +23,7 @@ from ruledex.sources.lines import (
     LineFile,
     as_text_file,
     convert_read_errors,
+    form_of,
 )
 
 _NUMBER: Final = re.compile(r"-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?", re.ASCII)
@@ -56,7 +56,7 @@ class EventStream:
         self.batch_size = batch_size
         self._name = name
         self._schema = schema
-        self._form = _form_of(name)
+        self._form = "jsonl" if name == STANDARD_INPUT else form_of(name, _FORMS, "events")
         self._lines = LineFile(name)
         # Standard input may pause: events that have come are answered without waiting for a full batch.
         self._live = LiveLines(self._lines.lines()) if name == STANDARD_INPUT else None
@@ -136,17 +136,6 @@ class EventStream:
             self._n_rows_read += rows.num_rows
             start += rows.num_rows
             yield Batch(numbers, rows)
-
-
-def _form_of(name: str) -> str:
-    if name == STANDARD_INPUT:
-        return "jsonl"
-    suffixes = [suffix.lower() for suffix in Path(name).suffixes]
-    compressed = suffixes[-1:] == [".gz"]
-    form = _FORMS.get((suffixes[-2:-1] if compressed else suffixes[-1:] or [""])[0] if suffixes else "")
-    if form is None or (compressed and form == "parquet"):
-        raise InputError(f"{name}: a file of events ends in {', '.join(_FORMS)}; all but .parquet may also end in .gz")
-    return form
 
 
 def _event(record: list[str], columns: list[tuple[tuple[str, ...], Family]]) -> dict[str, Any]:

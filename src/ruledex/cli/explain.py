@@ -13,7 +13,7 @@ from rich.console import Group, RenderableType
 from rich.text import Text
 from rich.tree import Tree
 
-from ruledex.cli.arguments import TrustOption
+from ruledex.cli.arguments import IndexArgument, JsonOption, TrustOption, VersionOption
 from ruledex.cli.report import console
 from ruledex.cli.status import CLEAN, FINDINGS
 from ruledex.errors import EventError, InputError
@@ -33,15 +33,15 @@ _LONGEST_NUMBER: Final = 20  # digits and a sign; a longer id would have more th
 
 
 def explain_command(
-    index: Annotated[str, typer.Argument(metavar="DIR", help="An index: a path or URL.")],
+    index: IndexArgument,
     rule: Annotated[str, typer.Argument(metavar="RULE", help="The id of a rule.")],
     event: Annotated[
         str, typer.Argument(metavar="EVENT", help="A JSON object, a file of events, or - for standard input.")
     ],
     line: Annotated[int, typer.Option("--line", min=1, help="The line of the event in the file.")] = 1,
-    version: Annotated[str | None, typer.Option("--version", help="A version other than the current one.")] = None,
+    version: VersionOption = None,
     trust: TrustOption = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Write a JSON object.")] = False,
+    as_json: JsonOption = False,
 ) -> None:
     """Show each clause of a rule with its truth and value, and the smallest change that would flip the rule.
 

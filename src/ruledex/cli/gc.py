@@ -6,9 +6,11 @@ from typing import Annotated
 
 import typer
 
+from ruledex.cli.arguments import IndexArgument
+
 
 def gc_command(
-    index: Annotated[str, typer.Argument(metavar="DIR", help="An index: a path or URL.")],
+    index: IndexArgument,
     keep: Annotated[
         list[str] | None,
         typer.Option("--keep", metavar="VERSION", help="A version to keep; repeatable."),

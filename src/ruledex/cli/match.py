@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Final, NamedTuple
 
 import typer
 
-from ruledex.cli.arguments import TrustOption
+from ruledex.cli.arguments import QuietOption, TrustOption, VersionOption
 from ruledex.cli.bars import bar
 from ruledex.cli.status import CLEAN, FINDINGS
 from ruledex.errors import EventError
@@ -59,9 +59,9 @@ def match_command(
     ] = Mode.EXACT,
     count: Annotated[bool, typer.Option("--count", help="Return only the number of rules that match.")] = False,
     engine: Annotated[str | None, typer.Option("--engine", help="An engine other than the stored one.")] = None,
-    version: Annotated[str | None, typer.Option("--version", help="A version other than the current one.")] = None,
+    version: VersionOption = None,
     trust: TrustOption = None,
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Show neither a bar nor a summary.")] = False,
+    quiet: QuietOption = False,
 ) -> None:
     """Match events, and write the rules that are true of each.
 

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from ruledex.cli.arguments import TrustOption
+from ruledex.cli.arguments import FolderArgument, QuietOption, TrustOption
 from ruledex.cli.explain import rule_id_of
 from ruledex.cli.status import FINDINGS
 from ruledex.errors import InputError, RulesError, one_line
@@ -14,13 +14,13 @@ from ruledex.sources.lines import STANDARD_INPUT, LineFile
 
 
 def remove_command(
-    index: Annotated[str, typer.Argument(metavar="DIR", help="The folder of an index.")],
+    index: FolderArgument,
     ids: Annotated[
         list[str],
         typer.Argument(metavar="IDS...", help="The ids of rules; - reads one id per line from standard input."),
     ],
     trust: TrustOption = None,
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Show no summary.")] = False,
+    quiet: QuietOption = False,
 ) -> None:
     """Remove rules from an index, all in one change.
 

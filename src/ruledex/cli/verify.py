@@ -7,16 +7,16 @@ from typing import Annotated
 import orjson
 import typer
 
-from ruledex.cli.arguments import TrustOption
+from ruledex.cli.arguments import IndexArgument, JsonOption, TrustOption
 from ruledex.cli.status import CLEAN, FINDINGS
 from ruledex.errors import ArtifactError
 
 
 def verify_command(
-    index: Annotated[str, typer.Argument(metavar="DIR", help="An index: a path or URL.")],
+    index: IndexArgument,
     version: Annotated[list[str] | None, typer.Option("--version", help="Check only this version; repeatable.")] = None,
     trust: TrustOption = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Write a JSON object.")] = False,
+    as_json: JsonOption = False,
 ) -> None:
     """Check the hashes of all files and all records of journals, and that each version can be opened.
 

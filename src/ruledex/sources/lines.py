@@ -5,7 +5,7 @@ from __future__ import annotations
 import gzip
 import sys
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from itertools import chain
 from pathlib import Path
@@ -16,6 +16,17 @@ from ruledex.errors import InputError
 STANDARD_INPUT: Final = "-"
 _UTF8_MARK: Final = b"\xef\xbb\xbf"
 _WIDE_MARKS: Final = (b"\xff\xfe", b"\xfe\xff")
+
+
+def form_of(name: str, forms: Mapping[str, str], what: str) -> str:
+    """Return the form of a file by its suffix. A text form may be compressed: `.gz` follows its suffix."""
+    suffixes = [suffix.lower() for suffix in Path(name).suffixes]
+    is_compressed = suffixes[-1:] == [".gz"]
+    suffix = (suffixes[-2:-1] if is_compressed else suffixes[-1:]) or [""]
+    form = forms.get(suffix[0])
+    if form is None or (is_compressed and form == "parquet"):
+        raise InputError(f"{name}: a file of {what} ends in {', '.join(forms)}; all but .parquet may also end in .gz")
+    return form
 
 
 class LineFile:

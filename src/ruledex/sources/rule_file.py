@@ -6,8 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
-from ruledex.errors import InputError
-from ruledex.sources.lines import STANDARD_INPUT, LineFile, peekable
+from ruledex.sources.lines import STANDARD_INPUT, LineFile, form_of, peekable
 from ruledex.sources.row import Columns, Row
 from ruledex.sources.text_forms import read_csv, read_jsonl, read_txt
 
@@ -24,7 +23,7 @@ class RuleFile:
     def __init__(self, name: str, columns: Columns = _DEFAULT) -> None:
         self.name = name
         self._columns = columns
-        self._form = _form_of(name)
+        self._form = "" if name == STANDARD_INPUT else form_of(name, _FORMS, "rules")
         self._lines = LineFile(name)
         self._n_rows_read = 0
         self._n_rows: int | None = None
@@ -64,16 +63,3 @@ class RuleFile:
         for row in table.rows():
             self._n_rows_read += 1
             yield row
-
-
-def _form_of(name: str) -> str:
-    if name == STANDARD_INPUT:
-        return ""
-    suffixes = Path(name).suffixes
-    compressed = bool(suffixes) and suffixes[-1].lower() == ".gz"
-    suffix = (suffixes[-2:-1] if compressed else suffixes[-1:]) or [""]
-    form = _FORMS.get(suffix[0].lower())
-    if form is None or (compressed and form == "parquet"):
-        known = ", ".join(_FORMS)
-        raise InputError(f"{name}: a file of rules ends in {known}; all but .parquet may also end in .gz")
-    return form

@@ -76,7 +76,7 @@ def folder(tmp_path_factory):
         ("stream @index no_table @out.parquet --checkpoint @state", "TABLE_OR_VIEW_NOT_FOUND"),
         (
             "stream @index @events.jsonl @out.parquet --checkpoint @state",
-            "events.jsonl: this is a file; a stream reads",
+            "events.jsonl: this is a file; a stream",
         ),
         ("stream @index @there.parquet @out.parquet --checkpoint @state", "Unable to infer schema"),
     ],

@@ -6,13 +6,12 @@ from typing import Annotated
 
 import typer
 
-from ruledex.cli.arguments import TrustOption
+from ruledex.cli.arguments import QuietOption, TrustOption
 from ruledex.cli.spark.options import (
     ConfOption,
     EventsArgument,
     MasterOption,
     OverwriteOption,
-    QuietOption,
 )
 from ruledex.cli.spark.progress import progress
 from ruledex.cli.spark.session import session

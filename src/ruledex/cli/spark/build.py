@@ -7,18 +7,12 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ruledex.cli.arguments import (
-    ExprOption,
-    IdOption,
-    SchemaOption,
-    load_schema,
-)
+from ruledex.cli.arguments import EngineOptions, ExprOption, IdOption, QuietOption, SchemaOption, load_schema
 from ruledex.cli.build import engine_options
 from ruledex.cli.spark.options import (
     ConfOption,
     MasterOption,
     OverwriteOption,
-    QuietOption,
 )
 from ruledex.cli.status import FINDINGS
 from ruledex.errors import RulesError, one_line
@@ -66,10 +60,7 @@ def build_command(
         SparkOnError, typer.Option("--on-error", help="If rules cannot be used: leave them out, or build nothing.")
     ] = SparkOnError.QUARANTINE,
     engine: Annotated[str, typer.Option("--engine", help="The engine to build.")] = "auto",
-    options: Annotated[
-        list[str] | None,
-        typer.Option("--engine-option", metavar="NAME=VALUE", help="An option of the engine; repeatable."),
-    ] = None,
+    options: EngineOptions = None,
     master: MasterOption = None,
     conf: ConfOption = None,
     quiet: QuietOption = False,

@@ -6,14 +6,13 @@ from typing import Annotated
 
 import typer
 
-from ruledex.cli.arguments import TrustOption
+from ruledex.cli.arguments import QuietOption, TrustOption, VersionOption
 from ruledex.cli.spark.options import (
     ConfOption,
     EventsArgument,
-    IndexArgument,
     MasterOption,
     OverwriteOption,
-    QuietOption,
+    WorkerIndexArgument,
 )
 from ruledex.cli.spark.progress import progress
 from ruledex.cli.spark.session import session
@@ -21,7 +20,7 @@ from ruledex.cli.spark.tables import read, require_absent, show_rows, write
 
 
 def coverage_command(
-    index: IndexArgument,
+    index: WorkerIndexArgument,
     events: EventsArgument,
     output: Annotated[
         str | None,
@@ -36,7 +35,7 @@ def coverage_command(
         int | None, typer.Option("--pairs", min=2, help="How many rules to draw, to show which are true together.")
     ] = None,
     seed: Annotated[int, typer.Option("--seed", help="A different seed draws different rules for --pairs.")] = 0,
-    version: Annotated[str | None, typer.Option("--version", help="A version other than the current one.")] = None,
+    version: VersionOption = None,
     limit: Annotated[int, typer.Option("--limit", min=0, help="How many rows to show per table.")] = 20,
     overwrite: OverwriteOption = False,
     trust: TrustOption = None,

@@ -7,15 +7,14 @@ from typing import TYPE_CHECKING, Annotated, TypeAlias
 
 import typer
 
-from ruledex.cli.arguments import TrustOption
+from ruledex.cli.arguments import QuietOption, TrustOption, VersionOption
 from ruledex.cli.match import Rank
 from ruledex.cli.spark.options import (
     ConfOption,
     EventsArgument,
-    IndexArgument,
     MasterOption,
     OverwriteOption,
-    QuietOption,
+    WorkerIndexArgument,
 )
 
 if TYPE_CHECKING:
@@ -42,7 +41,7 @@ CountOption: TypeAlias = Annotated[bool, typer.Option("--count", help="Return on
 
 
 def match_command(
-    index: IndexArgument,
+    index: WorkerIndexArgument,
     events: EventsArgument,
     output: OutputArgument,
     keep: KeepOption = None,
@@ -51,7 +50,7 @@ def match_command(
     weights: WeightsOption = None,
     explode: ExplodeOption = False,
     count: CountOption = False,
-    version: Annotated[str | None, typer.Option("--version", help="A version other than the current one.")] = None,
+    version: VersionOption = None,
     trust: TrustOption = None,
     master: MasterOption = None,
     conf: ConfOption = None,

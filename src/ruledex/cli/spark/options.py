@@ -15,10 +15,9 @@ ConfOption: TypeAlias = Annotated[
     typer.Option("--conf", metavar="KEY=VALUE", help="A setting of Spark for this session; repeatable."),
 ]
 OverwriteOption: TypeAlias = Annotated[bool, typer.Option("--overwrite", help="Replace the output if it exists.")]
-QuietOption: TypeAlias = Annotated[bool, typer.Option("--quiet", "-q", help="Show neither progress nor a summary.")]
 
 EVENTS_HELP = "Events: a file, folder or URL of Parquet, JSON lines or CSV, or the name of a table."
 EventsArgument: TypeAlias = Annotated[str, typer.Argument(metavar="EVENTS", help=EVENTS_HELP)]
-IndexArgument: TypeAlias = Annotated[
+WorkerIndexArgument: TypeAlias = Annotated[
     str, typer.Argument(metavar="DIR", help="An index: a path or URL that the workers can read.")
 ]

@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
+from ruledex.cli.arguments import QuietOption
 from ruledex.cli.report import console
 from ruledex.cli.spark.options import (
     ConfOption,
     EventsArgument,
     MasterOption,
-    QuietOption,
 )
 from ruledex.cli.spark.progress import progress
 from ruledex.cli.spark.session import session

@@ -8,13 +8,12 @@ from typing import TYPE_CHECKING, Annotated, Final
 import orjson
 import typer
 
-from ruledex.cli.arguments import TrustOption
+from ruledex.cli.arguments import QuietOption, TrustOption, VersionOption
 from ruledex.cli.spark.options import (
     ConfOption,
     EventsArgument,
-    IndexArgument,
     MasterOption,
-    QuietOption,
+    WorkerIndexArgument,
 )
 from ruledex.cli.spark.progress import progress
 from ruledex.cli.spark.session import session
@@ -30,7 +29,7 @@ _MOST_SHOWN: Final = 10
 
 
 def ratify_command(
-    index: IndexArgument,
+    index: WorkerIndexArgument,
     events: EventsArgument,
     rules_sample: Annotated[int, typer.Option("--rules", min=1, help="How many rules to draw.")] = 100,
     events_sample: Annotated[int, typer.Option("--events", min=1, help="How many events to draw.")] = 1000,
@@ -38,7 +37,7 @@ def ratify_command(
     output: Annotated[
         Path | None, typer.Option("--output", "-o", metavar="FILE", help="Write the whole report as JSON.")
     ] = None,
-    version: Annotated[str | None, typer.Option("--version", help="A version other than the current one.")] = None,
+    version: VersionOption = None,
     trust: TrustOption = None,
     master: MasterOption = None,
     conf: ConfOption = None,

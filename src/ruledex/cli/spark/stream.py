@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ruledex.cli.arguments import TrustOption
+from ruledex.cli.arguments import QuietOption, TrustOption
 from ruledex.cli.match import Rank
 from ruledex.cli.spark.failures import describe_failure
 from ruledex.cli.spark.match import (
@@ -24,9 +24,8 @@ from ruledex.cli.spark.match import (
 )
 from ruledex.cli.spark.options import (
     ConfOption,
-    IndexArgument,
     MasterOption,
-    QuietOption,
+    WorkerIndexArgument,
 )
 from ruledex.errors import InputError, RuledexError
 
@@ -39,7 +38,7 @@ _LOOK_EVERY_S = 1
 
 
 def stream_command(
-    index: IndexArgument,
+    index: WorkerIndexArgument,
     events: Annotated[
         str, typer.Argument(metavar="EVENTS", help="A folder in which files of events appear, or the name of a table.")
     ],

@@ -76,13 +76,13 @@ def project_events(
     packed = _packs(events.schema, names) if is_packed else ()
     packed_names = {name for names in packed for name in names}
     others = [path for path in paths if path[0] not in packed_names]
-    read = _fields(events.schema, others, lambda name: functions.col(_quoted(name)), (), variants)
-    read += [_called("array", names).alias(f"{PACKED}{number}") for number, names in enumerate(packed)]
+    read = _fields(events.schema, others, lambda name: functions.col(quote_name(name)), (), variants)
+    read += [_call("array", names).alias(f"{PACKED}{number}") for number, names in enumerate(packed)]
     nothing = functions.lit(None).cast("boolean").alias(NOTHING)
-    kept = _called("struct", keep) if keep else functions.struct(nothing)
+    kept = _call("struct", keep) if keep else functions.struct(nothing)
     columns = [functions.struct(*(read or [nothing])).alias(EVENT), kept.alias(KEPT)]
     if weights is not None:
-        columns.append(functions.col(_quoted(weights)).alias(WEIGHTS))
+        columns.append(functions.col(quote_name(weights)).alias(WEIGHTS))
     if is_pinned:
         columns.append(functions.current_timestamp().alias(TIME))
     return events.select(*columns), Layout(tuple(variants), packed)
@@ -224,15 +224,16 @@ def _is_whole(below: Sequence[Path]) -> bool:
     return is_asked or len({path[0] for path in below}) > MOST_PARTS
 
 
-def _called(function: str, names: Sequence[str]) -> Column:
-    """A function of columns, as one text: a thousand Columns would be fourteen thousand calls to the JVM."""
-    text = f"{function}({', '.join(map(_quoted, names))})"
+def _call(function: str, names: Sequence[str]) -> Column:
+    """Call a SQL function on columns, as one text: a thousand Columns would be fourteen thousand calls to the JVM."""
+    text = f"{function}({', '.join(map(quote_name, names))})"
     if "${" in text:  # Spark would replace it by a setting of the session
-        return functions.call_function(function, *(functions.col(_quoted(name)) for name in names))
+        return functions.call_function(function, *(functions.col(quote_name(name)) for name in names))
     return functions.expr(text)
 
 
-def _quoted(name: str) -> str:
+def quote_name(name: str) -> str:
+    """Return the name of a column or field, quoted for Spark SQL."""
     return "`" + name.replace("`", "``") + "`"
 
 

@@ -9,6 +9,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import functions
 from pyspark.sql.types import ArrayType, DataType, MapType, StructType
 
+from ruledex.spark.worker.columns import quote_name
 from ruledex.spark.worker.layout import EVENT
 
 if TYPE_CHECKING:
@@ -83,7 +84,7 @@ def _filled(column: Column, kind: DataType, below: Sequence[Path]) -> Column:
     steps = {path[0] for path in below if path}
     for step in sorted(steps):
         further = [path[1:] for path in below if path and path[0] == step]
-        column = column.withField(_quoted(step), _column(column, kind, step, further))
+        column = column.withField(quote_name(step), _column(column, kind, step, further))
     return column
 
 
@@ -94,7 +95,3 @@ def _nulls(below: Sequence[Path]) -> Column:
         return functions.lit(None)
     fields = [_nulls([path[1:] for path in below if path[0] == step]).alias(step) for step in steps]
     return functions.struct(*fields)
-
-
-def _quoted(name: str) -> str:
-    return "`" + name.replace("`", "``") + "`"
