@@ -23,13 +23,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as f
 from pyspark.sql.streaming import StreamingQuery
 
-from ruledex.spark import (
-    backtest,
-    build_index,
-    coverage,
-    match,
-    profile,
-)
+from ruledex.spark import backtest, build_index, coverage, match, profile
 
 EVENTS_PER_FILE = 250
 SECONDS_PER_FILE = 0.5

@@ -10,12 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from ruledex.errors import InputError
-from ruledex.sources import (
-    BadRow,
-    Columns,
-    RuleFile,
-    RuleRow,
-)
+from ruledex.sources import BadRow, Columns, RuleFile, RuleRow
 
 
 def written(folder: Path, columns: dict[str, Any]) -> str:

@@ -10,12 +10,7 @@ from types import SimpleNamespace
 import pytest
 
 from ruledex.errors import InputError
-from ruledex.sources import (
-    BadRow,
-    Columns,
-    RuleFile,
-    RuleRow,
-)
+from ruledex.sources import BadRow, Columns, RuleFile, RuleRow
 
 
 def rows(path: Path | str, columns: Columns | None = None) -> list[RuleRow | BadRow]:

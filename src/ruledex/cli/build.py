@@ -20,12 +20,7 @@ from ruledex.cli.arguments import (
 from ruledex.cli.bars import bar, rows_with_progress
 from ruledex.cli.status import FINDINGS
 from ruledex.cli.warm_up import warm_up
-from ruledex.errors import (
-    RuledexError,
-    RulesError,
-    one_line,
-    quoted,
-)
+from ruledex.errors import RuledexError, RulesError, one_line, quoted
 from ruledex.sources import Columns, RuleFile
 
 _LONGEST_NUMBER: Final = 20  # digits and a sign; longer values stay text

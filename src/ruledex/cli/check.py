@@ -8,28 +8,13 @@ from typing import Annotated, Final
 import orjson
 import typer
 
-from ruledex.cli.arguments import (
-    ExprOption,
-    IdOption,
-    SchemaOption,
-    load_schema,
-)
+from ruledex.cli.arguments import ExprOption, IdOption, SchemaOption, load_schema
 from ruledex.cli.bars import rows_with_progress
-from ruledex.cli.report import (
-    LocatedFinding,
-    Tally,
-    console,
-    table_of,
-)
+from ruledex.cli.report import LocatedFinding, Tally, console, table_of
 from ruledex.cli.status import CLEAN, FINDINGS
 from ruledex.errors import InputError
 from ruledex.lint import Finding, Linter, Severity
-from ruledex.sources import (
-    BadRow,
-    Columns,
-    RuleFile,
-    RuleRow,
-)
+from ruledex.sources import BadRow, Columns, RuleFile, RuleRow
 
 _MOST_SHOWN: Final = 100
 

@@ -16,13 +16,7 @@ from ruledex.language.reference import score as score_of
 from ruledex.language.schema import Schema
 from ruledex.language.structured import from_structured
 from ruledex.language.tree import Expression
-from ruledex.sources import (
-    BadRow,
-    Columns,
-    RuleFile,
-    RuleRow,
-    read_events,
-)
+from ruledex.sources import BadRow, Columns, RuleFile, RuleRow, read_events
 
 _NAMES = {True: "true", None: "unknown", False: "false"}
 

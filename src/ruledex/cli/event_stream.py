@@ -18,13 +18,7 @@ from ruledex.language.schema import Schema, read_path
 from ruledex.language.tree import Attribute
 from ruledex.language.value import Family
 from ruledex.sources import read_events
-from ruledex.sources.lines import (
-    STANDARD_INPUT,
-    LineFile,
-    as_text_file,
-    convert_read_errors,
-    form_of,
-)
+from ruledex.sources.lines import STANDARD_INPUT, LineFile, as_text_file, convert_read_errors, form_of
 
 _NUMBER: Final = re.compile(r"-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?", re.ASCII)
 _MOST_DIGITS: Final = 1_000

@@ -24,12 +24,7 @@ from ruledex.cli.match import match_command
 from ruledex.cli.remove import remove_command
 from ruledex.cli.spark import app as spark
 from ruledex.cli.status import INTERRUPTED, UNUSABLE
-from ruledex.cli.streams import (
-    flush_output,
-    prepare_streams,
-    report_failure,
-    tell,
-)
+from ruledex.cli.streams import flush_output, prepare_streams, report_failure, tell
 from ruledex.cli.verify import verify_command
 from ruledex.errors import RuledexError
 

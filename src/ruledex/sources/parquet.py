@@ -11,13 +11,7 @@ import pyarrow.parquet as pq
 
 from ruledex.errors import InputError, quoted
 from ruledex.sources.lines import convert_read_errors
-from ruledex.sources.row import (
-    MISSING,
-    BadRow,
-    Columns,
-    Row,
-    row_of,
-)
+from ruledex.sources.row import MISSING, BadRow, Columns, Row, row_of
 
 _BATCH: Final = 8_192
 

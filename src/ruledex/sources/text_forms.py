@@ -11,14 +11,7 @@ import orjson
 from ruledex import limits
 from ruledex.errors import InputError, quoted
 from ruledex.sources.lines import as_text_file
-from ruledex.sources.row import (
-    MISSING,
-    BadRow,
-    Columns,
-    Row,
-    RuleRow,
-    row_of,
-)
+from ruledex.sources.row import MISSING, BadRow, Columns, Row, RuleRow, row_of
 
 _COMMENT: Final = b"#"
 

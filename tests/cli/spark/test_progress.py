@@ -10,12 +10,7 @@ from pyspark.sql import functions
 from rich.console import Console
 from rich.progress import Progress, TextColumn
 
-from ruledex.cli.spark.progress import (
-    Display,
-    StageProgress,
-    progress,
-    running_stages,
-)
+from ruledex.cli.spark.progress import Display, StageProgress, progress, running_stages
 
 
 def test_a_running_stage_has_tasks_and_the_rows_that_it_has_read(spark, tmp_path):

@@ -23,12 +23,7 @@ def through_connect(folder: Path) -> dict[str, object]:
     from rich.progress import Progress
 
     from ruledex.cli.spark.progress import Display, _follow_connect
-    from ruledex.spark import (
-        backtest,
-        coverage,
-        profile,
-        ratify,
-    )
+    from ruledex.spark import backtest, coverage, profile, ratify
 
     os.environ["SPARK_TESTING"] = "1"  # else the server takes the one port that every other takes, too
     spark = SparkSession.builder.remote("local[1]").getOrCreate()

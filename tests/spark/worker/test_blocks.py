@@ -6,13 +6,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from ruledex.spark.worker.blocks import (
-    Blocks,
-    event_cuts,
-    events_of,
-    match_cuts,
-    row_bytes,
-)
+from ruledex.spark.worker.blocks import Blocks, event_cuts, events_of, match_cuts, row_bytes
 
 
 def batches(*sizes):

@@ -7,12 +7,7 @@ from typing import Annotated
 import typer
 
 from ruledex.cli.arguments import QuietOption, TrustOption
-from ruledex.cli.spark.options import (
-    ConfOption,
-    EventsArgument,
-    MasterOption,
-    OverwriteOption,
-)
+from ruledex.cli.spark.options import ConfOption, EventsArgument, MasterOption, OverwriteOption
 from ruledex.cli.spark.progress import progress
 from ruledex.cli.spark.session import session
 from ruledex.cli.spark.tables import read, require_absent, show_rows, write

@@ -9,11 +9,7 @@ import typer
 
 from ruledex.cli.arguments import EngineOptions, ExprOption, IdOption, QuietOption, SchemaOption, load_schema
 from ruledex.cli.build import engine_options
-from ruledex.cli.spark.options import (
-    ConfOption,
-    MasterOption,
-    OverwriteOption,
-)
+from ruledex.cli.spark.options import ConfOption, MasterOption, OverwriteOption
 from ruledex.cli.status import FINDINGS
 from ruledex.errors import RulesError, one_line
 

@@ -9,13 +9,7 @@ import typer
 
 from ruledex.cli.arguments import QuietOption, TrustOption, VersionOption
 from ruledex.cli.match import Rank
-from ruledex.cli.spark.options import (
-    ConfOption,
-    EventsArgument,
-    MasterOption,
-    OverwriteOption,
-    WorkerIndexArgument,
-)
+from ruledex.cli.spark.options import ConfOption, EventsArgument, MasterOption, OverwriteOption, WorkerIndexArgument
 
 if TYPE_CHECKING:
     from pyspark.sql import Column

@@ -8,11 +8,7 @@ import typer
 
 from ruledex.cli.arguments import QuietOption
 from ruledex.cli.report import console
-from ruledex.cli.spark.options import (
-    ConfOption,
-    EventsArgument,
-    MasterOption,
-)
+from ruledex.cli.spark.options import ConfOption, EventsArgument, MasterOption
 from ruledex.cli.spark.progress import progress
 from ruledex.cli.spark.session import session
 from ruledex.cli.spark.tables import read

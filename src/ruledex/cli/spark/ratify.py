@@ -9,12 +9,7 @@ import orjson
 import typer
 
 from ruledex.cli.arguments import QuietOption, TrustOption, VersionOption
-from ruledex.cli.spark.options import (
-    ConfOption,
-    EventsArgument,
-    MasterOption,
-    WorkerIndexArgument,
-)
+from ruledex.cli.spark.options import ConfOption, EventsArgument, MasterOption, WorkerIndexArgument
 from ruledex.cli.spark.progress import progress
 from ruledex.cli.spark.session import session
 from ruledex.cli.spark.tables import read

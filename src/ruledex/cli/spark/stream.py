@@ -22,11 +22,7 @@ from ruledex.cli.spark.match import (
     require_rows,
     totals,
 )
-from ruledex.cli.spark.options import (
-    ConfOption,
-    MasterOption,
-    WorkerIndexArgument,
-)
+from ruledex.cli.spark.options import ConfOption, MasterOption, WorkerIndexArgument
 from ruledex.errors import InputError, RuledexError
 
 if TYPE_CHECKING:

@@ -13,13 +13,7 @@ import pytest
 from pyspark.testing import assertDataFrameEqual
 
 from ruledex import Index
-from ruledex.artifact import (
-    collect_garbage,
-    current,
-    list_versions,
-    locate,
-    verify,
-)
+from ruledex.artifact import collect_garbage, current, list_versions, locate, verify
 from ruledex.engines.protocol import Statistics
 from ruledex.errors import BudgetError, RuledexError, RulesError
 from ruledex.spark import build_index, profile

@@ -8,23 +8,10 @@ import time
 import numpy as np
 import pytest
 
-from ruledex.artifact import (
-    LocalStore,
-    assemble,
-    collect_garbage,
-    locate,
-    open_version,
-)
+from ruledex.artifact import LocalStore, assemble, collect_garbage, locate, open_version
 from ruledex.artifact.layout import LEASE_SECONDS
 from ruledex.errors import ArtifactError
-from ruledex.spark.jobs.build.staging import (
-    begin,
-    end,
-    part_of,
-    read_part,
-    take_over,
-    write_part,
-)
+from ruledex.spark.jobs.build.staging import begin, end, part_of, read_part, take_over, write_part
 from tests.artifact.samples import publish_sample
 
 BUILD, NEXT, DEAD = (f"build-{digit * 16}" for digit in "123")

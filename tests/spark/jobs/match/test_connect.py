@@ -21,12 +21,7 @@ def through_connect(folder: Path) -> dict[str, object]:
     from pyspark.errors import StreamingQueryException
     from pyspark.sql import SparkSession, functions
 
-    from ruledex.spark import (
-        match,
-        match_ids,
-        pins,
-        ship,
-    )
+    from ruledex.spark import match, match_ids, pins, ship
 
     os.environ["SPARK_TESTING"] = "1"  # else the server takes the one port that every other takes, too
     spark = SparkSession.builder.remote("local[2]").config("spark.task.cpus", "2").getOrCreate()

@@ -19,12 +19,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from ruledex.artifact import (
-    Artifact,
-    Assembled,
-    Part,
-    assemble,
-)
+from ruledex.artifact import Artifact, Assembled, Part, assemble
 from ruledex.dictionary.dictionary import Dictionary
 from ruledex.dictionary.merging import cell_map, merge_dictionaries
 from ruledex.engines.protocol import Statistics

@@ -16,13 +16,7 @@ from numpy.typing import NDArray
 from ruledex.index.build import BuiltRules, build_program
 from ruledex.language.schema import Schema
 from ruledex.spark.jobs.build.checking import find_faults_beside_texts, group_by_id
-from ruledex.spark.jobs.build.stages import (
-    CompiledShard,
-    Job,
-    published_columns,
-    published_types,
-    write_compiled,
-)
+from ruledex.spark.jobs.build.stages import CompiledShard, Job, published_columns, published_types, write_compiled
 from ruledex.spark.worker.blocks import Blocks
 
 _ROWS_PER_BLOCK: Final = 100_000

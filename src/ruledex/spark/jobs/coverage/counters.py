@@ -9,13 +9,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from ruledex.spark.jobs.coverage.job import (
-    EVENTS,
-    MATCHES,
-    PAIR,
-    RULE,
-    WITHOUT,
-)
+from ruledex.spark.jobs.coverage.job import EVENTS, MATCHES, PAIR, RULE, WITHOUT
 from ruledex.spark.worker.matching import match_blocks, spark_ids, split_batches
 from ruledex.spark.worker.memory import explain_memory_errors
 from ruledex.spark.worker.opened import open_index

@@ -14,12 +14,7 @@ from typing import TYPE_CHECKING, Final
 
 from ruledex.artifact import current
 from ruledex.artifact.layout import POINTER
-from ruledex.artifact.pins import (
-    Pin,
-    last_pin,
-    put_pin,
-    read_pin,
-)
+from ruledex.artifact.pins import Pin, last_pin, put_pin, read_pin
 from ruledex.errors import ArtifactError, RuledexError
 from ruledex.language.text import path_text
 from ruledex.spark.worker.columns import paths_outside

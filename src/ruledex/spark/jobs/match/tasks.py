@@ -13,19 +13,8 @@ from ruledex.engines.batch.rows import N_EVENTS
 from ruledex.errors import RuledexError
 from ruledex.index import Index, IndexMatches
 from ruledex.spark.jobs.match.stream import pinned_version
-from ruledex.spark.worker.blocks import (
-    Blocks,
-    event_cuts,
-    events_of,
-    match_cuts,
-    row_bytes,
-)
-from ruledex.spark.worker.columns import (
-    KEPT,
-    NOTHING,
-    TIME,
-    WEIGHTS,
-)
+from ruledex.spark.worker.blocks import Blocks, event_cuts, events_of, match_cuts, row_bytes
+from ruledex.spark.worker.columns import KEPT, NOTHING, TIME, WEIGHTS
 from ruledex.spark.worker.layout import events_of_block, fields_of
 from ruledex.spark.worker.matching import EVENTS_PER_BLOCK, MATCHES_PER_BLOCK, next_size
 from ruledex.spark.worker.memory import explain_memory_errors

@@ -11,12 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from ruledex.events.arrow.columns import (
-    EventColumns,
-    Leaves,
-    Path,
-    is_text,
-)
+from ruledex.events.arrow.columns import EventColumns, Leaves, Path, is_text
 from ruledex.events.arrow.taking import Array
 from ruledex.events.arrow.values import is_nameless, present, to_python
 from ruledex.events.statistics import AttributeStatistics, EventStatistics, ValueStatistics

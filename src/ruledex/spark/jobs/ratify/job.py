@@ -14,20 +14,9 @@ from ruledex.language.parser import parse
 from ruledex.language.reference import evaluate
 from ruledex.language.schema import Schema
 from ruledex.language.spark_text import to_spark
-from ruledex.language.tree import (
-    Expression,
-    Predicate,
-    attributes,
-    operands,
-    predicates,
-)
+from ruledex.language.tree import Expression, Predicate, attributes, operands, predicates
 from ruledex.spark.jobs.ratify.documented import documented_difference, is_of_times
-from ruledex.spark.jobs.ratify.report import (
-    AnswerDifference,
-    Asked,
-    Ratification,
-    Refusal,
-)
+from ruledex.spark.jobs.ratify.report import AnswerDifference, Asked, Ratification, Refusal
 from ruledex.spark.jobs.ratify.sql import NUMBER, Answers, SqlTable
 from ruledex.spark.worker.columns import project_events, refuse_stream
 from ruledex.spark.worker.layout import EVENT, Layout, events_of_block
