@@ -44,18 +44,18 @@ def generate_command(
     )
     with bar(f"generating {unit}", unit) as shown:
         if output == "-":
-            sys.stdout.buffer.writelines(_encoded(lines, n, shown))
+            sys.stdout.buffer.writelines(_encode_lines(lines, n, shown))
             return
         try:
             Path(output).parent.mkdir(parents=True, exist_ok=True)
             with whole_file(output) as file:
-                file.writelines(_encoded(lines, n, shown))
+                file.writelines(_encode_lines(lines, n, shown))
         except OSError as error:
             raise InputError(f"{output}: {error.strerror or error}") from None
     typer.echo(f"{n:,} {unit} of the workload {name} in {output}", err=True)
 
 
-def _encoded(lines: Iterable[Any], n: int, shown: Bar) -> Iterator[bytes]:
+def _encode_lines(lines: Iterable[Any], n: int, shown: Bar) -> Iterator[bytes]:
     for i, line in enumerate(lines):
         if i % _STEP == 0:
             shown.show(i, i, n)

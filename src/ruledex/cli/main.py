@@ -43,16 +43,16 @@ class _Group(TyperGroup):
             sys.exit(report_failure(error))
 
     def make_context(self, *arguments: Any, **settings: Any) -> Any:
-        with _reporting():  # --help is written here
+        with _report_errors():  # --help is written here
             return super().make_context(*arguments, **settings)
 
     def invoke(self, ctx: Any) -> Any:
-        with _reporting():
+        with _report_errors():
             return super().invoke(ctx)
 
 
 @contextmanager
-def _reporting() -> Iterator[None]:
+def _report_errors() -> Iterator[None]:
     try:
         yield
     except RuledexError as error:

@@ -56,10 +56,10 @@ class ParquetResults:
 
     def write(self, numbers: list[int], columns: pa.RecordBatch) -> None:
         """Write a row group."""
-        self._writer.write_batch(_numbered(numbers, columns))
+        self._writer.write_batch(_add_numbers(numbers, columns))
 
 
-def _numbered(numbers: list[int], columns: pa.RecordBatch) -> pa.RecordBatch:
+def _add_numbers(numbers: list[int], columns: pa.RecordBatch) -> pa.RecordBatch:
     arrays = [pa.array(numbers, pa.int64()), *columns.columns]
     return pa.RecordBatch.from_arrays(arrays, ["event", *columns.schema.names])
 
@@ -79,7 +79,7 @@ def results_to(output: str | None, empty: pa.RecordBatch) -> Iterator[Results]:
     try:
         with whole_file(output) as file:
             if suffix == ".parquet":
-                with pq.ParquetWriter(file, _numbered([], empty).schema, compression="zstd") as writer:
+                with pq.ParquetWriter(file, _add_numbers([], empty).schema, compression="zstd") as writer:
                     yield ParquetResults(writer)
             else:
                 yield JsonResults(file)

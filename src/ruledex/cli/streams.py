@@ -93,11 +93,11 @@ def _abandon(stream: object) -> None:
         os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())  # type: ignore[attr-defined]
 
 
-def _degraded(error: UnicodeError) -> tuple[str, int]:
+def _degrade(error: UnicodeError) -> tuple[str, int]:
     """Return a replacement for characters that an encoding lacks: a plainer sign, or the number of the character."""
     assert isinstance(error, UnicodeEncodeError)
     lacking = error.object[error.start : error.end]
     return "".join(_PLAINER.get(c) or c.encode("ascii", "backslashreplace").decode() for c in lacking), error.end
 
 
-codecs.register_error(_DEGRADE, _degraded)
+codecs.register_error(_DEGRADE, _degrade)

@@ -47,7 +47,7 @@ class ParquetRules:
                     ids, texts, *scores = (_values(batch.column(name)) for name in self._read)
                     for i in range(batch.num_rows):
                         number += 1
-                        rule_id = _decoded(ids[i])
+                        rule_id = _decode(ids[i])
                         if rule_id is None and ids[i] is not None:
                             yield BadRow(number, "", "the id is not UTF-8")
                         else:
@@ -73,7 +73,7 @@ def _values(column: pa.Array) -> list[Any]:
     return column.to_pylist()  # type: ignore[no-any-return]
 
 
-def _decoded(value: object) -> object:
+def _decode(value: object) -> object:
     if not isinstance(value, bytes):
         return value
     try:

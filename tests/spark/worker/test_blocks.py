@@ -6,7 +6,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from ruledex.spark.worker.blocks import Blocks, event_cuts, events_of, match_cuts, row_bytes
+from ruledex.spark.worker.blocks import BlockReader, event_cuts, events_of, match_cuts, row_bytes
 
 
 def batches(*sizes):
@@ -18,14 +18,14 @@ def batches(*sizes):
 
 @pytest.mark.parametrize("sizes", [(), (0,), (4,), (3, 0, 1), (1, 1, 1, 1, 1), (11,), (3, 9, 2), (4, 4, 0)])
 def test_blocks_have_their_size_and_all_rows_in_order(sizes):
-    tables = list(Blocks(batches(*sizes), 4))
+    tables = list(BlockReader(batches(*sizes), 4))
     assert [number for table in tables for number in table["n"].to_pylist()] == list(range(sum(sizes)))
     assert all(table.num_rows == 4 for table in tables[:-1])
     assert all(0 < table.num_rows <= 4 for table in tables)
 
 
 def test_the_size_may_change_between_two_blocks():
-    blocks = Blocks(batches(7, 7, 7), 2)
+    blocks = BlockReader(batches(7, 7, 7), 2)
     sizes = []
     for table in blocks:
         sizes.append(table.num_rows)

@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import typer
 
-from ruledex.cli.spark.backtest import backtest_command
-from ruledex.cli.spark.build import build_command
-from ruledex.cli.spark.coverage import coverage_command
-from ruledex.cli.spark.match import match_command
-from ruledex.cli.spark.profile import profile_command
-from ruledex.cli.spark.ratify import ratify_command
-from ruledex.cli.spark.stream import stream_command
+from ruledex.cli.spark.backtest import spark_backtest_command
+from ruledex.cli.spark.build import spark_build_command
+from ruledex.cli.spark.coverage import spark_coverage_command
+from ruledex.cli.spark.match import spark_match_command
+from ruledex.cli.spark.profile import spark_profile_command
+from ruledex.cli.spark.ratify import spark_ratify_command
+from ruledex.cli.spark.stream import spark_stream_command
 
 app = typer.Typer(
     name="spark",
@@ -28,10 +28,10 @@ def _spark() -> None:
     pass
 
 
-app.command("build")(build_command)
-app.command("match")(match_command)
-app.command("stream")(stream_command)
-app.command("backtest")(backtest_command)
-app.command("coverage")(coverage_command)
-app.command("profile")(profile_command)
-app.command("ratify")(ratify_command)
+app.command("build")(spark_build_command)
+app.command("match")(spark_match_command)
+app.command("stream")(spark_stream_command)
+app.command("backtest")(spark_backtest_command)
+app.command("coverage")(spark_coverage_command)
+app.command("profile")(spark_profile_command)
+app.command("ratify")(spark_ratify_command)

@@ -10,10 +10,10 @@ from ruledex.cli.arguments import QuietOption, TrustOption
 from ruledex.cli.spark.options import ConfOption, EventsArgument, MasterOption, OverwriteOption
 from ruledex.cli.spark.progress import progress
 from ruledex.cli.spark.session import session
-from ruledex.cli.spark.tables import read, require_absent, show_rows, write
+from ruledex.cli.spark.tables import read_table, require_absent, show_rows, write_table
 
 
-def backtest_command(
+def spark_backtest_command(
     old: Annotated[str, typer.Argument(metavar="OLD", help="An index: a path or URL that the workers can read.")],
     new: Annotated[str, typer.Argument(metavar="NEW", help="Another index, or the same one with --old-version.")],
     events: EventsArgument,
@@ -58,13 +58,13 @@ def backtest_command(
         if output is not None and not overwrite:
             require_absent(spark, output)
         versions = {"old_version": old_version, "new_version": new_version}
-        frame = read(spark, events)
+        frame = read_table(spark, events)
         # One pass over the events serves both the output and the summary.
         found = backtest(old, new, frame, key=key, examples=examples, **versions, trust=trust).persist()
         try:
             with progress(spark, "backtesting", not quiet):
                 if output is not None:
-                    write(found, output, overwrite)
+                    write_table(found, output, overwrite)
                 changed = found.where("gained > 0 OR lost > 0")
                 order = (functions.col("gained") + functions.col("lost")).desc()
                 rows = [] if quiet else changed.orderBy(order, "rule").limit(limit).collect()

@@ -26,7 +26,7 @@ class SparkOnError(StrEnum):
     RAISE = "raise"
 
 
-def build_command(
+def spark_build_command(
     rules: Annotated[str, typer.Argument(metavar="RULES", help=RULES_HELP)],
     output: Annotated[
         str,
@@ -76,7 +76,7 @@ def build_command(
     """
     from ruledex.cli.spark.progress import progress
     from ruledex.cli.spark.session import session
-    from ruledex.cli.spark.tables import read, require_absent, write
+    from ruledex.cli.spark.tables import read_table, require_absent, write_table
 
     with session(master, "ruledex spark build", conf) as spark:
         from ruledex.spark import build_index
@@ -86,7 +86,7 @@ def build_command(
         try:
             with progress(spark, "building", not quiet):
                 report = build_index(
-                    read(spark, rules),
+                    read_table(spark, rules),
                     output,
                     id_column,
                     expr_column,
@@ -102,7 +102,7 @@ def build_command(
             typer.echo(f"error: {one_line(rules)}: {error}", err=True)
             raise typer.Exit(FINDINGS) from None
         if quarantine is not None:
-            write(report.quarantine, quarantine, overwrite)
+            write_table(report.quarantine, quarantine, overwrite)
     if not quiet:
         _show(report, output)
 

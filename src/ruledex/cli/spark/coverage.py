@@ -10,10 +10,10 @@ from ruledex.cli.arguments import QuietOption, TrustOption, VersionOption
 from ruledex.cli.spark.options import ConfOption, EventsArgument, MasterOption, OverwriteOption, WorkerIndexArgument
 from ruledex.cli.spark.progress import progress
 from ruledex.cli.spark.session import session
-from ruledex.cli.spark.tables import read, require_absent, show_rows, write
+from ruledex.cli.spark.tables import read_table, require_absent, show_rows, write_table
 
 
-def coverage_command(
+def spark_coverage_command(
     index: WorkerIndexArgument,
     events: EventsArgument,
     output: Annotated[
@@ -50,13 +50,13 @@ def coverage_command(
 
         if output is not None and not overwrite:
             require_absent(spark, output)
-        found = coverage(index, read(spark, events), pairs, seed=seed, version=version, trust=trust).persist()
+        found = coverage(index, read_table(spark, events), pairs, seed=seed, version=version, trust=trust).persist()
         try:
             with progress(spark, "counting", not quiet):
                 totals = found.totals()
                 n_never = found.never_true.count()
                 if output is not None:
-                    write(found.rules, output, overwrite)
+                    write_table(found.rules, output, overwrite)
                 most = found.rules.orderBy("matches", "rule", ascending=[False, True]).limit(limit).collect()
                 together = found.pairs.orderBy("matches", ascending=False).limit(limit).collect() if pairs else []
         finally:

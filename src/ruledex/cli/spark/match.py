@@ -34,7 +34,7 @@ ExplodeOption: TypeAlias = Annotated[
 CountOption: TypeAlias = Annotated[bool, typer.Option("--count", help="Return only the number of rules that match.")]
 
 
-def match_command(
+def spark_match_command(
     index: WorkerIndexArgument,
     events: EventsArgument,
     output: OutputArgument,
@@ -61,9 +61,9 @@ def match_command(
     """
     from ruledex.cli.spark.progress import progress
     from ruledex.cli.spark.session import session
-    from ruledex.cli.spark.tables import read, require_absent, write
+    from ruledex.cli.spark.tables import read_table, require_absent, write_table
 
-    require_rows(output, explode, count)
+    refuse_arrays_in_csv(output, explode, count)
     with session(master, "ruledex match", conf) as spark, progress(spark, "matching", not quiet):
         from pyspark.sql import Observation
 
@@ -72,7 +72,7 @@ def match_command(
         if not overwrite:
             require_absent(spark, output)
         found = match(
-            read(spark, events),
+            read_table(spark, events),
             index,
             keep,
             top,
@@ -85,7 +85,7 @@ def match_command(
         )
         seen = Observation()
         started = time.monotonic()
-        write(found.observe(seen, *totals(explode, count)), output, overwrite)
+        write_table(found.observe(seen, *totals(explode, count)), output, overwrite)
         told = seen.get
     if not quiet:
         seconds = time.monotonic() - started
@@ -101,7 +101,7 @@ def totals(explode: bool, count: bool) -> list[Column]:
     return [rows.alias("rows"), matches.alias("matches")]
 
 
-def require_rows(output: str, explode: bool, count: bool) -> None:
+def refuse_arrays_in_csv(output: str, explode: bool, count: bool) -> None:
     """Raise an error if the result has arrays and the format of the output has none."""
     from ruledex.cli.spark.tables import format_of
 

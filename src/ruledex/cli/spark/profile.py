@@ -11,7 +11,7 @@ from ruledex.cli.report import console
 from ruledex.cli.spark.options import ConfOption, EventsArgument, MasterOption
 from ruledex.cli.spark.progress import progress
 from ruledex.cli.spark.session import session
-from ruledex.cli.spark.tables import read
+from ruledex.cli.spark.tables import read_table
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -22,7 +22,7 @@ _MOST_SHOWN: Final = 40  # attributes
 _HEAVY_SHOWN: Final = 3
 
 
-def profile_command(
+def spark_profile_command(
     events: EventsArgument,
     output: Annotated[
         str | None,
@@ -49,7 +49,7 @@ def profile_command(
     with session(master, "ruledex profile", conf) as spark:
         from ruledex.spark import profile
 
-        frame = read(spark, events)
+        frame = read_table(spark, events)
         with progress(spark, "profiling", not quiet):
             found = profile(frame, columns, heavy=heavy)
     if output is not None:

@@ -12,7 +12,7 @@ from ruledex.cli.arguments import QuietOption, TrustOption, VersionOption
 from ruledex.cli.spark.options import ConfOption, EventsArgument, MasterOption, WorkerIndexArgument
 from ruledex.cli.spark.progress import progress
 from ruledex.cli.spark.session import session
-from ruledex.cli.spark.tables import read
+from ruledex.cli.spark.tables import read_table
 from ruledex.cli.status import CLEAN, FINDINGS
 from ruledex.errors import InputError, quoted
 from ruledex.outputs import whole_file
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 _MOST_SHOWN: Final = 10
 
 
-def ratify_command(
+def spark_ratify_command(
     index: WorkerIndexArgument,
     events: EventsArgument,
     rules_sample: Annotated[int, typer.Option("--rules", min=1, help="How many rules to draw.")] = 100,
@@ -51,7 +51,7 @@ def ratify_command(
     with session(master, "ruledex ratify", conf) as spark:
         from ruledex.spark import ratify
 
-        frame = read(spark, events)
+        frame = read_table(spark, events)
         with progress(spark, "ratifying", not quiet):
             found = ratify(index, frame, rules_sample, events_sample, seed, version=version, trust=trust)
     if output is not None:

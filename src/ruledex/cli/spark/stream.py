@@ -19,7 +19,7 @@ from ruledex.cli.spark.match import (
     RankOption,
     TopOption,
     WeightsOption,
-    require_rows,
+    refuse_arrays_in_csv,
     totals,
 )
 from ruledex.cli.spark.options import ConfOption, MasterOption, WorkerIndexArgument
@@ -33,7 +33,7 @@ _METRICS = "ruledex"
 _LOOK_EVERY_S = 1
 
 
-def stream_command(
+def spark_stream_command(
     index: WorkerIndexArgument,
     events: Annotated[
         str, typer.Argument(metavar="EVENTS", help="A folder in which files of events appear, or the name of a table.")
@@ -83,7 +83,7 @@ def stream_command(
     """
     from ruledex.cli.spark.session import session
 
-    require_rows(output, explode, count)
+    refuse_arrays_in_csv(output, explode, count)
     with session(master, "ruledex stream", conf) as spark:
         from pyspark.sql import functions
 
@@ -113,7 +113,7 @@ def stream_command(
 
 def _read(spark: SparkSession, source: str, files: int | None) -> DataFrame:
     """Return a stream of a table, or of a folder's files. The files that are there decide the columns."""
-    from ruledex.cli.spark.tables import OPTIONS, format_of, load
+    from ruledex.cli.spark.tables import OPTIONS, format_of, load_table
 
     kind = format_of(source)
     limits = {} if files is None else {"maxFilesPerTrigger": str(files)}
@@ -121,7 +121,7 @@ def _read(spark: SparkSession, source: str, files: int | None) -> DataFrame:
         return spark.readStream.options(**limits).table(source)
     if Path(source).is_file():
         raise InputError(f"{source}: this is a file; a stream reads a folder in which files appear")
-    schema = load(spark, source).schema
+    schema = load_table(spark, source).schema
     return spark.readStream.format(kind).schema(schema).options(**OPTIONS[kind], **limits).load(source)
 
 

@@ -30,15 +30,15 @@ OPTIONS: Final[dict[Format, dict[str, str]]] = {
 }
 
 
-def read(session: SparkSession, source: str) -> DataFrame:
+def read_table(session: SparkSession, source: str) -> DataFrame:
     """Return the table at a path or URL, or of that name. Lines that cannot be read are an error."""
-    frame = load(session, source)
+    frame = load_table(session, source)
     if format_of(source) == "json" and _CORRUPT in frame.columns:
         raise InputError(f"{source}: it has lines that are not JSON objects")
     return frame
 
 
-def load(session: SparkSession, source: str) -> DataFrame:
+def load_table(session: SparkSession, source: str) -> DataFrame:
     """Return the same table, but with lines that cannot be read as events without attributes, as in a stream."""
     from pyspark.errors import AnalysisException
 
@@ -53,7 +53,7 @@ def load(session: SparkSession, source: str) -> DataFrame:
         raise InputError(f"{source}: {_first_line(error)}") from error
 
 
-def write(frame: DataFrame, target: str, overwrite: bool = False) -> None:
+def write_table(frame: DataFrame, target: str, overwrite: bool = False) -> None:
     """Write a folder in the format of its suffix, or a table of that name. Raises an error if it exists already."""
     from pyspark.errors import AnalysisException
 

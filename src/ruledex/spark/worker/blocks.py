@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 _UNKNOWN_WIDTH = 16  # bytes; for the few types that do not state a width
 
 
-class Blocks:
+class BlockReader:
     """Iterates over batches as tables of `size` rows; the last may be smaller. `size` may change while iterating."""
 
     def __init__(self, batches: Iterable[pa.RecordBatch], size: int) -> None:

@@ -189,11 +189,11 @@ def _fields(
         if path[0] in kinds:
             needed.setdefault(path[0], []).append(path[1:])
     return [
-        _pruned(field(name), kinds[name], below, (*above, name), variants).alias(name) for name, below in needed.items()
+        _prune(field(name), kinds[name], below, (*above, name), variants).alias(name) for name, below in needed.items()
     ]
 
 
-def _pruned(column: Column, kind: DataType, below: Sequence[Path], here: Path, variants: list[Path]) -> Column:
+def _prune(column: Column, kind: DataType, below: Sequence[Path], here: Path, variants: list[Path]) -> Column:
     """Return what is needed of a column: the paths below it, or all of it if one of them is empty."""
     if isinstance(kind, VariantType):
         if _is_whole(below):

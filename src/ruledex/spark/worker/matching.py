@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from ruledex.engines.batch.rows import N_EVENTS
 from ruledex.index import Index, IndexMatches
-from ruledex.spark.worker.blocks import Blocks
+from ruledex.spark.worker.blocks import BlockReader
 from ruledex.spark.worker.layout import Layout, events_of_block
 
 EVENTS_PER_BLOCK: Final = 16 * N_EVENTS  # whole blocks of the batch engine; a column's fixed cost is then small
@@ -24,7 +24,7 @@ def match_blocks(
 
     The first blocks are small. Later blocks are as large as the number of matches allows.
     """
-    blocks = Blocks(batches, N_EVENTS)
+    blocks = BlockReader(batches, N_EVENTS)
     for table in blocks:
         events = events_of_block(table, layout)
         found = [index.match_batch(events) for index in indexes]

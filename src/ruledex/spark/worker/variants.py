@@ -42,9 +42,9 @@ def mappings(table: pa.Table) -> list[dict[str, Any]]:
             f"events with weights or a VARIANT can only have dates and times of the years 1 to 9999: {error}"
         ) from error
     for field in table.schema:
-        if _is_closed(field.type):
+        if _is_encoded(field.type):
             for row in rows:
-                row[field.name] = _opened(row[field.name], field.type)
+                row[field.name] = _decode(row[field.name], field.type)
     return rows
 
 
@@ -78,23 +78,23 @@ def _is_variant(kind: pa.DataType) -> bool:
     return any((field.metadata or {}).get(b"variant") == b"true" for field in kind)
 
 
-def _is_closed(kind: pa.DataType) -> bool:
+def _is_encoded(kind: pa.DataType) -> bool:
     return (
         pa.types.is_map(kind)
         or _is_variant(kind)
-        or any(_is_closed(kind.field(n).type) for n in range(kind.num_fields))
+        or any(_is_encoded(kind.field(n).type) for n in range(kind.num_fields))
     )
 
 
-def _opened(value: Any, kind: pa.DataType) -> Any:
-    if value is None or not _is_closed(kind):
+def _decode(value: Any, kind: pa.DataType) -> Any:
+    if value is None or not _is_encoded(kind):
         return value
     if _is_variant(kind):
         from pyspark.sql.types import VariantVal
 
         return VariantVal(value["value"], value["metadata"]).toPython()
     if pa.types.is_map(kind):
-        return {key: _opened(item, kind.item_type) for key, item in value}
+        return {key: _decode(item, kind.item_type) for key, item in value}
     if pa.types.is_struct(kind):
-        return {field.name: _opened(value[field.name], field.type) for field in kind}
-    return [_opened(item, kind.value_type) for item in value]
+        return {field.name: _decode(value[field.name], field.type) for field in kind}
+    return [_decode(item, kind.value_type) for item in value]

@@ -128,7 +128,7 @@ def test_a_session_in_another_time_zone_is_told(spark, tmp_path):
         (difference,) = ratify(index, events).differences
     finally:
         spark.conf.set("spark.sql.session.timeZone", "UTC")
-    assert difference.documented == "The session's time zone is America/New_York, the index's UTC"
+    assert difference.documented == "The time zone of the session is America/New_York, that of the index UTC"
 
 
 def test_no_events_ratify_nothing_and_empty_samples_are_an_error(spark, tmp_path):

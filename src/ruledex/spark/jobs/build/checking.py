@@ -15,7 +15,7 @@ from ruledex.index.build import build_program
 from ruledex.language.schema import Schema
 from ruledex.sources.row import EMPTY_ID
 from ruledex.spark.jobs.build.keys import keys_of
-from ruledex.spark.worker.blocks import Blocks
+from ruledex.spark.worker.blocks import BlockReader
 
 # Each distinct predicate of a chunk is parsed once, which is most of the work, so larger chunks need less work.
 RULES_PER_CHUNK: Final = 500_000
@@ -39,7 +39,7 @@ def check_batches(schema: Mapping[str, Any], batches: Iterable[pa.RecordBatch]) 
     all refused, since none is more right than the others.
     """
     declared = Schema.of_mapping(schema)
-    for rules, is_contested in group_by_id(Blocks(batches, RULES_PER_CHUNK)):
+    for rules, is_contested in group_by_id(BlockReader(batches, RULES_PER_CHUNK)):
         yield from _check(rules, is_contested, declared).to_batches()
 
 

@@ -33,7 +33,7 @@ def first_keys(buckets: Mapping[int, int], keys: Mapping[int, int], n_shards: in
     n_rules = sum(buckets.values())
     firsts: list[int] = []
     last_shard = -1
-    for key, before, count in _running(sorted((whole | dict(keys)).items())):
+    for key, before, count in _running_totals(sorted((whole | dict(keys)).items())):
         shard = (2 * before + count) * n_shards // (2 * n_rules)
         if shard > last_shard:
             firsts.append(key if firsts else 0)
@@ -41,7 +41,7 @@ def first_keys(buckets: Mapping[int, int], keys: Mapping[int, int], n_shards: in
     return firsts or [0]
 
 
-def _running(counts: Iterable[tuple[int, int]]) -> Iterable[tuple[int, int, int]]:
+def _running_totals(counts: Iterable[tuple[int, int]]) -> Iterable[tuple[int, int, int]]:
     before = 0
     for key, count in counts:
         yield key, before, count

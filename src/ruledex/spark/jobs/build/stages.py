@@ -162,7 +162,7 @@ def merge_shards(job: Job, shards: Sequence[CompiledShard], stats: Stats | None)
     dictionaries, ids = [], []
     for shard in shards:
         with read_part(job.root, job.build, f"compiled-{shard.shard}", shard.compiled) as part:
-            dictionaries.append(_compiled(job, part, shard)[1])
+            dictionaries.append(_read_compiled(job, part, shard)[1])
             ids.append(stored_identities(part.arrays("rules/"), shard.n_rules).to_arrow())
     merged = merge_dictionaries(dictionaries)
     all_ids, positions = _in_order(ids)
@@ -196,7 +196,7 @@ def _in_order(ids: Sequence[pa.Array]) -> tuple[pa.Array, list[NDArray[np.int32]
     return together.take(order), np.split(positions, np.cumsum([len(mine) for mine in ids])[:-1])
 
 
-def _compiled(job: Job, part: Artifact, shard: CompiledShard) -> tuple[Program, Dictionary]:
+def _read_compiled(job: Job, part: Artifact, shard: CompiledShard) -> tuple[Program, Dictionary]:
     program = program_of(part.arrays("program/"), shard.n_cells)
     return program, read_dictionary(part, Schema.of_mapping(job.schema), shard.n_cells, program.domain_offsets)
 
@@ -212,7 +212,7 @@ def build_shard(job: Job, shard: CompiledShard, merged: MergedShards) -> BuiltSh
         read_part(job.root, job.build, "common", merged.common) as common,
         read_part(job.root, job.build, "positions", merged.positions) as positions,
     ):
-        mine, dictionary = _compiled(job, part, shard)
+        mine, dictionary = _read_compiled(job, part, shard)
         offsets = positions.array("domain_offsets")
         whole = read_dictionary(common, Schema.of_mapping(job.schema), merged.n_cells, offsets)
         program = translated(mine, cell_map(dictionary, whole), whole)

@@ -17,7 +17,7 @@ from ruledex.index.build import BuiltRules, build_program
 from ruledex.language.schema import Schema
 from ruledex.spark.jobs.build.checking import find_faults_beside_texts, group_by_id
 from ruledex.spark.jobs.build.stages import CompiledShard, Job, published_columns, published_types, write_compiled
-from ruledex.spark.worker.blocks import Blocks
+from ruledex.spark.worker.blocks import BlockReader
 
 _ROWS_PER_BLOCK: Final = 100_000
 
@@ -52,7 +52,7 @@ def _each_once(job: Job, batches: Iterable[pa.RecordBatch]) -> tuple[pa.Table, N
     types = published_types(job).append(pa.field("n_copies", pa.int64()))
     tables = [types.empty_table()]
     contested = [np.zeros(0, np.bool_)]
-    for table, is_contested in group_by_id(Blocks(batches, _ROWS_PER_BLOCK)):
+    for table, is_contested in group_by_id(BlockReader(batches, _ROWS_PER_BLOCK)):
         tables.append(table.cast(types))
         contested.append(is_contested)
     return pa.concat_tables(tables), np.concatenate(contested)

@@ -90,7 +90,7 @@ def match(
     needs = read_needs(events.sparkSession, index, version, is_pinned, trust)
     paths = tuple(dict.fromkeys([*needs.paths, *((name,) for name in columns)]))
     shape: Shape = "count" if count else "rows" if explode else "arrays"
-    added = _added(shape, needs.ids, top is not None, events.isStreaming)
+    added = _added_columns(shape, needs.ids, top is not None, events.isStreaming)
     kept = columns_to_keep(events, keep, [field.name for field in added])
     read, layout = project_events(events, paths, kept, column, is_pinned=is_pinned)
     request = MatchRequest(
@@ -144,7 +144,7 @@ def require_weights(name: str, kind: DataType) -> None:
     )
 
 
-def _added(shape: Shape, id_kind: str, is_ranked: bool, tells_version: bool) -> list[StructField]:
+def _added_columns(shape: Shape, id_kind: str, is_ranked: bool, tells_version: bool) -> list[StructField]:
     """Return the columns that the result has besides the kept ones."""
     from pyspark.sql.types import ArrayType, DoubleType, LongType, StringType, StructField
 

@@ -13,7 +13,7 @@ from ruledex.engines.batch.rows import N_EVENTS
 from ruledex.errors import RuledexError
 from ruledex.index import Index, IndexMatches
 from ruledex.spark.jobs.match.stream import pinned_version
-from ruledex.spark.worker.blocks import Blocks, event_cuts, events_of, match_cuts, row_bytes
+from ruledex.spark.worker.blocks import BlockReader, event_cuts, events_of, match_cuts, row_bytes
 from ruledex.spark.worker.columns import KEPT, NOTHING, TIME, WEIGHTS
 from ruledex.spark.worker.layout import events_of_block, fields_of
 from ruledex.spark.worker.matching import EVENTS_PER_BLOCK, MATCHES_PER_BLOCK, next_size
@@ -39,7 +39,7 @@ def match_partition(request: MatchRequest, batches: Iterable[pa.RecordBatch]) ->
 def _match(request: MatchRequest, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     most_matches = 0 if request.shape == "count" else request.top
     is_bounded = most_matches is not None and most_matches * EVENTS_PER_BLOCK <= MATCHES_PER_BLOCK
-    blocks = Blocks(batches, EVENTS_PER_BLOCK if is_bounded else N_EVENTS)
+    blocks = BlockReader(batches, EVENTS_PER_BLOCK if is_bounded else N_EVENTS)
     version, index = request.version, None
     for table in blocks:
         if index is None:

@@ -54,11 +54,11 @@ def _sketch(
     import pyarrow as pa
 
     from ruledex.spark.jobs.profile.attributes import EventSketch, Sizes
-    from ruledex.spark.worker.blocks import Blocks
+    from ruledex.spark.worker.blocks import BlockReader
     from ruledex.spark.worker.layout import fields_of
 
     seen = EventSketch(Sizes(heavy, quantiles))
-    for table in Blocks(batches, EVENTS_PER_BLOCK):
+    for table in BlockReader(batches, EVENTS_PER_BLOCK):
         seen.add(fields_of(table, EVENT), variants)
     if seen.n_events:
         yield pa.RecordBatch.from_pydict({"sketch": pa.array([pickle.dumps(seen)], pa.binary())})

@@ -53,7 +53,7 @@ def ratify(
         raise RuledexError(f"a sample needs at least one rule and one event, not {rules_sample} and {events_sample}")
     root = os.fspath(index)
     needs = read_needs(events.sparkSession, root, version, trust=trust)
-    sample, table, layout = _sampled(events, needs.paths, events_sample, seed)
+    sample, table, layout = _sample_events(events, needs.paths, events_sample, seed)
     if not table.num_rows:
         return Ratification(needs.version, 0, 0, 0, 0, [], [])
     request = RatifyRequest(root, needs.version, layout, trust)
@@ -63,7 +63,7 @@ def ratify(
     zone = events.sparkSession.conf.get("spark.sql.session.timeZone")
     judged = _Judged(rules, rows if isinstance(rows, list) else mappings(rows), by_reference, schema, str(zone))
     everything = range(len(rules))
-    differences = [judged.difference(*place, "index", None) for place in judged.differing(by_index, everything)]
+    differences = [judged.difference(*place, "index", None) for place in judged.find_differences(by_index, everything)]
     refusals, n_asked = _ask_spark(judged, SqlTable(sample, needs.paths), layout.variants, differences)
     n_true = sum(truth is True for truths in by_reference.values() for truth in truths)
     return Ratification(needs.version, table.num_rows, len(rules), n_true, n_asked, differences, refusals)
@@ -87,7 +87,7 @@ class _Judged:
         self.schema = schema
         self.spark_zone = spark_zone
 
-    def differing(self, answers: Answers, rules: Iterable[int]) -> list[tuple[int, int]]:
+    def find_differences(self, answers: Answers, rules: Iterable[int]) -> list[tuple[int, int]]:
         """Return the pairs of rule and event where one side says true and the other does not."""
         return [
             (rule, event)
@@ -103,22 +103,22 @@ class _Judged:
         explanation = explain(self.trees[rule], text, values, self.schema).to_dict()
         return AnswerDifference(rule_id, text, values, asked, not reference, reference, documented, explanation)
 
-    def documented(self, part: Predicate, event: int) -> str | None:
+    def find_documented(self, part: Predicate, event: int) -> str | None:
         """Return the heading that explains why a predicate differs; None if nothing does."""
         if self.spark_zone != self.schema.time_zone and is_of_times(part, self.events[event]):
-            return f"The session's time zone is {self.spark_zone}, the index's {self.schema.time_zone}"
+            return f"The time zone of the session is {self.spark_zone}, that of the index {self.schema.time_zone}"
         return documented_difference(part, self.events[event], self.schema)
 
 
-def _sampled(
+def _sample_events(
     events: DataFrame, paths: tuple[Path, ...], n_events: int, seed: int
 ) -> tuple[DataFrame, pa.Table, Layout]:
-    """Some events as a small table of this session, and the same here; what is read again and again is read once."""
+    """Draw events once. Returns them as a table of the session and as an Arrow table, and their layout."""
     import pyarrow as pa
     from pyspark.sql import functions
     from pyspark.sql.types import LongType, StructField, StructType
 
-    read, layout = project_events(events, paths, [], is_packed=False)  # the sample is a table for SQL, too
+    read, layout = project_events(events, paths, [], is_packed=False)  # SQL reads the sample too
     by_seed = functions.xxhash64(functions.lit(seed), functions.to_json(functions.col(EVENT)))
     chosen = read.select(EVENT).orderBy(by_seed).limit(n_events)
     table = chosen.toArrow()
@@ -168,7 +168,7 @@ def _ask_spark(
     answers, refused = table.ask(conditions)
     refusals += [Refusal(*judged.rules[rule], reason) for rule, reason in sorted(refused.items())]
     asked = [rule for rule in conditions if rule not in refused]
-    for rule, places in groupby(judged.differing(answers, asked), key=lambda place: place[0]):
+    for rule, places in groupby(judged.find_differences(answers, asked), key=lambda place: place[0]):
         events = [event for _, event in places]
         reasons = _reasons(judged, table, rule, events)
         differences += [judged.difference(rule, event, "spark", reasons[event]) for event in events]
@@ -188,7 +188,7 @@ def _reasons(judged: _Judged, table: SqlTable, rule: int, events: list[int]) -> 
     reasons: dict[int, str | None] = {}
     for event in events:
         found = [
-            judged.documented(part, event)
+            judged.find_documented(part, event)
             for at, part in enumerate(parts)
             if at not in refused and answers[event][at] is not evaluate(part, judged.events[event], judged.schema)
         ]

@@ -73,10 +73,10 @@ def _column(struct: Column, kind: StructType, name: str, below: Sequence[Path]) 
     kinds = {field.name: field.dataType for field in kind.fields}
     if name not in kinds:
         return _nulls(below)
-    return _filled(struct.getField(name), kinds[name], below)
+    return _fill(struct.getField(name), kinds[name], below)
 
 
-def _filled(column: Column, kind: DataType, below: Sequence[Path]) -> Column:
+def _fill(column: Column, kind: DataType, below: Sequence[Path]) -> Column:
     if not isinstance(kind, StructType):
         # A plain value has nothing below it, whatever rules look for.
         is_plain = not isinstance(kind, ArrayType | MapType)
