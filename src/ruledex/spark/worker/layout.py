@@ -8,10 +8,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 import pyarrow as pa
 
 if TYPE_CHECKING:
-    import pyarrow as pa
-
     from ruledex.spark.worker.needs import Path
-
 
 EVENT: Final = "event"  # the struct of what rules look at
 PACKED: Final = "ruledex: packed "  # stands beside users' names, so a name that nobody uses; a number follows
