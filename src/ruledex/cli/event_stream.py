@@ -18,7 +18,7 @@ from ruledex.language.schema import Schema, read_path
 from ruledex.language.tree import Attribute
 from ruledex.language.value import Family
 from ruledex.sources import read_events
-from ruledex.sources.lines import STANDARD_INPUT, LineFile, as_text_file, convert_read_errors, form_of
+from ruledex.sources.lines import STANDARD_INPUT, LineFile, as_text_file, convert_file_errors, form_of
 
 _NUMBER: Final = re.compile(r"-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?", re.ASCII)
 _MOST_DIGITS: Final = 1_000
@@ -113,7 +113,7 @@ class EventStream:
                 yield line, _event(record, columns)
 
     def _tables(self) -> Iterator[Batch]:
-        with convert_read_errors(self._name):
+        with convert_file_errors(self._name):
             try:
                 with pq.ParquetFile(self._name) as file:
                     self._n_rows = file.metadata.num_rows

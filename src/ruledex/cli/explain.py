@@ -16,9 +16,10 @@ from rich.tree import Tree
 from ruledex.cli.arguments import IndexArgument, JsonOption, TrustOption, VersionOption
 from ruledex.cli.report import console
 from ruledex.cli.status import CLEAN, FINDINGS
-from ruledex.errors import EventError, InputError
+from ruledex.errors import EventError
 from ruledex.explain import Change, Clause, Explanation
 from ruledex.explain.wording import shown_values
+from ruledex.sources.lines import STANDARD_INPUT, convert_file_errors
 
 if TYPE_CHECKING:
     from ruledex.index import Index
@@ -75,13 +76,8 @@ def rule_id_of(index: Index, given: str) -> int | str:
 def _event(given: str, line: int) -> bytes:
     if given.lstrip().startswith("{"):
         return os.fsencode(given)  # the bytes as typed, whatever the locale
-    try:
-        if given == "-":
-            lines = sys.stdin.buffer.read().splitlines()
-        else:
-            lines = Path(given).read_bytes().splitlines()
-    except OSError as error:
-        raise InputError(f"{given}: {error.strerror or error}") from None
+    with convert_file_errors(given):
+        lines = (sys.stdin.buffer.read() if given == STANDARD_INPUT else Path(given).read_bytes()).splitlines()
     if line > len(lines):
         raise EventError(f"{given} has {len(lines):,} lines, so there is no line {line:,}")
     return lines[line - 1]

@@ -11,8 +11,8 @@ import orjson
 import typer
 
 from ruledex.cli.bars import Bar, bar
-from ruledex.errors import InputError
 from ruledex.outputs import whole_file
+from ruledex.sources.lines import convert_file_errors
 from ruledex.workloads import WORKLOADS, workload
 
 _STEP = 1000
@@ -46,12 +46,10 @@ def generate_command(
         if output == "-":
             sys.stdout.buffer.writelines(_encode_lines(lines, n, shown))
             return
-        try:
+        with convert_file_errors(output):
             Path(output).parent.mkdir(parents=True, exist_ok=True)
             with whole_file(output) as file:
                 file.writelines(_encode_lines(lines, n, shown))
-        except OSError as error:
-            raise InputError(f"{output}: {error.strerror or error}") from None
     typer.echo(f"{n:,} {unit} of the workload {name} in {output}", err=True)
 
 

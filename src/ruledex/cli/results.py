@@ -15,6 +15,7 @@ import pyarrow.parquet as pq
 
 from ruledex.errors import InputError
 from ruledex.outputs import whole_file
+from ruledex.sources.lines import convert_file_errors
 
 
 class Results(Protocol):
@@ -76,12 +77,9 @@ def results_to(output: str | None, empty: pa.RecordBatch) -> Iterator[Results]:
     suffix = Path(output).suffix.lower()
     if suffix not in (".parquet", ".jsonl", ".ndjson"):
         raise InputError(f"{output}: a file of results ends in .jsonl, .ndjson or .parquet")
-    try:
-        with whole_file(output) as file:
-            if suffix == ".parquet":
-                with pq.ParquetWriter(file, _add_numbers([], empty).schema, compression="zstd") as writer:
-                    yield ParquetResults(writer)
-            else:
-                yield JsonResults(file)
-    except OSError as error:
-        raise InputError(f"{output}: {error.strerror or error}") from None
+    with convert_file_errors(output), whole_file(output) as file:
+        if suffix == ".parquet":
+            with pq.ParquetWriter(file, _add_numbers([], empty).schema, compression="zstd") as writer:
+                yield ParquetResults(writer)
+        else:
+            yield JsonResults(file)

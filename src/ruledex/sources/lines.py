@@ -47,7 +47,7 @@ class LineFile:
 
     def lines(self) -> Iterator[bytes]:
         """Yield all lines with their line ends, without a byte order mark."""
-        with convert_read_errors(self.name):
+        with convert_file_errors(self.name):
             if self.name == STANDARD_INPUT:
                 yield from _without_mark(sys.stdin.buffer, self.name)
                 return
@@ -69,8 +69,8 @@ def _without_mark(stream: IO[bytes] | gzip.GzipFile, name: str) -> Iterator[byte
 
 
 @contextmanager
-def convert_read_errors(name: str) -> Iterator[None]:
-    """Replace errors of reading a file, inside a `with`, by an `InputError` that names the file."""
+def convert_file_errors(name: str) -> Iterator[None]:
+    """Replace errors of reading or writing a file, inside a `with`, by an `InputError` that names the file."""
     try:
         yield
     except (OSError, EOFError, zlib.error) as error:

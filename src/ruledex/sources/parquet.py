@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from ruledex.errors import InputError, quoted
-from ruledex.sources.lines import convert_read_errors
+from ruledex.sources.lines import convert_file_errors
 from ruledex.sources.row import MISSING, BadRow, Columns, Row, row_of
 
 _BATCH: Final = 8_192
@@ -22,7 +22,7 @@ class ParquetRules:
     def __init__(self, path: Path, columns: Columns) -> None:
         self._name = str(path)
         self._columns = columns
-        with convert_read_errors(self._name):
+        with convert_file_errors(self._name):
             try:
                 self._file = pq.ParquetFile(path)
             except pa.ArrowInvalid as error:
@@ -41,7 +41,7 @@ class ParquetRules:
     def rows(self) -> Iterator[Row]:
         """Yield all rows in their order, numbered from 1."""
         number = 0
-        with convert_read_errors(self._name):
+        with convert_file_errors(self._name):
             try:
                 for batch in self._file.iter_batches(_BATCH, columns=self._read):
                     ids, texts, *scores = (_values(batch.column(name)) for name in self._read)

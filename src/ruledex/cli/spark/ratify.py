@@ -14,8 +14,9 @@ from ruledex.cli.spark.progress import progress
 from ruledex.cli.spark.session import session
 from ruledex.cli.spark.tables import read_table
 from ruledex.cli.status import CLEAN, FINDINGS
-from ruledex.errors import InputError, quoted
+from ruledex.errors import quoted
 from ruledex.outputs import whole_file
+from ruledex.sources.lines import convert_file_errors
 
 if TYPE_CHECKING:
     from ruledex.spark.jobs.ratify.report import AnswerDifference, Ratification
@@ -56,11 +57,8 @@ def spark_ratify_command(
             found = ratify(index, frame, rules_sample, events_sample, seed, version=version, trust=trust)
     if output is not None:
         options = orjson.OPT_INDENT_2 | orjson.OPT_NON_STR_KEYS
-        try:
-            with whole_file(output) as file:
-                file.write(orjson.dumps(found.to_dict(), default=str, option=options))
-        except OSError as error:
-            raise InputError(f"{output}: {error.strerror or error}") from None
+        with convert_file_errors(str(output)), whole_file(output) as file:
+            file.write(orjson.dumps(found.to_dict(), default=str, option=options))
     if not quiet:
         _tell(found)
     raise typer.Exit(CLEAN if found.passed else FINDINGS)
