@@ -89,7 +89,7 @@ def test_columns_may_have_other_names(tmp_path):
         ((None, "a = 1"), "an id is"),
         ((True, "a = 1"), "an id is"),
         ((1.5, "a = 1"), "an id is"),
-        (("", "a = 1"), "an empty string is none"),
+        (("", "a = 1"), "an empty string is not an id"),
         ((2**63, "a = 1"), "64 bits"),
         (("x", "a = 1"), "all integers or all strings"),
         ((1, None), "no text"),
