@@ -36,7 +36,8 @@ def test_a_limit_that_does_not_exist_or_is_no_count_is_refused(changes: dict[str
 
 
 @pytest.mark.parametrize(
-    ("given", "shown"), [("12", "12"), ("many", "is a whole number of at least 1, not 'many'"), ("0", "at least 1")]
+    ("given", "shown"),
+    [("12", "12"), ("many", "is a whole number of at least 1, not 'many'"), ("0", "at least 1"), ("", "not ''")],
 )
 def test_the_environment_sets_a_limit(given: str, shown: str) -> None:
     code = "from ruledex.limits import current; print(current().rule_characters)"

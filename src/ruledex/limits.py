@@ -34,20 +34,24 @@ class Limits:
     remembered_bytes: int = 256 * 1024 * 1024  # of values and their cells, of all indexes of a process
     compiled_patterns_bytes: int = 1024 * 1024 * 1024  # that RE2 may use for all patterns that a process keeps compiled
     manifest_bytes: int = 64 * 1024 * 1024  # of the manifest of an artifact, and of its other small files
+    line_bytes: int = 128 * 1024 * 1024  # of a line of a file, or of standard input
     journal_bytes: int = 4 * 1024 * 1024 * 1024  # of a journal: a change beyond is refused, as is a larger file
     table_growth: int = 256  # times that a table of an artifact that is not trusted may grow when it is decoded
 
 
 def current() -> Limits:
-    """Return the limits in force."""
+    """Return the limits in force. The environment is read at the first call, so that its faults are ordinary errors."""
+    global _current
+    if _current is None:
+        _current = _from_environment()
     return _current
 
 
 def set_limits(**changes: int) -> Limits:
     """Change limits by name for this process. Returns the limits that were in force before."""
     global _current
-    before = _current
-    _current = _checked(changes, "set_limits()")
+    before = current()
+    _current = _checked(before, changes, "set_limits()")
     return before
 
 
@@ -57,31 +61,29 @@ def limited(**changes: int) -> Iterator[Limits]:
     global _current
     before = set_limits(**changes)
     try:
-        yield _current
+        yield current()
     finally:
         _current = before
 
 
-def _checked(changes: dict[str, int], source: str) -> Limits:
+def _checked(before: Limits, changes: dict[str, int], source: str) -> Limits:
     known = [field.name for field in fields(Limits)]
     for name, value in changes.items():
         if name not in known:
             raise RuledexError(f"{source}: there is no limit {quoted(name)}; the limits are {', '.join(known)}")
         if type(value) is not int or value < 1:
             raise RuledexError(f"{source}: the limit {name} is a whole number of at least 1, not {quoted(value)}")
-    return replace(_current, **changes)
+    return replace(before, **changes)
 
 
 def _from_environment() -> Limits:
     changes = {}
-    for field in fields(Limits):
-        given = os.environ.get(PREFIX + field.name.upper())
-        if given is not None:
-            if not given.strip().isdecimal():
-                raise RuledexError(f"{PREFIX}{field.name.upper()} is a whole number of at least 1, not {quoted(given)}")
-            changes[field.name] = int(given)
-    return _checked(changes, "the environment")
+    for name, given in os.environ.items():
+        if name.startswith(PREFIX):
+            if not (given.strip().isascii() and given.strip().isdecimal()):
+                raise RuledexError(f"{name} is a whole number of at least 1, not {quoted(given)}")
+            changes[name.removeprefix(PREFIX).lower()] = int(given)
+    return _checked(Limits(), changes, "the environment")
 
 
-_current = Limits()
-_current = _from_environment()
+_current: Limits | None = None

@@ -1,7 +1,7 @@
 """Files for a user that are there whole or not at all: written aside, in the same folder, and renamed when complete.
 
-What was there before stays until then, so that a command may write over its own input, and an interruption leaves the
-old file. A process that is killed outright leaves a file whose name ends in `.unfinished`, and the old one as it was.
+What was there before stays until then, so that an interruption leaves the old file. A process that is killed outright
+leaves a file whose name ends in `.unfinished`, and the old one as it was.
 """
 
 from __future__ import annotations
@@ -51,6 +51,12 @@ def whole_file(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
         with suppress(OSError):
             aside.unlink()
         raise
+
+
+def leads_to(path: str | os.PathLike[str], other: str | os.PathLike[str]) -> bool:
+    """Return whether what is written to `path` would take the place of the file `other`, also through links."""
+    target = _followed(Path(path))
+    return target is not None and target.exists() and target == Path(other).resolve()
 
 
 def _followed(path: Path) -> Path | None:

@@ -122,3 +122,19 @@ def test_a_quantifier_behind_flags_repeats_what_stands_before_them(flags, quanti
         matcher = PatternMatcher([(Rlike(X, regex), 7)])
         for text in ("", "a", "b", "c", "x", "xc", "ac", "AC", ".", "ab", "abc"):
             assert bool(matcher.cells(text)) == (program.search(text) is not None), (regex, text)
+
+
+@pytest.mark.parametrize("start", ["[", "[^"])
+@pytest.mark.parametrize(
+    "body", ["]abc[:", "]ab[:c", "]", "]]", "a[:", "a[:x:", "]a[:alpha:]", "][:^digit:]b", "]-a", "]\\]a"]
+)
+@pytest.mark.parametrize("rest", ["]", "]x", "]]", "]+b"])
+def test_a_class_that_begins_with_a_bracket_is_read_as_re2_reads_it(start, body, rest):
+    regex = start + body + rest
+    try:
+        compiled = re2.compile(regex)
+    except re2.error:
+        return
+    matcher = PatternMatcher([(Rlike(Attribute(("x",)), regex), 0)])
+    for text in ["a", "]", ":", "[", "ax", "]x", "zx", "abc[:]", "]b", "a]", "-", "1b", "", "ab[:c]x", "b]]"]:
+        assert bool(matcher.cells(text)) == bool(compiled.search(text)), (regex, text)

@@ -13,7 +13,7 @@ from typing import Any, Final
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from ruledex.errors import EventError, InputError
+from ruledex.errors import EventError, InputError, quoted
 from ruledex.language.schema import Schema, read_path
 from ruledex.language.tree import Attribute
 from ruledex.language.value import Family
@@ -95,7 +95,15 @@ class EventStream:
             header = next(reader, None)
             if header is None:
                 raise InputError(f"{self._name}: the file is empty; its first row must name the attributes")
+            for attribute in header:
+                if header.count(attribute) > 1:
+                    raise InputError(f"{self._name}: several columns are named {quoted(attribute)}")
             columns = [(path, self._schema.family(Attribute(path))) for path in map(read_path, header)]
+            paths = {path for path, _ in columns}
+            for path, _ in columns:
+                if any(path[:n] in paths for n in range(1, len(path))):
+                    both = f"{quoted('.'.join(path))} and one that it begins with"
+                    raise InputError(f"{self._name}: there are columns {both}; an attribute is a value or a struct")
         except csv.Error as error:
             raise InputError(f"{self._name}: the first row is not CSV: {error}") from None
         while True:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import atexit
+import os
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Annotated, Any
 
 import typer
@@ -109,4 +111,16 @@ def _root(
 
 def main() -> None:
     """Run the command line."""
-    app()
+    try:
+        app()
+        status: Any = 0
+    except SystemExit as ended:
+        status = ended.code
+    if not isinstance(status, int):
+        status = 0 if status is None else UNUSABLE
+    # Python aborts where a thread still reads standard input, and libraries abort in destructors while a thread of theirs
+    # starts. So what must be done at the end is done here, and nothing else.
+    atexit._run_exitfuncs()
+    with suppress(OSError, ValueError):
+        sys.stderr.flush()
+    os._exit(status)

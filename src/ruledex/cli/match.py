@@ -11,7 +11,8 @@ import typer
 from ruledex.cli.arguments import QuietOption, TrustOption, VersionOption
 from ruledex.cli.bars import bar
 from ruledex.cli.status import CLEAN, FINDINGS
-from ruledex.errors import EventError
+from ruledex.errors import EventError, InputError
+from ruledex.outputs import leads_to
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -87,6 +88,8 @@ def match_command(
         raise typer.BadParameter("--count cannot be combined with --top")
     if mode is Mode.RELAXED and top is None:
         raise typer.BadParameter("--mode relaxed needs --top")
+    if output is not None and leads_to(output, events):
+        raise InputError(f"{output}: this is the file of events; the results would replace it, so name another one")
     opened = Index.open(index, version, engine, trust=trust)
     if not quiet:
         warm_up(opened.engine, top)

@@ -46,7 +46,9 @@ _REPEAT: Final = re.compile(r"(?:([*+?])|\{([0-9]+)(?:,[0-9]*)?\})\??")
 _NO_ITEM: Final = re.compile(r"[*+?]|\{[0-9]")
 _PUNCTUATION: Final = r"\\[!-/:-@\[-^`{-~]"
 _CLASS: Final = re.compile(
-    rf"\[\^?\]?(?:\[:\^?[a-z]+:\]|\\[dDwWsSafnrtv]|{_PUNCTUATION}|\[(?!:)|[^\[\]\\])*\]", re.DOTALL
+    # Possessive throughout: a class is read in the one way that RE2 reads it, or not at all.
+    rf"\[\^?+\]?+(?:\[:\^?[a-z]+:\]|\\[dDwWsSafnrtv]|{_PUNCTUATION}|\[(?!:)|[^\[\]\\])*+\]",
+    re.DOTALL,
 )
 _CONTROL: Final = {"a": "\a", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "v": "\v"}
 _FOLDS_PLAINLY: Final = frozenset("abcdefghijlmnopqrtuvwxyz0123456789 !\"#$%&'()*+,-./:;<=>?@[\\]^_`{|}~")

@@ -9,15 +9,16 @@ from __future__ import annotations
 
 from collections.abc import Hashable
 from decimal import Decimal
-from sys import getsizeof
 from typing import Any, Final
 from weakref import WeakValueDictionary
 
 from ruledex import limits
 
 LONGEST_TEXT: Final = 256  # characters
-_LARGEST_INTEGER: Final = 1 << 256
-_LARGEST_DECIMAL: Final = 256  # bytes
+# Python's hash of a number is its remainder by 2^61 - 1. Beyond 64 bits a stranger can send thousands of numbers of one
+# hash, each of which would be compared with all others in the table.
+_LARGEST_INTEGER: Final = 1 << 63
+_MOST_DIGITS: Final = 18  # of a decimal, and the size of its exponent
 _ENTRY: Final = 300  # bytes of an entry beside the characters and the cells: objects, and their places in a hash table
 _CELL: Final = 40  # bytes of a cell: a reference and a number
 _CHARACTER: Final = 4  # bytes at the most
@@ -46,8 +47,10 @@ class Remembered:
         elif kind is int:
             if not -_LARGEST_INTEGER < value < _LARGEST_INTEGER:
                 return
-        elif kind is Decimal and getsizeof(value) > _LARGEST_DECIMAL:
-            return
+        elif kind is Decimal:
+            _, digits, exponent = value.as_tuple()
+            if len(digits) > _MOST_DIGITS or abs(exponent) > _MOST_DIGITS:
+                return
         if len(cells) > _MANY_CELLS and n_bytes * _LARGEST_PART > limits.current().remembered_bytes:
             return
         _n_bytes += n_bytes

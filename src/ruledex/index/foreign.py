@@ -161,7 +161,7 @@ def _compiled(artifact: UnmappedArtifact, about: Described, engine: str) -> Stat
         except BudgetError:
             return _state(parts, about, engine, _OVERFLOW)
     except RuledexError as error:
-        raise ArtifactError(f"the rules of this index cannot be compiled: {error}") from error
+        raise ArtifactError(f"the rules of this index cannot be compiled: {' '.join(str(error).split())}") from error
 
 
 def _tables(artifact: UnmappedArtifact, about: Described) -> list[str]:

@@ -115,6 +115,8 @@ def _of_table(table: pa.Table, columns: Columns, name: str) -> RuleColumns:
         ids = _cast(ids, pa.int64(), name)
     elif not pa.types.is_large_string(ids.type):
         raise InputError(f"{name}: the column {quoted(columns.id)} holds {ids.type}; ids are integers or strings")
+    else:
+        _check_utf8(ids, name)
     if not pa.types.is_large_string(texts.type):
         raise InputError(f"{name}: the column {quoted(columns.expr)} holds {texts.type}, not text")
     scores = np.zeros(len(ids))
@@ -151,6 +153,13 @@ def _plain(column: pa.ChunkedArray) -> pa.Array:
         column = column.cast(pa.large_string())
     joined = column.combine_chunks()
     return joined.combine_chunks() if isinstance(joined, pa.ChunkedArray) else joined
+
+
+def _check_utf8(ids: pa.Array, name: str) -> None:
+    try:
+        ids.validate(full=True)
+    except pa.ArrowException as error:
+        raise InputError(f"{name}: the ids are not text in UTF-8: {error}") from None
 
 
 def _cast(column: pa.Array, kind: pa.DataType, name: str) -> pa.Array:

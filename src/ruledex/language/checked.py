@@ -20,14 +20,16 @@ from ruledex.language.tree import Expression, Node
 
 def evaluate(tree: Expression, event: Event, schema: Schema | None = None) -> bool | None:
     """Whether a rule is true, false or unknown of an event."""
-    return reference.evaluate(_tree(tree), event, _schema(schema))
+    declared = _schema(schema)
+    return reference.evaluate(declared.bind(_tree(tree)), event, declared)
 
 
 def score(tree: Expression, event: Event, weights: Weights | None = None, schema: Schema | None = None) -> float | None:
     """What a rule scores on an event, or None where it is not true of it."""
     if weights is not None and not isinstance(weights, Mapping):
         raise EventError(f"weights are a mapping of attributes to numbers, not {quoted(weights)}")
-    return reference.score(_tree(tree), event, weights, _schema(schema))
+    declared = _schema(schema)
+    return reference.score(declared.bind(_tree(tree)), event, weights, declared)
 
 
 def to_text(tree: Expression) -> str:

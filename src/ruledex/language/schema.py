@@ -98,7 +98,7 @@ class Schema:
         """The time zone as an object."""
         try:
             return ZoneInfo(self.time_zone)
-        except (ZoneInfoNotFoundError, ValueError, OSError):
+        except (ZoneInfoNotFoundError, ValueError, OSError, TypeError):
             raise SchemaError(f"there is no time zone {quoted(self.time_zone)}") from None
 
     @cached_property
@@ -150,7 +150,12 @@ class Schema:
                 raise SchemaError(f"{name}: declare a type, or type and single, not {quoted(given)}")
             if not isinstance(entry.get("single", False), bool):
                 raise SchemaError(f"{name}: single is true or false")
-            attributes[path_text(read_path(name))] = AttributeType(**entry)
+            if not isinstance(name, str) or not isinstance(entry.get("type", "any"), str):
+                raise SchemaError(f"{quoted(name)}: a name and its type are texts, not {quoted(given)}")
+            path = path_text(read_path(name))
+            if path in attributes:
+                raise SchemaError(f"{name}: the attribute is declared twice")
+            attributes[path] = AttributeType(**entry)
         schema = Schema(attributes, declared.get("time_zone", "UTC"))
         _ = schema.zone  # an unknown zone is refused here, not at the first event
         return schema
@@ -164,6 +169,8 @@ class Schema:
             return Schema.of_mapping(tomllib.loads(Path(path).read_text(encoding="utf-8")))
         except (OSError, tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
             raise SchemaError(f"{path}: {error}") from None
+        except RecursionError:
+            raise SchemaError(f"{path}: this nests too deep") from None
 
     def to_mapping(self) -> dict[str, Any]:
         """The mapping that `of_mapping` makes this schema of."""

@@ -11,6 +11,7 @@ from itertools import chain
 from pathlib import Path
 from typing import IO, Final
 
+from ruledex import limits
 from ruledex.errors import InputError
 
 STANDARD_INPUT: Final = "-"
@@ -60,12 +61,16 @@ class LineFile:
 
 
 def _without_mark(stream: IO[bytes] | gzip.GzipFile, name: str) -> Iterator[bytes]:
-    first = stream.readline()
-    if first.startswith(_WIDE_MARKS):
+    most = limits.current().line_bytes
+    line = stream.readline(most + 1)
+    if line.startswith(_WIDE_MARKS):
         raise InputError(f"{name}: the file is UTF-16; save it as UTF-8")
-    if first:
-        yield first.removeprefix(_UTF8_MARK)
-    yield from stream
+    line = line.removeprefix(_UTF8_MARK)
+    while line:
+        if len(line) > most:  # a few hundred bytes of a compressed file may hold it
+            raise InputError(f"{name}: a line has more bytes than the limit line_bytes of {most:,}")
+        yield line
+        line = stream.readline(most + 1)
 
 
 @contextmanager

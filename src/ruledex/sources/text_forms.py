@@ -43,7 +43,11 @@ def read_csv(lines: Iterator[bytes], columns: Columns, name: str) -> Iterator[Ro
         raise InputError(f"{name}: the file is empty; its first row must name the columns")
     if isinstance(header, str):
         raise InputError(f"{name}: the first row is not CSV: {header}")
-    column_at = {column.strip(): i for i, column in enumerate(header)}
+    names = [column.strip() for column in header]
+    column_at = {column: i for i, column in enumerate(names)}
+    for wanted in (columns.id, columns.expr, columns.score):
+        if names.count(wanted) > 1:
+            raise InputError(f"{name}: several columns are named {quoted(wanted)}")
     for wanted in (columns.id, columns.expr):
         if wanted not in column_at:
             raise InputError(f"{name}: there is no column {quoted(wanted)}; the columns are {', '.join(column_at)}")

@@ -47,7 +47,10 @@ class MapEntries:
         if maps.null_count:  # which may have entries all the same
             kept = np.flatnonzero(pc.is_valid(maps).to_numpy(zero_copy_only=False)[owners])
             owners, codes, entries = owners[kept], codes[kept], entries[kept]
-        names = coded.dictionary.to_pylist()
+        try:
+            names = coded.dictionary.to_pylist()
+        except UnicodeDecodeError:
+            raise EventError("a map has a key that is not UTF-8") from None
         order = np.argsort(codes.astype(np.min_scalar_type(len(names))), kind="stable")  # fewer bits are sorted sooner
         owners, codes, entries = owners[order], codes[order], entries[order]
         is_again = (owners[1:] == owners[:-1]) & (codes[1:] == codes[:-1])

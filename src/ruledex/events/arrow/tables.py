@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Any, TypeAlias
 
 import pyarrow as pa
 
+from ruledex import limits
 from ruledex.errors import EventError, quoted
 
 ArrowEvents: TypeAlias = Any  # what `is_arrow` says yes to; pyarrow has no types of its own
@@ -24,6 +26,8 @@ def as_table(events: ArrowEvents) -> Any:
         return events
     if isinstance(events, pa.Array | pa.ChunkedArray):
         return _of_structs(events)
+    if type(events).__module__.partition(".")[0] == "pandas":
+        _refuse_deep_objects(events)
     try:
         if hasattr(events, "__arrow_c_stream__"):
             return pa.RecordBatchReader.from_stream(events).read_all()
@@ -32,6 +36,36 @@ def as_table(events: ArrowEvents) -> Any:
     except (pa.ArrowException, TypeError, ValueError) as error:
         raise EventError(f"this {type(events).__name__} cannot be read as Arrow: {error}") from None
     raise EventError(f"events are a table of Arrow or a frame that gives one, not {type(events).__name__}")
+
+
+def _refuse_deep_objects(frame: Any) -> None:
+    """Raise for values that Arrow would follow down without end: it crashes on lists that hold themselves."""
+    infer_dtype = sys.modules["pandas"].api.types.infer_dtype
+    for place in range(frame.shape[1]):
+        column = frame.iloc[:, place]
+        if column.dtype == object and infer_dtype(column, skipna=True).startswith("mixed"):
+            for number, value in enumerate(column):
+                if isinstance(value, list | tuple | dict):
+                    _refuse_deep(value, number)
+
+
+def _refuse_deep(value: Any, number: int) -> None:
+    most = limits.current()
+    level, n_seen = [value], 0
+    for _ in range(most.event_depth):
+        below = [
+            item
+            for holder in level
+            for item in (holder.values() if isinstance(holder, dict) else holder)
+            if isinstance(item, list | tuple | dict)
+        ]
+        n_seen += len(below)
+        if not below:
+            return
+        if n_seen > most.event_lists:
+            raise EventError(f"a value holds more lists than the limit event_lists of {most.event_lists:,}").at(number)
+        level = below
+    raise EventError(f"a value nests deeper than the limit event_depth of {most.event_depth}").at(number)
 
 
 def rows_of(table: Any) -> list[dict[str, Any]]:

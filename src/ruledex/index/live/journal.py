@@ -85,10 +85,7 @@ class Journal:
             return self.replace([change])
         record = _record(mark.header, mark.n_records, change)
         if mark.end + len(record) > (most := limits.current().journal_bytes):
-            raise RuledexError(
-                f"{self.path} would have {mark.end + len(record):,} bytes, and the limit journal_bytes is {most:,}: "
-                "compact the index first"
-            )
+            raise _too_long(self.path, mark.end + len(record), most)
         with reporting("write", self.path):
             descriptor = os.open(self.path, os.O_WRONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
             try:
@@ -109,6 +106,8 @@ class Journal:
         header = body + _digest(b"", body)
         records = [_record(header, number, change) for number, change in enumerate(changes)]
         data = b"".join([header, *records])
+        if changes and len(data) > (most := limits.current().journal_bytes):
+            raise _too_long(self.path, len(data), most)
         temporary = self.path.with_name(self._version + _NEXT)
         with reporting("write", self.path):
             self.path.parent.mkdir(exist_ok=True)
@@ -154,6 +153,11 @@ class Journal:
                 raise ArtifactError(f"{self.path} is damaged: record {number:,} cannot be read, and others follow it")
             later = data.find(_MARK, later + 1)
         return changes, Mark(since.header, since.end + at, number)
+
+
+def _too_long(path: Path, n_bytes: int, most: int) -> RuledexError:
+    size = f"{path} would have {n_bytes:,} bytes, over the limit journal_bytes of {most:,}"
+    return RuledexError(f"{size}: compact the index first, or raise the limit")
 
 
 def is_journal(path: Path) -> bool:
