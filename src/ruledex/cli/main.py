@@ -118,8 +118,8 @@ def main() -> None:
         status = ended.code
     if not isinstance(status, int):
         status = 0 if status is None else UNUSABLE
-    # Python aborts where a thread still reads standard input, and some libraries abort in a destructor while one of their
-    # threads starts. So what must be done at the end is done here, and nothing else.
+    # Python aborts where a thread still reads standard input, and some libraries abort in a destructor while one of
+    # their threads starts. So what must be done at the end is done here, and nothing else.
     atexit._run_exitfuncs()
     with suppress(OSError, ValueError):
         sys.stderr.flush()
