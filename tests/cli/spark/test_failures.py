@@ -59,7 +59,7 @@ def folder(tmp_path_factory):
 @pytest.mark.parametrize(
     ("command", "message"),
     [
-        ("build @rules.jsonl -o @events.txt", "events.txt/staging/build-.*: Not a directory"),
+        ("build @rules.jsonl -o @events.txt", "cannot prepare .*events.txt: File exists"),
         ("build @rules.jsonl -o @new --quarantine @there.parquet", "there.parquet: it already exists; --overwrite"),
         ("match @nowhere @events.jsonl @out.parquet", "no index is published at .*nowhere"),
         ("match @events.jsonl @events.jsonl @out.parquet", "no index is published at .*events.jsonl"),

@@ -14,7 +14,7 @@ from ruledex.language.tree import predicates
 from ruledex.spark.jobs.ratify import documented as ratify_documented
 from ruledex.spark.jobs.ratify.documented import documented_difference, is_of_times
 
-PAGE = Path(__file__).parents[2] / "docs" / "differences.md"
+PAGE = Path(__file__).parents[4] / "docs" / "differences.md"
 
 
 @pytest.mark.parametrize(
