@@ -82,13 +82,13 @@ def test_an_attribute_may_have_the_name():
 
 @pytest.mark.parametrize("text", MISPLACED)
 def test_it_is_refused_where_it_says_nothing(text):
-    with pytest.raises(RuleSyntaxError, match="REQUIRED says nothing here") as refused:
+    with pytest.raises(RuleSyntaxError, match="REQUIRED has no effect here") as refused:
         parse(text)
     assert "conjunct of the rule" in str(refused.value)
 
 
 def test_the_structured_form_is_refused_there_too():
-    with pytest.raises(RuleSyntaxError, match=r"^\$: REQUIRED says nothing here"):
+    with pytest.raises(RuleSyntaxError, match=r"^\$: REQUIRED has no effect here"):
         from_structured({"op": "not", "child": to_structured(Required(A))})
 
 

@@ -112,7 +112,7 @@ REFUSED: list[tuple[Any, type[RuleError], str, str]] = [
     ({"op": "and", "children": [True, {"op": "not", "child": 7}]}, RuleSyntaxError, "$.children[1].child", "not 7"),
     ({"op": "=", "operand": X, "valeu": 1}, RuleSyntaxError, "$", "did you mean value"),
     ({"op": "=", "operand": X}, RuleSyntaxError, "$", "'value' is missing"),
-    ({"op": "=", "operand": "x", "value": 1}, RuleSyntaxError, "$.operand", "no operand"),
+    ({"op": "=", "operand": "x", "value": 1}, RuleSyntaxError, "$.operand", "not an operand"),
     ({"op": "=", "operand": {"attribute": ""}, "value": 1}, RuleSyntaxError, "$.operand.attribute", "ends here"),
     ({"op": "=", "operand": {"attribute": 1}, "value": 1}, RuleSyntaxError, "$.operand.attribute", "a string"),
     ({"op": "=", "operand": {"attribute": "a + 1"}, "value": 1}, RuleSyntaxError, "$.operand.attribute", "path"),

@@ -68,7 +68,7 @@ def test_a_weighted_part_is_there_for_the_score() -> None:
 
 def test_a_value_that_a_list_repeats_is_found() -> None:
     (finding,) = superfluous("a IN (1, 2, 1.0)")
-    assert "names 1 more than once" in finding.message
+    assert "has 1 more than once" in finding.message
     assert superfluous("a IN (1^2, 2, 1)") == []
 
 

@@ -1,4 +1,4 @@
-"""Why a rule is true of an event or is not: every clause with its truth and the value seen, and the smallest change."""
+"""Explains why a rule is true of an event or not: every clause with its truth and values, and the smallest change."""
 
 from ruledex.explain.clause import Clause, Seen
 from ruledex.explain.explanation import Change, Explanation, explain

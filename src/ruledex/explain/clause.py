@@ -1,4 +1,4 @@
-"""The clauses of a rule as it is written, each with its truth of an event and the values that it saw."""
+"""Evaluates the clauses of a rule as it is written, each with its truth and the values that it saw."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ _KINDS: Final[dict[type, str]] = {And: "and", Or: "or", Xor: "xor", Xnor: "xnor"
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """What an operand was in the event: its values, () for an empty array, None where it is missing."""
+    """An operand and its values in the event: () for an empty array, None if it is missing."""
 
     operand: Operand
     values: tuple[Any, ...] | None
@@ -49,11 +49,11 @@ class Seen:
         return operand_text(self.operand)
 
     def attributes(self) -> list[Attribute]:
-        """The attributes that the operand is computed from."""
+        """Return the attributes from which the operand is computed."""
         return list(attributes(self.operand))
 
     def to_dict(self) -> dict[str, Any]:
-        """For JSON; what JSON has no type for is its text."""
+        """Return it for JSON. Values without a JSON type become their text."""
         values = None if self.values is None else [_json(value) for value in self.values]
         return {"operand": self.name, "values": values}
 
@@ -62,7 +62,7 @@ class Seen:
 class Clause:
     """A part of a rule. A predicate and its negation (`!=`, `NOT IN`, …) are one clause of the kind `predicate`.
 
-    `truth` is None for unknown. `position` is an offset into the rule's text, None for a constant, which keeps none.
+    `truth` is None for unknown. `position` is an offset into the rule's text, or None for a constant, which has none.
     """
 
     kind: str  # and, or, xor, xnor, not, predicate, constant
@@ -79,21 +79,21 @@ class Clause:
 
     @property
     def predicate(self) -> tuple[Predicate, bool]:
-        """Of a clause of that kind: the predicate, and whether it is negated."""
+        """The predicate of a clause of that kind, and whether it is negated."""
         negated = isinstance(self.tree, Not)
         inner = self.tree.child if isinstance(self.tree, Not) else self.tree
         assert not isinstance(inner, And | Or | Xor | Xnor | Not | Required | Truth | Weak)
         return inner, negated
 
     def leaves(self) -> Iterator[Clause]:
-        """The clauses without children, from left to right."""
+        """Return the clauses without children, from left to right."""
         if not self.children:
             yield self
         for child in self.children:
             yield from child.leaves()
 
     def to_dict(self) -> dict[str, Any]:
-        """For JSON."""
+        """Return it for JSON."""
         told: dict[str, Any] = {
             "kind": self.kind,
             "text": self.text,
@@ -108,8 +108,8 @@ class Clause:
 
 
 def clause_of(tree: Expression, event: Event, schema: Schema) -> Clause:
-    """The clauses of a rule's tree, evaluated each by the reference evaluator."""
-    if isinstance(tree, Required):  # says nothing of truth
+    """Return the clauses of a rule's tree, each evaluated by the reference evaluator."""
+    if isinstance(tree, Required):  # it does not affect truth
         return clause_of(tree.child, event, schema)
     if isinstance(tree, BRANCHES):
         children = tuple(clause_of(child, event, schema) for child in tree.children)
@@ -125,7 +125,7 @@ def clause_of(tree: Expression, event: Event, schema: Schema) -> Clause:
 
 
 def _joined(tree: Expression, children: tuple[Clause, ...]) -> bool | None:
-    """The truth of a branch from its children's, so that each predicate is evaluated once."""
+    """Return the truth of a branch from that of its children, so that each predicate is evaluated once."""
     truths = tuple(Truth(child.truth) for child in children)
     assert isinstance(tree, BRANCHES)
     return evaluate(type(tree)(truths), {})
@@ -147,5 +147,5 @@ def _json(value: Any) -> Any:
 
 
 def is_empty(seen: Seen) -> bool:
-    """Whether an operand was an array without elements."""
+    """Return whether an operand was an array without elements."""
     return seen.values == EMPTY

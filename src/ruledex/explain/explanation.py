@@ -1,4 +1,4 @@
-"""Explanation: the answer to why, as data."""
+"""The explanation of a rule on an event, as data."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from ruledex.language.tree import Expression
 class Change:
     """A predicate whose truth would have to become `wanted` (None: unknown), and what that needs, in words.
 
-    `also` names attributes of it that other clauses ask as well, which such a change may flip too.
+    `also` lists its attributes that other clauses test as well, so that the change may flip these too.
     """
 
     clause: Clause
@@ -28,7 +28,7 @@ class Change:
     also: tuple[str, ...]
 
     def to_dict(self) -> dict[str, Any]:
-        """For JSON."""
+        """Return it for JSON."""
         return {
             "text": self.clause.text,
             "position": self.clause.position,
@@ -41,10 +41,10 @@ class Change:
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """A rule's truth of an event, clause by clause.
+    """The truth of a rule on an event, clause by clause.
 
-    `changes` is the smallest set of predicates, by their number, whose truth would have to change for a rule that is
-    true to be true no longer, or for another to become true. None where no change of predicates does that.
+    `changes` is the smallest set of predicates whose truth would have to change to make a true rule not true, or any
+    other rule true. It is None if no change of predicates does that.
     """
 
     text: str
@@ -53,7 +53,7 @@ class Explanation:
     changes: tuple[Change, ...] | None
 
     def to_dict(self) -> dict[str, Any]:
-        """For JSON."""
+        """Return it for JSON."""
         return {
             "text": self.text,
             "truth": self.truth,
@@ -63,12 +63,12 @@ class Explanation:
 
 
 def explain(tree: Expression, text: str, event: Event, schema: Schema) -> Explanation:
-    """Explain a rule, as parsed and bound to the schema, on an event. `text` is what it was parsed from."""
+    """Return the explanation of a parsed and bound rule on an event. `text` is the text of the rule."""
     try:
         root = clause_of(tree, event, schema)
     except RuledexError:
         raise
-    except Exception as error:  # events hold objects of any kind, and these may raise anything
+    except Exception as error:  # an event may contain any object, which may raise anything
         raise EventError.of(error) from error
     flips = smallest_flip(root)
     if flips is None:

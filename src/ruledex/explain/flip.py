@@ -1,6 +1,6 @@
-"""The smallest set of predicates whose truth would have to change for a rule to become true, or to be true no longer.
+"""Finds the smallest set of predicates whose truth would have to change to make a rule true, or not true.
 
-Each clause is worked out once for every truth that it could be given, from what its children cost:
+For each clause and each truth, the cost is computed once from the costs of the children:
 
     AND is true       all children are                    the sum of their costs for true
     AND is false      one child is, the others free       the least of their costs for false
@@ -9,8 +9,8 @@ Each clause is worked out once for every truth that it could be given, from what
     NOT               the child's, true and false exchanged
     XOR, XNOR         pairs of both sides' truths, folded from the left
 
-A predicate costs 0 for the truth that it has, 1 for another that it can have, and cannot be had otherwise (IS NULL is
-never unknown). Predicates are taken as free of each other: that two of them ask the same attribute is not seen here.
+A predicate costs 0 for the truth that it has and 1 for any other that it can have; other truths are impossible (IS NULL
+is never unknown). Predicates are treated as independent, even if they test the same attribute.
 """
 
 from __future__ import annotations
@@ -37,15 +37,15 @@ _TRUTHS: Final = (True, False, None)
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """A way to give a clause a truth: what it costs, and the changes of predicates below it."""
+    """A way to give a clause a truth: its cost, and the changes of predicates below it."""
 
     cost: float
     parts: tuple[Plan, ...] = ()
     change: tuple[Clause, bool | None] | None = None
 
     def changes(self) -> Iterator[tuple[Clause, bool | None]]:
-        """The predicates to change and the truth that each needs, from left to right."""
-        pending = [self]  # a stack of its own: a chain of XORs is folded, so that its plan is as deep as it is long
+        """Return the predicates to change and the truth that each needs, from left to right."""
+        pending = [self]  # no recursion: a chain of XORs is folded, so its plan is as deep as it is long
         while pending:
             plan = pending.pop()
             if plan.change is not None:
@@ -58,9 +58,9 @@ _NEVER: Final = Plan(math.inf)
 
 
 def smallest_flip(root: Clause) -> list[tuple[Clause, bool | None]] | None:
-    """The changes that make a true rule not true, or another one true; None where no change does."""
+    """Return the changes that make a true rule not true, or any other rule true, or None if no change does."""
     plans = _plans(root)
-    # False comes first: a value that does not fit is easier to see than one that is gone.
+    # False comes first: a value that does not fit is easier to understand than a missing one.
     plan = _least(plans[False], plans[None]) if root.truth is True else plans[True]
     return None if plan.cost == math.inf else list(plan.changes())
 
@@ -92,7 +92,7 @@ def _leaf(clause: Clause, truth: bool | None, possible: bool) -> Plan:
 
 
 def possible_truths(predicate: Predicate) -> tuple[bool | None, ...]:
-    """The truths that a predicate can have, whatever the event."""
+    """Return the truths that a predicate can have, over all events."""
     match predicate:
         case IsNull() | NullSafe() | CompareOperands(_, "<=>"):
             return True, False
@@ -112,7 +112,7 @@ def _exchanged(plans: Truths) -> Truths:
 
 
 def _least(*plans: Plan) -> Plan:
-    """The cheapest, the first of equals."""
+    """Return the cheapest plan, the first of equals."""
     return min(plans, key=lambda plan: plan.cost)
 
 

@@ -1,4 +1,4 @@
-"""What an operand was and what it would need to be, in words."""
+"""Says in words what an operand was and what it would need to be."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ _SETS: Final = {
 
 
 def words_for(clause: Clause, wanted: bool | None) -> str:
-    """A sentence such as `age is 17, needs >= 18`."""
+    """Return a sentence such as `age is 17, needs >= 18`."""
     predicate, negated = clause.predicate
     truth = None if wanted is None else wanted is not negated
     were = " and ".join(_was(seen, clause, predicate) for seen in clause.seen)
@@ -119,7 +119,7 @@ def _listed(values: Iterable[Value]) -> str:
 
 
 def shown_values(values: tuple[Any, ...]) -> str:
-    """Values of an event, several in brackets, cut where they are long."""
+    """Return values of an event as text: several in brackets, and cut if they are long."""
     texts = [_shown(value) for value in values[:_MOST]]
     if len(values) == 1:
         return texts[0]

@@ -1,7 +1,7 @@
-"""IP addresses and the networks that rules name, as ranges of one ordered domain.
+"""IP addresses and networks, as ranges of one ordered domain.
 
-An address is a network of one. All of version 4 lies below all of version 6, so that a network is one range
-of integers whichever it is.
+An address is a network of one. All of version 4 lies below all of version 6, so a network of either version is one
+range of integers.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ _V6_START = 1 << 32
 
 
 class Network:
-    """A block of addresses, from `first` to `last`, both inside. `text` is its canonical form."""
+    """A block of addresses from `first` to `last`, both included. `text` is its canonical form."""
 
     __slots__ = ("first", "last", "text")
 
@@ -32,7 +32,7 @@ class Network:
 
     @staticmethod
     def read(value: object) -> Network | None:
-        """The address that an event's value names, or None. A block is no event's address."""
+        """Return the address that a value of an event names, or None. A block is not an address of an event."""
         try:
             address = Network(value) if isinstance(value, str) else None
         except ValueError:

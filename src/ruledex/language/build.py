@@ -1,4 +1,4 @@
-"""What the grammar's pieces mean: predicates made of operands and constants, with their types checked.
+"""Makes predicates of operands and constants, and checks their types: the meaning of the grammar's pieces.
 
 Constants take the type that their operand asks for (`version(app) < '4.10.2'` compares versions), constants on both
 sides are folded, and comparisons with NULL become unknown.
@@ -56,12 +56,12 @@ from ruledex.language.version import Version
 NULL: Final = None
 MAX_WEIGHT: Final = 1e300  # weights are added and multiplied; the sums must stay finite
 SET_TESTS: Final = ("subset_of", "superset_of", "set_equals")
-REQUIRED: Final = "required"  # no keyword: an attribute may have the name
+REQUIRED: Final = "required"  # not a keyword: an attribute may have this name
 _MIRRORED: Final = {"=": "=", "<": ">", "<=": ">=", ">": "<", ">=": "<=", "<=>": "<=>"}
 
 
 class Constant:
-    """A constant of the text, with the weight behind it. The value None is NULL."""
+    """A constant of the text, with the weight that follows it. The value None is NULL."""
 
     __slots__ = ("position", "value", "weight", "weighted")
 
@@ -76,7 +76,7 @@ Item: TypeAlias = Operand | Constant | Expression
 
 
 def condition(item: Item, text: str, position: int) -> Expression:
-    """An item where a condition is wanted: a bare attribute is a boolean one, TRUE and NULL are themselves."""
+    """Return an item as a condition. A bare attribute is a boolean one; TRUE, FALSE and NULL stay as they are."""
     if isinstance(item, Constant):
         if item.value is None or isinstance(item.value, bool):
             if item.weighted:
@@ -91,31 +91,34 @@ def condition(item: Item, text: str, position: int) -> Expression:
 
 
 def with_weight(item: Expression, weight: float, text: str, position: int) -> Expression:
-    """A predicate with a weight behind it; it multiplies what its values have already."""
+    """Return a predicate with a weight, which multiplies the weights that its values already have."""
     if isinstance(item, In):
         weights = tuple([w * weight for w in item.weights or (1.0,) * len(item.values)])
         checked_weight(max(weights), text, position)
         plain = all(w == 1.0 for w in weights)
         return In(item.operand, item.values, () if plain else weights, item.has_null, item.position)
     if isinstance(item, Compare | Between | Like | Rlike | NullSafe | CompareOperands | SetTest):
-        item.weight *= weight  # a node of this parse alone, not yet handed out
+        item.weight *= weight  # the node belongs to this parse, and nobody else has it yet
         checked_weight(item.weight, text, position)
         return item
     what = "a negated predicate" if isinstance(item, Not) else "IS NULL" if isinstance(item, IsNull) else "this"
     raise RuleSyntaxError(
-        f"{what} takes no weight", text, position, "weights stand behind values and predicates that are not negated"
+        f"{what} takes no weight",
+        text,
+        position,
+        "write weights after values, and after predicates that are not negated",
     )
 
 
 def checked_weight(weight: float, text: str, position: int) -> float:
-    """The weight; an error where it is so large that sums of weights might not be finite."""
+    """Return the weight. Raises if it is so large that sums of weights might not be finite."""
     if weight > MAX_WEIGHT:
         raise RuleSyntaxError(f"a weight is finite, at most {MAX_WEIGHT:g}", text, position)
     return weight
 
 
 def time_literal(kind: str, content: str, text: str, position: int) -> Value:
-    """The constant of DATE '…' or TIMESTAMP '…'. A time without a zone stays without one, for the index to set."""
+    """Return the constant of DATE '…' or TIMESTAMP '…'. A time without a zone keeps none; the index sets it."""
     moment = read_time(content.strip(), None)
     if moment is None or (kind == "DATE" and isinstance(moment, datetime)):
         form = "2024-12-31" if kind == "DATE" else "2024-12-31 23:59:59"
@@ -129,7 +132,7 @@ def time_literal(kind: str, content: str, text: str, position: int) -> Value:
 
 
 def coerced(value: Value, family: Family) -> Value | None:
-    """A constant as the family asks for it, or None if it cannot be of it. Raises ValueError with a reason."""
+    """Return a constant as a member of a family, or None if it has another type. Raises ValueError with a reason."""
     if family is Family.ANY or family_of(value) is family:
         return value
     if isinstance(value, str):
@@ -179,7 +182,7 @@ def _shown(operand: Operand) -> str:
 
 
 def call(name: str, items: Sequence[Item], text: str, position: int) -> Item:
-    """A function of items: a derived attribute, a constant if all are constants, a set predicate, or REQUIRED(…)."""
+    """Return a function of items: a derived attribute, a constant if all are constants, a set test, or REQUIRED(…)."""
     if name.lower() in SET_TESTS:
         return _set_test(name.lower(), items, text, position)
     if name.lower() == REQUIRED:
@@ -206,7 +209,7 @@ def call(name: str, items: Sequence[Item], text: str, position: int) -> Item:
                 return Constant(None, 1.0, False, position)
             wanted = parameter.family
             if wanted is Family.ANY and function.result is Family.ANY and isinstance(items[0], Attribute | Call):
-                wanted = result_family(items[0])  # what stands in for a value is of its family
+                wanted = result_family(items[0])  # a replacement has the family of the value
             value = _argument(item, wanted, name, parameter.name, text)
             arguments.append(value)
             constants.append(value)
@@ -229,7 +232,7 @@ def call(name: str, items: Sequence[Item], text: str, position: int) -> Item:
     if function.whole or function.zoned or any(map(_has_zone, constants)):
         raise RuleTypeError(f"{name}() needs an attribute", text, position)
     result = function.call(*constants, *defaults)
-    assert not isinstance(result, tuple)  # only functions of a whole attribute give several
+    assert not isinstance(result, tuple)  # only functions of a whole attribute return several values
     if isinstance(result, float) and math.isinf(result):
         raise RuleTypeError("this is too large for a double", text, position)
     return Constant(result, 1.0, False, position)
@@ -258,7 +261,7 @@ def _set_test(name: str, items: Sequence[Item], text: str, position: int) -> Exp
     constants = []
     for item in items[1:]:
         if not isinstance(item, Constant) or item.value is None or item.weighted:
-            raise RuleSyntaxError(f"{name}() takes constants behind the attribute", text, position)
+            raise RuleSyntaxError(f"{name}() takes constants after the attribute", text, position)
         constants.append(item)
     values = _one_family(constants, result_family(operand), operand, text)
     return SetTest(operand, name, values, 1.0, position)
@@ -279,7 +282,7 @@ def _one_family(constants: Sequence[Constant], family: Family, operand: Operand,
 
 
 def comparison(left: Item, op: str, right: Item, text: str, position: int) -> Expression:
-    """A comparison of any two items. `!=` is the negation of `=`."""
+    """Return a comparison of any two items. `!=` is the negation of `=`."""
     if op in ("!=", "<>"):
         return Not(comparison(left, "=", right, text, position))
     op = "=" if op == "==" else op
@@ -322,7 +325,7 @@ def _folded(left: Constant, op: str, right: Constant, text: str) -> Truth:
 
 
 def membership(left: Item, constants: list[Constant], text: str, position: int) -> Expression:
-    """`left IN (constants)`."""
+    """Return `left IN (constants)`."""
     given = [constant for constant in constants if constant.value is not None]
     has_null = len(given) < len(constants)
     if not given:
@@ -342,10 +345,10 @@ def _constant_membership(left: Constant, given: list[Constant], has_null: bool, 
 
 
 def between(left: Item, low: Constant, high: Constant, text: str, position: int) -> Expression:
-    """`left BETWEEN low AND high`; with a NULL bound, what remains is the other bound or unknown."""
+    """Return `left BETWEEN low AND high`. A NULL bound is a comparison that is unknown."""
     for bound in (low, high):
         if bound.weighted:
-            hint = "put it behind the predicate: (x BETWEEN 1 AND 5)^2"
+            hint = "put it after the predicate: (x BETWEEN 1 AND 5)^2"
             raise RuleSyntaxError("a bound takes no weight", text, bound.position, hint)
     if isinstance(left, Constant) or low.value is None or high.value is None:
         return And((comparison(left, ">=", low, text, position), comparison(left, "<=", high, text, position)))
@@ -368,7 +371,7 @@ def _string_operand(left: Item, what: str, text: str, position: int) -> Operand:
 def like(
     left: Item, constants: list[Constant], every: bool, ignore_case: bool, escape: str, text: str, position: int
 ) -> Expression:
-    """`left [I]LIKE pattern`, or ANY or ALL of several."""
+    """Return `left [I]LIKE pattern`, or LIKE ANY or ALL of several patterns."""
     operand = _string_operand(left, "LIKE", text, position)
     patterns = []
     for constant in constants:
@@ -390,7 +393,7 @@ def like(
 
 
 def regular_expression(left: Item, constant: Constant, text: str, position: int) -> Expression:
-    """`left RLIKE pattern`."""
+    """Return `left RLIKE pattern`."""
     operand = _string_operand(left, "RLIKE", text, position)
     if constant.value is None:
         return Truth(None)
@@ -406,7 +409,7 @@ def regular_expression(left: Item, constant: Constant, text: str, position: int)
 
 
 def null_test(left: Item, text: str, position: int) -> Expression:
-    """`left IS NULL`."""
+    """Return `left IS NULL`."""
     if isinstance(left, Constant):
         return Truth(left.value is None)
     return IsNull(_operand(left, "IS NULL", text, position), position)

@@ -1,4 +1,4 @@
-"""The reference evaluator and the writer of texts for users: what they give is checked, and the inside trusts it."""
+"""The reference evaluator and the writer of texts for users. They check their arguments; the inner ones trust them."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ from ruledex.language.tree import Expression, Node
 
 
 def evaluate(tree: Expression, event: Event, schema: Schema | None = None) -> bool | None:
-    """Whether a rule is true, false or unknown of an event."""
+    """Return whether a rule is true, false or unknown (None) of an event."""
     declared = _schema(schema)
     return reference.evaluate(declared.bind(_tree(tree)), event, declared)
 
 
 def score(tree: Expression, event: Event, weights: Weights | None = None, schema: Schema | None = None) -> float | None:
-    """What a rule scores on an event, or None where it is not true of it."""
+    """Return the score of a rule on an event, or None if the rule is not true of it."""
     if weights is not None and not isinstance(weights, Mapping):
         raise EventError(f"weights are a mapping of attributes to numbers, not {quoted(weights)}")
     declared = _schema(schema)
@@ -33,7 +33,7 @@ def score(tree: Expression, event: Event, weights: Weights | None = None, schema
 
 
 def to_text(tree: Expression) -> str:
-    """A tree as the text of a rule."""
+    """Return a tree as the text of a rule."""
     return texts.to_text(_tree(tree))
 
 
@@ -50,7 +50,7 @@ def _schema(schema: Schema | None) -> Schema:
 
 
 def checked_schema(schema: Schema) -> Schema:
-    """The schema, or an error where it is none."""
+    """Return the schema. Raises if it is not one."""
     if not isinstance(schema, Schema):
         raise SchemaError(
             f"a schema is a ruledex.Schema, as Schema.of_mapping and Schema.load give, not {quoted(schema)}"

@@ -1,4 +1,4 @@
-"""How deep a tree may nest. What walks a tree recurses, and Python's stack is not endless."""
+"""Limits how deep a tree may nest, because functions that walk a tree recurse and the stack is finite."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ MAX_DEPTH: Final = 256
 
 
 def depth_of(tree: Expression) -> int:
-    """The number of nodes on the longest way down, operands included; found without recursion."""
+    """Return the number of nodes on the longest path down, including operands. Works without recursion."""
     deepest = 0
     pending: list[tuple[Node, int]] = [(tree, 1)]
     while pending:

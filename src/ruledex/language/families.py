@@ -1,4 +1,4 @@
-"""The family of what an operand gives, before any event is seen."""
+"""Finds the family of an operand's values and of a predicate's constants, before any event is seen."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ def _undeclared(_: Attribute) -> Family:
 
 
 def function_of(call: Call) -> Function:
-    """The function of a call; calls are made of known functions alone."""
+    """Return the function of a call. A tree has calls of known functions only."""
     function = lookup(call.function)
     assert function is not None, call.function
     return function
 
 
 def result_family(operand: Operand, declared: Callable[[Attribute], Family] = _undeclared) -> Family:
-    """The family of an operand's values; ANY where that depends on the event."""
+    """Return the family of an operand's values, or ANY if it depends on the event."""
     if isinstance(operand, Attribute):
         return declared(operand)
     function = function_of(operand)
@@ -49,7 +49,7 @@ def result_family(operand: Operand, declared: Callable[[Attribute], Family] = _u
 
 
 def constant_family(predicate: Predicate) -> Family | None:
-    """The family of a predicate's constants: what a value must be of for the predicate to be known."""
+    """Return the family of a predicate's constants. A value of another family makes the predicate unknown."""
     if isinstance(predicate, Within):  # the first asked for: an index asks this of each of its literals
         if predicate.values:
             return family_of(predicate.values[0])

@@ -1,9 +1,9 @@
-"""A LIKE pattern cut at its %, and the test whether a text fits it.
+"""Cuts a LIKE pattern at each %, and tests whether a text fits the pieces.
 
-The first piece starts a text, the last one ends it, and the others follow each other in between. All of them have a
-fixed length, so that time is linear in the pattern and in the text, without a regular expression. Only a piece between
-two % that has an _ between two characters of its own (`%a_b%`) cannot be found by a plain search: RE2 tests such a
-pattern.
+The first piece must start the text, the last one must end it, and the others must follow each other in between. All
+pieces have a fixed length, so the time is linear in the pattern and in the text, without a regular expression. Only a
+piece between two % that has an _ between two of its characters (`%a_b%`) cannot be found by a plain search. RE2 tests
+such a pattern.
 """
 
 from __future__ import annotations
@@ -12,26 +12,26 @@ import re
 from typing import Final, NamedTuple
 
 _RUN: Final = re.compile("[^_]+")
-# A character that is escaped, or several that are alike.
+# An escaped character, or a run of characters of one kind.
 _TOKEN: Final = re.compile(r"\\(.)|(%+)|(_+)|([^\\%_]+)", re.DOTALL)
 
 
 class Piece(NamedTuple):
-    """What stands between two %."""
+    """The part of a pattern between two %."""
 
     length: int  # in characters
-    runs: tuple[tuple[int, str], ...]  # the texts between the _, none of them empty, and where each stands
+    runs: tuple[tuple[int, str], ...]  # the offsets of the texts between the _, and these texts, none of them empty
 
 
 class Pieces(NamedTuple):
-    """A pattern with backslash as its escape, taken apart."""
+    """The pieces of a pattern whose escape is the backslash."""
 
-    pieces: tuple[Piece, ...]  # one more than the pattern has %, those between two %% left out
+    pieces: tuple[Piece, ...]  # one more than the pattern has %, without those between %%
     needs_regex: bool
 
 
 def pieces_of(pattern: str) -> Pieces:
-    """Cut a pattern."""
+    """Return the pieces of a pattern."""
     if "\\" in pattern:
         pieces = _with_escapes(pattern)
     else:
@@ -72,7 +72,7 @@ def _with_escapes(pattern: str) -> list[Piece]:
 
 
 def fits(text: str, pieces: tuple[Piece, ...]) -> bool:
-    """Whether a text fits pieces that need no regular expression."""
+    """Return whether a text fits pieces that need no regular expression."""
     first, last = pieces[0], pieces[-1]
     if len(pieces) == 1:
         return len(text) == first.length and _stands(text, first, 0)
@@ -85,7 +85,7 @@ def fits(text: str, pieces: tuple[Piece, ...]) -> bool:
         if runs:
             offset, run = runs[0]
             behind = length - offset - len(run)
-            found = text.find(run, at + offset, end - behind)  # the leftmost leaves the most room for the others
+            found = text.find(run, at + offset, end - behind)  # the leftmost one leaves the most room for the others
             if found < 0:
                 return False
             at = found - offset
@@ -94,5 +94,5 @@ def fits(text: str, pieces: tuple[Piece, ...]) -> bool:
 
 
 def _stands(text: str, piece: Piece, at: int) -> bool:
-    """Whether a piece stands at a place where the text is long enough for it."""
+    """Return whether the text has a piece at an offset. The text must be long enough."""
     return all(text.startswith(run, at + offset) for offset, run in piece.runs)

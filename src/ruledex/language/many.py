@@ -1,11 +1,11 @@
-"""Comparisons of many values with many, without going over all pairs.
+"""Compares many values with many others, without going over all pairs.
 
-`compare` orders the values of one family along one line, with two exceptions. Against a double, integers and decimals
-are doubles; against a time, a date is its midnight. So each family has two lines: an *exact* one, and one to which
-exact values are *carried* where a double or a time is compared with them. Two exact values meet on the first line, all
-other pairs on the second.
+`compare` orders the values of one family along one line, with two exceptions: compared with a double, integers and
+decimals are doubles, and compared with a time, a date is its midnight. So each family has two lines: an *exact* one,
+and one to which exact values are *carried* when they are compared with a double or a time. Two exact values meet on
+the first line, all other pairs on the second.
 
-Lines are sorted rather than hashed: numbers of any length that share a hash are easy to find.
+Lines are sorted rather than hashed, because it is easy to construct numbers that share a hash.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from ruledex.language.value import (
     instant,
 )
 
-# Up to so many pairs, going over all of them is quicker.
+# Up to this many pairs, going over all of them is quicker.
 FEW_PAIRS: Final = 16
 
 _SOME: Final[dict[str, Callable[[Sequence[Any], Sequence[Any]], bool]]] = {
@@ -58,10 +58,10 @@ class Lines:
 
 
 def some_pair(op: str, left: Sequence[Any], right: Sequence[Any], zone: tzinfo) -> bool | None:
-    """Whether `op` holds between some value of the left and one of the right; None where no two of them compare."""
+    """Return whether `op` holds between some value of `left` and some value of `right`, or None if no two compare."""
     of_left, of_right = _by_family(left), _by_family(right)
     met = [(family, of_left[family], of_right[family]) for family in of_left if family in of_right]
-    # A text beside a date or time is read as one.
+    # A text compared with a date or time is read as one.
     times, texts = Family.TIME, Family.STRING
     if times in of_left and texts in of_right:
         met.append((times, of_left[times], of_right[texts]))
@@ -82,7 +82,7 @@ def some_pair(op: str, left: Sequence[Any], right: Sequence[Any], zone: tzinfo) 
 
 
 class Members:
-    """Values of one family, asked whether one equals another value of it."""
+    """Values of one family, with a test whether one of them equals a given value."""
 
     def __init__(self, values: Iterable[Any], zone: tzinfo) -> None:
         lines = Lines(values, zone)
@@ -96,7 +96,7 @@ class Members:
         return sorted(self._lines.carried)
 
     def has(self, value: Any) -> bool:
-        """Whether some member equals the value."""
+        """Return whether some member equals the value."""
         if isinstance(value, float | datetime):
             carried = _carried(value, self._zone)
             return _is_in(carried, self._rounded) or _is_in(carried, self._carried)
@@ -106,7 +106,7 @@ class Members:
 
 
 class Blocks:
-    """Networks, asked which addresses lie in them."""
+    """Networks, with a test whether one of them contains a given address."""
 
     def __init__(self, networks: Iterable[Network]) -> None:
         ordered = sorted((network.first, network.last) for network in networks)
@@ -114,18 +114,18 @@ class Blocks:
         self._reach = list(accumulate((last for _, last in ordered), max))
 
     def has(self, value: Network) -> bool:
-        """Whether some network holds the value."""
+        """Return whether some network contains the value."""
         at = bisect_right(self._firsts, value.first)
         return at > 0 and self._reach[at - 1] >= value.last
 
 
 def equal_to(constants: Sequence[Any], zone: tzinfo) -> Callable[[Any], bool]:
-    """Make a test of whether a value equals one of a rule's constants; an address equals each network it lies in."""
+    """Return a test whether a value equals one of a rule's constants. An address equals each network around it."""
     return Blocks(constants).has if isinstance(constants[0], Network) else Members(constants, zone).has
 
 
 def each_is_met(constants: Sequence[Any], values: Sequence[Any], zone: tzinfo) -> bool:
-    """Whether each of a rule's constants equals some of the values."""
+    """Return whether each of a rule's constants equals one of the values."""
     if not isinstance(constants[0], Network):
         return all(map(Members(values, zone).has, constants))
     places = sorted(value.first for value in values)
@@ -146,7 +146,7 @@ def _fitted(values: Iterable[Any], family: Family, zone: tzinfo) -> list[Any]:
 
 
 def _place(value: Any) -> Any:
-    """An exact value as what Python orders; an event's address is a block of one."""
+    """Return an exact value in a form that Python orders. An address of an event is a block of one."""
     return value.first if isinstance(value, Network) else value
 
 
@@ -155,7 +155,7 @@ def _carried(value: Any, zone: tzinfo) -> Any:
 
 
 def _share(left: Sequence[Any], right: Sequence[Any]) -> bool:
-    """Whether two sorted lists have a value in common."""
+    """Return whether two sorted lists have a value in common."""
     shorter, longer = (left, right) if len(left) <= len(right) else (right, left)
     return any(_is_in(value, longer) for value in shorter)
 

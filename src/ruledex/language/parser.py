@@ -1,10 +1,10 @@
-"""Text to tree: a precedence parser with its own stacks, so that no depth of nesting can overflow Python's.
+"""Parses the text of a rule: a precedence parser with its own stacks, so that no nesting can overflow Python's.
 
     OR  <  XOR XNOR  <  AND  <  NOT  <  comparisons, IN, LIKE, …  <  + -  <  * / %  <  unary minus
 
-Two states alternate: an operand is expected, or an operator. Most rules are chains of simple predicates
-(`name = 'x'`, `age > 18`), so where a condition may begin a whole such predicate is tried first (`simple.py`).
-Meaning is given in `build.py`, constants are read in `scanner.py`; here is only the grammar.
+Two states alternate: an operand is expected, or an operator. Most rules are chains of simple predicates (`name = 'x'`,
+`age > 18`), so where a condition may begin, the parser first tries to read a whole simple predicate (`simple.py`).
+`build.py` gives the pieces their meaning and `scanner.py` reads constants; this file has only the grammar.
 """
 
 from __future__ import annotations
@@ -70,12 +70,12 @@ Item: TypeAlias = "Operand | Constant | Expression"
 
 
 def parse(rule: str | bytes) -> Expression:
-    """The tree of a rule's text (bytes are UTF-8). Raises `RuleError` for whatever is not a rule."""
+    """Return the tree of a rule's text (bytes are UTF-8). Raises `RuleError` if the text is not a rule."""
     return _Parser(checked_text(rule)).parse()
 
 
 def parse_operand(text: str) -> Operand:
-    """An attribute or a function of one, by itself."""
+    """Return the attribute, or the function of attributes, that a text is."""
     parser = _Parser(checked_text(text))
     item = parser.parse_item()
     if not isinstance(item, Attribute | Call):
@@ -97,7 +97,7 @@ class _Parser:
         self.n_nested = 0  # what could have nested; a bound of the depth that costs nothing
 
     def parse_item(self) -> Item:
-        """Whatever the text is: a condition, an operand or a constant."""
+        """Return what the text is: a condition, an operand or a constant."""
         while True:
             if self._simple_predicates():
                 self._end()
@@ -117,7 +117,7 @@ class _Parser:
         return tree
 
     def _simple_predicates(self) -> bool:
-        """Take simple predicates while they last. True if the rule ends behind them."""
+        """Read simple predicates as long as there are any. Returns True if the rule ends after them."""
         operators, items, starts, text = self.operators, self.items, self.starts, self.text
         if operators and operators[-1].precedence > NOT:
             return False  # the name belongs to what stands before it: `5 < age`, `2 * price = 3`
@@ -151,7 +151,7 @@ class _Parser:
     # An operand is expected.
 
     def _operand(self) -> bool:
-        """Read prefix operators and the operand behind them. False behind `(` and NOT, where all may begin anew."""
+        """Read prefix operators and their operand. Returns False after `(` and NOT, where a new condition may begin."""
         while True:
             match = scan(self.text, self.position)
             kind = match.lastgroup
@@ -189,7 +189,7 @@ class _Parser:
                 self._unexpected(token, start, "an attribute, a constant or a condition")
 
     def _word(self, word: str, start: int) -> bool:
-        """An operand that starts with a word; False for NOT, behind which the operand is still to come."""
+        """Read an operand that starts with a word. Returns False for NOT, whose operand is still to come."""
         upper = word.upper()
         if upper == "NOT":
             self._nest(Operator(NOT, "NOT", start, 1))
@@ -244,7 +244,7 @@ class _Parser:
         return True
 
     def _weight(self) -> float | None:
-        """The number behind a `^`, if one is there."""
+        """Read and return the number after a `^`, or return None if there is no `^`."""
         match = scan(self.text, self.position)
         if match["sign"] != "^":
             return None
@@ -260,7 +260,7 @@ class _Parser:
     # An operator is expected.
 
     def _operator(self) -> bool:
-        """Read what may follow an operand. True if it needs another operand to its right."""
+        """Read what may follow an operand. Returns True if it needs another operand to its right."""
         match = scan(self.text, self.position)
         kind = match.lastgroup
         token, start = token_of(match)
@@ -290,7 +290,7 @@ class _Parser:
             return True
         if token == "^":
             raise RuleSyntaxError(
-                "a weight cannot stand here", self.text, start, "put it behind a value or a predicate in parentheses"
+                "a weight is not allowed here", self.text, start, "put it after a value or a predicate in parentheses"
             )
         return self._unexpected(token, start, "an operator such as AND, = or IN")
 
@@ -312,7 +312,7 @@ class _Parser:
             if operators[-1].kind == word:
                 operators[-1].n_items += 1
                 return
-            self._reduce(precedence)  # XOR and XNOR fold from the left together
+            self._reduce(precedence)  # XOR and XNOR fold together, from the left
         self._nest(Operator(precedence, word, start))
 
     def _nest(self, operator: Operator) -> None:
@@ -320,14 +320,14 @@ class _Parser:
         self.operators.append(operator)
 
     def _close(self, start: int) -> None:
-        """A closing parenthesis, and the weight that may stand behind it."""
+        """Apply a closing parenthesis, and the weight that may follow it."""
         opened = self._close_parenthesis(start)
         if (weight := self._weight()) is not None:
             item = self._condition(self.items[-1], opened)
             self.items[-1] = build.with_weight(item, weight, self.text, opened)
 
     def _close_parenthesis(self, start: int) -> int:
-        """Finish what the parenthesis that closes here holds; where it was opened."""
+        """Finish the contents of the parenthesis that closes here. Returns where it was opened."""
         operators = self.operators
         while operators:
             opened = operators.pop()
@@ -344,16 +344,16 @@ class _Parser:
         return opened.position
 
     def _reduce(self, precedence: int) -> None:
-        """Apply what stands on the stack and holds at least as tightly."""
+        """Apply the operators on the stack that bind at least as tightly."""
         operators = self.operators
         while operators and operators[-1].precedence >= precedence:
             self._apply(operators.pop())
 
     def _apply(self, operator: Operator) -> None:
-        """Make one item of an operator and the items that it stands before or between."""
+        """Replace an operator and its items by one item."""
         kind, n_items = operator.kind, operator.n_items
         if operator.precedence <= AND:
-            self._last_is_condition()  # and those before it are: `_branch` saw to them
+            self._last_is_condition()  # `_branch` has done so for those before it
             children = tuple(self.items[-n_items:])
             self.items[-n_items:] = [BRANCH_NODE[kind](children)]  # type: ignore[arg-type]
             del self.starts[1 - n_items :]
@@ -378,7 +378,7 @@ class _Parser:
         self.starts.append(start)
 
     def _last_is_condition(self) -> None:
-        """The last item is a child of a branch: if it is a bare attribute, it is a boolean one."""
+        """Make the last item a condition, since it is a child of a branch: a bare attribute is a boolean one."""
         item = self.items[-1]
         if not isinstance(item, _CONDITIONS):
             self.items[-1] = self._condition(item, self.starts[-1])
@@ -426,7 +426,7 @@ class _Parser:
             self.position = match.end()
             self._sign("(")
             patterns = self._constants()
-            # SQL's NOT LIKE ANY is the negation of LIKE ALL: some pattern does not fit.
+            # In SQL, NOT LIKE ANY is the negation of LIKE ALL: some pattern does not fit.
             every ^= negated
         else:
             patterns = [self._constant()]
@@ -456,7 +456,7 @@ class _Parser:
         return self._unexpected(token, start, "NULL, TRUE or FALSE", did_you_mean(token, ("NULL", "NOT")))
 
     def _constants(self) -> list[Constant]:
-        """Constants up to the closing parenthesis."""
+        """Read constants up to the closing parenthesis."""
         constants = [self._constant()]
         while True:
             match = scan(self.text, self.position)
@@ -468,11 +468,11 @@ class _Parser:
             constants.append(self._constant())
 
     def _constant(self) -> Constant:
-        """One constant where nothing else may stand, in parentheses or not: `1`, `((1))`, `-(1)`."""
+        """Read one constant, in parentheses or not: `1`, `((1))`, `-(1)`."""
         before: list[tuple[str, int]] = []
         while (match := scan(self.text, self.position))["sign"] in ("(", "-", "+"):
             if match["sign"] != "(" and scan(self.text, match.end())["sign"] is None:
-                break  # a sign belongs to the number behind it
+                break  # the sign belongs to the number after it
             before.append(token_of(match))
             self.position = match.end()
         constant: Item = self._bare_constant()
@@ -498,8 +498,8 @@ class _Parser:
                 if isinstance(item, Constant):
                     return item
             if match.lastgroup == "word":
-                hint = f"a string stands in quotes: '{token}'"
-        raise RuleSyntaxError("only a constant can stand here", self.text, start, hint)
+                hint = f"write a string in quotes: '{token}'"
+        raise RuleSyntaxError("only a constant is allowed here", self.text, start, hint)
 
     def _sign(self, sign: str) -> None:
         match = scan(self.text, self.position)

@@ -1,4 +1,4 @@
-"""LIKE patterns and regular expressions. Both take time that is linear in the text."""
+"""Tests texts against LIKE patterns and regular expressions, in time linear in the text."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from ruledex.language.like_pieces import Pieces, fits, pieces_of
 from ruledex.language.programs import check_program, compile_regex
 
 _PIECE = re.compile(r"\\(.)|([%_])|([^\\%_]+)", re.DOTALL)
-_LONGEST_REMEMBERED: Final = 200  # characters: so many times 1,024 patterns is what the cache below holds
+_LONGEST_REMEMBERED: Final = 200  # characters: the cache below holds up to 1,024 patterns of this length
 
 
 def like_pattern(pattern: str, escape: str) -> str:
     """Return a LIKE pattern with backslash as its escape.
 
-    Raises ValueError where an escape stands before nothing special.
+    Raises ValueError if an escape is not followed by %, _ or itself.
     """
     if escape not in pattern and "\\" not in pattern:
         return pattern
@@ -26,8 +26,8 @@ def like_pattern(pattern: str, escape: str) -> str:
         if character == escape:
             escaped = next(characters, "")
             if not escaped or escaped not in ("%", "_", escape):
-                what = f"before {escaped!r}" if escaped else "at the end"
-                raise ValueError(f"the escape {escape!r} stands {what}; it may stand before %, _ or itself")
+                what = f"is before {escaped!r}" if escaped else "is at the end"
+                raise ValueError(f"the escape {escape!r} {what}; it must be before %, _ or itself")
             parts.append("\\" + escaped if escaped in "%_\\" else escaped)
         else:
             parts.append("\\\\" if character == "\\" else character)
@@ -35,7 +35,7 @@ def like_pattern(pattern: str, escape: str) -> str:
 
 
 def like_to_regex(pattern: str) -> str:
-    """Return the regular expression that a whole text must fit to be LIKE a pattern."""
+    """Return the regular expression that a whole text must match to be LIKE a pattern."""
     parts = []
     for escaped, wildcard, plain in _PIECE.findall(pattern):
         if wildcard:
@@ -46,7 +46,7 @@ def like_to_regex(pattern: str) -> str:
 
 
 def check_like(pattern: str, ignore_case: bool) -> None:
-    """Raise ValueError for a pattern, with backslash as its escape, that takes a program over a limit."""
+    """Raise ValueError for a pattern whose program would exceed a limit. Backslash is the escape."""
     if "_" not in pattern or pattern.count("%") < 2:
         return
     pattern = pattern.lower() if ignore_case else pattern
@@ -55,7 +55,7 @@ def check_like(pattern: str, ignore_case: bool) -> None:
 
 
 def is_like(value: str, pattern: str, ignore_case: bool) -> bool:
-    """Whether a text is LIKE a pattern; ILIKE compares both in lower case, as Spark does."""
+    """Return whether a text is LIKE a pattern. ILIKE compares both in lower case, as Spark does."""
     if ignore_case:
         value, pattern = value.lower(), pattern.lower()
     cut = _remembered_pieces if len(pattern) <= _LONGEST_REMEMBERED else pieces_of
@@ -80,7 +80,7 @@ def _found(look: Any, value: str) -> bool:
 
 
 def _is_unicode(value: str) -> bool:
-    """Whether a text has no half of a surrogate pair, which no pattern can name."""
+    """Return whether a text has no half of a surrogate pair, which no pattern can match."""
     try:
         value.encode()
     except UnicodeEncodeError:

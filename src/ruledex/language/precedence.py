@@ -1,4 +1,4 @@
-"""Operators of the grammar, how tightly they hold, and one that waits for what stands to its right."""
+"""The operators of the grammar and how tightly they bind."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ruledex.language.tree import (
     Xor,
 )
 
-# How tightly operators hold. The gaps keep `>` and `>=` tests simple.
+# How tightly operators bind, the loosest first.
 OPEN, OR, XOR, AND, NOT, COMPARE, SUM, PRODUCT, NEGATIVE = range(9)
 BRANCH: Final = {"AND": AND, "OR": OR, "XOR": XOR, "XNOR": XOR}
 BRANCH_NODE: Final[dict[str, type[Branch]]] = {"AND": And, "OR": Or, "XOR": Xor, "XNOR": Xnor}
@@ -22,7 +22,7 @@ BINARY: Final = {"+": SUM, "-": SUM, "*": PRODUCT, "/": PRODUCT, "%": PRODUCT} |
 
 
 class Operator:
-    """An operator, or an open parenthesis, that waits on the stack for what stands to its right."""
+    """An operator, or an open parenthesis, that waits on the stack for its right operand."""
 
     __slots__ = ("kind", "n_items", "position", "precedence")
 

@@ -1,10 +1,10 @@
-"""RE2's programs of regular expressions: how large one may be, and how many a process keeps.
+"""Compiles regular expressions with RE2, limits their size, and keeps a bounded number of programs.
 
-Programs are compiled without captures, since rules only ask whether there is a match: with them, RE2 takes memory and
-time for each group in each state. Three limits hold for an expression (limits.py): its length, since RE2 reads it whole
-before it refuses it; its instructions, which bound the time per byte of a text; and the bytes that RE2 may use.
+Programs are compiled without captures, since rules only ask whether there is a match. With captures, RE2 takes memory
+and time for each group in each state. Three limits apply to an expression (limits.py): its length, because RE2 reads
+all of it before refusing it; its instructions, which bound the time per byte of a text; and the bytes that RE2 may use.
 
-The programs that a process keeps are bounded by the bytes that RE2 may use for them. One that was dropped is compiled
+A process keeps programs up to a total of the bytes that RE2 may use for them. A program that was dropped is compiled
 again when it is needed.
 """
 
@@ -17,21 +17,21 @@ from ruledex import limits
 
 Regexp: TypeAlias = Any  # google-re2 names no public type for a compiled expression
 
-# RE2 takes no more memory than it is allowed. It needs some 2,400 bytes per instruction to keep a hundred states of its
-# automaton, without which it is many times slower.
+# RE2 takes no more memory than it may. It needs about 2,400 bytes per instruction to keep a hundred states of its
+# automaton, and is many times slower without them.
 _LEAST_BYTES: Final = 128 * 1024
 _BYTES_PER_INSTRUCTION: Final = 2400
 _MOST_UNASKED: Final = 8 * 1024 * 1024  # RE2's own default: for expressions that were checked under another limit
-_OVERHEAD: Final = 2048  # of a program, beside what RE2 counts
+_OVERHEAD: Final = 2048  # bytes of a program that RE2 does not count
 _OTHER_CACHE: Final = 256 * 1024  # google-re2 keeps 128 programs of its own; larger ones are not left there
 
-# A count of RE2 is at most 1,000. Only a hint: what stands in a class or behind a backslash is counted too.
+# A count of RE2 is at most 1,000. This is only a hint: counts in a class or after a backslash are found too.
 _COUNTED: Final = re.compile(r"(?<!\\x)\{([0-9]{1,4})(?:,([0-9]{0,4}))?\}")
 _LARGEST_COUNT: Final = 1000
 
 
 class PatternTooLargeError(ValueError):
-    """An expression over a limit, which the message names."""
+    """An expression exceeds a limit, which the message names."""
 
 
 class _Kept(NamedTuple):
@@ -39,14 +39,14 @@ class _Kept(NamedTuple):
     n_bytes: int  # that it may use
 
 
-# No lock guards these, so that a fork never finds one taken: a dict's own operations are atomic, and the sum is taken
-# anew whenever something is dropped.
+# No lock guards these, so a fork never inherits one that is taken. A dict's own operations are atomic, and the sum is
+# computed again whenever something is dropped.
 _kept: dict[str, _Kept] = {}
 _n_kept_bytes = 0
 
 
 def compile_regex(regex: str) -> Regexp:
-    """Return RE2's program for an expression. Raises ValueError with RE2's reason where it refuses."""
+    """Return RE2's program for an expression. Raises ValueError with RE2's reason if RE2 refuses it."""
     known = _kept.get(regex)
     if known is None:
         known = _compiled(regex, max(limits.current().pattern_bytes, _MOST_UNASKED))
@@ -55,7 +55,7 @@ def compile_regex(regex: str) -> Regexp:
 
 
 def check_regex(regex: str) -> None:
-    """Raise PatternTooLargeError for an expression over a limit, and ValueError where RE2 refuses it."""
+    """Raise PatternTooLargeError if an expression exceeds a limit, and ValueError if RE2 refuses it."""
     most = limits.current()
     if len(regex) > most.pattern_characters:
         raise _too_large(f"{len(regex):,} characters", "pattern_characters", most.pattern_characters)
@@ -63,9 +63,9 @@ def check_regex(regex: str) -> None:
 
 
 def check_program(regex: str) -> None:
-    """Like `check_regex`, for expressions of any length."""
+    """Do the same as `check_regex`, for expressions of any length."""
     most = limits.current()
-    # RE2 unrolls a count before it compiles, whatever comes of it.
+    # RE2 unrolls counts before it compiles and checks the size.
     counted = sum(min(int(last or first), _LARGEST_COUNT) for first, last in _COUNTED.findall(regex))
     if counted > most.pattern_instructions:
         raise _too_large(f"counts that sum to {counted:,}", "pattern_instructions", most.pattern_instructions)
@@ -105,7 +105,7 @@ def _compiled(regex: str, most_bytes: int) -> _Kept:
 
 
 def _within(regex: str, n_bytes: int) -> Regexp | None:
-    """Return the program, or None where it needs more bytes. Raises ValueError where RE2 refuses the expression."""
+    """Return the program, or None if it needs more bytes. Raises ValueError if RE2 refuses the expression."""
     import re2
 
     options = re2.Options()
@@ -131,7 +131,7 @@ def _keep(regex: str, made: _Kept) -> None:
     _n_kept_bytes += made.n_bytes + _OVERHEAD
     most = limits.current().compiled_patterns_bytes
     while _n_kept_bytes > most and _kept:
-        # Some of all ages, not the oldest: where more patterns are asked in turn than are kept, some are still there.
+        # Drop some of all ages, not the oldest: if more patterns are used in turn than are kept, some are still there.
         for old in list(_kept)[::8]:
             _kept.pop(old, None)
         _n_kept_bytes = sum(kept.n_bytes + _OVERHEAD for kept in list(_kept.values()))

@@ -1,4 +1,4 @@
-"""The reference evaluator: what a rule means, as plainly as it can be said.
+"""The reference evaluator: defines what a rule means, in plain Python.
 
 Truth is three-valued: True, False, or None for unknown. Everything else in ruledex is tested against this
 module, and this module against Spark SQL.
@@ -62,19 +62,19 @@ from ruledex.language.value import (
     fit,
 )
 
-# An event's own weights: a number for an attribute, or one for each of its values. What is not named weighs 1.
+# The weights of an event: per attribute one number, or one number per value. The default weight is 1.
 Weights: TypeAlias = Mapping[str, float | Mapping[Any, float]]
 
 _UNDECLARED = Schema()
 
 
 def evaluate(tree: Expression, event: Event, schema: Schema = _UNDECLARED) -> bool | None:
-    """Whether a rule is true, false or unknown of an event. An event that cannot be read is an EventError."""
+    """Return whether a rule is true, false or unknown (None) of an event. Raises EventError for an unreadable event."""
     try:
         return _evaluate(tree, event if type(event) is dict else mapping_of(event), schema)
     except RuledexError:
         raise
-    except Exception as error:  # events hold objects of any kind, and these may raise anything
+    except Exception as error:  # an event may contain any object, which may raise anything
         raise EventError.of(error) from error
 
 
@@ -150,7 +150,7 @@ def _holds(predicate: Predicate, event: Event, schema: Schema) -> bool | None:
 
 
 def _satisfying(predicate: Predicate, event: Event, schema: Schema) -> list[Any]:
-    """Those values of the operand, each by itself, that satisfy a predicate against constants."""
+    """Return the values of the operand that satisfy, each by itself, a predicate against constants."""
     values = values_of(predicate.operand, event, schema)  # type: ignore[union-attr]  # of one operand
     fitted = fitting(values, constant_family(predicate), schema.zone)
     if isinstance(predicate, In) and len(fitted) * len(predicate.values) > FEW_PAIRS:
@@ -159,7 +159,7 @@ def _satisfying(predicate: Predicate, event: Event, schema: Schema) -> list[Any]
 
 
 def satisfies(value: Any, predicate: Predicate, schema: Schema) -> bool:
-    """Whether one value, which fits the predicate's constants, satisfies it."""
+    """Return whether one value satisfies a predicate. The value must have the family of the predicate's constants."""
 
     def test(op: str, constant: Value) -> bool:
         return HOLDS[op](compare(value, constant, schema.zone))
@@ -199,9 +199,9 @@ def _holds_between_operands(predicate: CompareOperands, event: Event, schema: Sc
 
 
 def every_pair(op: str, left: Sequence[Any], right: Sequence[Any], zone: tzinfo) -> bool | None:
-    """Whether `op` holds between some value of the left and one of the right; None where no two of them compare.
+    """Return whether `op` holds between some value of `left` and some value of `right`, or None if no two compare.
 
-    This is the definition. `some_pair` gives the same for long arrays, in less time.
+    This is the definition. `some_pair` returns the same in less time for long arrays.
     """
     truths = []
     for a in left:
@@ -232,7 +232,7 @@ def _holds_for_set(predicate: SetTest, values: Values, schema: Schema) -> bool |
 
 
 def score(tree: Expression, event: Event, weights: Weights | None = None, schema: Schema = _UNDECLARED) -> float | None:
-    """What a rule scores on an event, or None where it is not true of it."""
+    """Return the score of a rule on an event, or None if the rule is not true of it."""
     if evaluate(tree, event, schema) is not True:
         return None
     try:
@@ -244,7 +244,7 @@ def score(tree: Expression, event: Event, weights: Weights | None = None, schema
 
 
 def _score(tree: Expression, negated: bool, event: Event, weights: Weights, schema: Schema) -> float:
-    """The score of a tree, or of its negation, that is true."""
+    """Return the score of a true tree, or of the true negation of a tree."""
 
     def side(child: Expression, child_negated: bool) -> float | None:
         truth = _evaluate(Not(child) if child_negated else child, event, schema)
@@ -257,7 +257,7 @@ def _score(tree: Expression, negated: bool, event: Event, weights: Weights, sche
             return _score(child, negated, event, weights, schema)
         case And(children) | Or(children):
             scores = [s for s in (side(child, negated) for child in children) if s is not None]
-            # The negation of an OR is an AND of negations, and the other way round.
+            # The negation of an OR is an AND of negations, and vice versa.
             return sum(scores) if isinstance(tree, And) != negated else max(scores)
         case Xor(children) | Xnor(children):
             return _score_xor(tree, side)
@@ -268,9 +268,9 @@ def _score(tree: Expression, negated: bool, event: Event, weights: Weights, sche
 
 
 def _score_xor(tree: Xor | Xnor, side: Callable[[Expression, bool], float | None]) -> float:
-    """The true side of an XOR; both sides of an XNOR where both are true, nothing where both are false.
+    """Return the score of the true side of an XOR, or of both sides of an XNOR: 0 if both are false.
 
-    Both fold from the left: what was folded so far is one side, the next child the other.
+    Both fold from the left: the result so far is one side, and the next child is the other.
     """
     scores = [side(child, False) for child in tree.children]
     truth, total = scores[0] is not None, scores[0] or 0.0
@@ -281,19 +281,19 @@ def _score_xor(tree: Xor | Xnor, side: Callable[[Expression, bool], float | None
 
 
 def weight_of(value: Any, weights: Mapping[Any, float]) -> float:
-    """The weight that an event gives one of its values; 1 for a struct and whatever else no rule can name."""
+    """Return the weight that an event gives to a value; 1 for a struct and anything else that no rule can name."""
     return weights.get(value, 1.0) if family_of(value) is not None else 1.0
 
 
 def _literal_score(predicate: Predicate, event: Event, weights: Weights, schema: Schema) -> float:
-    """The largest of the predicate's weight times the event's, over the values that satisfy it."""
+    """Return the largest product of the predicate's weight and the event's, over the values that satisfy it."""
 
     def of_event(operand: Operand, value: Any) -> float:
         given = weights.get(operand_text(operand), 1.0)
         return float(given if isinstance(given, int | float) else weight_of(value, given))
 
     match predicate:
-        case CompareOperands() | SetTest():  # of no one value that an event could weigh
+        case CompareOperands() | SetTest():  # they test no single value to which an event could give a weight
             return predicate.weight
         case In(operand, constants, value_weights):
             return max(

@@ -1,6 +1,6 @@
-"""Where REQUIRED(…) may stand: around a conjunct of the rule, or of a branch of the OR that the rule is.
+"""Checks where REQUIRED(…) is used: around a conjunct of the rule, or of a branch of its outermost OR.
 
-Only there does it say something. Relaxed matching (relaxed.py) gives up conjuncts of these two kinds and no others.
+It has a meaning only there, because relaxed matching (docs/ranking.md) gives up conjuncts of these two kinds only.
 """
 
 from __future__ import annotations
@@ -19,18 +19,18 @@ from ruledex.language.tree import (
 
 
 def check_required(tree: Expression, text: str) -> None:
-    """Refuse a tree in which REQUIRED stands where it says nothing."""
+    """Raise if REQUIRED is used where it has no effect."""
     for branch in parts_of(tree, Or):
         for conjunct in parts_of(branch, And):
             misplaced = _first_required(conjunct.child if isinstance(conjunct, Required) else conjunct)
             if misplaced is not None:
                 position = min((p.position for p in predicates(misplaced)), default=0)
                 hint = "put it around a conjunct of the rule, or of a branch of its outermost OR"
-                raise RuleSyntaxError("REQUIRED says nothing here", text, position, hint)
+                raise RuleSyntaxError("REQUIRED has no effect here", text, position, hint)
 
 
 def without_required(tree: Expression) -> Expression:
-    """The same condition without the word; a tree that has none is returned as it is."""
+    """Return the same condition without REQUIRED. A tree that has none is returned as it is."""
     if isinstance(tree, Required):
         return tree.child
     if isinstance(tree, And | Or):
@@ -41,7 +41,7 @@ def without_required(tree: Expression) -> Expression:
 
 
 def parts_of(tree: Expression, kind: type[And] | type[Or]) -> list[Expression]:
-    """The children of an AND or OR, of those of its children that are one as well, and so on; else the tree itself."""
+    """Return the children of an AND or OR, with nested ones of the same kind opened, or else the tree itself."""
     parts, pending = [], [tree]
     while pending:
         part = pending.pop()

@@ -1,4 +1,4 @@
-"""What an operand is in an event: the values on a path, and functions applied to them."""
+"""Finds the values of an operand in an event: the values on a path, and functions applied to them."""
 
 from __future__ import annotations
 
@@ -24,19 +24,19 @@ from ruledex.language.value import (
 Event: TypeAlias = Mapping[str, Any]
 Values: TypeAlias = tuple[Any, ...] | None
 
-MISSING: Final = None  # absent, null, NaN, or only those inside
+MISSING: Final = None  # absent, null, NaN, or an array of only these
 EMPTY: Final = ()  # an array without elements
 
 
 def values_of(operand: Operand, event: Event, schema: Schema) -> Values:
-    """The values of an operand in an event: `MISSING`, `EMPTY`, or those that are neither null nor NaN.
+    """Return the values of an operand in an event that are neither null nor NaN, or `MISSING`, or `EMPTY`.
 
-    A call over several arrays has a value for each combination of theirs. Past the limits `event_products` and
-    `concat_characters` it is `MISSING`.
+    A call over several arrays has one value per combination of their values. If it exceeds the limit `event_products`
+    or `concat_characters`, it is `MISSING`.
     """
     if isinstance(operand, Attribute):
         leaves = leaves_of(event, operand.path)
-        # Without any leaf, not even a null one, the way led through empty arrays alone.
+        # No leaf at all, not even a null one: the path led through empty arrays only.
         return schema.admitted(operand, _present(leaves)) if leaves else EMPTY
     function = function_of(operand)
     zone = schema.zone
@@ -57,7 +57,7 @@ def values_of(operand: Operand, event: Event, schema: Schema) -> Values:
 
 
 def _is_over_limit(function: Function, arguments: list[list[Any]]) -> bool:
-    """Whether the results of a call for all combinations of its arguments' values would be too many, or too long."""
+    """Return whether the results of a call, for all combinations of its arguments' values, are too many or too long."""
     if not all(arguments):
         return False
     limit = limits.current()
@@ -66,7 +66,7 @@ def _is_over_limit(function: Function, arguments: list[list[Any]]) -> bool:
         if len(values) > 1:
             n_results *= len(values)
             n_arrays += 1
-            # One array alone gives no more results than the event has values.
+            # A single array gives no more results than the event has values.
             if n_arrays > 1 and n_results > limit.event_products:
                 return True
     if not function.joins:
@@ -89,9 +89,9 @@ def _present(values: Any) -> Values:
 
 
 def mapping_of(event: Any) -> Event:
-    """An event as a mapping of names to Python's own values; an EventError where it is none."""
+    """Return an event as a mapping of names to Python's own values. Raises EventError if it is not a mapping."""
     if type(event).__name__ == "StructScalar" and type(event).__module__.startswith("pyarrow"):
-        event = event.as_py(maps_as_pydicts="lossy")  # by name, so that Arrow is not imported for it
+        event = event.as_py(maps_as_pydicts="lossy")  # recognised by name, to avoid importing Arrow
     if not isinstance(event, Mapping):
         shown = "null" if event is None else type(event).__name__
         raise EventError(f"an event is a mapping of names to values, not {shown}")
@@ -99,9 +99,9 @@ def mapping_of(event: Any) -> Event:
 
 
 def leaves_of(value: Any, path: tuple[str, ...]) -> list[Any]:
-    """All values at the end of a path, through arrays on the way and one at its end; None for what is absent.
+    """Return all values at the end of a path, through arrays on the way and at the end, with None for absent ones.
 
-    An EventError where arrays nest deeper, or are more, than the limits `event_depth` and `event_lists` allow.
+    Raises EventError if arrays exceed the limit `event_depth` or `event_lists`.
     """
     for step, name in enumerate(path):
         if isinstance(value, list | tuple):
@@ -126,7 +126,7 @@ def _leaves_through_arrays(array: Sequence[Any], path: tuple[str, ...]) -> list[
 
 
 def _elements(values: list[Any]) -> Iterator[Any]:
-    """The values in their order, arrays opened to any depth. No recursion: an array may hold itself."""
+    """Yield the values in order, with arrays opened to any depth. No recursion: an array may contain itself."""
     limit = limits.current()
     n_arrays = 0
     opened = [iter(values)]
@@ -147,14 +147,14 @@ def _elements(values: list[Any]) -> Iterator[Any]:
 
 
 def fitting(values: Values, family: Family | None, zone: tzinfo) -> list[Any]:
-    """Those of the values that compare with a family's constants."""
+    """Return the values that can be compared with constants of a family, converted to it."""
     if values is None or family is None:
         return []
     return [v for v in (fit(value, family, zone) for value in values) if v is not None]
 
 
 def common_family(left: Any, right: Any) -> Family | None:
-    """The family in which two values compare; a text beside a date or time is read as one."""
+    """Return the family in which two values compare, or None. A text compared with a date or time is read as one."""
     families = {family_of(left), family_of(right)}
     if len(families) == 1:
         return families.pop()

@@ -1,4 +1,4 @@
-"""What a text must be before anything is read in it: Unicode, and not endless."""
+"""Checks the text of a rule before it is parsed: it must be Unicode, and not too long."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from ruledex.errors import RuleLimitError, RuleSyntaxError, quoted
 
 
 def checked_text(rule: str | bytes) -> str:
-    """The text, or an error that says what is wrong with it as a whole. Bytes are UTF-8."""
+    """Return the text. Bytes are decoded as UTF-8. Raises RuleError if the text as a whole is wrong."""
     if isinstance(rule, bytes):
         rule = _decoded(rule)
     elif not isinstance(rule, str):

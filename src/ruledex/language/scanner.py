@@ -1,7 +1,7 @@
-"""The words of a rule: one regular expression, matched where the parser stands, and constants read from it.
+"""Reads the tokens of a rule with one regular expression, and constants from tokens.
 
-The parser asks for one token at a time by position, so that it can try a whole simple predicate with one match
-first and scan word by word only where that fails.
+The parser asks for one token at a time by position. So it can first try to match a whole simple predicate, and scans
+token by token only if that fails.
 """
 
 from __future__ import annotations
@@ -36,13 +36,13 @@ _LEADING: Final = re.compile(SKIP, re.DOTALL)
 
 
 def scan(text: str, position: int) -> re.Match[str]:
-    """The token at or after a position; an error that says what is wrong where there is none."""
+    """Return the token at or after a position. Raises an error that says what is wrong if there is none."""
     match = TOKEN.match(text, position)
     return match if match is not None else _refuse(text, position)
 
 
 def token_of(match: re.Match[str]) -> tuple[str, int]:
-    """The token's own text and where it starts, without the blanks and comments before it."""
+    """Return the text of the token and where it starts, without the blanks and comments before it."""
     kind = match.lastgroup or "end"
     return match[kind], match.start(kind)
 
@@ -66,7 +66,7 @@ _ESCAPED = {"0": "\0", "b": "\b", "n": "\n", "r": "\r", "t": "\t", "Z": "\x1a", 
 
 
 def read_string(token: str, text: str, position: int) -> str:
-    """The content of a quoted token, with the escapes of Spark SQL: \\n, \\u00e9, \\', and '' for a quote."""
+    """Return the content of a quoted token, with the escapes of Spark SQL: \\n, \\u00e9, \\', and '' for a quote."""
     quote = token[0]
     if quote in "rR":
         return token[2:-1]
@@ -88,26 +88,26 @@ def read_string(token: str, text: str, position: int) -> str:
     parts.append(body[at:].replace(quote * 2, quote))
     content = "".join(parts)
     try:
-        # Two escapes may spell one character beyond the first plane, as in Java: '\\uD83D\\uDE00'.
+        # Two escapes may form one character beyond the first plane, as in Java: '\\uD83D\\uDE00'.
         return content.encode("utf-16", "surrogatepass").decode("utf-16")
     except UnicodeDecodeError:
         raise RuleSyntaxError("half of a surrogate pair stands alone in this string", text, position) from None
 
 
 def read_name(token: str) -> str:
-    """The name inside backticks, where a doubled one is one."""
+    """Return the name inside backticks. Two backticks inside stand for one."""
     return token[1:-1].replace("``", "`")
 
 
 def read_number(token: str, text: str, position: int) -> int | Decimal | float:
-    """An integer of 64 bits, a decimal, or, with an exponent or a D, a double: Spark's rules."""
+    """Return a 64-bit integer, a decimal, or (with an exponent or a D) a double, by Spark's rules."""
     suffix = token[-1].upper()
     if token.isdigit() or suffix == "L":
         digits = token.rstrip("Ll")
         if not digits.isdigit():
             raise RuleSyntaxError("L marks integers", text, position)
         if len(digits) < 19 or (len(digits) < MAX_DIGITS and int(digits) <= INT64_MAX + 1):
-            # One more than the largest is let through for the minus sign that may stand before it.
+            # One more than the largest integer is allowed, because a minus sign may precede it.
             return int(digits)
         if suffix == "L":
             raise RuleSyntaxError("this integer does not fit 64 bits", text, position)
@@ -125,7 +125,7 @@ def read_number(token: str, text: str, position: int) -> int | Decimal | float:
 def _decimal(digits: str, text: str, position: int) -> Decimal:
     try:
         number = Decimal(digits)
-    except InvalidOperation:  # an exponent beyond all reason
+    except InvalidOperation:  # the exponent is far too large
         number = Decimal("NaN")
     if number.is_nan() or len(number.as_tuple().digits) > MAX_DIGITS or abs(number.adjusted()) > MAX_DIGITS:
         raise RuleSyntaxError(f"a decimal has at most {MAX_DIGITS} digits", text, position)

@@ -1,7 +1,7 @@
 """The schema of an index: the type of each attribute, whether it may have several values, and the time zone.
 
-What is not declared is inferred from the rules and may have several values. Only what is declared can be
-contradicted: a rule that does so is refused, and a value that does so is unknown.
+The type of an undeclared attribute is inferred from the rules, and it may have several values. Only declarations can be
+contradicted: a rule that contradicts one is refused, and a value that contradicts one is unknown.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ TYPES: Final[dict[str, Family]] = {
 
 @dataclass(frozen=True, slots=True)
 class AttributeType:
-    """What is known of one attribute."""
+    """The declared type of one attribute, and whether it has at most one value."""
 
     type: str = "any"
     single: bool = False
@@ -77,7 +77,7 @@ _UNKNOWN: Final = AttributeType()
 
 
 class _Several:
-    """Several values of an attribute that is declared single: there, but of no type that a rule could name."""
+    """Several values of an attribute that is declared single: present, but of no type that a rule can name."""
 
     def __repr__(self) -> str:
         return "several values"
@@ -88,7 +88,7 @@ SEVERAL: Final = _Several()
 
 @dataclass(frozen=True)
 class Schema:
-    """Attributes by their text (`device.os`), as declared; and the zone of times that name none."""
+    """The declared attributes by their text (`device.os`), and the time zone of times that name none."""
 
     attributes: Mapping[str, AttributeType] = field(default_factory=dict)
     time_zone: str = "UTC"
@@ -106,15 +106,15 @@ class Schema:
         return {read_path(text): kind for text, kind in self.attributes.items()}
 
     def of(self, attribute: Attribute) -> AttributeType:
-        """What is declared of an attribute."""
+        """Return the declared type of an attribute."""
         return self._by_path.get(attribute.path, _UNKNOWN)
 
     def family(self, attribute: Attribute) -> Family:
-        """The declared family of an attribute, or ANY."""
+        """Return the declared family of an attribute, or ANY."""
         return self.of(attribute).family
 
     def is_single(self, operand: Operand) -> bool:
-        """Whether an operand has at most one value in every event: all that it is computed from has."""
+        """Return whether an operand has at most one value in every event, because all of its attributes do."""
         if isinstance(operand, Attribute):
             return self.of(operand).single
         if operand.function == "size":
@@ -122,14 +122,14 @@ class Schema:
         return all(self.is_single(a) for a in operand.arguments if isinstance(a, Attribute | Call))
 
     def admitted(self, attribute: Attribute, values: tuple[Any, ...] | None) -> tuple[Any, ...] | None:
-        """An attribute's values as the schema lets them in."""
+        """Return the values of an attribute as the schema admits them."""
         declared = self.of(attribute)
         if not values:
             return values
         if declared.single and len(values) > 1:
             return (SEVERAL,)
         if declared.family is Family.TIME:
-            # Texts are read as times here, so that two declared attributes compare as times as well.
+            # Texts are read as times here, so that two declared attributes compare as times too.
             return tuple(fit(v, Family.TIME, self.zone) or v for v in values)
         return values
 
@@ -137,7 +137,7 @@ class Schema:
 
     @staticmethod
     def of_mapping(declared: Mapping[str, Any]) -> Schema:
-        """A schema from `{"time_zone": …, "attributes": {name: type or {"type": …, "single": …}}}`."""
+        """Return a schema from `{"time_zone": …, "attributes": {name: type or {"type": …, "single": …}}}`."""
         if not isinstance(declared, Mapping) or not isinstance(declared.get("attributes", {}), Mapping):
             raise SchemaError(f"a schema, and its attributes, are mappings, not {quoted(declared)}")
         unknown = set(declared) - {"time_zone", "attributes"}
@@ -162,7 +162,7 @@ class Schema:
 
     @staticmethod
     def load(path: str | Path) -> Schema:
-        """A schema from a TOML file of the form that `of_mapping` takes."""
+        """Return a schema from a TOML file, in the form that `of_mapping` takes."""
         if not isinstance(path, str | os.PathLike) or "\0" in os.fspath(path):
             raise SchemaError(f"a schema is loaded from the path of a file, not {quoted(path)}")
         try:
@@ -173,12 +173,12 @@ class Schema:
             raise SchemaError(f"{path}: this nests too deep") from None
 
     def to_mapping(self) -> dict[str, Any]:
-        """The mapping that `of_mapping` makes this schema of."""
+        """Return the mapping from which `of_mapping` makes this schema."""
         attributes = {name: {"type": kind.type, "single": kind.single} for name, kind in self.attributes.items()}
         return {"time_zone": self.time_zone, "attributes": attributes}
 
     def with_inferred(self, trees: Iterable[Expression]) -> Schema:
-        """This schema and, for what it does not declare, the types that the constants of rules imply."""
+        """Return this schema with the types that the constants of rules imply for undeclared attributes."""
         found: dict[tuple[str, ...], set[Family]] = {}
         for tree in trees:
             for predicate in predicates(tree):
@@ -191,10 +191,10 @@ class Schema:
         }
         return Schema({**self.attributes, **inferred}, self.time_zone)
 
-    # Holding rules to it.
+    # Checking rules against it.
 
     def bind(self, tree: Expression, text: str = "") -> Expression:
-        """The tree with constants as the schema wants them; an error where a rule contradicts it."""
+        """Return the tree with constants converted to the declared types. Raises if the rule contradicts the schema."""
         if not self.attributes:
             return tree
         return map_predicates(tree, lambda predicate: self._bound(predicate, text))
@@ -273,7 +273,7 @@ def _collect(operand: Operand, family: Family | None, found: dict[tuple[str, ...
 
 
 def read_path(text: str) -> tuple[str, ...]:
-    """The path that a declared name stands for: `device.os` is two steps, `` `device.os` `` one."""
+    """Return the path that a declared name stands for: `device.os` is two steps, `` `device.os` `` one."""
     operand = parse_operand(text)
     if not isinstance(operand, Attribute):
         raise SchemaError(f"{quoted(text)} is not an attribute")

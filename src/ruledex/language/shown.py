@@ -1,4 +1,4 @@
-"""Any value as a short text, for messages: it may be huge, nested without end, or fail when asked for its text."""
+"""Shows any value as a short text, for messages. The value may be huge, contain itself, or raise in its `repr`."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _SHORT.maxstring = _SHORT.maxother = _SHORT.maxlong = 200
 
 
 def shown(value: Any, write: Callable[[Any], str] = _SHORT.repr) -> str:
-    """A value's text, lists and mappings cut after a few elements and levels."""
+    """Return the text of a value, with lists and mappings cut after a few elements and levels."""
     try:
         return write(value)
     except Exception:

@@ -1,8 +1,8 @@
-"""Simple predicates, each read whole by one match: what most rules are made of.
+"""Reads a whole simple predicate with one match. Most rules consist of simple predicates.
 
 `name = 'x'`, `age > 18`, `age BETWEEN 18 AND 35`, `country IN ('IN', 'US')`, `user_id % 4 = 1`, with the parentheses
-before it, and the parentheses and the AND or OR behind it. Whatever else a rule holds (comments, escapes, weights,
-functions) does not match, and the parser reads it token by token; both ways give the same tree.
+before it, and the parentheses and the AND or OR after it. Anything else in a rule (comments, escapes, weights,
+functions) does not match, and the parser reads it token by token. Both ways give the same tree.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _INTEGER: Final = r"-?+[0-9]{1,18}+(?![\w.])"
 _NUMBER: Final = r"-?+[0-9]{1,18}+(?:\.[0-9]{1,18}+)?+(?![\w.])"
 _TEXT: Final = r"'[^'\\]*+'"
 
-# At most eight parentheses at once: thousands that lead to nothing simple are not to be read thousands of times.
+# At most eight parentheses at once: thousands before something that is not simple must not be read thousands of times.
 # The sign of arithmetic takes no second sign behind it, since two minus signs start a comment.
 _SIMPLE: Final = re.compile(
     rf"""\s*+(\({{0,8}}+)
@@ -50,16 +50,16 @@ match_simple: Final = _SIMPLE.match
 NAME_GROUP: Final = 2
 CLOSED_GROUP: Final = _SIMPLE.groups - 1
 
-# Attributes that stood in a rule before. They are immutable and shared, and a name in here is no keyword.
+# Attributes of earlier rules. They are immutable and shared, and their names are not keywords.
 _ATTRIBUTES: dict[str, Attribute] = {}
-# So many names of that length and depth take some 90 MB at the most.
+# This many names of that length and depth take at most about 90 MB.
 _MAX_ATTRIBUTES: Final = 100_000
 _LONGEST_NAME: Final = 100  # characters
 _MAX_STEPS: Final = 8
 
 
 def shared_attribute(path: tuple[str, ...]) -> Attribute:
-    """The attribute of a path of plain names that are no keywords; from now on simple predicates may have it."""
+    """Return the attribute of a path of plain names that are not keywords. Simple predicates may use it from now on."""
     attribute = Attribute(path)
     name = ".".join(path)
     if len(_ATTRIBUTES) < _MAX_ATTRIBUTES and len(name) <= _LONGEST_NAME and len(path) <= _MAX_STEPS:
@@ -68,9 +68,9 @@ def shared_attribute(path: tuple[str, ...]) -> Attribute:
 
 
 def simple_predicate(groups: tuple[str | Any, ...], start: int) -> Expression | None:
-    """The predicate of what `match_simple` found, or None where the parser has to read it.
+    """Return the predicate that `match_simple` found, or None if the parser has to read it.
 
-    `start` is where its name starts. The first and the last two groups are for the parser.
+    `start` is where its name starts. The first group and the last two are for the parser.
     """
     _, name, sign, second, op, constant, negated, listed, low, high, first, last, like, pattern, is_not, _, _ = groups
     attribute = _ATTRIBUTES.get(name)
@@ -81,7 +81,7 @@ def simple_predicate(groups: tuple[str | Any, ...], start: int) -> Expression | 
         operand: Operand = attribute
         if sign:
             if is_text:
-                return None  # arithmetic gives numbers; the parser says where a text beside it stands
+                return None  # arithmetic gives numbers; the parser reports the position of the text
             operand = Call(sign, (attribute, int(second)))
         value = constant[1:-1] if is_text else int(constant) if constant.isdigit() else _number(constant)
         if op == "!=":
@@ -89,7 +89,7 @@ def simple_predicate(groups: tuple[str | Any, ...], start: int) -> Expression | 
         return Compare(operand, op, value, 1.0, start)
     predicate: Expression
     if listed:
-        # Between quotes there are none here, so that every other part of a cut at quotes is a value.
+        # Values contain no quotes here, so every second part of a split at quotes is a value.
         values = listed.split("'")[1::2] if listed[0] == "'" else map(int, listed.split(","))
         predicate = In(attribute, tuple(values), (), False, start)
     elif low:
@@ -98,7 +98,7 @@ def simple_predicate(groups: tuple[str | Any, ...], start: int) -> Expression | 
         predicate = Between(attribute, first[1:-1], last[1:-1], 1.0, start)
     elif like:
         if "_" in pattern and pattern.count("%") > 1:
-            return None  # it may need a program over a limit, and the parser says where it stands
+            return None  # its program may exceed a limit; the parser reports the position
         predicate = Like(attribute, (pattern[1:-1],), False, len(like) == len("ILIKE"), 1.0, start)
     else:
         predicate = IsNull(attribute, start)

@@ -1,7 +1,7 @@
-"""Tree to Spark SQL: the same condition for a table whose columns are the attributes, one value a cell.
+"""Writes a tree as a Spark SQL condition, for a table with one column per attribute and single values.
 
-Constants are written with their types (`5L`, `1.5BD`, `1.5D`), so that Spark compares what the rule compares, and
-functions by the templates of their registry. Weights are dropped: truth has none.
+Constants are written with their types (`5L`, `1.5BD`, `1.5D`), so that Spark compares what the rule compares. Functions
+are written by the templates of their registry. Weights are dropped, since they do not affect truth.
 """
 
 from __future__ import annotations
@@ -41,15 +41,15 @@ from ruledex.language.tree import (
     Xor,
 )
 
-# How tightly a text holds; what holds less than its place needs stands in parentheses. Not more of them than that:
-# Spark's parser looks ahead to the end of each pair, and takes seconds for rules full of them.
+# How tightly a text binds. A text that binds too loosely for its place gets parentheses, and no other does: Spark's
+# parser looks ahead to the end of each pair, and takes seconds for rules full of them.
 _OR, _AND, _NOT, _LEAF = range(4)
 
 
 def to_spark(tree: Expression) -> str:
-    """A tree as a Spark SQL condition. Raises `RuleError` for what Spark has no word for.
+    """Return a tree as a Spark SQL condition. Raises `RuleError` for what Spark cannot express.
 
-    XOR and XNOR become `!=` and `=` of two conditions, which are as unknown as they are where a side is.
+    XOR and XNOR become `!=` and `=` of two conditions, which are also unknown if a side is unknown.
     """
     return _write(tree)[0]
 
@@ -89,7 +89,7 @@ def _predicate(predicate: Predicate) -> str:
             return f"{_operand(left)} {op} {_operand(right)}"
         case SetTest(_, test):
             raise RuleError(
-                f"Spark SQL has no {test}()", hint="its values are compared as a set, which a column is not"
+                f"Spark SQL has no {test}()", hint="it compares the values as a set, and a column has one value per row"
             )
     operand = _operand(predicate.operand)
     match predicate:
@@ -146,7 +146,7 @@ def _operand(operand: Operand) -> str:
 
 
 def _constant(value: Value) -> str:
-    """A constant of the type that it has in the rule."""
+    """Return a constant with the type that it has in the rule."""
     if isinstance(value, bool):
         return str(value).upper()
     if isinstance(value, int):
@@ -159,7 +159,7 @@ def _constant(value: Value) -> str:
         return _string(value)
     if isinstance(value, datetime):
         return f"TIMESTAMP '{value.isoformat(sep=' ')}'"
-    assert isinstance(value, date), value  # versions and networks stand only beside functions that Spark lacks
+    assert isinstance(value, date), value  # versions and networks are only compared with functions that Spark lacks
     return f"DATE '{value.isoformat()}'"
 
 

@@ -1,7 +1,7 @@
-"""The structured form of a rule: the same tree as JSON, for programs that make rules without writing text.
+"""Converts a tree to and from its structured form: JSON, for programs that make rules without writing text.
 
-`from_structured(to_structured(tree)) == tree` for every tree that the parser makes. Reading goes through the same
-constructors as text does, so that both refuse the same rules. The form is described in docs/structured.md, and
+`from_structured(to_structured(tree)) == tree` for every tree that the parser makes. Reading uses the same constructors
+as the parser, so both refuse the same rules. The form is described in docs/structured.md, and
 as a JSON Schema in rule.schema.json beside this file.
 """
 
@@ -69,7 +69,7 @@ _COMPARISONS: Final = ("=", "<", "<=", ">", ">=", "<=>")
 
 
 def to_structured(tree: Expression) -> Json:
-    """A tree of the parser as JSON values. Positions are left out."""
+    """Return a tree of the parser as JSON values. Positions are left out."""
     match tree:
         case Truth(value):
             return value
@@ -103,7 +103,7 @@ def to_structured(tree: Expression) -> Json:
         case SetTest(operand, test, values, weight):
             listed = [constant_out(value) for value in values]
             return {"op": test, "operand": _operand_out(operand), "values": listed} | _weight_out(weight)
-    raise TypeError(f"{type(tree).__name__} is made by rewrites alone and has no structured form")
+    raise TypeError(f"{type(tree).__name__} is made only by rewrites and has no structured form")
 
 
 def _weight_out(weight: float) -> dict[str, Json]:
@@ -121,7 +121,7 @@ def _operand_out(operand: Operand) -> Json:
 
 
 def from_structured(document: Json) -> Expression:
-    """The tree of a structured rule. Raises `RuleError`, whose message starts with the JSON path of the fault."""
+    """Return the tree of a structured rule. Raises `RuleError`; its message starts with the JSON path of the fault."""
     _check_nesting(document)
     tree = _expression(document, Place())
     depth = depth_of(tree)
@@ -132,7 +132,7 @@ def from_structured(document: Json) -> Expression:
 
 
 def _check_nesting(document: Json) -> None:
-    """Refuse what would nest too deep for the readers below, which recurse."""
+    """Raise if a document nests too deep for the readers below, which recurse."""
     most = 2 * MAX_DEPTH + 4  # a node is an object and, where it has children, a list around them
     pending: list[tuple[Json, int]] = [(document, 1)]
     while pending:
@@ -251,7 +251,7 @@ def _left(document: Mapping[str, Json], place: Place) -> Item:
 
 
 def _operand(document: Json, place: Place) -> Item:
-    """An attribute or a function; a function of constants alone is a constant, as in text."""
+    """Return an attribute or a function. A function of constants only is a constant, as in text."""
     if isinstance(document, Mapping) and "attribute" in document:
         check_fields(document, place, ("attribute",), also=())
         name = document["attribute"]
@@ -262,7 +262,7 @@ def _operand(document: Json, place: Place) -> Item:
     if isinstance(document, Mapping) and "function" in document:
         return _call(document, place)
     raise RuleSyntaxError(
-        f"{place}: this is no operand: {shown(document)}", hint='write {"attribute": …} or {"function": …}'
+        f"{place}: this is not an operand: {shown(document)}", hint='write {"attribute": …} or {"function": …}'
     )
 
 
@@ -273,7 +273,7 @@ def _attribute(name: str) -> Attribute:
     return operand
 
 
-_LONGEST_KNOWN: Final = 100  # characters: such names take at most some 4 KB each, and all that are known 64 MB
+_LONGEST_KNOWN: Final = 100  # characters: such names take at most about 4 KB each, and all of them 64 MB
 
 
 @lru_cache(maxsize=16_384)

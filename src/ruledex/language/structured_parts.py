@@ -1,4 +1,4 @@
-"""The small parts of structured rules: constants both ways, places in a document, and the fields of objects."""
+"""The small parts of structured rules: constants in both directions, places in a document, and fields of objects."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _DECIMAL: Final = re.compile(r"([+-]?)([0-9]+(?:\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0
 
 
 class Place(NamedTuple):
-    """Where a value stands in the document, as a chain to its root: written out only where an error needs it."""
+    """Where a value is in the document, as a chain to the root. It is written out only for an error."""
 
     parent: Place | None = None
     step: str | int = "$"
@@ -47,7 +47,7 @@ class Place(NamedTuple):
 
 
 def placed(place: Place, make: Callable[..., _Made], *arguments: object) -> _Made:
-    """What a constructor makes of arguments. Constructors know of no JSON; their errors get the path here."""
+    """Return what a constructor makes of arguments. Constructors do not know JSON; this adds the path to errors."""
     try:
         return make(*arguments)
     except RuleError as error:
@@ -58,7 +58,7 @@ def placed(place: Place, make: Callable[..., _Made], *arguments: object) -> _Mad
 
 
 def constant_out(value: Value) -> Json:
-    """A constant as JSON: itself where JSON has its type, else an object that names the type."""
+    """Return a constant as JSON: as it is if JSON has its type, else as an object that names the type."""
     match value:
         case bool() | int() | str():
             return value
@@ -77,7 +77,7 @@ def constant_out(value: Value) -> Json:
 
 
 def constant_in(document: Json, place: Place) -> Constant:
-    """The constant of a JSON value; null is NULL."""
+    """Return the constant of a JSON value. null is NULL."""
     return Constant(_value(document, place), 1.0, False, 0)
 
 
@@ -92,14 +92,14 @@ def _value(document: Json, place: Place) -> Value | None:
         return document
     if isinstance(document, float):
         hint = f'write {{"double": {document!r}}} or {{"decimal": "{document!r}"}}'
-        raise RuleSyntaxError(f"{place}: a number with a fraction must say what it is", hint=hint)
+        raise RuleSyntaxError(f"{place}: a number with a fraction must name its type", hint=hint)
     if isinstance(document, Mapping) and len(document) == 1:
         ((kind, content),) = document.items()
         read = _TYPED.get(kind) if isinstance(kind, str) else None
         if read is not None:
             return read(content, Place(place, kind))
     kinds = ", ".join(_TYPED)
-    raise RuleSyntaxError(f"{place}: this is no constant: {shown(document)}", hint=f"an object has one key, of {kinds}")
+    raise RuleSyntaxError(f"{place}: this is not a constant: {shown(document)}", hint=f"an object has one key: {kinds}")
 
 
 def _text(document: Json, place: Place) -> str:
@@ -109,7 +109,7 @@ def _text(document: Json, place: Place) -> str:
         try:
             document.encode("utf-8")
         except UnicodeEncodeError:
-            raise RuleSyntaxError(f"{place}: half of a surrogate pair stands alone in this string") from None
+            raise RuleSyntaxError(f"{place}: this string has half of a surrogate pair") from None
     return document
 
 
@@ -171,7 +171,7 @@ def check_fields(
     optional: Sequence[str] = (),
     also: Sequence[str] = ("op",),
 ) -> None:
-    """Raise for a field that is missing and for one that is not known."""
+    """Raise if a field is missing or not known."""
     known = (*also, *required, *optional)
     for name in document:
         if name not in known:
@@ -183,31 +183,31 @@ def check_fields(
 
 
 def list_of(document: Mapping[str, Json], name: str, place: Place, least: int) -> Sequence[Json]:
-    """The list in a field, of at least so many items."""
+    """Return the list in a field. Raises if it has fewer items than `least`."""
     items = document[name]
     if not isinstance(items, list | tuple):
         raise RuleSyntaxError(f"{Place(place, name)}: expected a list, not {shown(items)}")
     if len(items) < least:
-        raise RuleSyntaxError(f"{Place(place, name)}: a list of at least {least}, not {len(items)}")
+        raise RuleSyntaxError(f"{Place(place, name)}: expected a list of at least {least}, not {len(items)}")
     return items
 
 
 def flag_of(document: Mapping[str, Json], name: str, place: Place) -> bool:
-    """The boolean in a field, false where it is left out."""
+    """Return the boolean in a field, or False if it is left out."""
     flag = document.get(name, False)
     if not isinstance(flag, bool):
-        raise RuleSyntaxError(f"{Place(place, name)}: true or false, not {shown(flag)}")
+        raise RuleSyntaxError(f"{Place(place, name)}: expected true or false, not {shown(flag)}")
     return flag
 
 
 def weight_of(given: Json, place: Place) -> float:
-    """A weight, within the limits that text has."""
+    """Return a weight. Raises if it exceeds the limits that weights have in text."""
     if isinstance(given, bool) or not isinstance(given, int | float) or not 0 <= given <= MAX_WEIGHT:
         raise RuleSyntaxError(f"{place}: a weight is a number from 0 to {MAX_WEIGHT:g}, not {shown(given)}")
     return float(given)
 
 
 def shown(document: object) -> str:
-    """A JSON value in a message, cut where it is long."""
+    """Return a JSON value as a short text for a message."""
     kind = {dict: "an object", list: "a list", tuple: "a list", type(None): "null"}.get(type(document))
     return kind or quoted(document)

@@ -1,4 +1,4 @@
-"""Tree to text: the same rule again, with as few parentheses as its meaning allows.
+"""Writes a tree as the text of a rule, with as few parentheses as its meaning allows.
 
 `parse(to_text(tree)) == tree` for every tree that the parser makes.
 """
@@ -51,12 +51,12 @@ RESERVED: Final = frozenset((
 # fmt: on
 _SIGNS: Final = {"+": 1, "-": 1, "*": 2, "/": 2, "%": 2}
 
-# How tightly a node's text holds: a child in a tighter place stands in parentheses.
+# How tightly the text of a node binds: a child that binds more loosely than its place needs parentheses.
 _OR, _XOR, _AND, _NOT, _LEAF = range(5)
 
 
 def to_text(tree: Expression) -> str:
-    """A tree as the text of a rule."""
+    """Return a tree as the text of a rule."""
     return _write(tree)[0]
 
 
@@ -74,7 +74,7 @@ def _write(tree: Expression) -> tuple[str, int]:
         parts: list[str] = []
         for child in tree.children:  # a loop, not a comprehension: the stack is short for the deepest rules
             text, own = _write(child)
-            # XOR and XNOR fold from the left together, so the other one needs no parentheses at the left end.
+            # XOR and XNOR fold together from the left, so the other one needs no parentheses at the left end.
             chained = own == tightness == _XOR and not parts and type(child) is not type(tree)
             parts.append(text if own > tightness or chained else f"({text})")
         return word.join(parts), tightness
@@ -114,7 +114,7 @@ def _negated(child: Expression) -> str:
 
 
 def predicate_text(predicate: Predicate, negated: bool = False) -> str:
-    """A predicate by itself. `negated` is for LIKE alone, whose ANY and ALL change places."""
+    """Return a predicate as text. `negated` is only for LIKE, whose ANY and ALL change places."""
     match predicate:
         case Compare(operand, "=", True, weight):
             return f"{operand_text(operand)}{_weight(weight)}"
@@ -150,7 +150,7 @@ def predicate_text(predicate: Predicate, negated: bool = False) -> str:
 
 
 def as_written(node: Within) -> Compare | In | Between | None:
-    """The one predicate that a set of values would be written as, or None where it takes several."""
+    """Return the one predicate that expresses a set of values, or None if it takes several."""
     values, bounds = node.values, node.bounds
     if values and not bounds:
         return Compare(node.operand, "=", values[0]) if len(values) == 1 else In(node.operand, values)
@@ -195,7 +195,7 @@ def _weighted(text: str, weight: float) -> str:
 
 
 def operand_text(operand: Operand) -> str:
-    """An operand as text: a path, a call, or arithmetic with the parentheses that it needs."""
+    """Return an operand as text: a path, a call, or arithmetic with the parentheses that it needs."""
     return _operand_text(operand, 0)
 
 
@@ -216,7 +216,7 @@ def _operand_text(operand: Operand | Value, outer: int) -> str:
 
 
 def path_text(path: tuple[str, ...]) -> str:
-    """A path with its odd names in backticks. The first name must not read as a keyword."""
+    """Return a path as text. Names that are not plain, and a first name that is a keyword, are in backticks."""
     return ".".join(_name(name, first=i == 0) for i, name in enumerate(path))
 
 
@@ -227,7 +227,7 @@ def _name(name: str, first: bool) -> str:
 
 
 def constant_text(value: Value) -> str:
-    """A constant such that reading it gives the same type again."""
+    """Return a constant as text. Reading it gives the same type again."""
     if isinstance(value, bool):
         return str(value).upper()
     if isinstance(value, int):
@@ -250,5 +250,5 @@ _ESCAPES: Final = str.maketrans({"'": "''", "\\": "\\\\", "\0": "\\u0000"})
 
 
 def string_text(text: str) -> str:
-    """A string in quotes."""
+    """Return a string in quotes."""
     return f"'{text.translate(_ESCAPES)}'"

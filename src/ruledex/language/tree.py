@@ -1,11 +1,11 @@
-"""The tree of a rule: what the parser makes, the reference evaluator walks and the rewrites transform.
+"""The tree of a rule. The parser makes it, the reference evaluator walks it, and the rewrites transform it.
 
 Predicates are always positive; a negation is `Not(predicate)`, printed as `!=`, `NOT IN` and so on. On an
 attribute with several values a predicate holds if some value satisfies it and its negation if none does, so
 `NOT x > 5` is not `x <= 5`, and no other representation of a negated literal is needed.
 
-Nodes are plain objects that nobody changes after they are made. Two nodes are equal when they say the same:
-positions in the text do not count, and the types of constants do (1, 1.0 and TRUE are three constants).
+Nodes are plain objects that do not change after they are made. Two nodes are equal if they have the same meaning:
+positions in the text do not count, but the types of constants do (1, 1.0 and TRUE are three constants).
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ Value: TypeAlias = bool | int | Decimal | float | str | date | datetime | Versio
 
 
 class Node:
-    """What all parts of a tree share: equality and hash by content."""
+    """The base of all parts of a tree: equality and hash by content."""
 
     __slots__ = ()
     _compared: ClassVar[tuple[str, ...]] = ()
@@ -67,7 +67,7 @@ class Node:
 
 @dataclass(slots=True, eq=False)
 class Attribute(Node):
-    """A path into the event, one name a step."""
+    """A path into the event, with one name per step."""
 
     path: tuple[str, ...]
 
@@ -95,21 +95,21 @@ class Truth(Node):
 
 @dataclass(slots=True, eq=False)
 class Not(Node):
-    """True where the child is false, unknown where it is unknown."""
+    """True if the child is false, unknown if it is unknown."""
 
     child: Expression
 
 
 @dataclass(slots=True, eq=False)
 class And(Node):
-    """All of at least two children."""
+    """True if all children are true. There are at least two."""
 
     children: tuple[Expression, ...]
 
 
 @dataclass(slots=True, eq=False)
 class Or(Node):
-    """Some of at least two children."""
+    """True if some child is true. There are at least two children."""
 
     children: tuple[Expression, ...]
 
@@ -130,12 +130,12 @@ class Xnor(Node):
 
 @dataclass(slots=True, eq=False)
 class Required(Node):
-    """`REQUIRED(child)`: as true as the child, and never relaxed. It stands where required.py says."""
+    """`REQUIRED(child)`: as true as the child, and never relaxed. required.py says where it may be used."""
 
     child: Expression
 
 
-# Predicates: the leaves. `weight` is what they score where they hold.
+# Predicates: the leaves. `weight` is their score if they are true.
 
 
 @dataclass(slots=True, eq=False)
@@ -151,9 +151,9 @@ class Compare(Node):
 
 @dataclass(slots=True, eq=False)
 class In(Node):
-    """`operand IN (values)`. `has_null`: the list named NULL too, so that a miss is unknown.
+    """`operand IN (values)`. `has_null`: the list has NULL too, so a value that is not in it is unknown.
 
-    `weights` is one number a value, or () where all are 1.
+    `weights` has one number per value, or is () if all are 1.
     """
 
     operand: Operand
@@ -165,7 +165,7 @@ class In(Node):
 
 @dataclass(slots=True, eq=False)
 class Between(Node):
-    """`operand BETWEEN low AND high`: one value within both bounds."""
+    """`operand BETWEEN low AND high`: one value lies within both bounds."""
 
     operand: Operand
     low: Value
@@ -176,7 +176,7 @@ class Between(Node):
 
 @dataclass(slots=True, eq=False)
 class Like(Node):
-    """`operand LIKE pattern`, or LIKE ANY / ALL (patterns): one value that fits some or all of them.
+    """`operand LIKE pattern`, or LIKE ANY / ALL (patterns): one value fits some or all of them.
 
     Patterns are stored with backslash as their escape.
     """
@@ -191,7 +191,7 @@ class Like(Node):
 
 @dataclass(slots=True, eq=False)
 class Rlike(Node):
-    """`operand RLIKE pattern`: a regular expression of RE2 found anywhere in the value."""
+    """`operand RLIKE pattern`: the regular expression of RE2 matches anywhere in the value."""
 
     operand: Operand
     pattern: str
@@ -209,7 +209,7 @@ class IsNull(Node):
 
 @dataclass(slots=True, eq=False)
 class NullSafe(Node):
-    """`operand <=> value`: equality that is false, not unknown, where the operand is missing."""
+    """`operand <=> value`: equality that is false, not unknown, if the operand is missing."""
 
     operand: Operand
     value: Value
@@ -219,7 +219,7 @@ class NullSafe(Node):
 
 @dataclass(slots=True, eq=False)
 class CompareOperands(Node):
-    """`left op right` between two operands, op one of = < <= > >= <=>: some pair of their values."""
+    """`left op right` between two operands, op one of = < <= > >= <=>: it holds for some pair of their values."""
 
     left: Operand
     op: str
@@ -239,12 +239,12 @@ class SetTest(Node):
     position: int = 0
 
 
-# Leaves that only rewrites make.
+# Leaves that only rewrites create.
 
 
 @dataclass(slots=True, eq=False)
 class Bound(Node):
-    """One stretch of an ordered domain; a missing end is open to infinity."""
+    """A range of an ordered domain. A missing end is infinite."""
 
     low: Value | None
     low_closed: bool
@@ -278,7 +278,7 @@ BRANCHES = (And, Or, Xor, Xnor)
 
 
 def predicates(tree: Expression) -> Iterator[Predicate]:
-    """All predicates of a tree, from left to right."""
+    """Yield all predicates of a tree, from left to right."""
     if isinstance(tree, BRANCHES):
         for child in tree.children:
             yield from predicates(child)
@@ -291,14 +291,14 @@ def predicates(tree: Expression) -> Iterator[Predicate]:
 
 
 def operands(predicate: Predicate) -> tuple[Operand, ...]:
-    """The operands that a predicate looks at: one, or two of a comparison between attributes."""
+    """Return the operands that a predicate looks at: one, or two for a comparison between operands."""
     if isinstance(predicate, CompareOperands):
         return predicate.left, predicate.right
     return (predicate.operand,)
 
 
 def attributes(operand: Operand) -> Iterator[Attribute]:
-    """The attributes that an operand is computed from."""
+    """Yield the attributes that an operand is computed from."""
     if isinstance(operand, Attribute):
         yield operand
         return
@@ -308,7 +308,7 @@ def attributes(operand: Operand) -> Iterator[Attribute]:
 
 
 def map_predicates(tree: Expression, change: Callable[[Predicate], Predicate]) -> Expression:
-    """The tree with each predicate replaced; parts where nothing changes are the same objects."""
+    """Return the tree with each predicate replaced. Parts where nothing changes are the same objects."""
     if isinstance(tree, BRANCHES):
         children = tuple([map_predicates(child, change) for child in tree.children])
         same = all(map(operator.is_, children, tree.children))
@@ -322,6 +322,6 @@ def map_predicates(tree: Expression, change: Callable[[Predicate], Predicate]) -
 
 
 def replace(node: Predicate, **changes: object) -> Predicate:
-    """A copy of a predicate with some fields changed."""
+    """Return a copy of a predicate with some fields changed."""
     kept = {f.name: getattr(node, f.name) for f in fields(node)}
     return type(node)(**(kept | changes))

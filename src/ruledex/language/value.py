@@ -1,7 +1,7 @@
 """Constants and the values of events: their families, and how two of one family compare.
 
-A *family* is a set of types whose values compare with each other; a value of another family than the
-constant makes a predicate unknown.
+A *family* is a set of types whose values can be compared. A predicate is unknown if the value and the constant have
+different families.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ INT64_MIN, INT64_MAX = -(2**63), 2**63 - 1
 
 
 class Family(StrEnum):
-    """The sets of values that compare with each other."""
+    """The sets of types whose values can be compared."""
 
     BOOLEAN = "boolean"
     NUMBER = "number"
@@ -29,7 +29,7 @@ class Family(StrEnum):
     TIME = "time"
     VERSION = "version"
     ADDRESS = "address"
-    ANY = "any"  # of an undeclared attribute: whatever the constant asks for
+    ANY = "any"  # of an undeclared attribute: the family of the constant
 
 
 _FAMILY_OF_TYPE: dict[type, Family] = {
@@ -46,12 +46,12 @@ _FAMILY_OF_TYPE: dict[type, Family] = {
 
 
 def family_of(value: object) -> Family | None:
-    """The family of a constant or an event's value; None for structs and whatever else no rule can name."""
+    """Return the family of a constant or an event's value, or None for structs and all else that no rule can name."""
     return _FAMILY_OF_TYPE.get(type(value))
 
 
 def is_missing(value: object) -> bool:
-    """Null and NaN are one thing: not there. What other libraries have for null is null here too."""
+    """Return whether a value is null or NaN, which both count as missing. The nulls of other libraries count too."""
     if isinstance(value, Decimal):
         return value.is_nan()
     if isinstance(value, float):
@@ -59,7 +59,7 @@ def is_missing(value: object) -> bool:
     return value is None or (type(value) not in _FAMILY_OF_TYPE and _is_null_of_library(value))
 
 
-# By name, so that none of these is imported: pandas' NA and NaT, the masked value, and scalars that may be NaN or NaT.
+# Recognised by name, so that none is imported: pandas' NA and NaT, the masked value, scalars that may be NaN or NaT.
 _NULLS = {("pandas", "NAType"), ("pandas", "NaTType"), ("numpy", "MaskedConstant")}
 _MAY_BE_NAN = {("numpy", name) for name in ("datetime64", "timedelta64", "float16", "float32", "longdouble")}
 
@@ -70,17 +70,17 @@ def _is_null_of_library(value: object) -> bool:
     return name in _NULLS or (name in _MAY_BE_NAN and bool(value != value))  # only NaN and NaT do
 
 
-# ISO 8601 in the extended form, as JSON carries it. A text is a date or a time by its own shape, so that a
-# JSON event answers as the Arrow event does that it was written from.
+# ISO 8601 in the extended form, as JSON carries it. The form of a text says whether it is a date or a
+# time, so a JSON event gives the same answers as the Arrow event from which it was written.
 _ISO = re.compile(
     r"(\d{4}-\d{2}-\d{2})(?:[T ](\d{2}:\d{2})(:\d{2})?(\.\d{1,9})?\s?(Z|[+-]\d{2}(?::?\d{2})?)?)?", re.ASCII
 )
 
 
 def read_time(text: str, zone: tzinfo | None) -> date | datetime | None:
-    """The date or time that a text names; None if it names neither.
+    """Return the date or time that a text names, or None if it names neither.
 
-    A time is carried into `zone`; without one it stays as written, naive where it names no zone of its own.
+    A time is converted to `zone`. If `zone` is None it stays as written, naive if the text names no zone.
     """
     match = _ISO.fullmatch(text)
     if match is None or (match[4] and not match[3]):
@@ -89,7 +89,7 @@ def read_time(text: str, zone: tzinfo | None) -> date | datetime | None:
     try:
         if minutes is None:
             return date.fromisoformat(day)
-        # Times are kept in microseconds, as Spark's are; what is finer is cut off.
+        # Times have microseconds, as in Spark; finer digits are cut off.
         moment = datetime.fromisoformat(f"{day}T{minutes}{seconds or ':00'}{(fraction or '.0')[:7]:0<7}{offset or ''}")
         return moment if zone is None else localized(moment, zone)
     except (ValueError, OverflowError):
@@ -97,18 +97,18 @@ def read_time(text: str, zone: tzinfo | None) -> date | datetime | None:
 
 
 def localized(moment: datetime, zone: tzinfo) -> datetime:
-    """A time in the index's zone: a naive one is taken to be in it, another is carried over."""
+    """Return a time in the zone of the index. A naive time is taken to be in that zone, others are converted."""
     if moment.utcoffset() is None:
         moment = moment.replace(tzinfo=zone)
     try:
-        # Through UTC, so that an hour which the clock skips becomes the one after it, as in Java.
+        # Converting through UTC turns an hour that the clock skips into the one after it, as in Java.
         return moment.astimezone(UTC).astimezone(zone)
-    except OverflowError:  # the zone's clock shows a year that Python cannot name: the moment stays what it is
+    except OverflowError:  # the year in that zone is beyond Python's range: the moment stays as it is
         return moment
 
 
 def fit(value: object, family: Family, zone: tzinfo) -> Value | None:
-    """An event's value as a member of a family, or None where it is none."""
+    """Return the value of an event as a member of a family, or None if it is not one."""
     if family is Family.TIME:
         if isinstance(value, datetime):
             return localized(value, zone)
@@ -120,7 +120,7 @@ def fit(value: object, family: Family, zone: tzinfo) -> Value | None:
 
 
 def as_double(number: int | Decimal | float) -> float:
-    """The nearest double; beyond the largest, infinity."""
+    """Return the nearest double, or infinity beyond the largest one."""
     try:
         return float(number)
     except OverflowError:
@@ -134,9 +134,9 @@ MOST_DAYS_AT_ONE_MIDNIGHT = 3  # a zone is less than a day from UTC, so that a c
 
 
 def instant(moment: date | datetime, zone: tzinfo) -> int:
-    """A date or time on the one line of UTC, as microseconds since 1970: a date is the first moment of its day.
+    """Return a date or time as microseconds since 1970 in UTC. A date is the first moment of its day.
 
-    An integer, since the first and the last days that Python can name begin and end outside of them in most zones.
+    The result is an integer, because Python's first and last days reach beyond the range of datetime in most zones.
     """
     if not isinstance(moment, datetime):
         return _first_moment(moment, zone)
@@ -158,14 +158,14 @@ def _in_microseconds(offset: timedelta | None) -> int:
 
 
 def _first_moment(day: date, zone: tzinfo) -> int:
-    """The midnight that a day begins with: the first of two; where the clock skips it, the moment after the gap."""
+    """Return the midnight at which a day begins: the first of two, or the moment after the gap if it is skipped."""
     midnight = datetime(day.year, day.month, day.day, tzinfo=zone)
     before, after = (_in_microseconds(midnight.replace(fold=fold).utcoffset()) for fold in (0, 1))
     wall = _microseconds(midnight)
     if after <= before:
         return wall - before
     # The gap may have begun before midnight (23:30 became 00:30 in Toronto in 1919), so the clock must have been moved
-    # somewhere in between, on a whole second. As in Java, what counts is when.
+    # somewhere in between, on a whole second. As in Java, the day begins at that moment.
     early, late = (wall - after) // _SECOND, (wall - before) // _SECOND  # not yet moved, moved
     while late - early > 1:
         middle = (early + late) // 2
@@ -179,7 +179,7 @@ def _offset_at(moment: int, zone: tzinfo) -> int:
 
 
 def shares_its_midnight(day: date, zone: tzinfo) -> bool:
-    """Whether another day begins at the same moment: one that the zone skipped is no longer than nothing."""
+    """Return whether another day begins at the same moment, because the zone skipped one of the two."""
     mine = instant(day, zone)
     ordinals = (day.toordinal() - 1, day.toordinal() + 1)
     return any(
@@ -190,7 +190,7 @@ def shares_its_midnight(day: date, zone: tzinfo) -> bool:
 
 
 def compare(left: Value, right: Value, zone: tzinfo) -> int:
-    """-1, 0 or 1 for two values of one family. Against a double both are doubles; all else is exact."""
+    """Return -1, 0 or 1 for two values of one family. With a double, both compare as doubles; all else is exact."""
     if isinstance(left, Network) and isinstance(right, Network):
         return 0 if right.holds(left) else (-1 if left.first < right.first else 1)
     if (

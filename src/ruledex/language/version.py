@@ -1,7 +1,7 @@
 """Versions in the order of semantic versioning, for dotted numbers of any length.
 
-`1.2 = 1.2.0`, `1.10 > 1.9`, a pre-release comes before its release, build metadata does not count. The
-package `semver` reads exactly three numbers, which the applications in the field do not keep to.
+`1.2 = 1.2.0`, `1.10 > 1.9`, a pre-release comes before its release, and build metadata does not count. The package
+`semver` reads exactly three numbers, but many applications use more or fewer.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _RELEASE = (1,)
 
 @total_ordering
 class Version:
-    """A version and its place in the order. `text` is as it was written."""
+    """A version and its sort key. `text` is the version as written."""
 
     __slots__ = ("key", "text")
 
@@ -39,7 +39,7 @@ class Version:
 
     @staticmethod
     def read(value: object) -> Version | None:
-        """The version that an event's value names, or None."""
+        """Return the version that a value of an event names, or None."""
         try:
             return Version(value) if isinstance(value, str) else None
         except ValueError:

@@ -1,4 +1,4 @@
-"""What is worth saying of a rule that can be parsed: rules that never match, parts that add nothing, and their like."""
+"""Reports likely mistakes in rules that parse: rules that never match, parts that add nothing, and so on."""
 
 from ruledex.lint.finding import Finding, Severity
 from ruledex.lint.rule import lint_rule

@@ -1,4 +1,4 @@
-"""What all rules of one check share: the schema, and what is derived from it once."""
+"""What all rules of one check share: the schema, and what is computed from it once."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ _NEAR: Final = 0.8
 
 
 class UndeclaredSingle(Schema):
-    """A schema, and every attribute that it does not declare with one value at most."""
+    """A schema in which every undeclared attribute has at most one value."""
 
     def of(self, attribute: Attribute) -> AttributeType:
-        """What is declared of an attribute, or that it is single."""
+        """Return the declared type of an attribute, or that it is single."""
         return self._by_path.get(attribute.path, _SINGLE)
 
 
@@ -36,11 +36,11 @@ class Context:
 
     @cached_property
     def undeclared_single(self) -> Schema:
-        """The schema that would hold if no undeclared attribute had several values."""
+        """The schema under the assumption that no undeclared attribute has several values."""
         return UndeclaredSingle(self.schema.attributes, self.schema.time_zone)
 
     def near_name(self, path: tuple[str, ...]) -> str:
-        """The declared name that an undeclared path is a misspelling of, as it seems; else nothing."""
+        """Return the declared name of which an undeclared path seems to be a misspelling, or nothing."""
         if not self.declared or path in self.declared:
             return ""
         if path not in self._near:
@@ -50,12 +50,12 @@ class Context:
 
 
 def _is_near(path: tuple[str, ...], declared: tuple[str, ...]) -> bool:
-    """Whether two paths differ in one step, and that one in a letter or so."""
+    """Return whether two paths differ in one step, by about one letter."""
     if len(path) != len(declared):
         return False
     different = [(one, other) for one, other in zip(path, declared, strict=True) if one != other]
     if len(different) != 1:
         return False
     one, other = (step.lower() for step in different[0])
-    # Short names are near each other without being the same one misspelt: age and page, os and ios.
+    # Short names may be close without being misspelt: age and page, os and ios.
     return one == other or (min(len(one), len(other)) > 3 and SequenceMatcher(None, one, other).ratio() >= _NEAR)

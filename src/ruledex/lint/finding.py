@@ -1,4 +1,4 @@
-"""What lint says of a rule, as data."""
+"""A finding: what lint reports about a rule, as data."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from ruledex.errors import RuleError
 
 
 class Severity(StrEnum):
-    """How bad a finding is: an error cannot be used, a warning is likely a mistake, a note may well be meant."""
+    """How serious a finding is: an error makes a rule unusable, a warning is likely a mistake, a note may be meant."""
 
     ERROR = "error"
     WARNING = "warning"
@@ -18,9 +18,9 @@ class Severity(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One remark on one rule. `position` is an offset in characters into the rule's text, 0 where it has none.
+    """One remark on one rule. `position` is an offset in characters into the rule's text, or 0 if it has none.
 
-    `suggestion` says what to do, and is empty where nothing better than the message is known.
+    `suggestion` says what to do, or is empty if the message says all.
     """
 
     rule_id: str
@@ -32,10 +32,10 @@ class Finding:
 
     @staticmethod
     def of_error(rule_id: str, error: RuleError) -> Finding:
-        """A rule's own fault as a finding."""
+        """Return the error of a rule as a finding."""
         return Finding(rule_id, error.code, Severity.ERROR, error.position, error.message, error.hint)
 
 
 def line_and_column(text: str, position: int) -> tuple[int, int]:
-    """Where an offset lies in a text, both counted from 1."""
+    """Return the line and column of an offset in a text, both counted from 1."""
     return text.count("\n", 0, position) + 1, position - text.rfind("\n", 0, position)

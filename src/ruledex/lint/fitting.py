@@ -1,4 +1,4 @@
-"""type-never-fits: constants that their operand can never equal, and comparisons that its range decides."""
+"""type-never-fits: finds constants that their operand can never equal, and comparisons that its range decides."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _OPPOSITE: Final = {"<": ">=", "<=": ">", ">": "<=", ">=": "<"}
 
 
 def check_fitting(subject: Subject) -> Iterator[Finding]:
-    """Each predicate against what its operand can give."""
+    """Check each predicate against the values that its operand can have."""
     for predicate in predicates(subject.tree):
         match predicate:
             case Compare(operand, op, value) if op != "=":
@@ -48,7 +48,7 @@ def check_fitting(subject: Subject) -> Iterator[Finding]:
 
 
 def _fault(operand: Operand, value: Value, schema: Schema) -> str | None:
-    """Why an operand never equals a constant."""
+    """Return why an operand never equals a constant, or None."""
     if isinstance(value, str):
         return string_fault(operand, value, is_pattern=False)
     if isinstance(value, datetime) and isinstance(operand, Attribute) and schema.of(operand).type == "date":
@@ -88,8 +88,8 @@ def _check_order(subject: Subject, predicate: Predicate, operand: Operand, op: s
         yield subject.note(
             "true-when-present",
             predicate.position,
-            f"{name} is always {known.describe()}, so `{shown}` says only that it is there",
-            "write IS NOT NULL if that is meant",
+            f"{name} is always {known.describe()}, so `{shown}` only says that it is present",
+            "write IS NOT NULL if that is intended",
         )
 
 

@@ -1,4 +1,4 @@
-"""misspelt-attribute: a name that no declaration has, and that one is very near to."""
+"""misspelt-attribute: finds undeclared names that are very close to a declared one."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ruledex.lint.subject import Subject
 
 
 def check_names(subject: Subject) -> Iterator[Finding]:
-    """Each undeclared attribute once, against those that the schema declares."""
+    """Check each undeclared attribute once against those that the schema declares."""
     seen: set[tuple[str, ...]] = set()
     for predicate in predicates(subject.tree):
         for operand in operands(predicate):

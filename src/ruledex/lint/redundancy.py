@@ -1,7 +1,7 @@
-"""adds-nothing: parts whose removal leaves the match tree the same.
+"""adds-nothing: finds parts whose removal does not change the match tree.
 
-A part is tried by removing it: what is left of its AND or OR must have the match tree that it had. Below a NOT the
-negated trees are compared, below XOR both, so that unknown is not taken for false where it is not.
+A part is tested by removing it: the rest of its AND or OR must have the same match tree as the whole. Below a NOT the
+negated trees are compared, and below XOR both, so that unknown is not mistaken for false.
 """
 
 from __future__ import annotations
@@ -39,16 +39,16 @@ from ruledex.rewrite.pipeline import match_tree
 from ruledex.rewrite.walk import joined
 
 CODE: Final = "adds-nothing"
-# Parts of one AND or OR. Trials are quadratic, so of a longer one only repetitions are found.
+# The most parts of one AND or OR. Tests are quadratic, so only repetitions are found in a longer one.
 MOST_TRIED: Final = 100
-# Predicates of an AND or OR with XOR below it, for which there is no telling beforehand whether a trial is worth it.
+# The most predicates of an AND or OR with XOR below it, where it is not known in advance whether a test is worthwhile.
 MOST_BELOW_XOR: Final = 32
 
-Signs: TypeAlias = tuple[bool, ...]  # whether a part is looked at as it is (False), negated (True), or both
+Signs: TypeAlias = tuple[bool, ...]  # whether a part is tested as it is (False), negated (True), or both
 
 
 def check_redundancy(subject: Subject) -> Iterator[Finding]:
-    """Parts and listed values that the rest of the rule makes superfluous."""
+    """Find parts and listed values that the rest of the rule makes superfluous."""
     yield from _repeated_values(subject)
     if not isinstance(subject.match, Truth):
         yield from _visit(subject, subject.tree, (False,))
@@ -60,8 +60,8 @@ def _repeated_values(subject: Subject) -> Iterator[Finding]:
             repeated = [value for value, n in Counter(predicate.values).items() if n > 1]
             if repeated:
                 listed = short(", ".join(map(constant_text, repeated)))
-                message = f"the list names {listed} more than once"
-                yield subject.note(CODE, predicate.position, message, "name each value once")
+                message = f"the list has {listed} more than once"
+                yield subject.note(CODE, predicate.position, message, "write each value once")
 
 
 def _visit(subject: Subject, tree: Expression, signs: Signs) -> Iterator[Finding]:
@@ -86,7 +86,7 @@ def _visit(subject: Subject, tree: Expression, signs: Signs) -> Iterator[Finding
 
 
 def flat_parts(tree: And | Or) -> list[Expression]:
-    """The children of an AND, and of those ANDs among them; of an OR alike."""
+    """Return the children of an AND, with ANDs among them opened, or those of an OR with ORs opened."""
     return [
         part
         for child in tree.children
@@ -95,7 +95,7 @@ def flat_parts(tree: And | Or) -> list[Expression]:
 
 
 def _can_shrink(subject: Subject, tree: Expression, signs: Signs) -> bool:
-    """Whether a part can be superfluous. No rewrite but that of XOR enlarges a tree, so one that stays has none."""
+    """Return whether a part can be superfluous. Only XOR enlarges a tree, so one that stays as large has none."""
     size = _size(tree)
     if size is None:
         return sum(1 for _ in predicates(tree)) <= MOST_BELOW_XOR
@@ -105,7 +105,7 @@ def _can_shrink(subject: Subject, tree: Expression, signs: Signs) -> bool:
 
 
 def _size(tree: Expression) -> int | None:
-    """The number of literals, each constant of a list by itself; None where XOR may have enlarged it."""
+    """Return the number of literals, counting each constant of a list, or None if XOR may have enlarged the tree."""
     match tree:
         case And(children) | Or(children):
             sizes = [_size(child) for child in children]
@@ -127,7 +127,7 @@ def _size(tree: Expression) -> int | None:
 
 
 def superfluous_parts(kind: type[And] | type[Or], parts: list[Expression], signs: Signs, schema: Schema) -> set[int]:
-    """The parts that can go, all of them together; of two that say the same, the later."""
+    """Return the parts that can be removed, all of them together. Of two equal parts it is the later one."""
     if len(parts) > MOST_TRIED:
         return _repetitions(parts, signs, schema)
     kept = list(range(len(parts)))
@@ -155,7 +155,7 @@ def _keys(tree: Expression, signs: Signs, schema: Schema) -> tuple[str, ...]:
 
 
 def _has_weight(part: Expression) -> bool:
-    """Whether a weight is written in it: such a part is there for the score."""
+    """Return whether a part has a weight: such a part affects the score."""
     for predicate in predicates(part):
         if isinstance(predicate, In):
             if predicate.weights:

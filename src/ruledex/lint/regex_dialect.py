@@ -1,7 +1,7 @@
-"""re2-differs: regular expressions that RE2 takes, and reads otherwise than Java (and so Spark's RLIKE) does.
+"""re2-differs: finds regular expressions that RE2 reads differently from Java, and so from Spark's RLIKE.
 
-What RE2 refuses is an error already. These are the constructs that both accept in silence; each is reported once a
-pattern. They were compared with Java 17, whose `\\b` counts letters of every script.
+Patterns that RE2 refuses are errors already. These are the constructs that both accept but read differently. Each is
+reported once per pattern. They were compared with Java 17, whose `\\b` counts letters of every script.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ from ruledex.lint.subject import Subject
 
 
 class Difference(NamedTuple):
-    """A construct that the two read differently, where it stands in the pattern, and what reads alike."""
+    """A construct that the two read differently, its position in the pattern, and what to write instead."""
 
     offset: int
     message: str
     suggestion: str
 
 
-# One token of a pattern outside of a character class. A class is taken whole: its first bracket may be literal.
+# One token of a pattern. A character class is one token: its first bracket may be literal.
 _TOKEN: Final = re.compile(
     r"""\\Q.*?(?:\\E|\Z)
       | (?P<escape> \\. )
@@ -64,7 +64,7 @@ _INTERSECTION: Final = ("`&&` in a class is the sign & in RE2; in Java it is an 
 
 
 def differences(pattern: str) -> list[Difference]:
-    """All constructs of a pattern that Java reads differently, each kind once, in their order."""
+    """Return the constructs of a pattern that Java reads differently, each kind once, in their order."""
     found: dict[tuple[str, str], int] = {}
     flags = set("".join(m["flags"] or "" for m in _TOKEN.finditer(pattern)))
     for match in _TOKEN.finditer(pattern):
@@ -113,7 +113,7 @@ def _of_class(token: str) -> Iterator[tuple[str, str]]:
 
 
 def check_dialect(subject: Subject) -> Iterator[Finding]:
-    """Each regular expression of a rule."""
+    """Check each regular expression of a rule."""
     for predicate in predicates(subject.tree):
         if isinstance(predicate, Rlike):
             for difference in differences(predicate.pattern):

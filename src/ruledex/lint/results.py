@@ -1,4 +1,4 @@
-"""What an operand can give at all, before any event is seen: the range of numbers, the form of strings."""
+"""Finds what values an operand can have at all, before any event is seen: the range of numbers, the form of strings."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Number: TypeAlias = int | Decimal | float
 
 @dataclass(frozen=True, slots=True)
 class Range:
-    """Numbers from `low` to `high`, None for no end; the ends themselves are not in it where it is `open`."""
+    """Numbers from `low` to `high`, None for no end. The ends are excluded if it is `open`."""
 
     low: Number | None = None
     high: Number | None = None
@@ -23,7 +23,7 @@ class Range:
     open: bool = False
 
     def allows(self, op: str, constant: Number) -> bool:
-        """Whether some number of the range stands in the relation to a constant."""
+        """Return whether the comparison with a constant is true of some number of the range."""
         match op:
             case "=":
                 inside = self.allows(">=", constant) and self.allows("<=", constant)
@@ -38,7 +38,7 @@ class Range:
                 return self.high is None or self.high > constant or (self.high == constant and not self.open)
 
     def describe(self) -> str:
-        """The range in words, to stand behind `is always`."""
+        """Return the range in words, to follow `is always`."""
         kind = "a whole number" if self.whole else "a number"
         if (self.low, self.high) in ((None, None), (INT64_MIN, INT64_MAX)):
             return kind
@@ -70,7 +70,7 @@ _INTEGER: Final = Range(INT64_MIN, INT64_MAX, whole=True)
 
 
 def range_of(operand: Operand, schema: Schema) -> Range | None:
-    """The numbers that an operand can give; None where nothing is known of them."""
+    """Return the range of the numbers that an operand can have, or None if nothing is known."""
     if isinstance(operand, Attribute):
         return _INTEGER if schema.of(operand).type == "integer" else None
     if operand.function == "%":
@@ -86,7 +86,7 @@ def range_of(operand: Operand, schema: Schema) -> Range | None:
 
 
 def string_fault(operand: Operand, text: str, is_pattern: bool) -> str | None:
-    """Why an operand never equals a string, or is never LIKE a pattern; None where it may."""
+    """Return why an operand never equals a string, or is never LIKE a pattern, or None if it may be."""
     if isinstance(operand, Attribute):
         return None
     match operand.function:

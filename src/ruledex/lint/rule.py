@@ -1,4 +1,4 @@
-"""All checks of one rule by itself."""
+"""Runs all checks of one rule by itself."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ _UNDECLARED: Final = Schema()
 
 
 def lint_subject(subject: Subject) -> list[Finding]:
-    """What is to be said of a rule by itself, in the order of the checks."""
+    """Yield the findings of a rule by itself, in the order of the checks."""
     return [finding for check in CHECKS for finding in check(subject)]
 
 
 def lint_rule(rule_id: str, tree: Expression, text: str = "", schema: Schema = _UNDECLARED) -> list[Finding]:
-    """What is to be said of one rule by itself. The tree must be bound to the schema (`Schema.bind`)."""
+    """Return the findings of one rule by itself. The tree must be bound to the schema (`Schema.bind`)."""
     return lint_subject(Subject(rule_id, tree, text, Context(schema)))

@@ -1,7 +1,7 @@
-"""Checks of a rule beside all others: duplicates, and attributes whose types do not agree.
+"""Checks a rule against all others: finds duplicates, and attributes whose types do not agree.
 
-A linter sees each rule once and keeps no tree, so that millions pass through it: of a rule stay its id and a digest
-of 16 bytes, of an attribute the families that it was compared with.
+A linter sees each rule once and keeps no tree, so it can check millions of rules. It keeps the id and a digest of 16
+bytes per rule, and the families with which each attribute was compared.
 """
 
 from __future__ import annotations
@@ -32,12 +32,12 @@ from ruledex.lint.finding import Finding, Severity
 from ruledex.lint.rule import lint_subject
 from ruledex.lint.subject import Subject
 
-# A time may be a string in JSON, and is compared as either.
+# A time may be a string in JSON, so the two agree.
 _ALIKE = frozenset((Family.STRING, Family.TIME))
 
 
 class Linter:
-    """Checks rules one after the other and remembers what it needs to compare them."""
+    """Checks rules one after the other, and remembers what it needs to compare them."""
 
     def __init__(self, schema: Schema) -> None:
         self._context = Context(schema)
@@ -46,7 +46,7 @@ class Linter:
         self._families: dict[tuple[str, ...], dict[Family, str]] = {}  # → the first rule that used it so
 
     def check_text(self, rule_id: str, text: str | bytes) -> list[Finding]:
-        """Findings of a rule's text; a rule that cannot be used has one, its error."""
+        """Return the findings of a rule's text. A rule that cannot be used has one finding, its error."""
         try:
             tree = parse(text)
             shown = text if isinstance(text, str) else text.decode("utf-8")
@@ -55,7 +55,7 @@ class Linter:
             return [*self._repeated_id(rule_id), Finding.of_error(rule_id, error)]
 
     def check_structured(self, rule_id: str, document: Any) -> list[Finding]:
-        """Findings of a rule in structured form."""
+        """Return the findings of a rule in structured form."""
         try:
             tree = self._context.schema.bind(from_structured(document))
         except RuleError as error:
@@ -63,7 +63,7 @@ class Linter:
         return self.check_tree(rule_id, tree, "")
 
     def check_tree(self, rule_id: str, tree: Expression, text: str) -> list[Finding]:
-        """Findings of a tree that is bound to the schema."""
+        """Return the findings of a tree that is bound to the schema."""
         subject = Subject(rule_id, without_required(tree), text, self._context)
         return [
             *self._repeated_id(rule_id),
@@ -74,7 +74,7 @@ class Linter:
 
     def _repeated_id(self, rule_id: str) -> Iterator[Finding]:
         if rule_id in self._ids:
-            message = f"the id {rule_id} stands at more than one rule"
+            message = f"several rules have the id {rule_id}"
             yield Finding(rule_id, "repeated-id", Severity.ERROR, 0, message, "give each rule an id of its own")
         self._ids.add(rule_id)
 
@@ -105,12 +105,12 @@ class Linter:
                             "type-never-fits",
                             predicate.position,
                             f"{name} is used as a {family} here and as a {others[0]} {where}: a value fits only one",
-                            f"declare {name} in the schema, and the rules that contradict become errors",
+                            f"declare {name} in the schema; rules that contradict it become errors",
                         )
 
 
 def _families(operand: Operand, family: Family | None) -> Iterator[tuple[tuple[str, ...], Family]]:
-    """The attributes of an operand, each with the family that a rule asks of it, where it asks for one."""
+    """Yield the attributes of an operand, each with the family that the rule expects of it, if it expects one."""
     if isinstance(operand, Attribute):
         if family is not None and family is not Family.ANY:
             yield operand.path, family
@@ -122,7 +122,7 @@ def _families(operand: Operand, family: Family | None) -> Iterator[tuple[tuple[s
 
 
 def lint_rules(rules: Iterable[tuple[str, Expression, str]], schema: Schema) -> Iterator[Finding]:
-    """Findings of many rules, each by itself and beside those before it. A rule is its id, bound tree and text."""
+    """Yield the findings of rules, given as id, bound tree and text: of each by itself and against earlier ones."""
     linter = Linter(schema)
     for rule_id, tree, text in rules:
         yield from linter.check_tree(rule_id, tree, text)

@@ -1,4 +1,4 @@
-"""The rule that the checks look at, with what several of them need."""
+"""The rule that the checks examine, with what several of them need."""
 
 from __future__ import annotations
 
@@ -38,29 +38,29 @@ class Subject:
 
     @cached_property
     def match_key(self) -> str:
-        """A name that rules share which are true of the same events, as far as rewriting can tell."""
+        """A key that is equal for rules that are true of the same events, as far as rewriting can tell."""
         return Keys().of(self.match)
 
     def warning(self, code: str, position: int, message: str, suggestion: str = "") -> Finding:
-        """A finding that is likely a mistake."""
+        """Return a finding that is a likely mistake."""
         return Finding(self.rule_id, code, Severity.WARNING, position, message, suggestion)
 
     def note(self, code: str, position: int, message: str, suggestion: str = "") -> Finding:
-        """A finding that may well be meant."""
+        """Return a finding that may well be intended."""
         return Finding(self.rule_id, code, Severity.NOTE, position, message, suggestion)
 
 
 def position_of(tree: Expression) -> int:
-    """Where the first predicate of a tree stands in the text; 0 where it has none."""
+    """Return the position in the text of the first predicate of a tree, or 0 if it has none."""
     first = next(predicates(tree), None)
     return 0 if first is None else first.position
 
 
 def short(text: str) -> str:
-    """A text within a message, cut where it is long."""
+    """Return a text for a message, cut if it is long."""
     return text if len(text) <= _LONGEST else text[: _LONGEST - 1] + "…"
 
 
 def short_text(tree: Expression) -> str:
-    """A part of a rule within a message."""
+    """Return a part of a rule as text for a message."""
     return short(to_text(tree))

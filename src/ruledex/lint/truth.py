@@ -1,4 +1,4 @@
-"""Rules that are true of no event, of every event, or of nearly every one."""
+"""Finds rules that are true of no event, of every event, or of nearly every event."""
 
 from __future__ import annotations
 
@@ -32,28 +32,31 @@ TRUE, FALSE = Truth(True), Truth(False)
 
 
 def check_truth(subject: Subject) -> Iterator[Finding]:
-    """never-true, always-true, true-when-present, nearly-everything, needs-several-values."""
+    """Check never-true, always-true, true-when-present, nearly-everything, needs-several-values."""
     if subject.match == FALSE:
         part = _never_true_part(subject)
         what = "this rule" if part is subject.tree else f"`{short_text(part)}`"
         yield subject.warning(
-            "never-true", position_of(part), f"{what} is true of no event", "remove the rule, or what contradicts in it"
+            "never-true",
+            position_of(part),
+            f"{what} is true of no event",
+            "remove the rule, or the contradiction in it",
         )
     elif subject.match == TRUE:
-        suggestion = "" if subject.tree == TRUE else "write TRUE if that is meant"
+        suggestion = "" if subject.tree == TRUE else "write TRUE if that is intended"
         yield subject.warning("always-true", 0, "this rule is true of every event", suggestion)
     elif (present := _true_when_present(subject.match, subject.schema)) is not None:
         yield subject.note(
             "true-when-present",
             0,
-            f"this rule is true whenever {present} is present, and unknown where it is not",
-            f"write {present} IS NOT NULL if that is meant",
+            f"this rule is true whenever {present} is present, and unknown if it is not",
+            f"write {present} IS NOT NULL if that is intended",
         )
     elif _is_negative(subject.match, {}) and any(map(_is_negation, _literals(subject.match))):
         yield subject.warning(
             "nearly-everything",
             0,
-            "this rule only says what must not be, and matches nearly every event",
+            "this rule only excludes values, and matches nearly every event",
             "add a condition that must hold",
         )
     else:
@@ -61,7 +64,7 @@ def check_truth(subject: Subject) -> Iterator[Finding]:
 
 
 def _never_true_part(subject: Subject) -> Expression:
-    """The smallest part below ANDs that is never true by itself."""
+    """Return the smallest part below ANDs that is never true by itself."""
     part = subject.tree
     while isinstance(part, And):
         guilty = next((child for child in part.children if match_tree(child, subject.schema) == FALSE), None)
@@ -72,7 +75,7 @@ def _never_true_part(subject: Subject) -> Expression:
 
 
 def _true_when_present(match: Expression, schema: Schema) -> str | None:
-    """The operand whose presence alone makes a match tree true, if there is such a one."""
+    """Return the operand whose presence alone makes a match tree true, or None."""
     children = match.children if isinstance(match, Or) else (match,)
     keys = Keys()
     present = {keys.of(child) for child in children}
@@ -89,7 +92,7 @@ def _true_when_present(match: Expression, schema: Schema) -> str | None:
 def _covers_all(sets: list[Spans], schema: Schema) -> bool:
     ends = [b.high if b.low is None else b.low for _, bounds in sets for b in bounds]
     if len({type(value) for value in [*ends, *(v for values, _ in sets for v in values)]}) > 1:
-        return False  # of several families, no one of which need be covered
+        return False  # of several families, none of which needs to be covered
     try:
         return any(b.low is None and b.high is None for b in Order(schema.zone).union(sets)[1])
     except Ambiguous:
@@ -97,7 +100,7 @@ def _covers_all(sets: list[Spans], schema: Schema) -> bool:
 
 
 def _is_negative(match: Expression, known: dict[int, bool]) -> bool:
-    """Whether a match tree can be true of an event that satisfies no predicate in it."""
+    """Return whether a match tree can be true of an event that satisfies none of its predicates."""
     if id(match) not in known:
         match match:
             case And(children):
@@ -147,6 +150,6 @@ def _check_several_values(subject: Subject) -> Iterator[Finding]:
         yield subject.note(
             "needs-several-values",
             position_of(subject.tree),
-            f"this rule is true only where {names} has several values at once",
+            f"this rule is true only if {names} has several values at once",
             f"declare {names} as single in the schema if an event has at most one",
         )

@@ -1,1 +1,1 @@
-"""Rewrites of trees, one a file; `pipeline.py` is their order."""
+"""Rewrites of trees, one pass per file. `pipeline.py` has their order."""

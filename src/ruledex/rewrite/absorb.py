@@ -1,4 +1,4 @@
-"""Absorption and repetitions. Keeps all three truth values, not the score.
+"""Removes repetitions and absorbed parts. Keeps all three truth values, not the score.
 
 a OR (a AND b) = a         a AND (a OR b) = a         a OR a = a         a AND a = a
 """
@@ -13,7 +13,7 @@ from ruledex.rewrite.walk import joined, with_children
 
 
 def absorb(node: And | Or, keys: Keys) -> Expression:
-    """The node without children that another child makes superfluous."""
+    """Return the node without the children that another child makes superfluous."""
     inner = Or if isinstance(node, And) else And
     parts = [
         frozenset(map(keys.of, child.children)) if isinstance(child, inner) else frozenset((keys.of(child),))
@@ -21,7 +21,7 @@ def absorb(node: And | Or, keys: Keys) -> Expression:
     ]
     if all(len(mine) == 1 for mine in parts) and len(set(parts)) == len(parts):
         return node
-    # Small sets first; each kept one is found again under its rarest member by those that contain it.
+    # Small sets come first. Each that is kept is listed under its rarest member, where sets that contain it find it.
     frequency = Counter(member for mine in parts for member in mine)
     anchored: dict[str, list[frozenset[str]]] = {}
     kept = set()

@@ -1,9 +1,9 @@
-"""XOR and XNOR expanded to AND, OR and negated predicates. Keeps all three truth values, not the score.
+"""Expands XOR and XNOR to AND, OR and negated predicates. Keeps all three truth values, not the score.
 
     odd(a, b)   =  a AND NOT b  OR  NOT a AND b           a XOR b
     even(a, b)  =  a AND b  OR  NOT a AND NOT b           a XNOR b
 
-A chain is a question of parity, and parity of halves: odd(l, r) = odd l AND even r OR even l AND odd r. Both
+A chain tests parity, which follows from that of its halves: odd(l, r) = odd l AND even r OR even l AND odd r. Both
 answers of each half are made once and shared, so a chain of n needs 6n objects, which unfold to n² leaves.
 """
 
@@ -22,7 +22,7 @@ from ruledex.rewrite.walk import with_children
 
 
 def expand_xor(tree: Expression) -> Expression:
-    """The same rule without XOR and XNOR. NOT must have been pushed down; it stays so."""
+    """Return the same rule without XOR and XNOR. NOT must have been pushed down, and stays so."""
     if not _has_xor(tree):
         return tree
     made: dict[tuple[int, bool], tuple[Expression, Expression]] = {}
@@ -30,7 +30,7 @@ def expand_xor(tree: Expression) -> Expression:
     def expand(node: Expression, negated: bool) -> Expression:
         known = made.get((id(node), negated))
         if known is None:
-            # The node is kept beside the result: an id is only its own while the object lives.
+            # The node is kept beside the result: an id is unique only while the object lives.
             known = made[id(node), negated] = (node, compute(node, negated))
         return known[1]
 
@@ -41,7 +41,7 @@ def expand_xor(tree: Expression) -> Expression:
             return odd if odd_wanted != negated else even
         if isinstance(node, And | Or):
             children = []
-            for child in node.children:  # a loop, not a comprehension: one frame less a level
+            for child in node.children:  # a loop, not a comprehension: one frame less per level
                 children.append(expand(child, negated))
             if not negated:
                 return with_children(node, children)
@@ -73,7 +73,7 @@ def _has_xor(tree: Expression) -> bool:
 
 
 def _chain(node: Xor | Xnor) -> tuple[list[Expression], bool]:
-    """All that is joined by XOR and XNOR, and whether the node is true for an odd number of it."""
+    """Return all operands joined by XOR and XNOR, and whether the node is true for an odd number of true ones."""
     children: list[Expression] = []
     odd_wanted = True
     pending: list[Expression] = [node]
@@ -81,7 +81,7 @@ def _chain(node: Xor | Xnor) -> tuple[list[Expression], bool]:
         link = pending.pop()
         if isinstance(link, Xor | Xnor):
             pending += link.children
-            # Each XNOR of a chain turns the answer round once.
+            # Each XNOR of a chain negates the answer once.
             odd_wanted ^= isinstance(link, Xnor) and len(link.children) % 2 == 0
         else:
             children.append(link)

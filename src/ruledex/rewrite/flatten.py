@@ -1,4 +1,4 @@
-"""Nested ANDs and ORs joined. Keeps all three truth values, and the score.
+"""Joins nested ANDs and ORs. Keeps all three truth values, and the score.
 
 (a AND b) AND c  =  a AND b AND c         (a OR b) OR c  =  a OR b OR c
 """
@@ -18,7 +18,7 @@ from ruledex.rewrite.walk import with_children
 
 
 def flatten(node: And | Or) -> And | Or:
-    """The node with the children of children of its own kind."""
+    """Return the node with the children of those children that have its own kind."""
     if not any(type(child) is type(node) for child in node.children):
         return node
     children: list[Expression] = []
@@ -31,7 +31,7 @@ def flatten(node: And | Or) -> And | Or:
 
 
 def flatten_for_score(tree: Expression) -> Expression:
-    """The same below XOR and XNOR, which score trees keep, and whose own chains keep their order."""
+    """Do the same, also below XOR and XNOR, which score trees keep. Their own chains keep their order."""
     match tree:
         case Xor(children) | Xnor(children):
             return type(tree)(tuple(flatten_for_score(child) for child in children))

@@ -1,4 +1,4 @@
-"""Constants folded away. Keeps where a rule is true: unknown counts as false here, NOT being pushed down.
+"""Folds constants. Keeps where a rule is true: unknown counts as false, because NOT has been pushed down.
 
 a AND TRUE = a     a AND FALSE = FALSE     a OR FALSE = a     a OR TRUE = TRUE     NULL = FALSE
 p AND NOT p = FALSE                        x IS NULL AND p(x) = FALSE for a p that needs a value
@@ -24,7 +24,7 @@ TRUE, FALSE = Truth(True), Truth(False)
 
 
 def fold(node: And | Or, keys: Keys) -> Expression:
-    """The node without TRUE, FALSE and NULL below it."""
+    """Return the node without TRUE, FALSE and NULL below it."""
     decides, drops = (False, True) if isinstance(node, And) else (True, False)
     kept: list[Expression] = []
     for child in node.children:
@@ -43,7 +43,7 @@ def fold(node: And | Or, keys: Keys) -> Expression:
 
 
 def _contradicts(children: list[Expression], keys: Keys) -> bool:
-    """Whether a literal and its negation, or IS NULL and a literal that needs a value, stand side by side."""
+    """Return whether the children include a literal and its negation, or IS NULL and a literal that needs a value."""
     present = {keys.of(child) for child in children}
     if any(isinstance(child, Not) and keys.of(child.child) in present for child in children):
         return True
@@ -55,7 +55,7 @@ def _contradicts(children: list[Expression], keys: Keys) -> bool:
 
 
 def _covers(children: list[Expression], keys: Keys) -> bool:
-    """Whether a two-valued literal stands beside its negation."""
+    """Return whether the children include a two-valued literal and its negation."""
     present = {keys.of(child) for child in children}
     return any(
         isinstance(child, Not)

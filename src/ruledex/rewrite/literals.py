@@ -1,4 +1,4 @@
-"""Each predicate in the one form that its truth has. Keeps where a rule is true, not the score.
+"""Brings each predicate into its canonical form. Keeps where a rule is true, not the score.
 
 x = 1,  x IN (1),  x BETWEEN 1 AND 1      become  Within {1}
 x <=> 1                                   is      x = 1, where it is not negated
@@ -41,11 +41,11 @@ from ruledex.rewrite.spans import Ambiguous, Order, Spans
 from ruledex.rewrite.walk import bottom_up
 
 FALSE = Truth(False)
-_PLAIN_TYPES = ({int}, {str})  # no two spellings of one value
+_PLAIN_TYPES = ({int}, {str})  # types whose values have one spelling each
 
 
 def literals(tree: Expression, schema: Schema) -> Expression:
-    """The same rule with its predicates in canonical form. NOT must have been pushed down."""
+    """Return the same rule with its predicates in canonical form. NOT must have been pushed down."""
     order = Order(schema.zone)
 
     def change(node: Expression) -> Expression:
@@ -54,7 +54,7 @@ def literals(tree: Expression, schema: Schema) -> Expression:
         if isinstance(node, Not):
             if isinstance(node.child, Within):
                 return node
-            assert not isinstance(node.child, And | Or)  # NOT stands above predicates only
+            assert not isinstance(node.child, And | Or)  # NOT is above predicates only
             return canonical(node.child, True, schema, order)  # type: ignore[arg-type]
         return canonical(node, False, schema, order)  # type: ignore[arg-type]
 
@@ -62,7 +62,7 @@ def literals(tree: Expression, schema: Schema) -> Expression:
 
 
 def canonical(predicate: Predicate, negated: bool, schema: Schema, order: Order) -> Expression:
-    """One predicate, or its negation, in canonical form."""
+    """Return one predicate, or its negation, in canonical form."""
     literal: Expression
     if isinstance(predicate, Compare) and predicate.op != "=":  # the most frequent first: `match` tries one by one
         literal = Within(predicate.operand, (), (_half_line(predicate.op, _plain(predicate.value)),))
@@ -97,7 +97,7 @@ def canonical(predicate: Predicate, negated: bool, schema: Schema, order: Order)
 
 
 def _plain(value: Value) -> Value:
-    """Whole decimals as integers, so that 1 and 1.0 are one constant."""
+    """Return whole decimals as integers, so that 1 and 1.0 are one constant."""
     if isinstance(value, Decimal) and value == value.to_integral_value() and abs(value) < 2**63:
         return int(value)
     return value
@@ -106,7 +106,7 @@ def _plain(value: Value) -> Value:
 def _within(operand: Operand, spans: Spans, order: Order) -> Expression:
     values, bounds = spans
     if not bounds and set(map(type, values)) in _PLAIN_TYPES:
-        # Integers or strings, as most rules have them: what the general road below does, without its care.
+        # A short cut for integers or strings, which most rules have: same result as the general code below.
         return Within(operand, tuple(sorted(set(values))) if len(values) > 1 else values, ())  # type: ignore[type-var]
     values = tuple(map(_plain, values))
     bounds = tuple(

@@ -1,4 +1,4 @@
-"""Literals on one operand merged. Keeps where a rule is true.
+"""Merges literals on one operand. Keeps where a rule is true.
 
     x IN A OR x IN B            =  x IN A∪B                       on every operand
     x NOT IN A AND x NOT IN B   =  x NOT IN A∪B
@@ -35,7 +35,7 @@ FALSE = Truth(False)
 
 
 class Merger:
-    """Merges within one index's schema."""
+    """Merges literals by the schema of one index."""
 
     def __init__(self, schema: Schema, keys: Keys) -> None:
         self.schema = schema
@@ -43,7 +43,7 @@ class Merger:
         self.order = Order(schema.zone)
 
     def merge(self, node: And | Or) -> Expression:
-        """The node with literals on one operand joined where that is exact."""
+        """Return the node with literals on one operand joined where that is exact."""
         groups: dict[tuple[str, Family | None], list[int]] = {}
         for i, child in enumerate(node.children):
             literal = _set_literal(child)
@@ -79,7 +79,7 @@ class Merger:
             for other in within[1:]:
                 common = self.order.intersection(common, _spans(other))
             if not common[1] and excluded is not None:
-                # Values alone can be picked from one by one; stretches would have to be cut.
+                # Values can be removed one by one; ranges would have to be cut.
                 common = tuple(v for v in common[0] if not self.order.contains(_spans(excluded), v)), ()
                 excluded = None
             if common == ((), ()):
@@ -103,7 +103,7 @@ class Merger:
             common = _spans(negated[0])
             for other in negated[1:]:
                 common = self.order.intersection(common, _spans(other))
-            if common != ((), ()):  # "there, and not in the empty set" has no form of its own
+            if common != ((), ()):  # "present, and not in the empty set" has no form of its own
                 return [*made, Not(Within(negated[0].operand, *common))]
         return made + [child for child in literals if isinstance(child, Not)]
 
@@ -112,7 +112,7 @@ class Merger:
             return literals[0] if literals else None
         values, bounds = self.order.union(map(_spans, literals))
         if any(bound.low is None and bound.high is None for bound in bounds):
-            raise Ambiguous  # every value of the family, but with no constant left to say of which
+            raise Ambiguous  # every value of the family, but no constant is left to name the family
         return Within(literals[0].operand, values, bounds)
 
     def _weaken(self, children: list[Expression | None]) -> None:
@@ -127,7 +127,7 @@ class Merger:
 
 
 def _same_or(made: Not | Weak, literals: list[Expression]) -> Expression:
-    """The literal among those given that says the same, so that an unchanged node stays itself."""
+    """Return the equal literal among those given, if there is one, so that an unchanged node stays the same object."""
     for literal in literals:
         if type(literal) is type(made) and _set_literal(literal) is _set_literal(made):
             return literal

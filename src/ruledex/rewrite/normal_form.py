@@ -1,6 +1,6 @@
-"""Disjunctive and conjunctive normal form of a match or score tree, within a budget.
+"""Converts a match or score tree to disjunctive or conjunctive normal form, within a budget.
 
-The size is computed before anything is multiplied out, so that a rule which would explode is refused at once.
+The size is computed before anything is multiplied out, so a rule that would explode is refused at once.
 """
 
 from __future__ import annotations
@@ -23,16 +23,16 @@ Clauses = list[tuple[Expression, ...]]
 
 
 def to_dnf(tree: Expression, budget: int = DEFAULT_BUDGET, keep_multiplicity: bool = False) -> Clauses:
-    """The conjunctions of literals whose OR is the tree. `[]` is FALSE, and an empty conjunction TRUE.
+    """Return the conjunctions of literals whose OR is the tree. `[]` is FALSE, and an empty conjunction is TRUE.
 
-    Repeated literals and absorbed conjunctions are dropped, unless `keep_multiplicity`, which scores need: there AND
-    sums over every occurrence, and OR takes the largest of all. XOR and NOT must be gone.
+    Repeated literals and absorbed conjunctions are dropped unless `keep_multiplicity` is set. Scores need it: their AND
+    sums over every occurrence, and their OR takes the largest of all. The tree must not have XOR or NOT.
     """
     return _clauses(tree, Or, "DNF", budget, keep_multiplicity)
 
 
 def to_cnf(tree: Expression, budget: int = DEFAULT_BUDGET) -> Clauses:
-    """The disjunctions of literals whose AND is the tree. `[]` is TRUE, and an empty disjunction FALSE."""
+    """Return the disjunctions of literals whose AND is the tree. `[]` is TRUE, and an empty disjunction is FALSE."""
     return _clauses(tree, And, "CNF", budget, False)
 
 
@@ -45,7 +45,7 @@ def _clauses(tree: Expression, outer: type[And] | type[Or], form: str, budget: i
 
 
 def _size(tree: Expression, outer: type[And] | type[Or]) -> tuple[int, int]:
-    """How many clauses, and how many literals in all of them."""
+    """Return the number of clauses, and of literals in all of them."""
     if not isinstance(tree, And | Or):
         return 1, 1
     sizes = [_size(child, outer) for child in tree.children]

@@ -1,7 +1,7 @@
-"""The two trees of a rule and the passes that make them, in order.
+"""Makes the two trees of a rule, by passes in a fixed order.
 
-A *match tree* answers where a rule is true and takes every Boolean rewrite. A *score tree* gives what a true rule
-scores, and takes only what keeps scores.
+A *match tree* says where a rule is true and takes every Boolean rewrite. A *score tree* gives the score of a true rule,
+and takes only the rewrites that keep scores.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from ruledex.rewrite.walk import bottom_up
 Pass: TypeAlias = Callable[[Expression, Schema, Keys], Expression]
 NodePass: TypeAlias = Callable[[And | Or, Merger, Keys], Expression]
 
-# Of a whole tree, to bring it into the form that the others take.
+# Passes over a whole tree, which bring it into the form that the others need.
 PREPARE: Final[tuple[Pass, ...]] = (
     lambda tree, _schema, _keys: without_required(tree),
     lambda tree, _schema, _keys: push_not(tree),
@@ -39,8 +39,8 @@ PREPARE: Final[tuple[Pass, ...]] = (
     lambda tree, schema, _keys: literals(tree, schema),
 )
 
-# Of a node whose children are done, again and again until nothing changes: each makes work for the others, and none
-# makes a node larger than its children together.
+# Passes over a node whose children are done, repeated until nothing changes. Each creates work for the others, and
+# none makes a node larger than its children together.
 SIMPLIFY: Final[tuple[NodePass, ...]] = (
     lambda node, _merger, _keys: flatten(node),
     lambda node, _merger, keys: fold(node, keys),
@@ -59,7 +59,7 @@ _UNDECLARED: Final = Schema()
 
 
 def match_tree(tree: Expression, schema: Schema = _UNDECLARED) -> Expression:
-    """The canonical tree of where a rule is true. Its parts may be shared objects: walk it with `walk.bottom_up`."""
+    """Return the canonical tree of where a rule is true. It may share parts: walk it with `walk.bottom_up`."""
     keys = Keys()
     for rewrite in PREPARE:
         tree = rewrite(tree, schema, keys)
@@ -82,7 +82,7 @@ def _simplified(node: Expression, merger: Merger, keys: Keys) -> Expression:
 
 
 def score_tree(tree: Expression, schema: Schema = _UNDECLARED) -> Expression:
-    """The canonical tree of what a rule scores."""
+    """Return the canonical tree of what a rule scores."""
     keys = Keys()
     for rewrite in SCORE:
         tree = rewrite(tree, schema, keys)

@@ -1,4 +1,4 @@
-"""NOT pushed down to the predicates. Keeps all three truth values, and the score.
+"""Pushes NOT down to the predicates. Keeps all three truth values, and the score.
 
 NOT NOT a      = a
 NOT (a AND b)  = NOT a OR NOT b          NOT (a OR b)    = NOT a AND NOT b
@@ -21,7 +21,7 @@ from ruledex.language.tree import (
 
 
 def push_not(tree: Expression) -> Expression:
-    """The same rule with NOT directly above predicates only."""
+    """Return the same rule with NOT directly above predicates only."""
     return _push(tree, False)
 
 
@@ -36,7 +36,7 @@ def _push(tree: Expression, negated: bool) -> Expression:
             return Or(tuple(pushed)) if isinstance(tree, And) == negated else And(tuple(pushed))
         case Xor(children) | Xnor(children):
             return _push_into_chain(tree, negated)
-        case Required(child):  # stands below no NOT
+        case Required(child):  # it is never below NOT
             return Required(_push(child, False))
         case Truth(value):
             return Truth(not value) if negated and value is not None else tree
@@ -44,7 +44,7 @@ def _push(tree: Expression, negated: bool) -> Expression:
 
 
 def _push_into_chain(tree: Xor | Xnor, negated: bool) -> Expression:
-    """The negation of a chain turns its last link alone: NOT ((a XOR b) XOR c) = (a XOR b) XNOR c."""
+    """Negate a chain by changing its last link only: NOT ((a XOR b) XOR c) = (a XOR b) XNOR c."""
     *rest, last = (_push(child, False) for child in tree.children)
     if not negated:
         return type(tree)((*rest, last))

@@ -1,4 +1,4 @@
-"""Children in one order, so that equal expressions become equal trees. Keeps all three truth values, and the score."""
+"""Sorts children, so that equal expressions become equal trees. Keeps all three truth values, and the score."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from ruledex.rewrite.walk import with_children
 
 
 def sort(node: And | Or, keys: Keys) -> And | Or:
-    """The node with its children in the order of their keys."""
+    """Return the node with its children in the order of their keys."""
     return with_children(node, sorted(node.children, key=keys.of))
 
 
 def sort_for_score(tree: Expression, keys: Keys) -> Expression:
-    """The same below XOR and XNOR too. Their own children stay: which side of a chain scores depends on their order."""
+    """Do the same below XOR and XNOR too. Their own children stay in order, because the score depends on it."""
     match tree:
         case Xor(children) | Xnor(children):
             return type(tree)(tuple(sort_for_score(child, keys) for child in children))

@@ -1,9 +1,9 @@
-"""Sets of values as values and stretches, with the three operations that merging needs.
+"""Sets of values, as single values and ranges, with the three operations that merging needs.
 
-Two constants are only compared where every value of an event sees them in the same order. That is not always so
-for numbers: 9007199254740992 and 9007199254740993 are two integers and one double, so `x = 9007199254740992 AND
-x = 9007199254740993` is true of a double. Nor for dates: one that the zone skipped begins with the moment that the next
-one does, so they are one to a time. Such a pair is `Ambiguous`, and what would need it is left unmerged.
+Two constants are compared only if they have the same order for every value of an event. Numbers do not always:
+9007199254740992 and 9007199254740993 are two integers but one double, so `x = 9007199254740992 AND x =
+9007199254740993` is true of a double. Nor do dates: a date that the zone skipped begins at the same moment as the next
+one, so both are equal to a time. Such a pair is `Ambiguous`, and sets that would need to compare it are not merged.
 """
 
 from __future__ import annotations
@@ -36,12 +36,12 @@ class Order:
         self._zone = zone
 
     def of(self, left: Value, right: Value) -> int:
-        """-1, 0 or 1, the same for every value of an event; raises `Ambiguous` where it is not."""
+        """Return -1, 0 or 1 if it is the same for every value of an event. Raises `Ambiguous` if it is not."""
         order = compare(left, right, self._zone)
         if isinstance(left, int | Decimal | float) and isinstance(right, int | Decimal | float):
             if isinstance(left, float) != isinstance(right, float):
                 exact = (Decimal(left) > Decimal(right)) - (Decimal(left) < Decimal(right))
-                # Equal, but one as a double: a decimal near it equals only the double.
+                # They are equal, but one is a double: a decimal near it equals only the double.
                 if order == 0 or exact != order:
                     raise Ambiguous
             elif order != 0 and as_double(left) == as_double(right):
@@ -51,7 +51,7 @@ class Order:
         return order
 
     def _is_skipped(self, left: date, right: date, order: int) -> bool:
-        """Whether one of two dates, or a time and a date, is otherwise to dates than to times."""
+        """Return whether one of two dates, or of a date and a time, compares differently with dates and with times."""
         if order == 0:
             days = [day for day in (left, right) if not isinstance(day, datetime)]
             return len(days) == 1 and shares_its_midnight(days[0], self._zone)
@@ -61,12 +61,12 @@ class Order:
         return are_near and instant(left, self._zone) == instant(right, self._zone)
 
     def holds(self, bound: Bound, value: Value) -> bool:
-        """Whether a value lies in a stretch."""
+        """Return whether a value lies in a range."""
         if bound.low is not None and (o := self.of(value, bound.low)) <= 0 and not (o == 0 and bound.low_closed):
             return False
         return bound.high is None or (o := self.of(value, bound.high)) < 0 or (o == 0 and bound.high_closed)
 
-    # Ends of stretches. An open end is infinitely far; a closed one reaches a little further than an open one.
+    # Ends of ranges. A missing end is infinite; a closed end reaches a little further than an open one.
 
     def _low(self, a: Bound, b: Bound) -> int:
         if a.low is None or b.low is None:
@@ -79,7 +79,7 @@ class Order:
         return self.of(a.high, b.high) or (a.high_closed - b.high_closed)
 
     def _touch(self, a: Bound, b: Bound) -> bool:
-        """Whether nothing lies between the end of `a` and the start of `b`, which does not start before it."""
+        """Return whether nothing lies between the end of `a` and the start of `b`, where `a` starts first."""
         if a.high is None or b.low is None:
             return True
         order = self.of(b.low, a.high)
@@ -88,7 +88,7 @@ class Order:
     # Operations on sets.
 
     def union(self, sets: Iterable[Spans]) -> Spans:
-        """All that lies in one of the sets, in the one form that this set has."""
+        """Return the union of the sets, in canonical form."""
         pairs = list(sets)
         bounds: list[Bound] = []
         for bound in sorted((b for _, bs in pairs for b in bs if self._filled(b)), key=cmp_to_key(self._low)):
@@ -105,7 +105,7 @@ class Order:
         return self._closed_by(values, bounds)
 
     def intersection(self, a: Spans, b: Spans) -> Spans:
-        """All that lies in both sets."""
+        """Return the intersection of the two sets."""
         values = [v for v in a[0] if self.contains(b, v)] + [v for v in b[0] if self.contains(a, v)]
         bounds = []
         for one in a[1]:
@@ -116,7 +116,7 @@ class Order:
         return self.union([(tuple(values), tuple(bounds))])
 
     def contains(self, spans: Spans, value: Value) -> bool:
-        """Whether a value is in a set."""
+        """Return whether a value is in a set."""
         values, bounds = spans
         return any(self.of(value, v) == 0 for v in values) or any(self.holds(b, value) for b in bounds)
 
@@ -134,7 +134,7 @@ class Order:
         return kept
 
     def _closed_by(self, values: list[Value], bounds: list[Bound]) -> Spans:
-        """A value that is the open end of a stretch closes it: `x > 5 OR x = 5` is `x >= 5`."""
+        """Close a range by a value that is its open end: `x > 5 OR x = 5` is `x >= 5`."""
         left = []
         for value in values:
             for i, b in enumerate(bounds):

@@ -1,8 +1,8 @@
-"""Walking a tree whose parts are shared: each object is visited once, and what does not change stays itself.
+"""Walks a tree whose parts are shared: visits each object once, and keeps objects that do not change.
 
-Expanding XOR makes one object a child of many. Every pass works through `bottom_up`, so that its cost is in
-the number of objects, not in the size of the tree they unfold to, and so that a pass which changes nothing
-returns the very object it was given: that is how the pipeline knows that it is done.
+Expanding XOR makes one object a child of many. Every pass uses `bottom_up`, so its cost depends on the number of
+objects, not on the size of the tree that they unfold to. A pass that changes nothing returns the very object that it
+was given: this is how the pipeline knows that it is done.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from ruledex.language.tree import And, Expression, Or
 
 
 def post_order(tree: Expression) -> Iterator[Expression]:
-    """Each object of a tree once, children first. Without recursion: expanding XOR makes deep trees deeper."""
+    """Yield each object of a tree once, children first. No recursion, because expanding XOR makes deep trees deeper."""
     seen: set[int] = set()
     pending: list[tuple[Expression, bool]] = [(tree, False)]
     while pending:
@@ -31,7 +31,7 @@ def post_order(tree: Expression) -> Iterator[Expression]:
 
 
 def bottom_up(tree: Expression, change: Callable[[Expression], Expression]) -> Expression:
-    """The tree with `change` applied to each object, children first. Below AND and OR, all counts as a leaf."""
+    """Return the tree with `change` applied to each object, children first. Everything but AND and OR is a leaf."""
     if not isinstance(tree, And | Or):
         return change(tree)
     done: dict[int, Expression] = {}
@@ -44,7 +44,7 @@ def bottom_up(tree: Expression, change: Callable[[Expression], Expression]) -> E
 
 
 def with_children(node: And | Or, children: Iterable[Expression]) -> And | Or:
-    """The node with these children; itself where they are its own."""
+    """Return the node with these children, or the node itself if they are its own."""
     made = tuple(children)
     if len(made) == len(node.children) and all(map(operator.is_, made, node.children)):
         return node
@@ -52,6 +52,6 @@ def with_children(node: And | Or, children: Iterable[Expression]) -> And | Or:
 
 
 def joined(kind: type[And] | type[Or], children: Iterable[Expression]) -> Expression:
-    """AND or OR of any number of children: one stands for itself; `children` must not be empty."""
+    """Return an AND or OR of children, or the child itself if there is one. `children` must not be empty."""
     made = tuple(children)
     return made[0] if len(made) == 1 else kind(made)

@@ -1,1 +1,1 @@
-"""The functions that a rule may apply to an attribute before it is tested."""
+"""The functions that a rule may apply to an attribute before testing it."""

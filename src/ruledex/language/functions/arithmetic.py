@@ -1,7 +1,7 @@
 """Arithmetic and rounding, with the types and limits of Spark's numbers.
 
 Integers have 64 bits and decimals 38 digits; a result that needs more is unknown. An integer and a decimal
-give an exact decimal, anything with a double a double. Spark rounds a decimal product to the scale of its
+give an exact decimal, and anything with a double gives a double. Spark rounds a decimal product to the scale of its
 type; values have no such type here, so a product is exact or unknown.
 """
 
@@ -34,7 +34,7 @@ def _integer(value: int) -> int | None:
 
 
 def _decimal(value: int | Decimal) -> Decimal | None:
-    """The value as a decimal, if it needs at most 38 digits, before and behind the point together."""
+    """Return the value as a decimal if it needs at most 38 digits in all, else None."""
     if isinstance(value, int):
         return Decimal(value) if abs(value) < 10**DECIMAL_DIGITS else None
     if not value.is_finite():
@@ -56,7 +56,7 @@ def _binary(
     decimals: Callable[[Decimal, Decimal], Decimal],
     doubles: Callable[[float, float], float],
 ) -> Callable[[Number, Number], Number | None]:
-    """One operation for all types of numbers, from one for each."""
+    """Return one operation for all types of numbers, made of one operation per type."""
 
     def call(left: Number, right: Number) -> Number | None:
         if isinstance(left, float) or isinstance(right, float):
@@ -77,7 +77,7 @@ multiply = _binary(int.__mul__, _EXACT.multiply, float.__mul__)
 
 
 def _integer_remainder(left: int, right: int) -> int:
-    """What is left with the sign of the dividend; Python's own takes the divisor's."""
+    """Return the remainder with the sign of the dividend; Python's own has the sign of the divisor."""
     rest = abs(left) % abs(right)
     return rest if left >= 0 else -rest
 
@@ -91,23 +91,23 @@ _remainder = _binary(_integer_remainder, _EXACT.remainder, _double_remainder)
 
 
 def remainder(left: Number, right: Number) -> Number | None:
-    """Unknown for a divisor of zero."""
+    """Return the remainder, or None (unknown) for a divisor of zero."""
     return None if right == 0 else _remainder(left, right)
 
 
 def divide(left: Number, right: Number) -> float | None:
-    """A double whatever the numbers are; unknown for a divisor of zero."""
+    """Return the quotient as a double, whatever the numbers are, or None (unknown) for a divisor of zero."""
     divisor = as_double(right)
     return None if divisor == 0 else _double(as_double(left) / divisor)
 
 
 def negative(value: Number) -> Number | None:
-    """Zero less the value, so that zero has no sign."""
+    """Return zero minus the value, so that zero has no sign."""
     return subtract(0, value)
 
 
 def absolute(value: Number) -> Number | None:
-    """The value without its sign."""
+    """Return the value without its sign."""
     if isinstance(value, float):
         return abs(value)
     return _integer(abs(value)) if isinstance(value, int) else _decimal(value.copy_abs())
@@ -118,7 +118,7 @@ def _at_digit(value: Decimal, digits: int, rounding: str) -> Decimal:
 
 
 def rounded(value: Number, digits: int) -> Number | None:
-    """Half away from zero. A double is rounded as it is written, so that 0.285 to two digits is 0.29."""
+    """Round half away from zero. A double is rounded as it is written: 0.285 to two digits is 0.29."""
     if isinstance(value, float):
         # The sum turns -0.0 into 0.0, which is all that a decimal can give in Spark.
         return float(_at_digit(Decimal(repr(value)), digits, ROUND_HALF_UP)) + 0.0 if math.isfinite(value) else value
@@ -145,7 +145,7 @@ def _to_whole(rounding: str, double: Callable[[float], int]) -> Callable[[Number
         if isinstance(value, int):
             return _integer(value)
         exact = _decimal(value)
-        # It stays a decimal, as in Spark: what is computed from it has 38 digits to overflow, not 64 bits.
+        # It stays a decimal, as in Spark, so that further results may have 38 digits and not only 64 bits.
         return None if exact is None else _decimal(_at_digit(exact, 0, rounding))
 
     return call
@@ -169,7 +169,7 @@ FUNCTIONS: tuple[Function, ...] = (
         parameters=_BOTH,
         result=Family.NUMBER,
         call=add,
-        summary="The sum; unknown where it needs more than 64 bits or 38 digits.",
+        summary="The sum; unknown if it needs more than 64 bits or 38 digits.",
         example="price + shipping < 100",
         spark="try_add({0}, {1})",
     ),
@@ -178,7 +178,7 @@ FUNCTIONS: tuple[Function, ...] = (
         parameters=_BOTH,
         result=Family.NUMBER,
         call=subtract,
-        summary="The difference; unknown where it needs more than 64 bits or 38 digits.",
+        summary="The difference; unknown if it needs more than 64 bits or 38 digits.",
         example="limit - used >= 10",
         spark="try_subtract({0}, {1})",
     ),
@@ -187,7 +187,7 @@ FUNCTIONS: tuple[Function, ...] = (
         parameters=_BOTH,
         result=Family.NUMBER,
         call=multiply,
-        summary="The product, exact for decimals (Spark may round it); unknown where it needs more than 64 bits or 38 "
+        summary="The product, exact for decimals (Spark may round it); unknown if it needs more than 64 bits or 38 "
         "digits.",
         example="price * quantity > 1000",
         spark="try_multiply({0}, {1})",
@@ -197,7 +197,8 @@ FUNCTIONS: tuple[Function, ...] = (
         parameters=_BOTH,
         result=Family.NUMBER,
         call=divide,
-        summary="The quotient as a double, of two decimals too (Spark gives a decimal there); unknown by zero.",
+        summary="The quotient as a double, even of two decimals (where Spark gives a decimal); unknown if the divisor "
+        "is zero.",
         example="clicks / impressions >= 0.02",
         spark="try_divide(cast({0} as double), cast({1} as double))",
     ),
@@ -206,7 +207,7 @@ FUNCTIONS: tuple[Function, ...] = (
         parameters=_BOTH,
         result=Family.NUMBER,
         call=remainder,
-        summary="The remainder, with the sign of the dividend: `-7 % 4` is -3; unknown by zero.",
+        summary="The remainder, with the sign of the dividend: `-7 % 4` is -3; unknown if the divisor is zero.",
         example="user_id % 4 = 1",
         spark="try_mod({0}, {1})",
     ),
@@ -215,7 +216,7 @@ FUNCTIONS: tuple[Function, ...] = (
         parameters=(_NUMBER,),
         result=Family.NUMBER,
         call=negative,
-        summary="The number with the other sign, also written `-x`; unknown for the smallest integer.",
+        summary="The number with the opposite sign, also written `-x`; unknown for the smallest integer.",
         example="-balance > 500",
         spark="try_subtract(0, {0})",
     ),
@@ -233,8 +234,8 @@ FUNCTIONS: tuple[Function, ...] = (
         parameters=(_NUMBER, Parameter("digits", Family.NUMBER, literal=True, default=0)),
         result=Family.NUMBER,
         call=rounded,
-        summary="Rounded to so many digits behind the point, half away from zero: `round(2.5)` is 3. "
-        "Negative digits are before the point.",
+        summary="The number rounded to this many digits after the point (0 by default), half away from zero: "
+        "`round(2.5)` is 3. A negative number of digits rounds before the point.",
         example="round(score, 1) = 4.5",
         spark="if(typeof({0}) = 'bigint', try_cast(round(cast({0} as decimal(20, 0)), {1}) as bigint), "
         "round({0}, {1}))",
@@ -245,7 +246,7 @@ FUNCTIONS: tuple[Function, ...] = (
         parameters=(_NUMBER,),
         result=Family.NUMBER,
         call=floor,
-        summary="The largest whole number that is not above; unknown for a double beyond 64 bits.",
+        summary="The largest whole number that is not greater; unknown for a double beyond 64 bits.",
         example="floor(temperature) = 36",
         spark=_WITHIN_64_BITS.format(name="floor"),
     ),
@@ -254,7 +255,7 @@ FUNCTIONS: tuple[Function, ...] = (
         parameters=(_NUMBER,),
         result=Family.NUMBER,
         call=ceil,
-        summary="The smallest whole number that is not below; unknown for a double beyond 64 bits.",
+        summary="The smallest whole number that is not less; unknown for a double beyond 64 bits.",
         example="ceil(weight) <= 30",
         spark=_WITHIN_64_BITS.format(name="ceil"),
     ),

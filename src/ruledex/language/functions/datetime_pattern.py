@@ -1,8 +1,8 @@
-"""Texts read as times by a pattern of Spark's, which is that of Java's DateTimeFormatter.
+"""Reads texts as times by Spark's datetime patterns, which are those of Java's DateTimeFormatter.
 
-Covered are the letters that files and logs use. Java reads digits greedily and gives no digit back, so a field
-without a fixed width that touches another number hardly ever reads what its writer meant: such patterns, and
-whatever else is not covered, are refused when the rule is parsed, and never read in another way than Spark's.
+The letters that files and logs use are covered. Java reads digits greedily and gives no digit back, so a field without
+a fixed width that touches another number hardly ever reads what its writer meant. Such patterns, and all others that
+are not covered, are refused when the rule is parsed. No pattern is read differently from Spark.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def _month(text: str) -> int:
 
 
 def _offset_minutes(text: str) -> int:
-    """Minutes east of Greenwich of `Z`, `+01`, `+0130` or `+01:30`."""
+    """Return the minutes east of Greenwich of `Z`, `+01`, `+0130` or `+01:30`."""
     if text in "zZ":
         return 0
     digits = text[1:].replace(":", "")
@@ -47,7 +47,7 @@ def _offset_minutes(text: str) -> int:
 
 
 def _fraction(text: str) -> int:
-    """Microseconds; what is finer is cut off."""
+    """Return the microseconds, with finer digits cut off."""
     return int(text[:6].ljust(6, "0"))
 
 
@@ -76,11 +76,11 @@ _TOKEN = re.compile(
 
 
 class PatternRefusedError(ValueError):
-    """A pattern that is not covered; its text says what in it."""
+    """A pattern is not covered; the message says which part."""
 
 
 def _tokens(pattern: str) -> Iterator[_Field | str]:
-    """The fields of a pattern and the texts between them."""
+    """Return the fields of a pattern and the texts between them."""
     position = 0
     while position < len(pattern):
         match = _TOKEN.match(pattern, position)
@@ -100,15 +100,15 @@ def _tokens(pattern: str) -> Iterator[_Field | str]:
 
 @dataclass(frozen=True, slots=True)
 class DatetimePattern:
-    """A compiled pattern: one group of `expression` a field."""
+    """A compiled pattern: one group of `expression` per field."""
 
     expression: re.Pattern[str]
     fields: tuple[_Field, ...]
 
     def read(self, text: str, zone: tzinfo) -> datetime | None:
-        """The time that a text names, in the zone, which is also its own if it names none; None if it names none.
+        """Return the time that a text names, or None if it names none. A text without a zone is in the given zone.
 
-        What the pattern leaves out is that of the first moment of 1970.
+        The result is in the given zone. Fields that the pattern leaves out are those of the first moment of 1970.
         """
         match = self.expression.fullmatch(text)
         if match is None:
@@ -132,7 +132,7 @@ class DatetimePattern:
 
 @lru_cache(maxsize=1024)  # of patterns of at most `time_pattern_characters`, each some 50 bytes per character
 def compile_pattern(pattern: str) -> DatetimePattern:
-    """The pattern, ready to read; PatternRefusedError if it is not covered."""
+    """Return the compiled pattern. Raises PatternRefusedError if it is not covered."""
     tokens = list(_tokens(pattern))
     fields = tuple(token for token in tokens if isinstance(token, _Field))
     for before, after in pairwise(tokens):

@@ -1,4 +1,4 @@
-"""The table of all functions for docs/functions.md, made from the registry.
+"""Writes docs/functions.md, the page of all functions, from the registry.
 
 python -m ruledex.language.functions.document [path]
 """
@@ -14,24 +14,27 @@ from ruledex.language.value import Family
 
 _HEAD = """# Functions
 
-A rule may apply these to an attribute before it is tested. Names may be written in any case. A value of another
-type than the one asked for gives unknown, never an error; so does an argument that is missing. Of an attribute
-with several values, each value gives a result, and of several such attributes each combination of their values does.
-A function is unknown where that would be more than 10,000 results of several arrays, or more than 16 Mi characters of
-`concat`: the limits `event_products` and `concat_characters` of [security.md](security.md). How often that happened is
-in `index.describe()["over_limit"]`. Results follow Spark SQL, but for what the table says.
+A rule may apply these functions to an attribute and test the result. Names may be written in any case. A missing
+argument, or a value of the wrong type, makes the result unknown and is never an error. Results follow Spark SQL, with
+the exceptions in the table.
 
-Numbers are integers of 64 bits, decimals of 38 digits, and doubles. Integers and decimals together give exact decimals,
-anything with a double gives a double, and a result that is not a number is unknown.
-Letters change case by the Unicode version of the Python that runs.
+If an attribute has several values, the function gives one result per value. If several attributes do, it gives one
+result per combination of their values. A function is unknown if it would give more than 10,000 results for several
+arrays (the limit `event_products`), or if the results of one `concat` would have more than 16,777,216 characters (the
+limit `concat_characters`; see [security.md](security.md)). `index.describe()["over_limit"]` counts how often this
+happened.
 
-Time patterns have the letters `yyyy yy MMMM MMM MM M dd d HH H hh h a mm m ss s S…SSSSSSSSS X XX XXX Z`, `'quoted'`
-text, and signs for themselves. What a pattern leaves out is that of the first moment of 1970. A field of no fixed width
-(one letter, or `S`) needs a sign or text between it and another number.
+Numbers are 64-bit integers, decimals of 38 digits, and doubles. Integers and decimals together give exact decimals, and
+anything with a double gives a double. A result that is not a number is unknown. Upper and lower case follow the Unicode
+version of the running Python.
 
-This page is made by `python -m ruledex.language.functions.document docs/functions.md`.
+Time patterns consist of the letters `yyyy yy MMMM MMM MM M dd d HH H hh h a mm m ss s S…SSSSSSSSS X XX XXX Z`,
+`'quoted'` text, and signs that stand for themselves. Fields that a pattern leaves out have their value at the first
+moment of 1970. A field without a fixed width (one letter, or `S`) needs a sign or text between it and another number.
 
-| function | gives | what it is | example |
+`python -m ruledex.language.functions.document docs/functions.md` writes this page.
+
+| function | result | meaning | example |
 | --- | --- | --- | --- |
 """
 
@@ -58,12 +61,12 @@ def _row(function: Function) -> str:
 
 
 def page() -> str:
-    """The whole page, as Markdown."""
+    """Return the whole page as Markdown."""
     return _HEAD + "".join(map(_row, FUNCTIONS.values()))
 
 
 def main(arguments: list[str]) -> None:
-    """Write the page to the path that is named, or to standard output."""
+    """Write the page to the given path, or to standard output."""
     if arguments:
         Path(arguments[0]).write_text(page(), encoding="utf-8")
     else:

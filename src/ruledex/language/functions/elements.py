@@ -1,4 +1,4 @@
-"""Functions of all values of an attribute together."""
+"""Functions of all values of an attribute at once."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from ruledex.language.value import Family
 
 
 def size(elements: tuple[Value, ...] | None) -> int | None:
-    """Zero for an empty array, unknown for a missing one."""
+    """Return the number of values: 0 for an empty array, None (unknown) for a missing attribute."""
     return None if elements is None else len(elements)
 
 
 def coalesce(elements: tuple[Value, ...] | None, fallback: Value) -> Value | tuple[Value, ...]:
-    """The values as they are, also those of another type, or the constant where there are none."""
+    """Return the values as they are, of whatever type, or the constant if there are none."""
     return elements or fallback
 
 
@@ -23,8 +23,8 @@ FUNCTIONS: tuple[Function, ...] = (
         parameters=(Parameter("x", Family.ANY),),
         result=Family.NUMBER,
         call=size,
-        summary="The number of values that are not null: 0 for an empty array, unknown where there is nothing or "
-        "only nulls.",
+        summary="The number of values that are not null: 0 for an empty array, unknown if the attribute is missing or "
+        "has only nulls.",
         example="size(interests) >= 3",
         spark="if(size({0}) > 0 and size(array_compact({0})) = 0, null, size(array_compact({0})))",
         whole=True,
@@ -34,7 +34,7 @@ FUNCTIONS: tuple[Function, ...] = (
         parameters=(Parameter("x", Family.ANY), Parameter("constant", Family.ANY, literal=True)),
         result=Family.ANY,
         call=coalesce,
-        summary="The attribute, or the constant where it is missing or an empty array.",
+        summary="The attribute, or the constant if the attribute is missing or an empty array.",
         example="coalesce(visits, 0) < 5",
         spark="coalesce({0}, {1})",
         whole=True,

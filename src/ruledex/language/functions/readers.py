@@ -1,4 +1,4 @@
-"""Strings read as values of a domain with an order of its own. Spark has neither."""
+"""Functions that read strings as versions and IP addresses, which have their own order. Spark has neither."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ FUNCTIONS: tuple[Function, ...] = (
         parameters=(_TEXT,),
         result=Family.ADDRESS,
         call=Network.read,
-        summary="The IP address that a string names; it equals each network that it lies in.",
+        summary="The IP address that a string names. It equals every network that contains it.",
         example="cidr(client) IN ('10.0.0.0/8', '2001:db8::/32')",
         spark=None,
     ),

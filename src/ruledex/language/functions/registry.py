@@ -1,4 +1,4 @@
-"""The functions of the language, by name. Names are found in any case, as SQL's are."""
+"""The functions of the language by name. Names are found in any case, as in SQL."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ ALIASES: dict[str, str] = {
 
 
 def lookup(name: str) -> Function | None:
-    """The function of a name, a sign or an alias; None if there is none."""
+    """Return the function with a name, sign or alias, or None."""
     lowered = name.lower()
     return FUNCTIONS.get(ALIASES.get(lowered, lowered))
 
 
 def names() -> list[str]:
-    """All names and aliases in order, without the signs: what a misspelt name may have meant."""
+    """Return all names and aliases in order, without the signs, to suggest one for a misspelt name."""
     return sorted(name for name in (*FUNCTIONS, *ALIASES) if name.isidentifier())

@@ -1,4 +1,4 @@
-"""What a function declares of itself: its parameters, its result, and how it is written for people and for Spark."""
+"""The declaration of a function: its parameters and result, its documentation, and what Spark calls it."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Constants: TypeAlias = tuple[Value | None, ...]
 
 @dataclass(frozen=True, slots=True)
 class Parameter:
-    """One argument's place. A parameter with a default may be left out, if those after it are too."""
+    """A parameter of a function. One with a default may be left out, if all parameters after it are left out too."""
 
     name: str
     family: Family  # Family.ANY: any scalar
@@ -27,13 +27,13 @@ class Parameter:
 class Function:
     """A function of the language.
 
-    `call` gets one fitted value a parameter, in order, none of them missing, with defaults put in for what the
-    rule leaves out; it gives None for unknown and raises for no values that `check` lets pass. A `whole`
-    function gets, as its first argument, the tuple of all the attribute's values that are there, or None where
-    the attribute is missing, and may give a tuple of values. A `zoned` one also gets the keyword `zone`.
+    `call` takes one value per parameter, in order. Each has the parameter's family, none is missing, and defaults stand
+    for arguments that the rule leaves out. It returns None for unknown, and never raises for values that `check`
+    accepts. A `whole` function takes as its first argument the tuple of all values of the attribute, or None if the
+    attribute is missing, and may return a tuple of values. A `zoned` function also takes the keyword `zone`.
 
-    `spark` is a template of the same thing in Spark SQL, `{0}` for the first argument and `{all}` for all of
-    them; it gives NULL where `call` gives None, also in ANSI mode. None where Spark has no such function.
+    `spark` is a template of the same function in Spark SQL, with `{0}` for the first argument and `{all}` for all
+    arguments. It gives NULL where `call` returns None, also in ANSI mode. It is None if Spark has no such function.
     """
 
     name: str  # lower case, or one of the signs + - * / %
@@ -46,24 +46,24 @@ class Function:
     whole: bool = False
     zoned: bool = False
     variadic: bool = False  # the last parameter may be repeated
-    joins: bool = False  # the result is as long as all arguments together, which are texts
+    joins: bool = False  # the result is a text as long as all arguments together
     check: Callable[[Constants], str | None] | None = (
-        None  # of the constants, defaults included, None for others: what is wrong
+        None  # takes the constants with defaults, None for other arguments; returns what is wrong
     )
 
     @property
     def n_required(self) -> int:
-        """The least number of arguments."""
+        """The smallest number of arguments."""
         return sum(parameter.default is None for parameter in self.parameters)
 
     def accepts(self, n_arguments: int) -> bool:
-        """Whether a rule may give so many arguments."""
+        """Return whether a rule may pass this many arguments."""
         return self.n_required <= n_arguments and (self.variadic or n_arguments <= len(self.parameters))
 
     def parameter_at(self, position: int) -> Parameter:
-        """The parameter of the argument at a position, counted from 0; the last one's, where it is repeated."""
+        """Return the parameter of the argument at a position, counted from 0. The last parameter may be repeated."""
         return self.parameters[min(position, len(self.parameters) - 1)]
 
     def spark_text(self, arguments: Sequence[str]) -> str | None:
-        """The call in Spark SQL on arguments that are written in it, defaults included."""
+        """Return the call in Spark SQL. The arguments are Spark SQL texts, with defaults."""
         return None if self.spark is None else self.spark.format(*arguments, all=", ".join(arguments))

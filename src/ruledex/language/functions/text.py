@@ -1,4 +1,4 @@
-"""Functions of strings. Lengths and positions count code points, as Spark's do."""
+"""Functions of strings. Lengths and positions count code points, as in Spark."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ def _is_int32(value: Value | None) -> bool:
 
 
 def substring(text: str, position: int, length: int) -> str:
-    """From a position counted from 1, or from the end if negative; 0 is as 1.
+    """Return the text from a position, counted from 1, or from the end if negative. 0 is the same as 1.
 
-    What lies before the text's start counts towards the length: three from -5 of 'abc' is 'a'.
+    Positions before the start of the text count towards the length: three characters from -5 of 'abc' are 'a'.
     """
     start = position - 1 if position > 0 else len(text) + position if position < 0 else 0
     return text[max(start, 0) : max(start + length, 0)]
@@ -29,7 +29,7 @@ def _check_substring(constants: Constants) -> str | None:
 
 
 def split_part(text: str, delimiter: str, part: int) -> str:
-    """The part of a number counted from 1, or from the end if negative; '' where there is no such part."""
+    """Return a part by its number, counted from 1, or from the end if negative, or '' if there is no such part."""
     parts = text.split(delimiter) if delimiter else [text]
     index = part - 1 if part > 0 else len(parts) + part
     return parts[index] if 0 <= index < len(parts) else ""
@@ -41,12 +41,12 @@ def _check_split_part(constants: Constants) -> str | None:
 
 
 def concat(*texts: str) -> str:
-    """All texts, one after the other."""
+    """Return all texts, joined."""
     return "".join(texts)
 
 
 def trim(text: str) -> str:
-    """Only spaces go, as in Spark, not tabs and line ends."""
+    """Return the text without spaces at its ends. Tabs and line ends stay, as in Spark."""
     return text.strip(" ")
 
 
@@ -67,7 +67,7 @@ FUNCTIONS: tuple[Function, ...] = (
         parameters=(_TEXT,),
         result=Family.STRING,
         call=str.lower,
-        summary="In lower case.",
+        summary="The string in lower case.",
         example="lower(city) = 'paris'",
         spark="lower({0})",
     ),
@@ -76,7 +76,7 @@ FUNCTIONS: tuple[Function, ...] = (
         parameters=(_TEXT,),
         result=Family.STRING,
         call=str.upper,
-        summary="In upper case.",
+        summary="The string in upper case.",
         example="upper(country) IN ('IN', 'US')",
         spark="upper({0})",
     ),
@@ -85,7 +85,7 @@ FUNCTIONS: tuple[Function, ...] = (
         parameters=(_TEXT,),
         result=Family.STRING,
         call=trim,
-        summary="Without the spaces at both ends; tabs and line ends stay.",
+        summary="The string without spaces at both ends; tabs and line ends stay.",
         example="trim(name) != ''",
         spark="trim({0})",
     ),
@@ -98,7 +98,7 @@ FUNCTIONS: tuple[Function, ...] = (
         ),
         result=Family.STRING,
         call=substring,
-        summary="From a position (1 is the first, -1 the last character) to the end, or so many characters.",
+        summary="The string from a position (1 is the first character, -1 the last) to the end, or so many characters.",
         example="substring(phone, 1, 3) = '+91'",
         spark="substring({0}, {1}, {2})",
         check=_check_substring,
@@ -112,7 +112,8 @@ FUNCTIONS: tuple[Function, ...] = (
         ),
         result=Family.STRING,
         call=split_part,
-        summary="The part of a number (1 is the first, -1 the last) between delimiters; empty if there is none.",
+        summary="A part of the string between delimiters, by its number (1 is the first, -1 the last); empty if there "
+        "is none.",
         example="split_part(email, '@', 2) = 'example.com'",
         spark="split_part({0}, {1}, {2})",
         check=_check_split_part,
@@ -122,7 +123,7 @@ FUNCTIONS: tuple[Function, ...] = (
         parameters=(_TEXT, Parameter("y", Family.STRING)),
         result=Family.STRING,
         call=concat,
-        summary="Two or more strings as one.",
+        summary="Two or more strings joined.",
         example="concat(country, '-', region) = 'US-CA'",
         spark="concat({all})",
         variadic=True,

@@ -1,4 +1,4 @@
-"""Functions of dates and times. Times come in the index's zone, so that their parts are its clock's."""
+"""Functions of dates and times. Times are given in the zone of the index, so their parts are those of its clock."""
 
 from __future__ import annotations
 
@@ -17,22 +17,22 @@ def day_of(moment: date) -> date:
 
 
 def _clock(part: str) -> Callable[[date], int]:
-    """A part of the clock; a date is its midnight."""
+    """Return a function that gives a part of the clock. A date stands for its midnight."""
     return lambda moment: getattr(moment, part, 0)
 
 
 def date_diff(end: date, start: date) -> int:
-    """The days from one date to another; times of day do not count."""
+    """Return the days from one date to another. Times of day do not count."""
     return (day_of(end) - day_of(start)).days
 
 
 def to_timestamp(text: str, pattern: str, *, zone: tzinfo) -> datetime | None:
-    """The time that a string names in the form of a pattern."""
+    """Return the time that a string names in the form of a pattern, or None."""
     return compile_pattern(pattern).read(text, zone)
 
 
 def to_date(text: str, pattern: str, *, zone: tzinfo) -> date | None:
-    """The day, in the zone, of the time that a string names in the form of a pattern."""
+    """Return the day, in the zone, of the time that a string names in the form of a pattern, or None."""
     moment = to_timestamp(text, pattern, zone=zone)
     return None if moment is None else moment.date()
 
@@ -81,9 +81,9 @@ FUNCTIONS: tuple[Function, ...] = (
         "The day of the week: 1 is Sunday, 7 is Saturday.",
         "dayofweek(seen) IN (1, 7)",
     ),
-    _part("hour", _clock("hour"), "The hour, from 0 to 23; 0 of a date.", "hour(seen) BETWEEN 9 AND 17"),
-    _part("minute", _clock("minute"), "The minute, from 0 to 59; 0 of a date.", "minute(seen) < 15"),
-    _part("second", _clock("second"), "The whole second, from 0 to 59; 0 of a date.", "second(seen) = 0"),
+    _part("hour", _clock("hour"), "The hour, from 0 to 23; 0 for a date.", "hour(seen) BETWEEN 9 AND 17"),
+    _part("minute", _clock("minute"), "The minute, from 0 to 59; 0 for a date.", "minute(seen) < 15"),
+    _part("second", _clock("second"), "The whole second, from 0 to 59; 0 for a date.", "second(seen) = 0"),
     Function(
         name="date",
         parameters=(_TIME,),
@@ -98,7 +98,7 @@ FUNCTIONS: tuple[Function, ...] = (
         parameters=(_TIME, Parameter("start", Family.TIME)),
         result=Family.NUMBER,
         call=date_diff,
-        summary="The days since a start; times of day do not count.",
+        summary="The number of days since a start; times of day do not count.",
         example="date_diff(renewal, DATE '2024-01-01') >= 30",
         spark="datediff({0}, {1})",
     ),
@@ -107,8 +107,8 @@ FUNCTIONS: tuple[Function, ...] = (
         parameters=(_TEXT, Parameter("pattern", Family.STRING, literal=True)),
         result=Family.TIME,
         call=to_timestamp,
-        summary="The time that a string names in the form of one of Spark's datetime patterns; unknown if it is not of "
-        "that form. A string without a zone is in the index's.",
+        summary="The time that a string names in the form of one of Spark's datetime patterns; unknown if it has "
+        "another form. A string without a zone is in the zone of the index.",
         example="to_timestamp(at, 'dd/MMM/yyyy:HH:mm:ss Z') > TIMESTAMP '2024-01-01 00:00:00'",
         spark="try_to_timestamp({0}, {1})",
         zoned=True,
@@ -119,8 +119,8 @@ FUNCTIONS: tuple[Function, ...] = (
         parameters=(_TEXT, Parameter("pattern", Family.STRING, literal=True, default=_ISO_DATE)),
         result=Family.TIME,
         call=to_date,
-        summary="The day that a string names in the form of one of Spark's datetime patterns; unknown if it is not of "
-        "that form.",
+        summary="The day that a string names in the form of one of Spark's datetime patterns; unknown if it has "
+        "another form.",
         example="to_date(born, 'dd.MM.yyyy') < DATE '2000-01-01'",
         spark="cast(try_to_timestamp({0}, {1}) as date)",
         zoned=True,
