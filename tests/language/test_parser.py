@@ -7,13 +7,7 @@ from decimal import Decimal
 
 import pytest
 
-from ruledex.errors import (
-    PatternError,
-    RuleError,
-    RuleLimitError,
-    RuleSyntaxError,
-    RuleTypeError,
-)
+from ruledex.errors import PatternError, RuleError, RuleLimitError, RuleSyntaxError, RuleTypeError
 from ruledex.language.depth import MAX_DEPTH
 from ruledex.language.parser import parse, parse_operand
 from ruledex.language.tree import (

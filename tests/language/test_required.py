@@ -14,16 +14,7 @@ from ruledex.language.schema import Schema
 from ruledex.language.spark_text import to_spark
 from ruledex.language.structured import from_structured, to_structured
 from ruledex.language.text import to_text
-from ruledex.language.tree import (
-    And,
-    Attribute,
-    Compare,
-    Not,
-    Or,
-    Required,
-    Truth,
-    predicates,
-)
+from ruledex.language.tree import And, Attribute, Compare, Not, Or, Required, Truth, predicates
 from ruledex.rewrite.pipeline import match_tree, score_tree
 
 A, B, C = (Compare(Attribute((name,)), "=", 1) for name in "abc")

@@ -7,13 +7,7 @@ from decimal import Decimal
 import pytest
 
 from ruledex.errors import RuleSyntaxError
-from ruledex.language.scanner import (
-    read_name,
-    read_number,
-    read_string,
-    scan,
-    token_of,
-)
+from ruledex.language.scanner import read_name, read_number, read_string, scan, token_of
 from ruledex.language.value import INT64_MAX, INT64_MIN
 
 

@@ -7,15 +7,7 @@ import pytest
 from ruledex.errors import RuleError
 from ruledex.language.parser import parse
 from ruledex.language.spark_text import to_spark
-from ruledex.language.tree import (
-    And,
-    Attribute,
-    Bound,
-    In,
-    Not,
-    Weak,
-    Within,
-)
+from ruledex.language.tree import And, Attribute, Bound, In, Not, Weak, Within
 
 
 @pytest.mark.parametrize(

@@ -8,15 +8,7 @@ from hypothesis import HealthCheck, given, settings
 from ruledex.language.parser import parse
 from ruledex.language.reference import evaluate
 from ruledex.language.text import to_text
-from ruledex.language.tree import (
-    And,
-    Attribute,
-    Bound,
-    In,
-    Not,
-    Weak,
-    Within,
-)
+from ruledex.language.tree import And, Attribute, Bound, In, Not, Weak, Within
 from tests.strategies import trees, wild_trees
 
 REPRODUCIBLE = settings(derandomize=True, deadline=None, max_examples=400, suppress_health_check=[HealthCheck.too_slow])

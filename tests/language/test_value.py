@@ -9,14 +9,7 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from ruledex.language.value import (
-    Family,
-    compare,
-    fit,
-    instant,
-    localized,
-    shares_its_midnight,
-)
+from ruledex.language.value import Family, compare, fit, instant, localized, shares_its_midnight
 from tests.zones import EPOCH, midnights
 
 ALL = midnights()

@@ -6,12 +6,7 @@ import pytest
 from hypothesis import given, seed, settings
 
 from ruledex import Schema, evaluate, parse
-from ruledex.language.tree import (
-    And,
-    Expression,
-    Or,
-    Truth,
-)
+from ruledex.language.tree import And, Expression, Or, Truth
 from ruledex.lint import Finding, lint_rule
 from ruledex.lint.redundancy import MOST_TRIED, flat_parts, superfluous_parts
 from ruledex.rewrite.walk import joined

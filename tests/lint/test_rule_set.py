@@ -4,12 +4,7 @@ from __future__ import annotations
 
 from ruledex import Schema, parse
 from ruledex.language.structured import to_structured
-from ruledex.lint import (
-    Finding,
-    Linter,
-    Severity,
-    lint_rules,
-)
+from ruledex.lint import Finding, Linter, Severity, lint_rules
 
 
 def check(*rules: tuple[str, str], schema: Schema | None = None) -> list[Finding]:

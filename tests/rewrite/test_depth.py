@@ -4,12 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from ruledex import (
-    evaluate,
-    parse,
-    score,
-    to_text,
-)
+from ruledex import evaluate, parse, score, to_text
 from ruledex.language.depth import MAX_DEPTH
 from ruledex.language.schema import Schema
 from ruledex.program.builder import ProgramBuilder

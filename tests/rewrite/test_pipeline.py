@@ -5,19 +5,8 @@ from __future__ import annotations
 import pytest
 from hypothesis import given, settings
 
-from ruledex import (
-    Schema,
-    evaluate,
-    parse,
-    score,
-    to_text,
-)
-from ruledex.language.tree import (
-    And,
-    Expression,
-    Or,
-    Truth,
-)
+from ruledex import Schema, evaluate, parse, score, to_text
+from ruledex.language.tree import And, Expression, Or, Truth
 from ruledex.rewrite.absorb import absorb
 from ruledex.rewrite.expand_xor import expand_xor
 from ruledex.rewrite.flatten import flatten, flatten_for_score

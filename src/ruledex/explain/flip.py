@@ -21,14 +21,7 @@ from dataclasses import dataclass
 from typing import Final, TypeAlias
 
 from ruledex.explain.clause import Clause
-from ruledex.language.tree import (
-    Between,
-    CompareOperands,
-    In,
-    IsNull,
-    NullSafe,
-    Predicate,
-)
+from ruledex.language.tree import Between, CompareOperands, In, IsNull, NullSafe, Predicate
 
 Truths: TypeAlias = "dict[bool | None, Plan]"
 

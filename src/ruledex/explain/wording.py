@@ -13,19 +13,7 @@ from ruledex.language.families import constant_family
 from ruledex.language.schema import SEVERAL
 from ruledex.language.shown import shown
 from ruledex.language.text import constant_text, operand_text, predicate_text
-from ruledex.language.tree import (
-    Between,
-    Compare,
-    In,
-    IsNull,
-    Like,
-    NullSafe,
-    Predicate,
-    Rlike,
-    SetTest,
-    Value,
-    Within,
-)
+from ruledex.language.tree import Between, Compare, In, IsNull, Like, NullSafe, Predicate, Rlike, SetTest, Value, Within
 from ruledex.language.version import Version
 
 _MOST: Final = 8  # values in a list

@@ -11,13 +11,7 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Final, TypeAlias
 
-from ruledex.errors import (
-    PatternError,
-    RuleLimitError,
-    RuleSyntaxError,
-    RuleTypeError,
-    quoted,
-)
+from ruledex.errors import PatternError, RuleLimitError, RuleSyntaxError, RuleTypeError, quoted
 from ruledex.language.address import Network
 from ruledex.language.families import result_family
 from ruledex.language.functions.registry import lookup, names
@@ -44,13 +38,7 @@ from ruledex.language.tree import (
     Truth,
     Value,
 )
-from ruledex.language.value import (
-    HOLDS,
-    Family,
-    compare,
-    family_of,
-    read_time,
-)
+from ruledex.language.value import HOLDS, Family, compare, family_of, read_time
 from ruledex.language.version import Version
 
 NULL: Final = None

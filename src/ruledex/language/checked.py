@@ -4,12 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from ruledex.errors import (
-    EventError,
-    RuledexError,
-    SchemaError,
-    quoted,
-)
+from ruledex.errors import EventError, RuledexError, SchemaError, quoted
 from ruledex.language import reference
 from ruledex.language import text as texts
 from ruledex.language.reference import Weights

@@ -4,17 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from ruledex.language.tree import (
-    BRANCHES,
-    Call,
-    CompareOperands,
-    Expression,
-    Node,
-    Not,
-    Required,
-    Truth,
-    Weak,
-)
+from ruledex.language.tree import BRANCHES, Call, CompareOperands, Expression, Node, Not, Required, Truth, Weak
 
 MAX_DEPTH: Final = 256
 

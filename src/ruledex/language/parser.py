@@ -17,33 +17,11 @@ from ruledex.errors import RuleLimitError, RuleSyntaxError
 from ruledex.language import build
 from ruledex.language.build import NULL, Constant
 from ruledex.language.depth import MAX_DEPTH, depth_of
-from ruledex.language.precedence import (
-    AND,
-    BINARY,
-    BRANCH,
-    BRANCH_NODE,
-    COMPARE,
-    NEGATIVE,
-    NOT,
-    OPEN,
-    Operator,
-)
+from ruledex.language.precedence import AND, BINARY, BRANCH, BRANCH_NODE, COMPARE, NEGATIVE, NOT, OPEN, Operator
 from ruledex.language.required import check_required
 from ruledex.language.rule_text import checked_text
-from ruledex.language.scanner import (
-    read_name,
-    read_number,
-    read_string,
-    scan,
-    token_of,
-)
-from ruledex.language.simple import (
-    CLOSED_GROUP,
-    NAME_GROUP,
-    match_simple,
-    shared_attribute,
-    simple_predicate,
-)
+from ruledex.language.scanner import read_name, read_number, read_string, scan, token_of
+from ruledex.language.simple import CLOSED_GROUP, NAME_GROUP, match_simple, shared_attribute, simple_predicate
 from ruledex.language.spelling import did_you_mean
 from ruledex.language.text import RESERVED
 from ruledex.language.tree import (

@@ -4,13 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from ruledex.language.tree import (
-    And,
-    Branch,
-    Or,
-    Xnor,
-    Xor,
-)
+from ruledex.language.tree import And, Branch, Or, Xnor, Xor
 
 # How tightly operators bind, the loosest first.
 OPEN, OR, XOR, AND, NOT, COMPARE, SUM, PRODUCT, NEGATIVE = range(9)

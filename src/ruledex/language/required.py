@@ -6,16 +6,7 @@ It has a meaning only there, because relaxed matching (docs/ranking.md) gives up
 from __future__ import annotations
 
 from ruledex.errors import RuleSyntaxError
-from ruledex.language.tree import (
-    And,
-    Expression,
-    Not,
-    Or,
-    Required,
-    Xnor,
-    Xor,
-    predicates,
-)
+from ruledex.language.tree import And, Expression, Not, Or, Required, Xnor, Xor, predicates
 
 
 def check_required(tree: Expression, text: str) -> None:

@@ -14,12 +14,7 @@ from ruledex.language.families import function_of
 from ruledex.language.functions.signature import Function
 from ruledex.language.schema import Schema
 from ruledex.language.tree import Attribute, Node, Operand
-from ruledex.language.value import (
-    Family,
-    family_of,
-    fit,
-    is_missing,
-)
+from ruledex.language.value import Family, family_of, fit, is_missing
 
 Event: TypeAlias = Mapping[str, Any]
 Values: TypeAlias = tuple[Any, ...] | None

@@ -12,18 +12,7 @@ from decimal import Decimal
 from typing import Any, Final
 
 from ruledex.language.scanner import NAME
-from ruledex.language.tree import (
-    Attribute,
-    Between,
-    Call,
-    Compare,
-    Expression,
-    In,
-    IsNull,
-    Like,
-    Not,
-    Operand,
-)
+from ruledex.language.tree import Attribute, Between, Call, Compare, Expression, In, IsNull, Like, Not, Operand
 
 _INTEGER: Final = r"-?+[0-9]{1,18}+(?![\w.])"
 _NUMBER: Final = r"-?+[0-9]{1,18}+(?:\.[0-9]{1,18}+)?+(?![\w.])"

@@ -11,12 +11,7 @@ from collections.abc import Callable, Mapping
 from functools import lru_cache
 from typing import Final
 
-from ruledex.errors import (
-    RuleLimitError,
-    RuleSyntaxError,
-    RuleTypeError,
-    quoted,
-)
+from ruledex.errors import RuleLimitError, RuleSyntaxError, RuleTypeError, quoted
 from ruledex.language import build
 from ruledex.language.build import SET_TESTS, Constant, Item
 from ruledex.language.depth import MAX_DEPTH, depth_of

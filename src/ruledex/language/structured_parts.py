@@ -9,12 +9,7 @@ from datetime import date, datetime
 from decimal import Decimal
 from typing import Any, Final, NamedTuple, TypeAlias, TypeVar
 
-from ruledex.errors import (
-    RuleError,
-    RuleSyntaxError,
-    RuleTypeError,
-    quoted,
-)
+from ruledex.errors import RuleError, RuleSyntaxError, RuleTypeError, quoted
 from ruledex.language import build
 from ruledex.language.address import Network
 from ruledex.language.build import MAX_WEIGHT, Constant

@@ -12,28 +12,9 @@ from typing import Final, TypeAlias
 
 from ruledex.language.schema import Schema
 from ruledex.language.text import constant_text
-from ruledex.language.tree import (
-    And,
-    Expression,
-    In,
-    IsNull,
-    Like,
-    Not,
-    Or,
-    Truth,
-    Weak,
-    Within,
-    Xnor,
-    Xor,
-    predicates,
-)
+from ruledex.language.tree import And, Expression, In, IsNull, Like, Not, Or, Truth, Weak, Within, Xnor, Xor, predicates
 from ruledex.lint.finding import Finding
-from ruledex.lint.subject import (
-    Subject,
-    position_of,
-    short,
-    short_text,
-)
+from ruledex.lint.subject import Subject, position_of, short, short_text
 from ruledex.rewrite.keys import Keys
 from ruledex.rewrite.pipeline import match_tree
 from ruledex.rewrite.walk import joined

@@ -17,15 +17,7 @@ from ruledex.language.required import without_required
 from ruledex.language.schema import Schema
 from ruledex.language.structured import from_structured
 from ruledex.language.text import path_text
-from ruledex.language.tree import (
-    Attribute,
-    Call,
-    Expression,
-    Operand,
-    Truth,
-    operands,
-    predicates,
-)
+from ruledex.language.tree import Attribute, Call, Expression, Operand, Truth, operands, predicates
 from ruledex.language.value import Family
 from ruledex.lint.context import Context
 from ruledex.lint.finding import Finding, Severity

@@ -9,14 +9,7 @@ answers of each half are made once and shared, so a chain of n needs 6n objects,
 
 from __future__ import annotations
 
-from ruledex.language.tree import (
-    And,
-    Expression,
-    Not,
-    Or,
-    Xnor,
-    Xor,
-)
+from ruledex.language.tree import And, Expression, Not, Or, Xnor, Xor
 from ruledex.rewrite.push_not import push_not
 from ruledex.rewrite.walk import with_children
 

@@ -5,15 +5,7 @@
 
 from __future__ import annotations
 
-from ruledex.language.tree import (
-    And,
-    Expression,
-    Not,
-    Or,
-    Required,
-    Xnor,
-    Xor,
-)
+from ruledex.language.tree import And, Expression, Not, Or, Required, Xnor, Xor
 from ruledex.rewrite.walk import with_children
 
 

@@ -7,16 +7,7 @@ x IS NULL OR x IS NOT NULL = TRUE          (p OR NOT p is not always true)
 
 from __future__ import annotations
 
-from ruledex.language.tree import (
-    And,
-    CompareOperands,
-    Expression,
-    IsNull,
-    Not,
-    Or,
-    Truth,
-    Within,
-)
+from ruledex.language.tree import And, CompareOperands, Expression, IsNull, Not, Or, Truth, Within
 from ruledex.rewrite.keys import Keys
 from ruledex.rewrite.walk import joined, with_children
 

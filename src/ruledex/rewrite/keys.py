@@ -10,15 +10,7 @@ from __future__ import annotations
 from hashlib import blake2b
 
 from ruledex.language.text import operand_text, to_text
-from ruledex.language.tree import (
-    And,
-    Expression,
-    Operand,
-    Or,
-    Required,
-    Xnor,
-    Xor,
-)
+from ruledex.language.tree import And, Expression, Operand, Or, Required, Xnor, Xor
 
 
 class Keys:

@@ -16,16 +16,7 @@ from __future__ import annotations
 
 from ruledex.language.families import constant_family
 from ruledex.language.schema import Schema
-from ruledex.language.tree import (
-    And,
-    Expression,
-    IsNull,
-    Not,
-    Or,
-    Truth,
-    Weak,
-    Within,
-)
+from ruledex.language.tree import And, Expression, IsNull, Not, Or, Truth, Weak, Within
 from ruledex.language.value import Family
 from ruledex.rewrite.keys import Keys
 from ruledex.rewrite.spans import Ambiguous, Order, Spans

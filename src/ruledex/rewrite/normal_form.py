@@ -9,12 +9,7 @@ from itertools import chain, product
 from typing import Final
 
 from ruledex.errors import BudgetError
-from ruledex.language.tree import (
-    And,
-    Expression,
-    Or,
-    Truth,
-)
+from ruledex.language.tree import And, Expression, Or, Truth
 from ruledex.rewrite.keys import Keys
 
 DEFAULT_BUDGET: Final = 10_000

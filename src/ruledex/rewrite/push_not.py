@@ -8,16 +8,7 @@ NOT TRUE       = FALSE                   NOT NULL        = NULL
 
 from __future__ import annotations
 
-from ruledex.language.tree import (
-    And,
-    Expression,
-    Not,
-    Or,
-    Required,
-    Truth,
-    Xnor,
-    Xor,
-)
+from ruledex.language.tree import And, Expression, Not, Or, Required, Truth, Xnor, Xor
 
 
 def push_not(tree: Expression) -> Expression:

@@ -2,14 +2,7 @@
 
 from __future__ import annotations
 
-from ruledex.language.tree import (
-    And,
-    Expression,
-    Or,
-    Required,
-    Xnor,
-    Xor,
-)
+from ruledex.language.tree import And, Expression, Or, Required, Xnor, Xor
 from ruledex.rewrite.keys import Keys
 from ruledex.rewrite.walk import with_children
 

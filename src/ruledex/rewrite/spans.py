@@ -14,13 +14,7 @@ from decimal import Decimal
 from functools import cmp_to_key
 
 from ruledex.language.tree import Bound, Value
-from ruledex.language.value import (
-    MOST_DAYS_AT_ONE_MIDNIGHT,
-    as_double,
-    compare,
-    instant,
-    shares_its_midnight,
-)
+from ruledex.language.value import MOST_DAYS_AT_ONE_MIDNIGHT, as_double, compare, instant, shares_its_midnight
 
 Spans = tuple[tuple[Value, ...], tuple[Bound, ...]]
 

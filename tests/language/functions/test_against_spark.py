@@ -18,13 +18,7 @@ import pytest
 
 from ruledex.language.functions.registry import FUNCTIONS, Function
 from ruledex.language.tree import Value
-from ruledex.language.value import (
-    INT64_MAX,
-    INT64_MIN,
-    Family,
-    is_missing,
-    localized,
-)
+from ruledex.language.value import INT64_MAX, INT64_MIN, Family, is_missing, localized
 
 N_ROWS = 300
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)

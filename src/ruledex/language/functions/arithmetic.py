@@ -13,12 +13,7 @@ from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_UP, Context, Decimal
 from typing import TypeAlias
 
 from ruledex.language.functions.signature import Constants, Function, Parameter
-from ruledex.language.value import (
-    INT64_MAX,
-    INT64_MIN,
-    Family,
-    as_double,
-)
+from ruledex.language.value import INT64_MAX, INT64_MIN, Family, as_double
 
 Number: TypeAlias = int | Decimal | float
 

@@ -2,13 +2,7 @@
 
 from __future__ import annotations
 
-from ruledex.language.functions import (
-    arithmetic,
-    elements,
-    readers,
-    text,
-    times,
-)
+from ruledex.language.functions import arithmetic, elements, readers, text, times
 from ruledex.language.functions.signature import Function, Parameter
 
 __all__ = ["ALIASES", "FUNCTIONS", "Function", "Parameter", "lookup", "names"]
