@@ -7,7 +7,7 @@ import pytest
 from ruledex import Index
 from ruledex.dictionary.patterns import PatternMatcher
 from ruledex.errors import RuleLimitError, RulesError
-from ruledex.language.like_pieces import Piece, pieces_of
+from ruledex.language.like_pieces import PatternPiece, pieces_of
 from ruledex.language.parser import parse
 from ruledex.language.pattern import is_like
 from tests.language.test_programs import run_limited
@@ -17,13 +17,13 @@ LONG = 69_900
 
 def test_pieces_lie_between_percent_signs_and_runs_between_underscores() -> None:
     assert pieces_of("a_b%%%_c%d__") == (
-        (Piece(3, ((0, "a"), (2, "b"))), Piece(2, ((1, "c"),)), Piece(3, ((0, "d"),))),
+        (PatternPiece(3, ((0, "a"), (2, "b"))), PatternPiece(2, ((1, "c"),)), PatternPiece(3, ((0, "d"),))),
         False,
     )
 
 
 def test_an_escaped_character_is_part_of_its_run() -> None:
-    assert pieces_of(r"a\%\_b_\\%") == ((Piece(6, ((0, "a%_b"), (5, "\\"))), Piece(0, ())), False)
+    assert pieces_of(r"a\%\_b_\\%") == ((PatternPiece(6, ((0, "a%_b"), (5, "\\"))), PatternPiece(0, ())), False)
 
 
 def test_only_a_piece_between_two_percent_signs_with_an_inner_underscore_needs_a_regular_expression() -> None:

@@ -10,10 +10,10 @@ from ruledex.language.tree import And, Expression, Or, Truth
 from ruledex.rewrite.absorb import absorb
 from ruledex.rewrite.expand_xor import expand_xor
 from ruledex.rewrite.flatten import flatten, flatten_for_score
-from ruledex.rewrite.keys import Keys
+from ruledex.rewrite.keys import NodeKeys
 from ruledex.rewrite.pipeline import match_tree, score_tree
 from ruledex.rewrite.push_not import push_not
-from ruledex.rewrite.sort import sort, sort_for_score
+from ruledex.rewrite.sort import sort_children, sort_for_score
 from ruledex.rewrite.walk import bottom_up
 from tests.strategies import SINGLE, all_events, events, trees
 
@@ -60,15 +60,15 @@ def test_the_match_tree_is_true_where_the_rule_is_on_random_events(
 @given(tree=trees(3, ("a", "flag")))
 @settings(max_examples=100)
 def test_passes_that_say_so_keep_all_three_truth_values(tree: Expression) -> None:
-    keys = Keys()
+    keys = NodeKeys()
     pushed = push_not(tree)
     expanded = expand_xor(pushed)
     flat = bottom_up(expanded, lambda node: flatten(node) if isinstance(node, And | Or) else node)
-    ordered = bottom_up(flat, lambda node: sort(node, keys) if isinstance(node, And | Or) else node)
+    ordered = bottom_up(flat, lambda node: sort_children(node, keys) if isinstance(node, And | Or) else node)
     absorbed = bottom_up(ordered, lambda node: absorb(node, keys) if isinstance(node, And | Or) else node)
     for after in (pushed, expanded, flat, ordered, absorbed):
         same_truth(tree, after, UNDECLARED)
-    for after in (flatten_for_score(pushed), sort_for_score(flatten_for_score(pushed), Keys())):
+    for after in (flatten_for_score(pushed), sort_for_score(flatten_for_score(pushed), NodeKeys())):
         same_truth(tree, after, UNDECLARED)
 
 

@@ -8,7 +8,7 @@ from typing import Any
 from ruledex.errors import EventError, RuledexError
 from ruledex.explain.clause import Clause, clause_of
 from ruledex.explain.flip import smallest_flip
-from ruledex.explain.wording import words_for
+from ruledex.explain.wording import describe_change
 from ruledex.language.resolve import Event
 from ruledex.language.schema import Schema
 from ruledex.language.text import path_text
@@ -79,7 +79,7 @@ def explain(tree: Expression, text: str, event: Event, schema: Schema) -> Explan
     changes = []
     for clause, wanted in flips:
         also = tuple(path_text(path) for path in dict.fromkeys(_paths(clause)) if path in asked_elsewhere)
-        changes.append(Change(clause, wanted, words_for(clause, wanted), also))
+        changes.append(Change(clause, wanted, describe_change(clause, wanted), also))
     return Explanation(text, root.truth, root, tuple(changes))
 
 

@@ -23,17 +23,17 @@ from typing import Final, TypeAlias
 from ruledex.explain.clause import Clause
 from ruledex.language.tree import Between, CompareOperands, In, IsNull, NullSafe, Predicate
 
-Truths: TypeAlias = "dict[bool | None, Plan]"
+Truths: TypeAlias = "dict[bool | None, FlipPlan]"
 
 _TRUTHS: Final = (True, False, None)
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class FlipPlan:
     """A way to give a clause a truth: its cost, and the changes of predicates below it."""
 
     cost: float
-    parts: tuple[Plan, ...] = ()
+    parts: tuple[FlipPlan, ...] = ()
     change: tuple[Clause, bool | None] | None = None
 
     def changes(self) -> Iterator[tuple[Clause, bool | None]]:
@@ -46,8 +46,8 @@ class Plan:
             pending.extend(reversed(plan.parts))
 
 
-_NOTHING: Final = Plan(0)
-_NEVER: Final = Plan(math.inf)
+_NOTHING: Final = FlipPlan(0)
+_NEVER: Final = FlipPlan(math.inf)
 
 
 def smallest_flip(root: Clause) -> list[tuple[Clause, bool | None]] | None:
@@ -78,10 +78,10 @@ def _plans(clause: Clause) -> Truths:
     return folded
 
 
-def _leaf(clause: Clause, truth: bool | None, possible: bool) -> Plan:
+def _leaf(clause: Clause, truth: bool | None, possible: bool) -> FlipPlan:
     if truth is clause.truth:
         return _NOTHING
-    return Plan(1, (), (clause, truth)) if possible else _NEVER
+    return FlipPlan(1, (), (clause, truth)) if possible else _NEVER
 
 
 def possible_truths(predicate: Predicate) -> tuple[bool | None, ...]:
@@ -104,14 +104,14 @@ def _exchanged(plans: Truths) -> Truths:
     return {True: plans[False], False: plans[True], None: plans[None]}
 
 
-def _least(*plans: Plan) -> Plan:
+def _least(*plans: FlipPlan) -> FlipPlan:
     """Return the cheapest plan, the first of equals."""
     return min(plans, key=lambda plan: plan.cost)
 
 
-def _together(parts: list[Plan]) -> Plan:
+def _together(parts: list[FlipPlan]) -> FlipPlan:
     cost = sum(part.cost for part in parts)
-    return Plan(cost, tuple(part for part in parts if part.cost)) if cost < math.inf else _NEVER
+    return FlipPlan(cost, tuple(part for part in parts if part.cost)) if cost < math.inf else _NEVER
 
 
 def _all(children: list[Truths]) -> Truths:

@@ -26,7 +26,7 @@ _SETS: Final = {
 }
 
 
-def words_for(clause: Clause, wanted: bool | None) -> str:
+def describe_change(clause: Clause, wanted: bool | None) -> str:
     """Return a sentence such as `age is 17, needs >= 18`."""
     predicate, negated = clause.predicate
     truth = None if wanted is None else wanted is not negated

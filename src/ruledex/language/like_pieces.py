@@ -16,7 +16,7 @@ _RUN: Final = re.compile("[^_]+")
 _TOKEN: Final = re.compile(r"\\(.)|(%+)|(_+)|([^\\%_]+)", re.DOTALL)
 
 
-class Piece(NamedTuple):
+class PatternPiece(NamedTuple):
     """The part of a pattern between two %."""
 
     length: int  # in characters
@@ -26,7 +26,7 @@ class Piece(NamedTuple):
 class Pieces(NamedTuple):
     """The pieces of a pattern whose escape is the backslash."""
 
-    pieces: tuple[Piece, ...]  # one more than the pattern has %, without those between %%
+    pieces: tuple[PatternPiece, ...]  # one more than the pattern has %, without those between %%
     needs_regex: bool
 
 
@@ -40,15 +40,15 @@ def pieces_of(pattern: str) -> Pieces:
     return Pieces(tuple(pieces), any(len(piece.runs) > 1 for piece in pieces[1:-1]))
 
 
-def _piece(text: str) -> Piece:
+def _piece(text: str) -> PatternPiece:
     """Return the piece of a text without % and without escapes."""
     if "_" not in text:
-        return Piece(len(text), ((0, text),) if text else ())
-    return Piece(len(text), tuple((run.start(), run[0]) for run in _RUN.finditer(text)))
+        return PatternPiece(len(text), ((0, text),) if text else ())
+    return PatternPiece(len(text), tuple((run.start(), run[0]) for run in _RUN.finditer(text)))
 
 
-def _with_escapes(pattern: str) -> list[Piece]:
-    pieces: list[Piece] = []
+def _with_escapes(pattern: str) -> list[PatternPiece]:
+    pieces: list[PatternPiece] = []
     runs: list[tuple[int, str]] = []
     run: list[str] = []  # parts of the run that is being read
     start = at = 0  # where that run starts, and where it ends
@@ -63,15 +63,15 @@ def _with_escapes(pattern: str) -> list[Piece]:
             runs.append((start, "".join(run)))
             run = []
         if percents:
-            pieces.append(Piece(at, tuple(runs)))
+            pieces.append(PatternPiece(at, tuple(runs)))
             runs, at = [], 0
         at += len(underscores)
     if run:
         runs.append((start, "".join(run)))
-    return [*pieces, Piece(at, tuple(runs))]
+    return [*pieces, PatternPiece(at, tuple(runs))]
 
 
-def fits(text: str, pieces: tuple[Piece, ...]) -> bool:
+def fits(text: str, pieces: tuple[PatternPiece, ...]) -> bool:
     """Return whether a text fits pieces that need no regular expression."""
     first, last = pieces[0], pieces[-1]
     if len(pieces) == 1:
@@ -93,6 +93,6 @@ def fits(text: str, pieces: tuple[Piece, ...]) -> bool:
     return True
 
 
-def _stands(text: str, piece: Piece, at: int) -> bool:
+def _stands(text: str, piece: PatternPiece, at: int) -> bool:
     """Return whether the text has a piece at an offset. The text must be long enough."""
     return all(text.startswith(run, at + offset) for offset, run in piece.runs)

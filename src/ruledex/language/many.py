@@ -99,7 +99,7 @@ class Members:
         return bool(self._rounded) and _is_in(_carried(value, self._zone), self._rounded)
 
 
-class Blocks:
+class NetworkSet:
     """Networks, with a test whether one of them contains a given address."""
 
     def __init__(self, networks: Iterable[Network]) -> None:
@@ -115,7 +115,7 @@ class Blocks:
 
 def equal_to(constants: Sequence[Any], zone: tzinfo) -> Callable[[Any], bool]:
     """Return a test whether a value equals one of a rule's constants. An address equals each network around it."""
-    return Blocks(constants).has if isinstance(constants[0], Network) else Members(constants, zone).has
+    return NetworkSet(constants).has if isinstance(constants[0], Network) else Members(constants, zone).has
 
 
 def each_is_met(constants: Sequence[Any], values: Sequence[Any], zone: tzinfo) -> bool:

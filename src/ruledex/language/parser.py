@@ -19,8 +19,7 @@ from ruledex.language.build import NULL, Constant
 from ruledex.language.depth import MAX_DEPTH, depth_of
 from ruledex.language.precedence import AND, BINARY, BRANCH, BRANCH_NODE, COMPARE, NEGATIVE, NOT, OPEN, Operator
 from ruledex.language.required import check_required
-from ruledex.language.rule_text import checked_text
-from ruledex.language.scanner import read_name, read_number, read_string, scan, token_of
+from ruledex.language.scanner import check_text, read_name, read_number, read_string, scan, token_of
 from ruledex.language.simple import CLOSED_GROUP, NAME_GROUP, match_simple, shared_attribute, simple_predicate
 from ruledex.language.spelling import did_you_mean
 from ruledex.language.text import RESERVED
@@ -49,12 +48,12 @@ Item: TypeAlias = "Operand | Constant | Expression"
 
 def parse(rule: str | bytes) -> Expression:
     """Return the tree of a rule's text (bytes are UTF-8). Raises `RuleError` if the text is not a rule."""
-    return _Parser(checked_text(rule)).parse()
+    return _Parser(check_text(rule)).parse()
 
 
 def parse_operand(text: str) -> Operand:
     """Return the attribute, or the function of attributes, that a text is."""
-    parser = _Parser(checked_text(text))
+    parser = _Parser(check_text(text))
     item = parser.parse_item()
     if not isinstance(item, Attribute | Call):
         raise RuleSyntaxError("expected an attribute", text)

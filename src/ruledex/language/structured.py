@@ -25,10 +25,10 @@ from ruledex.language.structured_parts import (
     constant_in,
     constant_out,
     flag_of,
+    json_text,
     list_of,
     placed,
-    shown,
-    weight_of,
+    weight_in,
 )
 from ruledex.language.text import path_text
 from ruledex.language.tree import (
@@ -144,7 +144,7 @@ def _expression(document: Json, place: Place) -> Expression:
     if document is None or isinstance(document, bool):
         return Truth(document)
     if not isinstance(document, Mapping):
-        raise RuleSyntaxError(f"{place}: a condition is an object, true, false or null, not {shown(document)}")
+        raise RuleSyntaxError(f"{place}: a condition is an object, true, false or null, not {json_text(document)}")
     name = document.get("op")
     kind = _BRANCHES.get(name) if isinstance(name, str) else None
     if kind is not None:
@@ -166,7 +166,7 @@ def _predicate(document: Mapping[str, Json], place: Place) -> Expression:
     read = _READERS.get(name) if isinstance(name, str) else None
     if read is None:
         hint = did_you_mean(name, _OPS) if isinstance(name, str) else ""
-        raise RuleSyntaxError(f"{Place(place, 'op')}: there is no op {shown(name)}", hint=hint)
+        raise RuleSyntaxError(f"{Place(place, 'op')}: there is no op {json_text(name)}", hint=hint)
     return read(name, document, place)
 
 
@@ -189,7 +189,7 @@ def _in(_op: str, document: Mapping[str, Json], place: Place) -> Expression:
         if len(weights) != len(constants):
             raise RuleSyntaxError(f"{inner}: there are {len(constants)} values and {len(weights)} weights")
         for i, (constant, weight) in enumerate(zip(constants, weights, strict=True)):
-            constant.weight, constant.weighted = weight_of(weight, Place(inner, i)), True
+            constant.weight, constant.weighted = weight_in(weight, Place(inner, i)), True
     return placed(place, build.membership, _left(document, place), constants, "", 0)
 
 
@@ -251,13 +251,13 @@ def _operand(document: Json, place: Place) -> Item:
         check_fields(document, place, ("attribute",), also=())
         name = document["attribute"]
         if not isinstance(name, str):
-            raise RuleSyntaxError(f"{Place(place, 'attribute')}: a path is a string, not {shown(name)}")
+            raise RuleSyntaxError(f"{Place(place, 'attribute')}: a path is a string, not {json_text(name)}")
         read = _known_attribute if len(name) <= _LONGEST_KNOWN else _attribute
         return placed(Place(place, "attribute"), read, name)
     if isinstance(document, Mapping) and "function" in document:
         return _call(document, place)
     raise RuleSyntaxError(
-        f"{place}: this is not an operand: {shown(document)}", hint='write {"attribute": …} or {"function": …}'
+        f"{place}: this is not an operand: {json_text(document)}", hint='write {"attribute": …} or {"function": …}'
     )
 
 
@@ -280,7 +280,7 @@ def _call(document: Mapping[str, Json], place: Place) -> Item:
     check_fields(document, place, ("function", "arguments"), also=())
     name = document["function"]
     if not isinstance(name, str):
-        raise RuleSyntaxError(f"{Place(place, 'function')}: a function's name is a string, not {shown(name)}")
+        raise RuleSyntaxError(f"{Place(place, 'function')}: a function's name is a string, not {json_text(name)}")
     if name.lower() in SET_TESTS:
         raise RuleTypeError(f"{place}: {name} is a condition, not a function of values", hint="write it as an op")
     inner = Place(place, "arguments")
@@ -301,4 +301,4 @@ def _weighted(made: Expression, document: Mapping[str, Json], place: Place) -> E
     if "weight" not in document:
         return made
     inner = Place(place, "weight")
-    return placed(inner, build.with_weight, made, weight_of(document["weight"], inner), "", 0)
+    return placed(inner, build.with_weight, made, weight_in(document["weight"], inner), "", 0)

@@ -94,12 +94,14 @@ def _value(document: Json, place: Place) -> Value | None:
         if read is not None:
             return read(content, Place(place, kind))
     kinds = ", ".join(_TYPED)
-    raise RuleSyntaxError(f"{place}: this is not a constant: {shown(document)}", hint=f"an object has one key: {kinds}")
+    raise RuleSyntaxError(
+        f"{place}: this is not a constant: {json_text(document)}", hint=f"an object has one key: {kinds}"
+    )
 
 
 def _text(document: Json, place: Place) -> str:
     if not isinstance(document, str):
-        raise RuleSyntaxError(f"{place}: expected a string, not {shown(document)}")
+        raise RuleSyntaxError(f"{place}: expected a string, not {json_text(document)}")
     if not document.isascii():
         try:
             document.encode("utf-8")
@@ -122,7 +124,7 @@ def _double(content: Json, place: Place) -> float:
     if isinstance(content, str) and content in _INFINITIES:
         return _INFINITIES[content]
     if isinstance(content, bool) or not isinstance(content, int | float):
-        raise RuleSyntaxError(f"{place}: a double is a number, not {shown(content)}")
+        raise RuleSyntaxError(f"{place}: a double is a number, not {json_text(content)}")
     try:
         number = float(content)
     except OverflowError:
@@ -171,7 +173,7 @@ def check_fields(
     for name in document:
         if name not in known:
             hint = did_you_mean(name, known) if isinstance(name, str) else ""
-            raise RuleSyntaxError(f"{place}: there is no field {shown(name)} here", hint=hint)
+            raise RuleSyntaxError(f"{place}: there is no field {json_text(name)} here", hint=hint)
     for name in required:
         if name not in document:
             raise RuleSyntaxError(f"{place}: the field {quoted(name)} is missing")
@@ -181,7 +183,7 @@ def list_of(document: Mapping[str, Json], name: str, place: Place, least: int) -
     """Return the list in a field. Raises if it has fewer items than `least`."""
     items = document[name]
     if not isinstance(items, list | tuple):
-        raise RuleSyntaxError(f"{Place(place, name)}: expected a list, not {shown(items)}")
+        raise RuleSyntaxError(f"{Place(place, name)}: expected a list, not {json_text(items)}")
     if len(items) < least:
         raise RuleSyntaxError(f"{Place(place, name)}: expected a list of at least {least}, not {len(items)}")
     return items
@@ -191,18 +193,18 @@ def flag_of(document: Mapping[str, Json], name: str, place: Place) -> bool:
     """Return the boolean in a field, or False if it is left out."""
     flag = document.get(name, False)
     if not isinstance(flag, bool):
-        raise RuleSyntaxError(f"{Place(place, name)}: expected true or false, not {shown(flag)}")
+        raise RuleSyntaxError(f"{Place(place, name)}: expected true or false, not {json_text(flag)}")
     return flag
 
 
-def weight_of(given: Json, place: Place) -> float:
+def weight_in(given: Json, place: Place) -> float:
     """Return a weight. Raises if it exceeds the limits that weights have in text."""
     if isinstance(given, bool) or not isinstance(given, int | float) or not 0 <= given <= MAX_WEIGHT:
-        raise RuleSyntaxError(f"{place}: a weight is a number from 0 to {MAX_WEIGHT:g}, not {shown(given)}")
+        raise RuleSyntaxError(f"{place}: a weight is a number from 0 to {MAX_WEIGHT:g}, not {json_text(given)}")
     return float(given)
 
 
-def shown(document: object) -> str:
+def json_text(document: object) -> str:
     """Return a JSON value as a short text for a message."""
     kind = {dict: "an object", list: "a list", tuple: "a list", type(None): "null"}.get(type(document))
     return kind or quoted(document)

@@ -14,10 +14,10 @@ from ruledex.language.schema import Schema
 from ruledex.language.text import constant_text
 from ruledex.language.tree import And, Expression, In, IsNull, Like, Not, Or, Truth, Weak, Within, Xnor, Xor, predicates
 from ruledex.lint.finding import Finding
-from ruledex.lint.subject import Subject, position_of, short, short_text
-from ruledex.rewrite.keys import Keys
+from ruledex.lint.subject import Subject, short, short_text, text_position
+from ruledex.rewrite.keys import NodeKeys
 from ruledex.rewrite.pipeline import match_tree
-from ruledex.rewrite.walk import joined
+from ruledex.rewrite.walk import join_children
 
 CODE: Final = "adds-nothing"
 # The most parts of one AND or OR. Tests are quadratic, so only repetitions are found in a longer one.
@@ -115,7 +115,7 @@ def superfluous_parts(kind: type[And] | type[Or], parts: list[Expression], signs
     whole = _keys(kind(tuple(parts)), signs, schema)
     for i in reversed(range(len(parts))):
         rest = [parts[j] for j in kept if j != i]
-        if rest and not _has_weight(parts[i]) and _keys(joined(kind, rest), signs, schema) == whole:
+        if rest and not _has_weight(parts[i]) and _keys(join_children(kind, rest), signs, schema) == whole:
             kept.remove(i)
     return set(range(len(parts))).difference(kept)
 
@@ -132,7 +132,7 @@ def _repetitions(parts: Sequence[Expression], signs: Signs, schema: Schema) -> s
 
 
 def _keys(tree: Expression, signs: Signs, schema: Schema) -> tuple[str, ...]:
-    return tuple(Keys().of(match_tree(Not(tree) if sign else tree, schema)) for sign in signs)
+    return tuple(NodeKeys().of(match_tree(Not(tree) if sign else tree, schema)) for sign in signs)
 
 
 def _has_weight(part: Expression) -> bool:
@@ -153,4 +153,4 @@ def _finding(subject: Subject, part: Expression, kind: type[And] | type[Or], sig
         why = f"is {'always' if alone.value else 'never'} true"
     else:
         why = f"changes nothing: the other parts of this {word} say it already"
-    return subject.note(CODE, position_of(part), f"`{short_text(part)}` {why}", "remove it")
+    return subject.note(CODE, text_position(part), f"`{short_text(part)}` {why}", "remove it")

@@ -15,7 +15,7 @@ from ruledex.lint.finding import Finding
 from ruledex.lint.subject import Subject
 
 
-class Difference(NamedTuple):
+class DialectDifference(NamedTuple):
     """A construct that the two read differently, its position in the pattern, and what to write instead."""
 
     offset: int
@@ -63,7 +63,7 @@ _POSIX: Final = ("[:name:] is a class of POSIX in RE2; in Java it is the letters
 _INTERSECTION: Final = ("`&&` in a class is the sign & in RE2; in Java it is an intersection", "write one & alone")
 
 
-def differences(pattern: str) -> list[Difference]:
+def differences(pattern: str) -> list[DialectDifference]:
     """Return the constructs of a pattern that Java reads differently, each kind once, in their order."""
     found: dict[tuple[str, str], int] = {}
     flags = set("".join(m["flags"] or "" for m in _TOKEN.finditer(pattern)))
@@ -72,7 +72,7 @@ def differences(pattern: str) -> list[Difference]:
             found.setdefault(kind, match.start())
     if "i" in flags and _CASE_FOLDED.search(re.sub(r"\\.|\(\?[a-zA-Z-]+|[a-jl-rt-zA-JL-RT-Z]", "", pattern)):
         found.setdefault(_FOLDING, 0)
-    return [Difference(offset, *kind) for kind, offset in sorted(found.items(), key=lambda item: item[1])]
+    return [DialectDifference(offset, *kind) for kind, offset in sorted(found.items(), key=lambda item: item[1])]
 
 
 def _kinds(match: re.Match[str], flags: set[str]) -> Iterator[tuple[str, str]]:

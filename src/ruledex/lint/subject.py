@@ -11,7 +11,7 @@ from ruledex.language.text import to_text
 from ruledex.language.tree import Expression, predicates
 from ruledex.lint.context import Context
 from ruledex.lint.finding import Finding, Severity
-from ruledex.rewrite.keys import Keys
+from ruledex.rewrite.keys import NodeKeys
 from ruledex.rewrite.pipeline import match_tree
 
 _LONGEST: Final = 60
@@ -39,7 +39,7 @@ class Subject:
     @cached_property
     def match_key(self) -> str:
         """A key that is equal for rules that are true of the same events, as far as rewriting can tell."""
-        return Keys().of(self.match)
+        return NodeKeys().of(self.match)
 
     def warning(self, code: str, position: int, message: str, suggestion: str = "") -> Finding:
         """Return a finding that is a likely mistake."""
@@ -50,7 +50,7 @@ class Subject:
         return Finding(self.rule_id, code, Severity.NOTE, position, message, suggestion)
 
 
-def position_of(tree: Expression) -> int:
+def text_position(tree: Expression) -> int:
     """Return the position in the text of the first predicate of a tree, or 0 if it has none."""
     first = next(predicates(tree), None)
     return 0 if first is None else first.position

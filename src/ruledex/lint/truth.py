@@ -23,8 +23,8 @@ from ruledex.language.tree import (
     predicates,
 )
 from ruledex.lint.finding import Finding
-from ruledex.lint.subject import Subject, position_of, short_text
-from ruledex.rewrite.keys import Keys
+from ruledex.lint.subject import Subject, short_text, text_position
+from ruledex.rewrite.keys import NodeKeys
 from ruledex.rewrite.pipeline import match_tree
 from ruledex.rewrite.spans import Ambiguous, Order, Spans
 
@@ -38,7 +38,7 @@ def check_truth(subject: Subject) -> Iterator[Finding]:
         what = "this rule" if part is subject.tree else f"`{short_text(part)}`"
         yield subject.warning(
             "never-true",
-            position_of(part),
+            text_position(part),
             f"{what} is true of no event",
             "remove the rule, or the contradiction in it",
         )
@@ -77,7 +77,7 @@ def _never_true_part(subject: Subject) -> Expression:
 def _true_when_present(match: Expression, schema: Schema) -> str | None:
     """Return the operand whose presence alone makes a match tree true, or None."""
     children = match.children if isinstance(match, Or) else (match,)
-    keys = Keys()
+    keys = NodeKeys()
     present = {keys.of(child) for child in children}
     for child in children:
         if isinstance(child, Not) and keys.of(child.child) in present:
@@ -149,7 +149,7 @@ def _check_several_values(subject: Subject) -> Iterator[Finding]:
         names = " and ".join(operand_text(Attribute(path)) for path in suspects)
         yield subject.note(
             "needs-several-values",
-            position_of(subject.tree),
+            text_position(subject.tree),
             f"this rule is true only if {names} has several values at once",
             f"declare {names} as single in the schema if an event has at most one",
         )

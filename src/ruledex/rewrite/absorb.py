@@ -8,11 +8,11 @@ from __future__ import annotations
 from collections import Counter
 
 from ruledex.language.tree import And, Expression, Or
-from ruledex.rewrite.keys import Keys
-from ruledex.rewrite.walk import joined, with_children
+from ruledex.rewrite.keys import NodeKeys
+from ruledex.rewrite.walk import join_children, with_children
 
 
-def absorb(node: And | Or, keys: Keys) -> Expression:
+def absorb(node: And | Or, keys: NodeKeys) -> Expression:
     """Return the node without the children that another child makes superfluous."""
     inner = Or if isinstance(node, And) else And
     parts = [
@@ -34,4 +34,4 @@ def absorb(node: And | Or, keys: Keys) -> Expression:
     if len(kept) == len(parts):
         return node
     children = [child for i, child in enumerate(node.children) if i in kept]
-    return joined(type(node), children) if len(children) == 1 else with_children(node, children)
+    return join_children(type(node), children) if len(children) == 1 else with_children(node, children)

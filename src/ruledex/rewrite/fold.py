@@ -8,13 +8,13 @@ x IS NULL OR x IS NOT NULL = TRUE          (p OR NOT p is not always true)
 from __future__ import annotations
 
 from ruledex.language.tree import And, CompareOperands, Expression, IsNull, Not, Or, Truth, Within
-from ruledex.rewrite.keys import Keys
-from ruledex.rewrite.walk import joined, with_children
+from ruledex.rewrite.keys import NodeKeys
+from ruledex.rewrite.walk import join_children, with_children
 
 TRUE, FALSE = Truth(True), Truth(False)
 
 
-def fold(node: And | Or, keys: Keys) -> Expression:
+def fold_constants(node: And | Or, keys: NodeKeys) -> Expression:
     """Return the node without TRUE, FALSE and NULL below it."""
     decides, drops = (False, True) if isinstance(node, And) else (True, False)
     kept: list[Expression] = []
@@ -30,10 +30,10 @@ def fold(node: And | Or, keys: Keys) -> Expression:
         return FALSE
     if isinstance(node, Or) and _covers(kept, keys):
         return TRUE
-    return joined(type(node), kept) if len(kept) == 1 else with_children(node, kept)
+    return join_children(type(node), kept) if len(kept) == 1 else with_children(node, kept)
 
 
-def _contradicts(children: list[Expression], keys: Keys) -> bool:
+def _contradicts(children: list[Expression], keys: NodeKeys) -> bool:
     """Return whether the children include a literal and its negation, or IS NULL and a literal that needs a value."""
     present = {keys.of(child) for child in children}
     if any(isinstance(child, Not) and keys.of(child.child) in present for child in children):
@@ -45,7 +45,7 @@ def _contradicts(children: list[Expression], keys: Keys) -> bool:
     )
 
 
-def _covers(children: list[Expression], keys: Keys) -> bool:
+def _covers(children: list[Expression], keys: NodeKeys) -> bool:
     """Return whether the children include a two-valued literal and its negation."""
     present = {keys.of(child) for child in children}
     return any(

@@ -13,7 +13,7 @@ from ruledex.language.text import operand_text, to_text
 from ruledex.language.tree import And, Expression, Operand, Or, Required, Xnor, Xor
 
 
-class Keys:
+class NodeKeys:
     """The keys of one rule's objects, each computed once."""
 
     def __init__(self) -> None:

@@ -18,9 +18,9 @@ from ruledex.language.families import constant_family
 from ruledex.language.schema import Schema
 from ruledex.language.tree import And, Expression, IsNull, Not, Or, Truth, Weak, Within
 from ruledex.language.value import Family
-from ruledex.rewrite.keys import Keys
+from ruledex.rewrite.keys import NodeKeys
 from ruledex.rewrite.spans import Ambiguous, Order, Spans
-from ruledex.rewrite.walk import joined, with_children
+from ruledex.rewrite.walk import join_children, with_children
 
 FALSE = Truth(False)
 
@@ -28,7 +28,7 @@ FALSE = Truth(False)
 class Merger:
     """Merges literals by the schema of one index."""
 
-    def __init__(self, schema: Schema, keys: Keys) -> None:
+    def __init__(self, schema: Schema, keys: NodeKeys) -> None:
         self.schema = schema
         self.keys = keys
         self.order = Order(schema.zone)
@@ -57,7 +57,7 @@ class Merger:
         if isinstance(node, Or):
             self._weaken(children)
         kept = [child for child in children if child is not None]
-        return joined(type(node), kept) if len(kept) == 1 else with_children(node, kept)
+        return join_children(type(node), kept) if len(kept) == 1 else with_children(node, kept)
 
     def _conjunction(self, literals: list[Expression]) -> list[Expression]:
         within = [child for child in literals if isinstance(child, Within)]

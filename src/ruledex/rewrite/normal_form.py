@@ -10,7 +10,7 @@ from typing import Final
 
 from ruledex.errors import BudgetError
 from ruledex.language.tree import And, Expression, Or, Truth
-from ruledex.rewrite.keys import Keys
+from ruledex.rewrite.keys import NodeKeys
 
 DEFAULT_BUDGET: Final = 10_000
 
@@ -65,7 +65,7 @@ def _multiply(tree: Expression, outer: type[And] | type[Or]) -> Clauses:
 
 
 def _simplified(clauses: Clauses) -> Clauses:
-    keys = Keys()
+    keys = NodeKeys()
     sets: dict[frozenset[str], tuple[Expression, ...]] = {}
     for clause in clauses:
         literals = {keys.of(literal): literal for literal in clause}

@@ -15,16 +15,16 @@ from ruledex.language.tree import And, Expression, Or, Truth
 from ruledex.rewrite.absorb import absorb
 from ruledex.rewrite.expand_xor import expand_xor
 from ruledex.rewrite.flatten import flatten, flatten_for_score
-from ruledex.rewrite.fold import FALSE, fold
-from ruledex.rewrite.keys import Keys
+from ruledex.rewrite.fold import FALSE, fold_constants
+from ruledex.rewrite.keys import NodeKeys
 from ruledex.rewrite.literals import literals
 from ruledex.rewrite.merge import Merger
 from ruledex.rewrite.push_not import push_not
-from ruledex.rewrite.sort import sort, sort_for_score
+from ruledex.rewrite.sort import sort_children, sort_for_score
 from ruledex.rewrite.walk import bottom_up
 
-Pass: TypeAlias = Callable[[Expression, Schema, Keys], Expression]
-NodePass: TypeAlias = Callable[[And | Or, Merger, Keys], Expression]
+Pass: TypeAlias = Callable[[Expression, Schema, NodeKeys], Expression]
+NodePass: TypeAlias = Callable[[And | Or, Merger, NodeKeys], Expression]
 
 # Passes over a whole tree, which bring it into the form that the others need.
 PREPARE: Final[tuple[Pass, ...]] = (
@@ -38,9 +38,9 @@ PREPARE: Final[tuple[Pass, ...]] = (
 # none makes a node larger than its children together.
 SIMPLIFY: Final[tuple[NodePass, ...]] = (
     lambda node, _merger, _keys: flatten(node),
-    lambda node, _merger, keys: fold(node, keys),
+    lambda node, _merger, keys: fold_constants(node, keys),
     lambda node, merger, _keys: merger.merge(node),
-    lambda node, _merger, keys: sort(node, keys),
+    lambda node, _merger, keys: sort_children(node, keys),
     lambda node, _merger, keys: absorb(node, keys),
 )
 
@@ -55,14 +55,14 @@ _UNDECLARED: Final = Schema()
 
 def match_tree(tree: Expression, schema: Schema = _UNDECLARED) -> Expression:
     """Return the canonical tree of where a rule is true. It may share parts: walk it with `walk.bottom_up`."""
-    keys = Keys()
+    keys = NodeKeys()
     for rewrite in PREPARE:
         tree = rewrite(tree, schema, keys)
     merger = Merger(schema, keys)
     return bottom_up(tree, lambda node: _simplified(node, merger, keys))
 
 
-def _simplified(node: Expression, merger: Merger, keys: Keys) -> Expression:
+def _simplified(node: Expression, merger: Merger, keys: NodeKeys) -> Expression:
     if isinstance(node, Truth):
         return FALSE if node.value is None else node  # unknown is not true
     while isinstance(node, And | Or):
@@ -78,7 +78,7 @@ def _simplified(node: Expression, merger: Merger, keys: Keys) -> Expression:
 
 def score_tree(tree: Expression, schema: Schema = _UNDECLARED) -> Expression:
     """Return the canonical tree of what a rule scores."""
-    keys = Keys()
+    keys = NodeKeys()
     for rewrite in SCORE:
         tree = rewrite(tree, schema, keys)
     return tree

@@ -51,7 +51,7 @@ def with_children(node: And | Or, children: Iterable[Expression]) -> And | Or:
     return type(node)(made)
 
 
-def joined(kind: type[And] | type[Or], children: Iterable[Expression]) -> Expression:
+def join_children(kind: type[And] | type[Or], children: Iterable[Expression]) -> Expression:
     """Return an AND or OR of children, or the child itself if there is one. `children` must not be empty."""
     made = tuple(children)
     return made[0] if len(made) == 1 else kind(made)
