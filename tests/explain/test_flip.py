@@ -1,4 +1,4 @@
-"""The smallest change against all changes."""
+"""The smallest change is compared with all possible changes."""
 
 from __future__ import annotations
 

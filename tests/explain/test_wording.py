@@ -1,4 +1,4 @@
-"""What is said of a change."""
+"""The words for a change."""
 
 from __future__ import annotations
 

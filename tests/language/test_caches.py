@@ -1,4 +1,4 @@
-"""What the language remembers of rules is bounded by bytes: long names and patterns are read each time."""
+"""Caches of the language are bounded by bytes: long names and patterns are read each time."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The rules of the language's page are rules."""
+"""The rules in docs/language.md are valid, and its statements hold."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""LIKE patterns of any length: linear, and never a program of RE2 where a plain search will do."""
+"""LIKE patterns of any length take linear time, and use RE2 only if a plain search cannot do."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Comparisons of many values give what going over all pairs gives."""
+"""Comparisons of many values give the same result as going over all pairs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Text to tree: every operator, what binds how tightly, what is refused and how it is said."""
+"""The parser: every operator, how tightly it binds, what is refused, and the error messages."""
 
 from __future__ import annotations
 

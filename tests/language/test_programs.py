@@ -1,4 +1,4 @@
-"""RE2's programs: what is too large is refused when it is parsed, and what is kept is bounded by bytes."""
+"""RE2's programs: one that is too large is refused when it is parsed, and those kept are bounded by bytes."""
 
 from __future__ import annotations
 

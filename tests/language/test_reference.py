@@ -1,4 +1,4 @@
-"""What a rule means: DESIGN's tables row by row, and scores."""
+"""What a rule means: the tables of truth, row by row, and scores."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""REQUIRED(…): what it may stand around, how it is written, and that it changes nothing of a rule's truth and score."""
+"""REQUIRED(…): where it is allowed, how it is written, and that it changes neither truth nor score of a rule."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""Functions over several arrays, and the limits past which they are unknown."""
+"""Functions over several arrays, and the limits beyond which they are unknown."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Words and constants."""
+"""Tokens and constants."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Schemas: declared, inferred, and held against rules and events."""
+"""Schemas: declared, inferred, and checked against rules and events."""
 
 from __future__ import annotations
 

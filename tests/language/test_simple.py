@@ -1,4 +1,4 @@
-"""Simple predicates are read by one match, and as the parser reads them token by token."""
+"""Simple predicates are read by one match, with the same result as token by token."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A tree as Spark SQL. That it means the same is shown in tests/oracle."""
+"""Trees written as Spark SQL. tests/oracle shows that they mean the same."""
 
 from __future__ import annotations
 

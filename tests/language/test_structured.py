@@ -1,4 +1,4 @@
-"""The structured form: both ways without loss, held to the schema, and as strict as text."""
+"""The structured form: converted both ways without loss, valid by the JSON Schema, and as strict as text."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A tree as text, and back."""
+"""Trees written as text, and parsed again."""
 
 from __future__ import annotations
 

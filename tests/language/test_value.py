@@ -1,4 +1,4 @@
-"""Moments of dates and times, by what a zone's clock shows."""
+"""The moments of dates and times, by the clock of a zone."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Names that are near a declared one."""
+"""Undeclared names that are close to a declared one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What lint says of regular expressions, held against RE2 and against Java's own, through Spark."""
+"""What lint says of regular expressions, compared with RE2 and, through Spark, with Java."""
 
 from __future__ import annotations
 

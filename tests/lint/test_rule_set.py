@@ -1,4 +1,4 @@
-"""Checks of rules beside each other, and the linter that runs them all."""
+"""Checks of rules against each other, and the linter that runs all checks."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Rules as deep as the parser lets them be."""
+"""Rules as deep as the parser allows."""
 
 from __future__ import annotations
 

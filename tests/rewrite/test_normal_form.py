@@ -1,4 +1,4 @@
-"""Normal forms against the trees that they are of, and their budgets."""
+"""Normal forms are compared with the trees that they come from; budgets are kept."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Rewrites against the reference evaluator: whole truth tables on small domains, then random events on larger ones."""
+"""Rewrites are compared with the reference evaluator: by truth tables on small domains, then by random events."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Set algebra against membership, tried at every constant and between them."""
+"""Set algebra is compared with membership, at every constant and between constants."""
 
 from __future__ import annotations
 

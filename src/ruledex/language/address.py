@@ -40,7 +40,7 @@ class Network:
         return address if address is not None and address.first == address.last else None
 
     def holds(self, other: Network) -> bool:
-        """Whether all of `other` lies in this network."""
+        """Return whether all of `other` lies in this network."""
         return self.first <= other.first and other.last <= self.last
 
     def __eq__(self, other: object) -> bool:

@@ -71,7 +71,7 @@ class _Parser:
         self.operators: list[Operator] = []
         self.ended = False
         self.has_required = False
-        self.n_nested = 0  # what could have nested; a bound of the depth that costs nothing
+        self.n_nested = 0  # operators that may nest: an upper bound of the depth that costs nothing
 
     def parse_item(self) -> Item:
         """Return what the text is: a condition, an operand or a constant."""
@@ -97,7 +97,7 @@ class _Parser:
         """Read simple predicates as long as there are any. Returns True if the rule ends after them."""
         operators, items, starts, text = self.operators, self.items, self.starts, self.text
         if operators and operators[-1].precedence > NOT:
-            return False  # the name belongs to what stands before it: `5 < age`, `2 * price = 3`
+            return False  # the name belongs to the operator before it: `5 < age`, `2 * price = 3`
         while (match := match_simple(text, self.position)) is not None:
             groups = match.groups()
             start = match.start(NAME_GROUP)

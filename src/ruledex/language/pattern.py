@@ -66,7 +66,7 @@ def is_like(value: str, pattern: str, ignore_case: bool) -> bool:
 
 
 def has_match(value: str, regex: str) -> bool:
-    """Whether a regular expression is found anywhere in a text."""
+    """Return whether a regular expression matches anywhere in a text."""
     return _found(compile_regex(regex).search, value)
 
 

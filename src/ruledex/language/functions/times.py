@@ -12,7 +12,7 @@ from ruledex.language.value import Family
 
 
 def day_of(moment: date) -> date:
-    """The day of a time, or the date itself."""
+    """Return the day of a time, or the date itself."""
     return moment.date() if isinstance(moment, datetime) else moment
 
 
