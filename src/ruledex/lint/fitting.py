@@ -25,13 +25,13 @@ from ruledex.language.tree import (
 from ruledex.language.value import localized
 from ruledex.lint.finding import Finding
 from ruledex.lint.results import range_of, string_fault
-from ruledex.lint.subject import Subject, short
+from ruledex.lint.subject import LintSubject, short
 
 CODE: Final = "type-never-fits"
 _OPPOSITE: Final = {"<": ">=", "<=": ">", ">": "<=", ">=": "<"}
 
 
-def check_fitting(subject: Subject) -> Iterator[Finding]:
+def check_fitting(subject: LintSubject) -> Iterator[Finding]:
     """Check each predicate against the values that its operand can have."""
     for predicate in predicates(subject.tree):
         match predicate:
@@ -62,7 +62,7 @@ def _fault(operand: Operand, value: Value, schema: Schema) -> str | None:
 
 
 def _check_values(
-    subject: Subject, predicate: Predicate, operand: Operand, values: tuple[Value, ...]
+    subject: LintSubject, predicate: Predicate, operand: Operand, values: tuple[Value, ...]
 ) -> Iterator[Finding]:
     faults = [(value, fault) for value in values if (fault := _fault(operand, value, subject.schema)) is not None]
     if not faults:
@@ -75,7 +75,9 @@ def _check_values(
         yield subject.warning(CODE, predicate.position, message, f"`{short(predicate_text(predicate))}` is never true")
 
 
-def _check_order(subject: Subject, predicate: Predicate, operand: Operand, op: str, value: Value) -> Iterator[Finding]:
+def _check_order(
+    subject: LintSubject, predicate: Predicate, operand: Operand, op: str, value: Value
+) -> Iterator[Finding]:
     known = range_of(operand, subject.schema)
     if known is None or isinstance(value, bool) or not isinstance(value, int | Decimal | float):
         return
@@ -94,7 +96,7 @@ def _check_order(subject: Subject, predicate: Predicate, operand: Operand, op: s
 
 
 def _check_between(
-    subject: Subject, predicate: Predicate, operand: Operand, low: Value, high: Value
+    subject: LintSubject, predicate: Predicate, operand: Operand, low: Value, high: Value
 ) -> Iterator[Finding]:
     known = range_of(operand, subject.schema)
     ends = [end for end in (low, high) if isinstance(end, int | Decimal | float) and not isinstance(end, bool)]
@@ -104,7 +106,7 @@ def _check_between(
 
 
 def _check_patterns(
-    subject: Subject, predicate: Predicate, operand: Operand, patterns: tuple[str, ...]
+    subject: LintSubject, predicate: Predicate, operand: Operand, patterns: tuple[str, ...]
 ) -> Iterator[Finding]:
     for pattern in patterns:
         fault = string_fault(operand, pattern, is_pattern=True)

@@ -7,10 +7,10 @@ from collections.abc import Iterator
 from ruledex.language.text import path_text
 from ruledex.language.tree import attributes, operands, predicates
 from ruledex.lint.finding import Finding
-from ruledex.lint.subject import Subject
+from ruledex.lint.subject import LintSubject
 
 
-def check_names(subject: Subject) -> Iterator[Finding]:
+def check_names(subject: LintSubject) -> Iterator[Finding]:
     """Check each undeclared attribute once against those that the schema declares."""
     seen: set[tuple[str, ...]] = set()
     for predicate in predicates(subject.tree):

@@ -14,7 +14,7 @@ from ruledex.language.schema import Schema
 from ruledex.language.text import constant_text
 from ruledex.language.tree import And, Expression, In, IsNull, Like, Not, Or, Truth, Weak, Within, Xnor, Xor, predicates
 from ruledex.lint.finding import Finding
-from ruledex.lint.subject import Subject, short, short_text, text_position
+from ruledex.lint.subject import LintSubject, short, short_text, text_position
 from ruledex.rewrite.keys import NodeKeys
 from ruledex.rewrite.pipeline import match_tree
 from ruledex.rewrite.walk import join_children
@@ -28,14 +28,14 @@ MOST_BELOW_XOR: Final = 32
 Signs: TypeAlias = tuple[bool, ...]  # whether a part is tested as it is (False), negated (True), or both
 
 
-def check_redundancy(subject: Subject) -> Iterator[Finding]:
+def check_redundancy(subject: LintSubject) -> Iterator[Finding]:
     """Find parts and listed values that the rest of the rule makes superfluous."""
     yield from _repeated_values(subject)
     if not isinstance(subject.match, Truth):
         yield from _visit(subject, subject.tree, (False,))
 
 
-def _repeated_values(subject: Subject) -> Iterator[Finding]:
+def _repeated_values(subject: LintSubject) -> Iterator[Finding]:
     for predicate in predicates(subject.tree):
         if isinstance(predicate, In) and not predicate.weights:
             repeated = [value for value, n in Counter(predicate.values).items() if n > 1]
@@ -45,7 +45,7 @@ def _repeated_values(subject: Subject) -> Iterator[Finding]:
                 yield subject.note(CODE, predicate.position, message, "write each value once")
 
 
-def _visit(subject: Subject, tree: Expression, signs: Signs) -> Iterator[Finding]:
+def _visit(subject: LintSubject, tree: Expression, signs: Signs) -> Iterator[Finding]:
     match tree:
         case Not(child):
             yield from _visit(subject, child, tuple(not sign for sign in signs))
@@ -75,7 +75,7 @@ def flat_parts(tree: And | Or) -> list[Expression]:
     ]
 
 
-def _can_shrink(subject: Subject, tree: Expression, signs: Signs) -> bool:
+def _can_shrink(subject: LintSubject, tree: Expression, signs: Signs) -> bool:
     """Return whether a part can be superfluous. Only XOR enlarges a tree, so one that stays as large has none."""
     size = _size(tree)
     if size is None:
@@ -146,7 +146,7 @@ def _has_weight(part: Expression) -> bool:
     return False
 
 
-def _finding(subject: Subject, part: Expression, kind: type[And] | type[Or], signs: Signs) -> Finding:
+def _finding(subject: LintSubject, part: Expression, kind: type[And] | type[Or], signs: Signs) -> Finding:
     word = "AND" if kind is And else "OR"
     alone = match_tree(part, subject.schema) if signs == (False,) else part
     if isinstance(alone, Truth) and alone.value is not None and (kind is And) == alone.value:

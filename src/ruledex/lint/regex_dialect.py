@@ -12,7 +12,7 @@ from typing import Final, NamedTuple
 
 from ruledex.language.tree import Rlike, predicates
 from ruledex.lint.finding import Finding
-from ruledex.lint.subject import Subject
+from ruledex.lint.subject import LintSubject
 
 
 class DialectDifference(NamedTuple):
@@ -112,7 +112,7 @@ def _of_class(token: str) -> Iterator[tuple[str, str]]:
         yield from _of_escape(escape)
 
 
-def check_dialect(subject: Subject) -> Iterator[Finding]:
+def check_dialect(subject: LintSubject) -> Iterator[Finding]:
     """Check each regular expression of a rule."""
     for predicate in predicates(subject.tree):
         if isinstance(predicate, Rlike):

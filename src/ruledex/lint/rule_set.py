@@ -22,7 +22,7 @@ from ruledex.language.value import Family
 from ruledex.lint.context import Context
 from ruledex.lint.finding import Finding, Severity
 from ruledex.lint.rule import lint_subject
-from ruledex.lint.subject import Subject
+from ruledex.lint.subject import LintSubject
 
 # A time may be a string in JSON, so the two agree.
 _ALIKE = frozenset((Family.STRING, Family.TIME))
@@ -56,7 +56,7 @@ class Linter:
 
     def check_tree(self, rule_id: str, tree: Expression, text: str) -> list[Finding]:
         """Return the findings of a tree that is bound to the schema."""
-        subject = Subject(rule_id, without_required(tree), text, self._context)
+        subject = LintSubject(rule_id, without_required(tree), text, self._context)
         return [
             *self._repeated_id(rule_id),
             *lint_subject(subject),
@@ -70,7 +70,7 @@ class Linter:
             yield Finding(rule_id, "repeated-id", Severity.ERROR, 0, message, "give each rule an id of its own")
         self._ids.add(rule_id)
 
-    def _duplicate(self, subject: Subject) -> Iterator[Finding]:
+    def _duplicate(self, subject: LintSubject) -> Iterator[Finding]:
         if isinstance(subject.match, Truth):
             return
         digest = blake2b(subject.match_key.encode("utf-8", "surrogatepass"), digest_size=16).digest()
@@ -79,7 +79,7 @@ class Linter:
             message = f"this rule is true of the same events as rule {first}"
             yield subject.note("duplicate", 0, message, "remove one, unless both ids are wanted")
 
-    def _mixed_types(self, subject: Subject) -> Iterator[Finding]:
+    def _mixed_types(self, subject: LintSubject) -> Iterator[Finding]:
         for predicate in predicates(subject.tree):
             for operand in operands(predicate):
                 for path, family in _families(operand, constant_family(predicate)):

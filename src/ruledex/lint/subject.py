@@ -18,7 +18,7 @@ _LONGEST: Final = 60
 
 
 @dataclass(frozen=True)
-class Subject:
+class LintSubject:
     """One rule under examination. The tree is bound to the schema; `text` is empty for a structured rule."""
 
     rule_id: str

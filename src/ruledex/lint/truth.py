@@ -23,7 +23,7 @@ from ruledex.language.tree import (
     predicates,
 )
 from ruledex.lint.finding import Finding
-from ruledex.lint.subject import Subject, short_text, text_position
+from ruledex.lint.subject import LintSubject, short_text, text_position
 from ruledex.rewrite.keys import NodeKeys
 from ruledex.rewrite.pipeline import match_tree
 from ruledex.rewrite.spans import Ambiguous, Order, Spans
@@ -31,7 +31,7 @@ from ruledex.rewrite.spans import Ambiguous, Order, Spans
 TRUE, FALSE = Truth(True), Truth(False)
 
 
-def check_truth(subject: Subject) -> Iterator[Finding]:
+def check_truth(subject: LintSubject) -> Iterator[Finding]:
     """Check never-true, always-true, true-when-present, nearly-everything, needs-several-values."""
     if subject.match == FALSE:
         part = _never_true_part(subject)
@@ -63,7 +63,7 @@ def check_truth(subject: Subject) -> Iterator[Finding]:
         yield from _check_several_values(subject)
 
 
-def _never_true_part(subject: Subject) -> Expression:
+def _never_true_part(subject: LintSubject) -> Expression:
     """Return the smallest part below ANDs that is never true by itself."""
     part = subject.tree
     while isinstance(part, And):
@@ -135,7 +135,7 @@ def _literals(match: Expression) -> Iterator[Expression]:
 # `x = 1 AND x = 2` is true of an array that has both.
 
 
-def _check_several_values(subject: Subject) -> Iterator[Finding]:
+def _check_several_values(subject: LintSubject) -> Iterator[Finding]:
     repeated = Counter(
         attribute.path
         for predicate in predicates(subject.tree)
