@@ -324,7 +324,7 @@ def test_a_list_has_a_weight_for_each_value():
         ("a LIKE 5", RuleTypeError, "a LIKE pattern is a string"),
         ("length(a) LIKE 'x'", RuleTypeError, "LIKE compares strings"),
         ("a LIKE 'x\\\\'", PatternError, "the escape '\\\\' is at the end"),
-        ("a LIKE 'x!y' ESCAPE '!'", PatternError, "stands before 'y'"),
+        ("a LIKE 'x!y' ESCAPE '!'", PatternError, "is before 'y'"),
         ("a LIKE 'x' ESCAPE 'ab'", RuleSyntaxError, "ESCAPE takes one character"),
         ("a RLIKE '('", PatternError, "RE2 refuses this regular expression: missing )"),
         (r"a RLIKE '(x)\\1'", PatternError, "RE2 refuses"),

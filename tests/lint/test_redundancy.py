@@ -9,7 +9,7 @@ from ruledex import Schema, evaluate, parse
 from ruledex.language.tree import And, Expression, Or, Truth
 from ruledex.lint import Finding, lint_rule
 from ruledex.lint.redundancy import MOST_TRIED, flat_parts, superfluous_parts
-from ruledex.rewrite.walk import joined
+from ruledex.rewrite.walk import join_children
 from tests.strategies import all_events, trees
 
 SCHEMA = Schema.of_mapping({"attributes": {"age": {"type": "integer", "single": True}}})
@@ -89,6 +89,6 @@ def test_a_rule_without_its_superfluous_parts_is_true_of_the_same_events(tree: E
         return
     parts = flat_parts(tree)
     gone = superfluous_parts(type(tree), parts, (False,), Schema())
-    rest = joined(type(tree), [part for i, part in enumerate(parts) if i not in gone] or [Truth(None)])
+    rest = join_children(type(tree), [part for i, part in enumerate(parts) if i not in gone] or [Truth(None)])
     for event in all_events(tree):
         assert (evaluate(tree, event) is True) == (evaluate(rest, event) is True)
