@@ -38,7 +38,6 @@ from ruledex.artifact.ownership import (
 )
 from ruledex.artifact.pins import pinned_versions
 from ruledex.artifact.pointer import read_pointer
-from ruledex.artifact.receipt import is_receipt_name
 from ruledex.artifact.remote import RemoteStore
 from ruledex.artifact.store import LocalStore, RootLike, locate
 from ruledex.errors import ArtifactError
@@ -93,7 +92,7 @@ def collect_cache(keep: Iterable[str] = ()) -> Collected:
         with reporting("clear", folder / RECEIPTS):
             receipts = folder / RECEIPTS
             for receipt in sorted(receipts.iterdir()) if is_folder(receipts) else []:
-                if is_receipt_name(receipt.name) and is_plain_file(receipt):
+                if is_version(receipt.name) and is_plain_file(receipt):
                     receipt.unlink(missing_ok=True)
     return Collected(tuple(versions), tuple(staging), tuple(living))
 

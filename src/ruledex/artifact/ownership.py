@@ -1,11 +1,13 @@
-"""Whose a folder is: what ruledex did not write is neither written over nor removed, and no link leads out of a root.
+"""Who a folder belongs to: what ruledex did not write is never changed, and what others may write is never mapped.
 
-A root is known by its marker, which is the first file that is ever put there. Roots that older versions of ruledex
-wrote have none: they are known by their pointer, and get a marker when something is next written there. A folder that
-has neither is taken only if it is empty.
+**A root** is known by its marker, which is the first file that is ever written there. Roots of older versions of
+ruledex have none: they are known by their pointer, and get a marker with the next write. A folder that has neither is
+accepted only if it is empty. Within a root, names tell what is ours: layout.py has their patterns. Anything with
+another name, and any link or special file in the place of a folder or a plain file, belongs to somebody else.
 
-Within a root the names say what is ours, to the letter: layout.py has their patterns. What has another name, and what
-is a link or a special file where we would have a folder or a plain file, is somebody else's.
+**Trust.** Hashes show that files are what their manifest lists; they do not show who wrote both. Kernels use the arrays
+of an index without checking them, and whoever can write a mapped file can also truncate it under a reader. So a version
+is our own only if all its files and folders belong to this user and no other user may write to them.
 """
 
 from __future__ import annotations
@@ -35,10 +37,12 @@ from ruledex.artifact.layout import (
     is_file,
     is_staging,
     is_version,
+    version_folder,
 )
+from ruledex.artifact.manifest import Manifest
 from ruledex.artifact.pointer import parse_pointer
 from ruledex.artifact.remote import RemoteStore
-from ruledex.artifact.store import RootLike, locate
+from ruledex.artifact.store import LocalStore, RootLike, locate
 from ruledex.errors import ArtifactError
 
 MARK = b"ruledex index\n"
@@ -51,7 +55,7 @@ _MOST_NAMED = 3
 
 
 def claim_root(root: Path) -> None:
-    """Make a root, or accept one that is ours. A folder that is neither empty nor a root is an ArtifactError."""
+    """Make a root, or accept an existing one. A folder that is neither empty nor a root raises an ArtifactError."""
     with reporting("prepare", root):
         root.mkdir(parents=True, exist_ok=True)
         names = _names(root)
@@ -62,20 +66,20 @@ def claim_root(root: Path) -> None:
 
 
 def require_root(root: Path) -> None:
-    """Raise an ArtifactError where a folder is no root. Nothing is made there."""
+    """Raise an ArtifactError if a folder is not a root. Nothing is created there."""
     with reporting("look at", root):
         names = _names(root)
     _require(root, names)
 
 
 def mark_root(root: Path) -> None:
-    """Put the marker into a folder that is known to be a root."""
+    """Write the marker into a folder that is known to be a root."""
     with reporting("mark", root):
         _mark(root)
 
 
 def check_target(root: RootLike) -> None:
-    """Raise the ArtifactError that publishing to a root would meet, before the work is done. Nothing is written."""
+    """Raise the ArtifactError that publishing to a root would raise, before the work is done. Nothing is written."""
     store = locate(root)
     if isinstance(store, RemoteStore):
         _is_marked_remotely(store)
@@ -87,21 +91,21 @@ def check_target(root: RootLike) -> None:
 
 
 def claim_remote(store: RemoteStore) -> None:
-    """The same as `claim_root` for a root that is not on this host."""
+    """Do the same as `claim_root` for a remote root."""
     if not _is_marked_remotely(store):
         store.create(MARKER, MARK)
 
 
 def require_remote(store: RemoteStore) -> None:
-    """Raise an ArtifactError where a place that is not on this host is no root."""
+    """Raise an ArtifactError if a remote folder is not a root."""
     if not _is_marked_remotely(store) and not store.exists(POINTER):
         raise _foreign(store.where(""), [])
 
 
 def adopt_copies(folder: Path) -> bool:
-    """Whether the cache's folder of copies is ours. One of an older version, without a marker, is marked.
+    """Return whether the cache's folder of copies is ours. One that an older version made, without a marker, gets one.
 
-    It has no pointer either, but is ours if it holds nothing but what we write.
+    It has no pointer either, but is ours if it holds only what we write.
     """
     if not is_folder(folder):
         return False
@@ -119,34 +123,34 @@ def adopt_copies(folder: Path) -> bool:
 
 
 def is_folder(path: Path, missing: bool = False) -> bool:
-    """Whether this is a folder itself, not a link to one; `missing` where nothing is there."""
+    """Return whether this is a folder itself, not a link to one; `missing` if nothing is there."""
     return _has_kind(path, stat.S_ISDIR, missing)
 
 
 def is_plain_file(path: Path, missing: bool = False) -> bool:
-    """Whether this is a file itself, not a link to one, nor a pipe or device; `missing` where nothing is there."""
+    """Return whether this is a file itself, not a link, pipe or device; `missing` if nothing is there."""
     return _has_kind(path, stat.S_ISREG, missing)
 
 
 def is_staging_folder(path: Path) -> bool:
-    """Whether a folder in `staging` is one that we made."""
+    """Return whether we made this folder in `staging`."""
     return is_staging(path.name) and is_folder(path) and all(map(_is_of_staging, path.iterdir()))
 
 
 def _is_of_staging(path: Path) -> bool:
-    # What was listed may be gone by now: the folder is then being removed.
+    # A listed file may be gone by now, if the folder is being removed.
     if path.name in _STAGING_FILES:
         return is_plain_file(path, missing=True)
     return path.name in _STAGING_FOLDERS and is_folder(path, missing=True)
 
 
 def is_version_folder(path: Path) -> bool:
-    """Whether a folder in `versions` is one that we made, and nobody has put anything into it since."""
+    """Return whether we made this folder in `versions`, and nobody has added anything to it since."""
     return is_version(path.name) and is_folder(path) and foreign_file(path) is None
 
 
 def foreign_file(version: Path) -> str | None:
-    """The path within a version's folder of something that a version does not have; None where there is nothing."""
+    """Return the path of something in a version's folder that a version does not have, or None."""
     for parent, folders, files in os.walk(version):
         for name in sorted(files) + sorted(folders):
             path = Path(parent, name)
@@ -161,14 +165,14 @@ def foreign_file(version: Path) -> str | None:
 
 
 def is_version_file(path: str) -> bool:
-    """Whether a version may have a file of this path."""
+    """Return whether a version may have a file of this path."""
     return path == MANIFEST or is_file(path)
 
 
 def _require(root: Path, names: Collection[str], *, mark: bool = True) -> None:
     if not _is_marked(root) and not _is_pointed(root, mark):
         raise _foreign(root, names)
-    # What is listed may be gone by now: whoever publishes renames what it wrote.
+    # A listed file may be gone by now: publishers rename what they wrote.
     for name in _FOLDERS:
         if not is_folder(root / name, missing=True):
             raise _other_kind(root / name, "folder")
@@ -179,12 +183,12 @@ def _require(root: Path, names: Collection[str], *, mark: bool = True) -> None:
 
 def _is_marked(root: Path) -> bool:
     path = root / MARKER
-    # A prefix: whoever made the root may be about to write it, or have died there.
+    # A prefix is enough: the process that made the root may still be writing the marker, or have died doing so.
     return is_plain_file(path) and path.stat().st_size <= len(MARK) and MARK.startswith(path.read_bytes())
 
 
 def _is_pointed(root: Path, mark: bool) -> bool:
-    """Whether this is a root of a version that wrote no marker, which it then gets."""
+    """Return whether this is a root from before there were markers. It then gets one."""
     if not is_plain_file(root / POINTER):
         return False
     with reporting("read", root / POINTER):
@@ -200,7 +204,7 @@ def _mark(root: Path) -> None:
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW
     try:
         descriptor = os.open(root / MARKER, flags, 0o666)
-    except FileExistsError:  # of whoever makes the same root at this moment
+    except FileExistsError:  # another process makes the same root at this moment
         return
     try:
         os.write(descriptor, MARK)
@@ -209,7 +213,7 @@ def _mark(root: Path) -> None:
 
 
 def _is_marked_remotely(store: RemoteStore) -> bool:
-    """Whether there is a marker. False where nothing is there, or a root without one; else an ArtifactError."""
+    """Return whether there is a marker: False for an empty folder or a root without one, else an ArtifactError."""
     data = store.read(MARKER)
     if data is not None and MARK.startswith(data):
         return True
@@ -239,7 +243,7 @@ def _foreign(root: str | os.PathLike[str], names: Collection[str]) -> ArtifactEr
     listed = f" (it has {', '.join(shown)}{', …' if len(names) > len(shown) else ''})" if names else ""
     return ArtifactError(
         f"{os.fspath(root)} is no index of ruledex{listed}, and nothing is written to it or removed from it: give the "
-        "folder of an index, or for a new one a folder that is empty or not there yet"
+        "folder of an index, or for a new one a folder that is empty or does not exist"
     )
 
 
@@ -248,3 +252,28 @@ def _other_kind(path: Path, what: str) -> ArtifactError:
     return ArtifactError(
         f"{path} is {found}, where an index has a {what} of its own: no link is followed, put the {what} itself there"
     )
+
+
+# Trust.
+
+
+def is_own_version(store: LocalStore | RemoteStore, version: str, manifest: Manifest) -> bool:
+    """Return whether all folders and files of a version belong to this user, and no other user may write to them.
+
+    A remote version is never our own. A group may write: on many systems the default group is the user's own.
+    """
+    if isinstance(store, RemoteStore):
+        return False
+    folder = version_folder(version)
+    files = [f"{folder}/{path}" for path in manifest.files]
+    folders = {path.rpartition("/")[0] for path in files}
+    user = os.geteuid()
+    for path in ["", VERSIONS, folder, f"{folder}/{MANIFEST}", *sorted(folders), *files]:
+        try:
+            # The root itself may be the user's own link; inside it, links are not followed.
+            found = (store.root / path).stat(follow_symlinks=not path)
+        except OSError:
+            return False
+        if found.st_uid != user or found.st_mode & stat.S_IWOTH:
+            return False
+    return True

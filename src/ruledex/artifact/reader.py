@@ -13,7 +13,8 @@ import numpy as np
 import numpy.typing as npt
 
 from ruledex.artifact import canonical
-from ruledex.artifact.files import reporting
+from ruledex.artifact.cache import verify_once
+from ruledex.artifact.files import open_regular, reporting
 from ruledex.artifact.hashing import file_faults, raise_faults
 from ruledex.artifact.layout import (
     MANIFEST,
@@ -22,12 +23,10 @@ from ruledex.artifact.layout import (
     version_folder,
 )
 from ruledex.artifact.manifest import ArrayEntry, Manifest, parse_manifest
-from ruledex.artifact.opening import open_regular
+from ruledex.artifact.ownership import is_own_version
 from ruledex.artifact.pointer import current
-from ruledex.artifact.receipt import verify_once
 from ruledex.artifact.remote import RemoteStore
 from ruledex.artifact.store import LocalStore, RootLike, locate
-from ruledex.artifact.trust import is_own
 from ruledex.errors import ArtifactError
 
 if TYPE_CHECKING:
@@ -138,7 +137,7 @@ def open_version(
 def open_own(store: LocalStore, version: str) -> Artifact | None:
     """Open a version as `open_version` does, if it is this user's own; None where somebody else may have written it."""
     manifest = read_manifest(store, version)
-    return _mapped(store, version, manifest, "once") if is_own(store, version, manifest) else None
+    return _map_version(store, version, manifest, "once") if is_own_version(store, version, manifest) else None
 
 
 def of_current(store: LocalStore | RemoteStore, open_it: Callable[[str], T]) -> T:
@@ -184,10 +183,12 @@ def _open(store: LocalStore | RemoteStore, version: str, verify: Verify) -> Arti
 
 
 def _open_local(store: LocalStore, version: str, verify: Verify, is_verified: bool = False) -> Artifact:
-    return _mapped(store, version, read_manifest(store, version), verify, is_verified)
+    return _map_version(store, version, read_manifest(store, version), verify, is_verified)
 
 
-def _mapped(store: LocalStore, version: str, manifest: Manifest, verify: Verify, is_verified: bool = False) -> Artifact:
+def _map_version(
+    store: LocalStore, version: str, manifest: Manifest, verify: Verify, is_verified: bool = False
+) -> Artifact:
     folder = version_folder(version)
     maps: dict[str, mmap.mmap] = {}
     stats: dict[str, os.stat_result] = {}

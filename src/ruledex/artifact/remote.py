@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from ruledex import limits
+from ruledex.artifact.files import check_size
 from ruledex.artifact.hashing import in_threads
 from ruledex.artifact.layout import (
     CHUNK_BYTES,
@@ -18,7 +19,6 @@ from ruledex.artifact.layout import (
     check_version,
     version_folder,
 )
-from ruledex.artifact.opening import check_size
 from ruledex.artifact.store import LocalStore
 from ruledex.errors import ArtifactError
 

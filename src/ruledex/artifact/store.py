@@ -11,9 +11,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, TypeAlias, runtime_checkable
 
 from ruledex import limits
-from ruledex.artifact.files import reporting
+from ruledex.artifact.files import open_regular, read_whole, reporting
 from ruledex.artifact.layout import CHUNK_BYTES
-from ruledex.artifact.opening import open_regular, read_whole
 from ruledex.errors import ArtifactError, quoted
 
 if TYPE_CHECKING:

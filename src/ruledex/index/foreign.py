@@ -37,7 +37,7 @@ from ruledex.artifact.locks import release_lock, take_lock
 from ruledex.artifact.pointer import read_pointer
 from ruledex.artifact.reader import open_own
 from ruledex.artifact.remote import RemoteStore
-from ruledex.artifact.unmapped import UnmappedArtifact
+from ruledex.artifact.untrusted import UntrustedArtifact
 from ruledex.artifact.writer import library_version
 from ruledex.dictionary.dictionary import Dictionary
 from ruledex.dictionary.merging import cell_map, merge_dictionaries
@@ -102,7 +102,7 @@ _OVERFLOW: Final = {"overflow": "sparse"}  # of engines that convert rules, for 
 
 def foreign_state(store: LocalStore | RemoteStore, version: str, engine: str | None) -> State:
     """The index that a version's rules make. The first process of this host that comes compiles, the others map."""
-    artifact = UnmappedArtifact(store, version)
+    artifact = UntrustedArtifact(store, version)
     about = described(artifact.metadata)
     wanted = engine or about.engine
     check_engine(wanted)
@@ -147,7 +147,7 @@ def _kept(folder: Path, version: str) -> State | None:
         return None
 
 
-def _compiled(artifact: UnmappedArtifact, about: Described, engine: str) -> State:
+def _compiled(artifact: UntrustedArtifact, about: Described, engine: str) -> State:
     if about.n_rules >= _MANY:
         told = "the index %s is not trusted: its %s rules are compiled, once on this host; trust=True uses it as it is"
         _log.warning(told, artifact.version, f"{about.n_rules:,}")
@@ -164,7 +164,7 @@ def _compiled(artifact: UnmappedArtifact, about: Described, engine: str) -> Stat
         raise ArtifactError(f"the rules of this index cannot be compiled: {' '.join(str(error).split())}") from error
 
 
-def _tables(artifact: UnmappedArtifact, about: Described) -> list[str]:
+def _tables(artifact: UntrustedArtifact, about: Described) -> list[str]:
     """The tables of rules, one for each shard."""
     whole, names = table_name(0, True), artifact.table_names
     if about.n_shards == 1 and whole in names:
@@ -174,7 +174,7 @@ def _tables(artifact: UnmappedArtifact, about: Described) -> list[str]:
     return [table_name(shard, False) for shard in range(about.n_shards)]
 
 
-def _read(artifact: UnmappedArtifact, name: str) -> RuleColumns:
+def _read(artifact: UntrustedArtifact, name: str) -> RuleColumns:
     try:
         read = read_rules(artifact.table(name, _ID, _COLUMNS))
         if read.faults:

@@ -23,9 +23,8 @@ from typing import Any, Final, NamedTuple
 import orjson
 
 from ruledex import limits
-from ruledex.artifact.files import open_anew, reporting, sync
+from ruledex.artifact.files import check_size, open_anew, open_regular, reporting, sync
 from ruledex.artifact.layout import JOURNAL, is_version
-from ruledex.artifact.opening import check_size, open_regular
 from ruledex.artifact.ownership import is_plain_file
 from ruledex.errors import ArtifactError, RuledexError
 from ruledex.index.identities import RuleId

@@ -30,8 +30,8 @@ def ship(session: SparkSession, index: str | os.PathLike[str], version: str | No
     process does not trust the index (see `Index.open`), the workers do not trust it either.
     """
     from ruledex.artifact import LocalStore, locate, open_version
+    from ruledex.artifact.ownership import is_own_version
     from ruledex.artifact.reader import read_manifest
-    from ruledex.artifact.trust import is_own
 
     if is_shipped(os.fspath(index)):
         raise RuledexError(f"{quoted(os.fspath(index))} has already been shipped")
@@ -41,8 +41,9 @@ def ship(session: SparkSession, index: str | os.PathLike[str], version: str | No
         _pack(index, opened.version, archive)
     _add(session, archive)
     store = locate(index)
-    is_ours = isinstance(store, LocalStore) and is_own(store, opened.version, read_manifest(store, opened.version))
-    return _SHIPPED + opened.version + ("" if is_ours else _FOREIGN)
+    version = opened.version
+    is_ours = isinstance(store, LocalStore) and is_own_version(store, version, read_manifest(store, version))
+    return _SHIPPED + version + ("" if is_ours else _FOREIGN)
 
 
 def is_shipped(root: str) -> bool:

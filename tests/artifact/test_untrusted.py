@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from ruledex.artifact.parquet_pages import decompressed_bytes
-from ruledex.artifact.table_bounds import read_bounded
+from ruledex.artifact.untrusted import read_bounded
 from ruledex.errors import ArtifactError
 from ruledex.limits import limited
 

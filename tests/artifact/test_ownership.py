@@ -7,13 +7,13 @@ import os
 import pytest
 
 from ruledex.artifact import LocalStore, RemoteStore, locate
+from ruledex.artifact.ownership import is_own_version
 from ruledex.artifact.reader import open_own, read_manifest
-from ruledex.artifact.trust import is_own
 from tests.artifact.samples import publish_sample
 
 
 def own(store, version):
-    return is_own(store, version, read_manifest(store, version))
+    return is_own_version(store, version, read_manifest(store, version))
 
 
 def test_what_this_user_has_written_is_its_own(root):

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from ruledex.artifact import open_version
-from ruledex.artifact.receipt import verify_once
+from ruledex.artifact.cache import verify_once
 from ruledex.errors import ArtifactError
 
 from .samples import flip, ordinary_user, output_of, publish_sample, start_python
