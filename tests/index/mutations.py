@@ -116,7 +116,7 @@ def _journal(version: str, payloads: list[bytes]) -> bytes:
     header = body + journal._digest(b"", body)
     data = header
     for number, payload in enumerate(payloads):
-        head = journal._HEAD.pack(journal._MARK, number, len(payload))
+        head = journal._HEAD.pack(journal._RECORD_MAGIC, number, len(payload))
         data += head + journal._digest(header[-16:], head + payload) + payload
     return data
 

@@ -29,7 +29,7 @@ def test_ids_come_back_by_position(ids, identities):
     for positions in ([], [0], [5, 2, 2], list(range(len(ids)))):
         wanted = [ids[position] for position in positions]
         assert identities.of(np.array(positions, np.int32)) == wanted
-        assert identities.taken(np.array(positions, np.int32)).tolist() == wanted
+        assert identities.take(np.array(positions, np.int32)).tolist() == wanted
 
 
 def test_positions_are_found_by_id(ids, identities):

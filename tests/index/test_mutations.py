@@ -24,7 +24,7 @@ from ruledex.errors import ArtifactError
 from ruledex.index import Index
 from tests.index.mutations import Mutation, Sound
 from tests.index.samples import EVENTS, PLAIN
-from tests.index.test_join import sharded
+from tests.index.test_build_join import sharded
 
 N_MUTATIONS = int(os.environ.get("RULEDEX_MUTATIONS", "500"))
 MORE_BYTES, SECONDS = 1 << 30, 20

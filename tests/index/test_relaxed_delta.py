@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from ruledex.index import Index
-from ruledex.index.relaxed import ENTRIES_A_PIECE, RelaxedPieces, relaxed_engine
+from ruledex.index.relaxed import ENTRIES_PER_PIECE, RelaxedPieces, relaxed_engine
 from ruledex.language.schema import Schema
 
-N_RULES = ENTRIES_A_PIECE + 200
+N_RULES = ENTRIES_PER_PIECE + 200
 
 
 def rules_in_disorder():
@@ -40,8 +40,8 @@ def test_only_the_piece_that_has_grown_is_made_again():
     index = Index.build([])
     index.add(rules_in_disorder())
     pieces.of(index._state.delta, Schema())
-    assert made == [ENTRIES_A_PIECE, 200]
+    assert made == [ENTRIES_PER_PIECE, 200]
     index.add([(N_RULES, "a = 1")])
     index.remove([0])
     pieces.of(index._state.delta, Schema())
-    assert made == [ENTRIES_A_PIECE, 200, 201]
+    assert made == [ENTRIES_PER_PIECE, 200, 201]

@@ -1,4 +1,4 @@
-"""What a user may give in place of the right thing, refused where it comes in."""
+"""Check the arguments that a user gives, and refuse wrong ones with a clear error."""
 
 from __future__ import annotations
 
@@ -16,43 +16,43 @@ from ruledex.errors import (
 from ruledex.language.reference import Weights
 from ruledex.sources import Columns
 
-_MOST_RULES: Final = 2**31 - 1  # as positions have 31 bits
+_MOST_RULES: Final = 2**31 - 1  # since positions have 31 bits
 
 
-def checked_k(k: Any) -> int:
-    """How many rules are wanted: none or more."""
+def check_k(k: Any) -> int:
+    """Return how many rules are wanted, 0 or more."""
     try:
         n_rules = -1 if isinstance(k, bool) else operator.index(k)
     except TypeError:
         n_rules = -1
     if n_rules < 0:
-        raise RuledexError(f"k is {quoted(k)}, a whole number of rules, 0 or more, was expected")
+        raise RuledexError(f"k is {quoted(k)}, but a whole number of rules, 0 or more, was expected")
     return min(n_rules, _MOST_RULES)
 
 
-def checked_choice(name: str, value: Any, choices: Iterable[str]) -> Any:
-    """The value, or an error that says what it may be."""
+def check_choice(name: str, value: Any, choices: Iterable[str]) -> Any:
+    """Return the value if it is one of the choices. The error says what it may be."""
     if not isinstance(value, str) or value not in choices:
-        raise RuledexError(f"{name} is {quoted(value)}, one of {', '.join(choices)} was expected")
+        raise RuledexError(f"{name} is {quoted(value)}, but one of {', '.join(choices)} was expected")
     return value
 
 
-def checked_rank(rank: Any) -> Rank:
-    """A way to rank."""
-    return cast(Rank, checked_choice("rank", rank, get_args(Rank)))
+def check_rank(rank: Any) -> Rank:
+    """Return a way to rank."""
+    return cast(Rank, check_choice("rank", rank, get_args(Rank)))
 
 
-def checked_weights(weights: Any) -> list[Weights | None] | None:
-    """The weights of many events, an entry for each, as a list."""
+def check_weights(weights: Any) -> list[Weights | None] | None:
+    """Return the weights of many events, one entry per event, as a list."""
     if weights is None:
         return None
     if isinstance(weights, Mapping | str | bytes) or not isinstance(weights, Iterable):
-        raise EventError(f"weights have an entry for each event, a mapping or None, in a list, not {quoted(weights)}")
+        raise EventError(f"weights are a list with one entry per event, a mapping or None, not {quoted(weights)}")
     return list(weights)
 
 
-def checked_columns(columns: Columns | None) -> Columns:
-    """The names of columns."""
+def check_columns(columns: Columns | None) -> Columns:
+    """Return the names of columns."""
     if columns is None:
         return Columns()
     if not isinstance(columns, Columns):
@@ -61,10 +61,10 @@ def checked_columns(columns: Columns | None) -> Columns:
 
 
 def require_rows(given: Any, what: str, error: type[RuledexError]) -> None:
-    """Refuse what cannot be gone through row by row."""
+    """Raise an error if rows cannot be read one by one."""
     if isinstance(given, Iterable):
         return
     hint = ""
     if hasattr(given, "collect"):  # a LazyFrame of polars, a relation, a frame of Spark
-        hint = ": it has no rows yet, give what .collect() returns"
+        hint = ": it has no rows yet; pass what .collect() returns"
     raise error(f"{what}, not {type(given).__name__}{hint}")

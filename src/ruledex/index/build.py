@@ -1,7 +1,4 @@
-"""Texts of rules to a Program: the one place where an index is compiled from its rules.
-
-Rules to a state: when an index is built, and when its changes are folded into a new one.
-"""
+"""Build an index: texts of rules to a Program, Programs to a state, and a changed state to a compacted one."""
 
 from __future__ import annotations
 
@@ -13,28 +10,31 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from ruledex.dictionary.dictionary import Dictionary
-from ruledex.errors import BudgetError, RuleError, RuleFault, RulesError, RuleSyntaxError
+from ruledex.dictionary.merging import cell_map, merge_dictionaries
+from ruledex.engines.protocol import Statistics
+from ruledex.errors import BudgetError, RuleError, RulesError, RuleSyntaxError
 from ruledex.events.mappings import EventEncoder
 from ruledex.index.identities import identities_of
 from ruledex.index.inputs import Stats, cell_statistics
 from ruledex.index.live.state import LiveState
 from ruledex.index.rules import RuleColumns
-from ruledex.index.state import Shard, State, matcher_of
+from ruledex.index.state import BuiltState, Shard, Snapshot, matcher_of
 from ruledex.index.storage import build_engine
 from ruledex.index.texts import TextsInMemory
 from ruledex.language.schema import Schema
 from ruledex.program.builder import ProgramBuilder
 from ruledex.program.program import Program
+from ruledex.program.translation import translated
 
-Progress = Callable[[int, int], None]  # so many of so many rules are done
+Progress = Callable[[int, int], None]  # called with how many rules are done, and how many there are
 
 _CHUNK = 50_000
 
 
 class BuiltRules(NamedTuple):
-    """A Program of the rules that can be used, in their order, and what is wrong with the others.
+    """A Program of the valid rules, in their order, and what is wrong with the others.
 
-    `faults` are (place in `texts`, error), ascending by place; those rules are left out of the Program.
+    `faults` are (index into the texts, error), ascending; those rules are left out of the Program.
     """
 
     program: Program
@@ -48,7 +48,7 @@ def build_program(
     schema: Schema,
     progress: Progress | None = None,
 ) -> BuiltRules:
-    """Parse, hold to the schema, rewrite and encode all rules, a chunk of texts at a time."""
+    """Parse all rules, check them against the schema, rewrite and encode them, one chunk of texts at a time."""
     builder = ProgramBuilder(schema)
     faults: list[tuple[int, RuleError]] = []
     n_rules = len(texts)
@@ -57,7 +57,7 @@ def build_program(
             progress(start, n_rules)
         chunk = _column(texts[start : start + _CHUNK])
         missing = np.flatnonzero(np.array(chunk.is_null())).tolist()
-        # An absent text is read as an empty one, which is no rule either; the error is then put right.
+        # A missing text is read as an empty one, which is no rule either; its error is corrected below.
         found = builder.add_texts(*_buffers(chunk), static_scores[start : start + _CHUNK])
         faults += [(start + i, RuleSyntaxError("there is no text") if i in missing else error) for i, error in found]
     if progress is not None:
@@ -75,7 +75,7 @@ def _column(texts: pa.Array | pa.ChunkedArray | Sequence[str]) -> pa.Array:
 
 
 def _buffers(texts: pa.Array) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
-    """The bytes of all texts, and where each begins and ends."""
+    """Return the bytes of all texts, and where each begins and ends."""
     _, offsets, data = texts.buffers()
     bounds = np.frombuffer(offsets, np.int64)[texts.offset : texts.offset + len(texts) + 1]
     if data is None or not len(texts):
@@ -89,15 +89,15 @@ def state_of_rules(
     engine: str,
     stats: Stats | None,
     options: Mapping[str, Any] | None,
-) -> State:
-    """An index of rules that were compiled, ready to answer; `read` has the same rules, and no others."""
+) -> BuiltState:
+    """Return the state of compiled rules, ready to match; `read` has the same rules, and no others."""
     encoder = EventEncoder(built.dictionary)
     try:
         made = build_engine(engine, built.program, cell_statistics(encoder, stats), options)
     except BudgetError as error:
         raise error if error.position is None else error.of_rule(read.ids[error.position].as_py()) from None
     shards = (Shard(built.program, made),)
-    return State(
+    return BuiltState(
         shards,
         built.dictionary,
         encoder,
@@ -108,27 +108,51 @@ def state_of_rules(
     )
 
 
-def folded(live: LiveState, stats: Stats | None, options: Mapping[str, Any] | None) -> State:
-    """A version and the changes since as one state, built anew by the engine that the version has."""
-    read = folded_rules(live)
-    built = build_program(read.texts, read.scores, live.dictionary.schema)
+class CompiledPart(NamedTuple):
+    """Some rules over a dictionary of their own, and their positions in the index, ascending."""
+
+    program: Program
+    dictionary: Dictionary
+    rules: NDArray[np.int32]
+
+
+def join_parts(
+    parts: Sequence[CompiledPart],
+    engine: str,
+    statistics: Statistics | None = None,
+    options: Mapping[str, Any] | None = None,
+) -> tuple[tuple[Shard, ...], Dictionary]:
+    """Return one shard per part, and the merged dictionary of all parts. The statistics are of its cells."""
+    merged = merge_dictionaries([part.dictionary for part in parts])
+    programs = [translated(part.program, cell_map(part.dictionary, merged), merged) for part in parts]
+    shards = tuple(
+        Shard(program, build_engine(engine, program, statistics, options), part.rules)
+        for program, part in zip(programs, parts, strict=True)
+    )
+    return shards, merged
+
+
+def compact_state(state: Snapshot, stats: Stats | None, options: Mapping[str, Any] | None) -> BuiltState:
+    """Build base and delta anew as one state, with the engine of the base. Without changes, returns the base itself."""
+    if not state.is_changed:
+        return state.base
+    read = all_rules(LiveState.of(state))
+    built = build_program(read.texts, read.scores, state.dictionary.schema)
     if built.faults:
-        faults = [RuleFault(read.ids[at].as_py(), error) for at, error in built.faults]
-        raise RulesError(faults, len(read.ids))
-    return state_of_rules(read, built, live.engine.name, stats, options)
+        raise RulesError([read.fault(at, error) for at, error in built.faults], len(read.ids))
+    return state_of_rules(read, built, state.engine.name, stats, options)
 
 
-def folded_rules(live: LiveState) -> RuleColumns:
-    """All rules in the order of ids."""
-    base, delta = live.base, live.delta
-    living = np.setdiff1d(np.arange(len(base.identities)), live.dead, assume_unique=True).astype(np.int32)
-    places = live.places
-    order = np.empty(places.n_rules, np.int64)
-    order[places.of_base(living)] = np.arange(len(living))
-    order[places.of_delta] = np.arange(len(living), places.n_rules)
-    texts = pa.concat_arrays([base.texts.to_arrow().take(pa.array(living)).cast(pa.large_string()), delta.texts()])
+def all_rules(live: LiveState) -> RuleColumns:
+    """Return the rules of base and delta in the order of ids."""
+    base, delta, positions = live.base, live.delta, live.positions
+    kept = np.setdiff1d(np.arange(len(base.identities)), live.removed, assume_unique=True).astype(np.int32)
+    order = np.empty(positions.n_rules, np.int64)
+    order[positions.of_base(kept)] = np.arange(len(kept))
+    order[positions.of_delta] = np.arange(len(kept), positions.n_rules)
+    texts = pa.concat_arrays([base.texts.to_arrow().take(pa.array(kept)).cast(pa.large_string()), delta.texts()])
     base_scores = base.static_scores() if live.scores is None else live.scores.array
-    scores = np.concatenate([base_scores[living], delta.static_scores()])[order]
+    scores = np.concatenate([base_scores[kept], delta.static_scores()])[order]
     return RuleColumns(
-        live.identities.to_arrow(), texts.take(pa.array(order)), scores, np.zeros(places.n_rules, np.int64), []
+        live.identities.to_arrow(), texts.take(pa.array(order)), scores, np.zeros(positions.n_rules, np.int64), []
     )

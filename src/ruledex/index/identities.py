@@ -1,4 +1,4 @@
-"""The users' own ids of rules, in the order of positions: integers or strings, ascending."""
+"""The ids that users gave to rules, in the order of positions: integers or strings, ascending."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from ruledex.errors import ArtifactError
 
 RuleId: TypeAlias = int | str
 
-_FEW = 32  # strings that are read one by one; more of them are taken by Arrow at once
+_FEW = 32  # so few strings are read one by one; more of them are read by Arrow at once
 
 
 class Identities(Protocol):
@@ -28,19 +28,22 @@ class Identities(Protocol):
     def __iter__(self) -> Iterator[RuleId]: ...
 
     def of(self, positions: NDArray[np.int32]) -> list[RuleId]:
-        """The ids of some positions."""
+        """Return the ids at some positions."""
 
-    def taken(self, positions: NDArray[np.int32]) -> NDArray[np.int64] | pa.LargeStringArray:
-        """The ids of some positions as an array."""
+    def take(self, positions: NDArray[np.int32]) -> NDArray[np.int64] | pa.LargeStringArray:
+        """Return the ids at some positions as an array."""
 
     def position(self, rule_id: RuleId) -> int:
-        """The position of an id; KeyError where there is none."""
+        """Return the position of an id. Raises a KeyError if there is none."""
+
+    def has(self, rule_id: object) -> bool:
+        """Return whether there is such an id."""
 
     def arrays(self) -> dict[str, NDArray[np.generic]]:
-        """What is stored of them."""
+        """Return the arrays that are stored."""
 
     def to_arrow(self) -> pa.Array:
-        """All ids."""
+        """Return all ids."""
 
 
 class IntegerIdentities:
@@ -58,31 +61,35 @@ class IntegerIdentities:
         return iter(self._ids.data)
 
     def of(self, positions: NDArray[np.int32]) -> list[RuleId]:
-        """The ids of some positions."""
+        """Return the ids at some positions."""
         return self._ids[positions].tolist()  # type: ignore[no-any-return]
 
-    def taken(self, positions: NDArray[np.int32]) -> NDArray[np.int64]:
-        """The ids of some positions as an array."""
+    def take(self, positions: NDArray[np.int32]) -> NDArray[np.int64]:
+        """Return the ids at some positions as an array."""
         return self._ids[positions]
 
     def all(self) -> NDArray[np.int64]:
-        """The ids of all positions."""
+        """Return the ids of all positions."""
         return self._ids
 
     def position(self, rule_id: RuleId) -> int:
-        """The position of an id; KeyError where there is none."""
+        """Return the position of an id. Raises a KeyError if there is none."""
         if isinstance(rule_id, int) and not isinstance(rule_id, bool):
             at = bisect_left(self._ids.data, rule_id)
             if at < len(self._ids) and self._ids[at] == rule_id:
                 return at
         raise KeyError(rule_id)
 
+    def has(self, rule_id: object) -> bool:
+        """Return whether there is such an id."""
+        return _has(self, rule_id)
+
     def arrays(self) -> dict[str, NDArray[np.generic]]:
-        """The ids themselves."""
+        """Return the ids themselves."""
         return {"id": self._ids}
 
     def to_arrow(self) -> pa.Array:
-        """All ids."""
+        """Return all ids."""
         return pa.array(self._ids)
 
 
@@ -102,34 +109,46 @@ class StringIdentities:
         return iter(self._ids)
 
     def of(self, positions: NDArray[np.int32]) -> list[RuleId]:
-        """The ids of some positions."""
+        """Return the ids at some positions."""
         if len(positions) <= _FEW:
             return list(map(self._texts.text, positions.tolist()))
-        return self.taken(positions).to_pylist()  # type: ignore[no-any-return]
+        return self.take(positions).to_pylist()  # type: ignore[no-any-return]
 
-    def taken(self, positions: NDArray[np.int32]) -> pa.LargeStringArray:
-        """The ids of some positions as an array."""
+    def take(self, positions: NDArray[np.int32]) -> pa.LargeStringArray:
+        """Return the ids at some positions as an array."""
         return self._texts.to_arrow().take(pa.array(positions))
 
     def position(self, rule_id: RuleId) -> int:
-        """The position of an id; KeyError where there is none."""
+        """Return the position of an id. Raises a KeyError if there is none."""
         if isinstance(rule_id, str):
             at = bisect_left(self._ids, rule_id)
             if at < len(self._ids) and self._ids[at] == rule_id:
                 return at
         raise KeyError(rule_id)
 
+    def has(self, rule_id: object) -> bool:
+        """Return whether there is such an id."""
+        return _has(self, rule_id)
+
     def arrays(self) -> dict[str, NDArray[np.generic]]:
-        """Offsets and bytes."""
+        """Return the offsets and the bytes of all ids."""
         return {"id_offsets": self._texts.offsets, "id_bytes": self._texts.bytes}
 
     def to_arrow(self) -> pa.Array:
-        """All ids."""
+        """Return all ids."""
         return self._texts.to_arrow()
 
 
-def found_in(among: NDArray[Any], ids: NDArray[Any]) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
-    """Where ids stand or would stand in an ascending array, and whether they are there."""
+def _has(identities: Identities, rule_id: object) -> bool:
+    try:
+        identities.position(rule_id)  # type: ignore[arg-type]  # any other object is not found
+    except KeyError:
+        return False
+    return True
+
+
+def find_sorted(among: NDArray[Any], ids: NDArray[Any]) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
+    """Return where ids are or would be in an ascending array, and whether they are there."""
     if not len(among):
         return np.zeros(len(ids), np.int64), np.zeros(len(ids), np.bool_)
     at = among.searchsorted(ids)
@@ -137,9 +156,9 @@ def found_in(among: NDArray[Any], ids: NDArray[Any]) -> tuple[NDArray[np.int64],
 
 
 def find_ids(identities: Identities, ids: NDArray[Any]) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
-    """How many ids there are smaller than each of these, which are of the same kind, and whether it is there itself."""
+    """Return for each of some ids, of the same kind, how many known ids are smaller, and whether it is known itself."""
     if isinstance(identities, IntegerIdentities):
-        return found_in(identities.all(), ids)
+        return find_sorted(identities.all(), ids)
     texts = _Items(identities)
     before = np.array([bisect_left(texts, rule_id) for rule_id in ids.tolist()], np.int64)
     is_there = [at < len(texts) and texts[at] == rule_id for at, rule_id in zip(before.tolist(), ids, strict=True)]
@@ -147,7 +166,7 @@ def find_ids(identities: Identities, ids: NDArray[Any]) -> tuple[NDArray[np.int6
 
 
 class _Items(Sequence[Any]):
-    """Ids one at a time, for a search that looks at few of them."""
+    """Ids one at a time, for a search that reads few of them."""
 
     def __init__(self, identities: Identities) -> None:
         self._identities = identities
@@ -160,7 +179,7 @@ class _Items(Sequence[Any]):
 
 
 def identities_of(ids: pa.Array) -> Identities:
-    """Ascending ids as they came with the rules."""
+    """Return the identities of ascending ids, as they came with the rules."""
     if pa.types.is_integer(ids.type):
         numbers = np.array(ids, np.int64)
         numbers.flags.writeable = False
@@ -169,7 +188,7 @@ def identities_of(ids: pa.Array) -> Identities:
 
 
 def stored_identities(arrays: dict[str, NDArray[np.generic]], n_rules: int) -> Identities:
-    """The ids that `arrays` gave, checked."""
+    """Return the identities whose `arrays` were stored, checked."""
     if "id" in arrays:
         ids = arrays["id"]
         _require(ids.dtype == np.int64 and ids.shape == (n_rules,))

@@ -1,7 +1,4 @@
-"""Events in every form that a user may have them in, to an EventBatch.
-
-What is known of events, in every form that a user may have it in, to what engines ask for.
-"""
+"""Read events and statistics of events in every form that a user may give them in."""
 
 from __future__ import annotations
 
@@ -29,7 +26,7 @@ Events: TypeAlias = "Iterable[Event] | pa.Table | pa.RecordBatch | EventBatch"
 
 
 def encode_events(encoder: EventEncoder, events: Events, weights: Iterable[Weights | None] | None = None) -> EventBatch:
-    """The cells of events: mappings, JSON texts, an Arrow table or batch, or any data frame that Arrow can read."""
+    """Encode events: mappings, JSON texts, an Arrow table or batch, or any data frame that Arrow can read."""
     if isinstance(events, EventBatch):
         return events
     if isinstance(events, Mapping | str | bytes | pa.StructScalar):
@@ -37,12 +34,12 @@ def encode_events(encoder: EventEncoder, events: Events, weights: Iterable[Weigh
     if is_arrow(events):
         if weights is None:
             return encoder.arrow.encode(events)
-        events = rows_of(as_table(events))  # weights are given by value, event by event
+        events = rows_of(as_table(events))  # weights are given by value, for each event
     return encoder.encode(as_mappings(events), weights)
 
 
 def as_mappings(events: Iterable[Event]) -> Iterator[Mapping[str, Any]]:
-    """Events as mappings; an error of one of them has its number."""
+    """Give events as mappings. An error in one of them names its number."""
     require_rows(events, "events are mappings, JSON texts, or a table or frame", EventError)
     for number, event in enumerate(events):
         try:
@@ -53,12 +50,12 @@ def as_mappings(events: Iterable[Event]) -> Iterator[Mapping[str, Any]]:
 
 
 def as_mapping(event: Event) -> Mapping[str, Any]:
-    """One event as a mapping."""
+    """Return one event as a mapping."""
     try:
         return _mapping(event)
     except RuledexError:
         raise
-    except Exception as error:  # an object of any kind may raise anything
+    except Exception as error:  # an object of an unknown type may raise anything
         raise EventError.of(error) from error
 
 
@@ -76,7 +73,7 @@ Stats: TypeAlias = "Statistics | EventStatistics | str | os.PathLike[str] | Even
 
 
 def cell_statistics(encoder: EventEncoder, stats: Stats | None) -> Statistics | None:
-    """How often each cell of the encoder's dictionary is there; None where nothing is known."""
+    """Return how often events have each cell of the encoder's dictionary; None if nothing is known."""
     if stats is None or isinstance(stats, Statistics):
         return stats
     if isinstance(stats, str | os.PathLike):

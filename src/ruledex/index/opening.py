@@ -1,27 +1,83 @@
-"""Open a version of an index: map it where it is trusted, and else compile its rules anew."""
+"""Open a version of an index: map it if it is trusted, else compile its rules anew.
+
+**An index from a stranger.** Kernels use an index's arrays without checking where they lead, and a dictionary decides
+what an event means; both would have to be proven correct, array by array, before they are used. Rules need no such
+proof: ids, texts, static scores and the schema are what any user may give to `Index.build`, which refuses invalid ones.
+So no array and no document of an untrusted artifact is ever read, and its answers are what its rules say.
+
+The compiled index is kept in this user's cache under a hash of the version that it was compiled from: each host
+compiles once per content and engine, and all its processes then map the result.
+"""
 
 from __future__ import annotations
+
+import hashlib
+import logging
+import os
+from collections.abc import Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from ruledex.artifact import (
     LocalStore,
     RootLike,
+    canonical,
     locate,
     open_version,
 )
+from ruledex.artifact.cache import (
+    LOCK_SUFFIX,
+    REBUILT,
+    cache_folders,
+    writable_folders,
+)
 from ruledex.artifact.layout import check_version
+from ruledex.artifact.locks import release_lock, take_lock
+from ruledex.artifact.pointer import read_pointer
 from ruledex.artifact.reader import of_current, open_own
 from ruledex.artifact.remote import RemoteStore
-from ruledex.errors import RuledexError
-from ruledex.index.foreign import foreign_state
-from ruledex.index.state import State
-from ruledex.index.storage import state_of
+from ruledex.artifact.untrusted import UntrustedArtifact
+from ruledex.artifact.writer import library_version
+from ruledex.errors import (
+    ArtifactError,
+    BudgetError,
+    RuledexError,
+    RuleFault,
+    RulesError,
+)
+from ruledex.events.mappings import EventEncoder
+from ruledex.index.build import BuiltRules, CompiledPart, build_program, join_parts, state_of_rules
+from ruledex.index.identities import identities_of
+from ruledex.index.rules import RuleColumns, read_rules
+from ruledex.index.state import BuiltState, matcher_of
+from ruledex.index.storage import (
+    LAYOUT,
+    IndexMetadata,
+    check_engine,
+    read_metadata,
+    save_state,
+    state_of,
+)
+from ruledex.index.texts import TextsInMemory, table_name
+
+_log = logging.getLogger("ruledex.index")
+
+_ID: Final = "id"
+_COLUMNS: Final = (_ID, "expr", "score")
+_MANY: Final = 100_000  # compiling so many rules takes some seconds, and is logged
+_OVERFLOW: Final = {"overflow": "sparse"}  # for rules that become too large in the form of an engine
 
 
-def open_state(root: RootLike, version: str | None, engine: str | None, trust: bool | None = None) -> State:
-    """Open a version, the current one unless given, check it, and make it ready to answer.
+def open_state(root: RootLike, version: str | None, engine: str | None, trust: bool | None = None) -> BuiltState:
+    """Open a version, the current one unless given, check it, and make it ready to match.
 
-    With `trust`, arrays are mapped and used as they lie. Without it, they are never looked at: the rules are compiled
-    anew. Unless given, what lies in this user's own files is trusted, and what a URL leads to is not.
+    With `trust`, arrays are mapped and used as they are. Without it, they are never read: the rules are compiled anew.
+    Unless given, this user's own files are trusted, and a remote index is not.
     """
     if trust is not None and not isinstance(trust, bool):
         raise RuledexError(f"trust is True, False or None, not {trust!r}")
@@ -31,10 +87,135 @@ def open_state(root: RootLike, version: str | None, engine: str | None, trust: b
     return _open(store, check_version(version), engine, trust)
 
 
-def _open(store: LocalStore | RemoteStore, version: str, engine: str | None, trust: bool | None) -> State:
+def _open(store: LocalStore | RemoteStore, version: str, engine: str | None, trust: bool | None) -> BuiltState:
     artifact = None
     if trust:
         artifact = open_version(store, version)
     elif trust is None and isinstance(store, LocalStore):
         artifact = open_own(store, version)
-    return foreign_state(store, version, engine) if artifact is None else state_of(artifact, engine)
+    return untrusted_state(store, version, engine) if artifact is None else state_of(artifact, engine)
+
+
+# An index from a stranger.
+
+
+def untrusted_state(store: LocalStore | RemoteStore, version: str, engine: str | None) -> BuiltState:
+    """Return the state of a version's rules. The first process on a host compiles them, the others map the result."""
+    artifact = UntrustedArtifact(store, version)
+    about = read_metadata(artifact.metadata)
+    wanted = engine or about.engine
+    check_engine(wanted)
+    name = _name(version, wanted)
+    for folder in cache_folders():
+        if (kept := _open_kept(folder / REBUILT / name, version)) is not None:
+            return kept
+    for folder in writable_folders(REBUILT):
+        try:
+            descriptor = take_lock(folder / (name + LOCK_SUFFIX))
+        except OSError:
+            continue
+        try:
+            # The process that held the lock before may have compiled the same.
+            if (kept := _open_kept(folder / name, version)) is not None:
+                return kept
+            state = _compile(artifact, about, wanted)
+            with suppress(ArtifactError):  # if the disk is full, say, this process still has its own
+                save_state(state, LocalStore(folder / name))
+            return _open_kept(folder / name, version) or state._replace(version=version)
+        finally:
+            release_lock(descriptor)
+    return _compile(artifact, about, wanted)._replace(version=version)
+
+
+def _name(version: str, engine: str) -> str:
+    """Return one name for everything that decides what is compiled."""
+    key = canonical.encode([version, engine, library_version(), LAYOUT], "a name")
+    return hashlib.sha256(key).hexdigest()
+
+
+def _open_kept(folder: Path, version: str) -> BuiltState | None:
+    """Open what was compiled before; None if nothing was, or if it is damaged or not this user's own."""
+    if not os.path.lexists(folder):
+        return None
+    store = LocalStore(folder)
+    try:
+        pointed = read_pointer(store)
+        artifact = None if pointed is None else open_own(store, pointed)
+        return None if artifact is None else state_of(artifact, None)._replace(version=version)
+    except ArtifactError:
+        return None
+
+
+def _compile(artifact: UntrustedArtifact, about: IndexMetadata, engine: str) -> BuiltState:
+    if about.n_rules >= _MANY:
+        told = "the index %s is not trusted: its %s rules are compiled, once on this host; trust=True uses it as it is"
+        _log.warning(told, artifact.version, f"{about.n_rules:,}")
+    parts = [_read_table(artifact, name) for name in _tables(artifact, about)]
+    n_rules = sum(len(part.ids) for part in parts)
+    if n_rules != about.n_rules:
+        raise ArtifactError(f"this index has {n_rules:,} rules, and its metadata say {about.n_rules:,}")
+    try:
+        try:
+            return _state_of_parts(parts, about, engine, None)
+        except BudgetError:
+            return _state_of_parts(parts, about, engine, _OVERFLOW)
+    except RuledexError as error:
+        raise ArtifactError(f"the rules of this index cannot be compiled: {' '.join(str(error).split())}") from error
+
+
+def _tables(artifact: UntrustedArtifact, about: IndexMetadata) -> list[str]:
+    """Return the names of the tables of rules, one per shard."""
+    whole, names = table_name(0, True), artifact.table_names
+    if about.n_shards == 1 and whole in names:
+        return [whole]
+    if not 1 <= about.n_shards <= len(names):
+        raise ArtifactError(f"this index has {len(names):,} tables, and {about.n_shards:,} shards")
+    return [table_name(shard, False) for shard in range(about.n_shards)]
+
+
+def _read_table(artifact: UntrustedArtifact, name: str) -> RuleColumns:
+    try:
+        read = read_rules(artifact.table(name, _ID, _COLUMNS))
+        if read.faults:
+            raise RulesError(read.faults, len(read.ids) + len(read.faults))
+    except ArtifactError:
+        raise
+    except RuledexError as error:
+        raise ArtifactError(f"the table {name!r} has no rules: {error}") from error
+    return read
+
+
+def _state_of_parts(
+    parts: list[RuleColumns], about: IndexMetadata, engine: str, options: Mapping[str, Any] | None
+) -> BuiltState:
+    if len(parts) == 1:
+        return state_of_rules(parts[0], _build(parts[0], about), engine, None, options)
+    ids = _concatenate([part.ids for part in parts])
+    order = np.array(pc.array_sort_indices(ids), np.int64)
+    ids = ids.take(pa.array(order))
+    if not pc.all(pc.less(ids[:-1], ids[1:])).as_py():
+        raise ArtifactError("a rule is in two shards")
+    position = np.empty(len(order), np.int32)
+    position[order] = np.arange(len(order), dtype=np.int32)
+    compiled, start = [], 0
+    for part in parts:
+        built = _build(part, about)
+        compiled.append(CompiledPart(built.program, built.dictionary, position[start : start + len(part.ids)]))
+        start += len(part.ids)
+    shards, dictionary = join_parts(compiled, engine, None, options)
+    texts = TextsInMemory(_concatenate([part.texts for part in parts]).take(pa.array(order)))
+    encoder = EventEncoder(dictionary)
+    return BuiltState(shards, dictionary, encoder, matcher_of(shards), identities_of(ids), texts, None)
+
+
+def _build(part: RuleColumns, about: IndexMetadata) -> BuiltRules:
+    built = build_program(part.texts, part.scores, about.schema)
+    if built.faults:
+        raise RulesError([RuleFault(part.ids[at].as_py(), error) for at, error in built.faults], len(part.ids))
+    return built
+
+
+def _concatenate(arrays: list[pa.Array]) -> pa.Array:
+    if len({array.type for array in arrays}) > 1:
+        raise ArtifactError("the shards of this index have ids of several types")
+    return pa.concat_arrays(arrays)

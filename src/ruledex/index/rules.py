@@ -1,4 +1,4 @@
-"""Rules in every form that a user may have them in, to columns. What is no rule is a fault, and stops no other."""
+"""Read rules in every form that a user may give them in, as columns. An invalid rule is a fault and stops no other."""
 
 from __future__ import annotations
 
@@ -42,18 +42,22 @@ _COLUMNS: Final = Columns()
 
 
 class RuleColumns(NamedTuple):
-    """Rules as columns, ascending by id, each id once; and what could not be used."""
+    """Rules as columns, ascending by id, each id once; and the faults of invalid ones."""
 
     ids: pa.Array  # int64 or large_string
     texts: pa.Array
     scores: NDArray[np.float64]
-    lines: NDArray[np.int64]  # where each stood in the input, from 1
+    lines: NDArray[np.int64]  # of each in the input, from 1
     faults: list[RuleFault]
 
-    def without(self, places: list[int]) -> RuleColumns:
-        """All but some rules."""
+    def fault(self, row: int, error: RuleError) -> RuleFault:
+        """Return what is wrong with the rule in a row."""
+        return RuleFault(self.ids[row].as_py(), error, int(self.lines[row]))
+
+    def without(self, rows: list[int]) -> RuleColumns:
+        """Return all rules but those in some rows."""
         keep = np.ones(len(self.ids), np.bool_)
-        keep[places] = False
+        keep[rows] = False
         mask = pa.array(keep)
         return RuleColumns(
             self.ids.filter(mask), self.texts.filter(mask), self.scores[keep], self.lines[keep], self.faults
@@ -61,23 +65,23 @@ class RuleColumns(NamedTuple):
 
 
 def read_rules(rules: Rules, columns: Columns = _COLUMNS) -> RuleColumns:
-    """The rules as columns in the order of their ids. Of rules with one id the first stays, the others are faults."""
+    """Read rules in the order of their ids. Of rules with the same id the first is kept, the others are faults."""
     if isinstance(rules, str | os.PathLike):
         name = os.fspath(rules)
         if Path(name).suffix.lower() == ".parquet":
-            return _in_order(_of_table(_parquet(name, columns), columns, name))
-        return _in_order(_of_rows(RuleFile(name, columns).rows(), columns))
+            return _sort(_of_table(_parquet(name, columns), columns, name))
+        return _sort(_of_rows(RuleFile(name, columns).rows(), columns))
     if isinstance(rules, pa.RecordBatch):
         rules = pa.Table.from_batches([rules])
     elif hasattr(rules, "__arrow_c_stream__") and not isinstance(rules, pa.Table):
         rules = _arrow(rules)
     if isinstance(rules, pa.Table):
-        return _in_order(_of_table(rules, columns, "the table"))
+        return _sort(_of_table(rules, columns, "the table"))
     what = "rules are (id, text) or (id, text, score), mappings, a table or frame, or a file's path"
     if isinstance(rules, Mapping | bytes):
         raise InputError(f"{what}, not {type(rules).__name__}")
     require_rows(rules, what, InputError)
-    return _in_order(_of_rows(rules, columns))
+    return _sort(_of_rows(rules, columns))
 
 
 # Tables.
@@ -132,12 +136,11 @@ def _of_table(table: pa.Table, columns: Columns, name: str) -> RuleColumns:
         *_faults(read, ~np.isfinite(scores), "a score is a finite number"),
     ]
     read.faults.extend(fault for _, fault in sorted(faults, key=lambda pair: pair[0]))
-    return read.without([place for place, _ in faults]) if faults else read
+    return read.without([row for row, _ in faults]) if faults else read
 
 
 def _faults(read: RuleColumns, is_bad: NDArray[np.bool_], message: str) -> list[tuple[int, RuleFault]]:
-    places = np.flatnonzero(is_bad).tolist()
-    return [(place, RuleFault(read.ids[place].as_py(), RuleError(message), place + 1)) for place in places]
+    return [(row, read.fault(row, RuleError(message))) for row in np.flatnonzero(is_bad).tolist()]
 
 
 def _is_empty(ids: pa.Array) -> NDArray[np.bool_]:
@@ -262,24 +265,23 @@ def _check_unicode(text: str, what: str) -> None:
 # Order.
 
 
-def _in_order(read: RuleColumns) -> RuleColumns:
-    """Ascending by id, and of equal ids the first."""
+def _sort(read: RuleColumns) -> RuleColumns:
+    """Sort rules by id, and keep the first of equal ids."""
     if len(read.ids) < 2:
         return read
     # Arrow orders strings by their bytes, which is Python's order by code points.
     if not pc.all(pc.less(read.ids[:-1], read.ids[1:])).as_py():
         order = pc.array_sort_indices(read.ids)
-        places = np.array(order, np.int64)
+        rows = np.array(order, np.int64)
         read = RuleColumns(
-            read.ids.take(order), read.texts.take(order), read.scores[places], read.lines[places], read.faults
+            read.ids.take(order), read.texts.take(order), read.scores[rows], read.lines[rows], read.faults
         )
         again = np.flatnonzero(np.array(pc.equal(read.ids[:-1], read.ids[1:]))) + 1
         first_line = 0
-        for i, place in enumerate(again.tolist()):
-            if i == 0 or again[i - 1] != place - 1:
-                first_line = int(read.lines[place - 1])
-            message = f"this id was given before, in line {first_line}"
-            read.faults.append(RuleFault(read.ids[place].as_py(), RuleError(message), int(read.lines[place])))
+        for i, row in enumerate(again.tolist()):
+            if i == 0 or again[i - 1] != row - 1:
+                first_line = int(read.lines[row - 1])
+            read.faults.append(read.fault(row, RuleError(f"this id was given before, in line {first_line}")))
         if len(again):
             read = read.without(again.tolist())
     read.faults.sort(key=lambda fault: fault.line)

@@ -1,13 +1,13 @@
-"""An index to an artifact and back.
+"""Write an index to an artifact, and read it back.
 
     dictionary/…                the arrays of the dictionary, and the document `dictionary`
     rules/…                     the ids of all rules, as arrays
     shard/<n>/program/…         the arrays of a shard's Program
-    shard/<n>/engine/<name>/…   what its engine's build computed
+    shard/<n>/engine/<name>/…   the arrays that its engine computed when it was built
     shard/<n>/rules             the positions of its rules; an index of one shard has none
-    the table `rules`           id, expr and score; where there are several shards, `rules-<n>` of each
+    the table `rules`           id, expr and score; with several shards, one table `rules-<n>` per shard
 
-The metadata say of what kind the artifact is, its engine, schema and counts.
+The metadata hold the kind of the artifact, its engine, schema and counts.
 """
 
 from __future__ import annotations
@@ -28,19 +28,19 @@ from ruledex.engines.registry import engine_class
 from ruledex.errors import ArtifactError, RuledexError, quoted
 from ruledex.events.mappings import EventEncoder
 from ruledex.index.identities import stored_identities
-from ruledex.index.state import Shard, State, matcher_of
+from ruledex.index.state import BuiltState, Shard, matcher_of
 from ruledex.index.texts import StoredRuleTexts, table_name
 from ruledex.language.schema import Schema
 from ruledex.program.invariants import check_shards, program_of
 from ruledex.program.program import Program
 
 KIND: Final = "ruledex.index"
-LAYOUT: Final = 2  # of what this module writes; the folder's own format is the artifact's
-_LARGEST_OPTION: Final = 2**31 - 1  # of an engine that is a number
+LAYOUT: Final = 2  # of what this module writes; the artifact has a format of its own
+_LARGEST_OPTION: Final = 2**31 - 1  # for options that are numbers
 
 
-def save_state(state: State, root: RootLike) -> str:
-    """Publish an index; the name of its version."""
+def save_state(state: BuiltState, root: RootLike) -> str:
+    """Publish an index. Returns the name of its version."""
     programs = [shard.program for shard in state.shards]
     with ArtifactWriter(root) as writer:
         write_dictionary(writer, state.dictionary)
@@ -63,7 +63,7 @@ def save_state(state: State, root: RootLike) -> str:
 
 
 class Counts(NamedTuple):
-    """What an index is said to have in its metadata."""
+    """The counts in the metadata of an index."""
 
     rules: int
     shards: int
@@ -73,7 +73,7 @@ class Counts(NamedTuple):
 
 
 def metadata_of(engine: str, schema: Mapping[str, Any], n_cells: int, counts: Counts) -> dict[str, Any]:
-    """The metadata of an index."""
+    """Return the metadata of an index."""
     return {
         "kind": KIND,
         "layout": LAYOUT,
@@ -85,14 +85,14 @@ def metadata_of(engine: str, schema: Mapping[str, Any], n_cells: int, counts: Co
 
 
 def write_dictionary(writer: ArtifactWriter, dictionary: Dictionary) -> None:
-    """Write all of a dictionary but its schema and its number of cells, which are metadata."""
+    """Write a dictionary without its schema and its number of cells, which are metadata."""
     arrays, document = store(dictionary)
     writer.arrays("dictionary/", arrays)
     writer.document("dictionary", document)
 
 
 def read_dictionary(artifact: Artifact, schema: Schema, n_cells: int, domain_offsets: NDArray[np.int32]) -> Dictionary:
-    """The dictionary that was written, over the arrays as they lie."""
+    """Return the dictionary that was written, over the mapped arrays."""
     return restore(
         schema, artifact.arrays("dictionary/"), lambda: artifact.document("dictionary"), n_cells, domain_offsets
     )
@@ -106,18 +106,18 @@ def write_program(writer: ArtifactWriter, prefix: str, program: Program) -> None
 
 
 def write_shard(writer: ArtifactWriter, number: int, shard: Shard) -> None:
-    """Write a shard but for its texts."""
+    """Write a shard without its texts."""
     prefix = f"shard/{number}/"
     write_program(writer, prefix, shard.program)
-    # Engines that are made of others name an array after both, with a dot, which an artifact's names do not have.
+    # Engines that consist of others join two names by a dot, which is not allowed in the names of an artifact.
     arrays = {name.replace(".", "/"): array for name, array in shard.engine.arrays().items()}
     writer.arrays(f"{prefix}engine/{shard.engine.name}/", arrays)
     if shard.rules is not None:
         writer.array(f"{prefix}rules", shard.rules)
 
 
-class Described(NamedTuple):
-    """What the metadata of an index say."""
+class IndexMetadata(NamedTuple):
+    """The metadata of an index, read and checked."""
 
     schema: Schema
     n_rules: int
@@ -126,8 +126,8 @@ class Described(NamedTuple):
     engine: str
 
 
-def described(metadata: Mapping[str, Any]) -> Described:
-    """Read the metadata that `metadata_of` gave; an ArtifactError where they are none."""
+def read_metadata(metadata: Mapping[str, Any]) -> IndexMetadata:
+    """Read the metadata that `metadata_of` made. Raises an ArtifactError if they are not those of an index."""
     if metadata.get("kind") != KIND:
         raise ArtifactError(f"this artifact is {quoted(metadata.get('kind'))}, not an index of rules")
     if metadata.get("layout") != LAYOUT:
@@ -135,7 +135,7 @@ def described(metadata: Mapping[str, Any]) -> Described:
         raise ArtifactError(f"this index has the layout {quoted(metadata.get('layout'))}, not {LAYOUT}: {again}")
     try:
         schema, counts = Schema.of_mapping(metadata["schema"]), metadata["counts"]
-        found = Described(schema, counts["rules"], counts["shards"], metadata["n_cells"], metadata["engine"])
+        found = IndexMetadata(schema, counts["rules"], counts["shards"], metadata["n_cells"], metadata["engine"])
         if not isinstance(found.engine, str) or not all(type(n) is int for n in found[1:4]):
             raise TypeError("a count or a name is none")
         engine_class(found.engine)
@@ -144,15 +144,15 @@ def described(metadata: Mapping[str, Any]) -> Described:
     return found
 
 
-def state_of(artifact: Artifact, engine: str | None) -> State:
-    """The index that an artifact holds, which is trusted: its arrays are used as they lie."""
-    schema, n_rules, n_shards, n_cells, stored_engine = described(artifact.metadata)
+def state_of(artifact: Artifact, engine: str | None) -> BuiltState:
+    """Return the index in a trusted artifact: its arrays are used as they are."""
+    schema, n_rules, n_shards, n_cells, stored_engine = read_metadata(artifact.metadata)
     shards = tuple(
         _read_shard(artifact, f"shard/{number}/", n_cells, stored_engine, engine) for number in range(n_shards)
     )
     check_shards([(shard.program, shard.rules) for shard in shards], n_rules)
     dictionary = read_dictionary(artifact, schema, n_cells, shards[0].program.domain_offsets)
-    return State(
+    return BuiltState(
         shards,
         dictionary,
         EventEncoder(dictionary),
@@ -170,7 +170,7 @@ def _read_shard(artifact: Artifact, prefix: str, n_cells: int, stored: str, want
 
 
 def _engine(artifact: Artifact, prefix: str, program: Program, stored: str, wanted: str | None) -> Engine:
-    """The stored engine as it lies, or another one, built now."""
+    """Return the stored engine over its mapped arrays, or build another one."""
     if wanted is not None and wanted != stored:
         return build_engine(wanted, program, None)
     try:
@@ -183,13 +183,13 @@ def _engine(artifact: Artifact, prefix: str, program: Program, stored: str, want
 def build_engine(
     name: str, program: Program, statistics: Statistics | None, options: Mapping[str, Any] | None = None
 ) -> Engine:
-    """Build an engine over a Program, with options of its own."""
+    """Build an engine over a Program, with the engine's own options."""
     check_engine(name, options)
     return engine_class(name).build(program, statistics, **(options or {}))
 
 
 def check_engine(name: str, options: Mapping[str, Any] | None = None) -> None:
-    """Refuse an engine that does not exist, or options that it does not have."""
+    """Raise an error for an engine that does not exist, or for options that it does not have."""
     build = engine_class(name).build
     if options is not None and not isinstance(options, Mapping):
         raise RuledexError(f"engine_options are a mapping of names to values, not {quoted(options)}")
@@ -202,7 +202,7 @@ def check_engine(name: str, options: Mapping[str, Any] | None = None) -> None:
 
 
 def _check_option(what: str, value: object, kind: Any) -> None:
-    """Refuse a value that an option of an engine cannot have."""
+    """Raise an error for a value that an option of an engine cannot have."""
     if get_origin(kind) is Literal:
         is_right, wanted = value in get_args(kind), f"one of {', '.join(map(repr, get_args(kind)))}"
     elif kind is bool:

@@ -1,7 +1,4 @@
-"""Which rules are conjunctions of ranges, as the subscriptions of ranked-pubsub2008 are.
-
-What an index is made of, for people and for JSON.
-"""
+"""Describe what an index consists of, in plain values for people and for JSON."""
 
 from __future__ import annotations
 
@@ -14,7 +11,7 @@ import numpy as np
 from ruledex.compiled.constants import ALWAYS, AND, NEVER
 from ruledex.dictionary.dictionary import Dictionary
 from ruledex.dictionary.slot import KINDS_OF_FAMILY, Slot
-from ruledex.index.state import State
+from ruledex.index.state import Snapshot
 from ruledex.language.schema import Schema
 from ruledex.language.tree import (
     Compare,
@@ -27,21 +24,6 @@ from ruledex.language.tree import (
 from ruledex.language.value import Family
 from ruledex.program.program import Program
 
-
-def n_interval_rules(program: Program) -> int:
-    """How many rules ask of each of their attributes one stretch of its values, or one value, and nothing else."""
-    is_range = np.zeros(program.n_nodes, np.bool_)
-    is_range[: program.n_positive] = np.diff(program.interval_offsets) == 1
-    for level_begin, level_end in pairwise(program.level_offsets.tolist()):
-        begin, end = level_begin - program.n_literals, level_end - program.n_literals
-        if begin < end:
-            offsets = program.child_offsets[begin : end + 1]
-            below = is_range[program.children[offsets[0] : offsets[-1]]]
-            all_are = np.logical_and.reduceat(below, offsets[:-1] - offsets[0])
-            is_range[level_begin:level_end] = all_are & (program.node_op[begin:end] == AND)
-    return int(np.count_nonzero(is_range[program.root[program.root >= 0]]))
-
-
 # A constant of each family that an attribute can be declared as.
 _EXAMPLES: Final[dict[Family, Value]] = {
     Family.BOOLEAN: True,
@@ -51,13 +33,14 @@ _EXAMPLES: Final[dict[Family, Value]] = {
 }
 
 
-def describe(state: State) -> dict[str, Any]:
-    """Counts, sizes, the schema and what the engine says of itself."""
-    programs, dictionary = [shard.program for shard in state.shards], state.dictionary
+def describe(state: Snapshot) -> dict[str, Any]:
+    """Return counts, sizes, the schema and what the engine says of itself, all of the base except `rules` and `ids`."""
+    shards, dictionary = state.base.shards, state.base.dictionary
+    programs = [shard.program for shard in shards]
     n_bytes = sum(array.nbytes for program in programs for array in program if isinstance(array, np.ndarray))
-    n_rules = len(state.identities)
+    n_rules = len(state.base.identities)
     return {
-        "rules": n_rules,
+        "rules": len(state.identities),
         "ids": state.identities.kind,
         "version": state.version,
         "shards": len(programs),
@@ -74,7 +57,7 @@ def describe(state: State) -> dict[str, Any]:
         "cells": dictionary.n_cells,
         "bytes": {
             "program": n_bytes,
-            "engine": sum(array.nbytes for shard in state.shards for array in shard.engine.arrays().values()),
+            "engine": sum(array.nbytes for shard in shards for array in shard.engine.arrays().values()),
         },
         "bytes_per_rule": round(n_bytes / n_rules, 1) if n_rules else 0.0,
         "engine": state.engine.describe(),
@@ -82,13 +65,27 @@ def describe(state: State) -> dict[str, Any]:
     }
 
 
+def n_interval_rules(program: Program) -> int:
+    """Count the rules that are conjunctions of one interval or value per attribute, as in ranked-pubsub2008."""
+    is_range = np.zeros(program.n_nodes, np.bool_)
+    is_range[: program.n_positive] = np.diff(program.interval_offsets) == 1
+    for level_begin, level_end in pairwise(program.level_offsets.tolist()):
+        begin, end = level_begin - program.n_literals, level_end - program.n_literals
+        if begin < end:
+            offsets = program.child_offsets[begin : end + 1]
+            below = is_range[program.children[offsets[0] : offsets[-1]]]
+            all_are = np.logical_and.reduceat(below, offsets[:-1] - offsets[0])
+            is_range[level_begin:level_end] = all_are & (program.node_op[begin:end] == AND)
+    return int(np.count_nonzero(is_range[program.root[program.root >= 0]]))
+
+
 def full_schema(dictionary: Dictionary) -> Schema:
-    """The declared schema and, for attributes that it does not name, what the rules' constants imply."""
+    """Return the declared schema and, for other attributes, the types that the rules' constants imply."""
     return dictionary.schema.with_inferred(tree for slot in dictionary.slots for tree in _uses(slot))
 
 
 def _uses(slot: Slot) -> list[Expression]:
-    """Predicates of the kinds that rules have on a slot."""
+    """Return predicates of the kinds that rules have on a slot."""
     if isinstance(slot.operand, CompareOperands | SetTest):
         return [slot.operand]
     asked = {*slot.present, *slot.misfit, *slot.settled, *(key.family for key in slot.keys)}

@@ -15,7 +15,7 @@ from ruledex.artifact.layout import ROW_GROUP
 
 
 def table_name(shard: int, is_whole: bool) -> str:
-    """The table with a shard's texts; whether the shard is the whole index."""
+    """Return the name of the table with a shard's texts; `is_whole` if the shard is the whole index."""
     return "rules" if is_whole else f"rules-{shard}"
 
 
@@ -23,13 +23,13 @@ class RuleTexts(Protocol):
     """Texts by position."""
 
     def text(self, position: int) -> str:
-        """The text of one rule."""
+        """Return the text of one rule."""
 
     def each(self) -> Iterator[str]:
-        """All texts in the order of positions."""
+        """Give all texts in the order of positions."""
 
     def to_arrow(self) -> pa.Array:
-        """All texts at once."""
+        """Return all texts."""
 
 
 class TextsInMemory:
@@ -39,23 +39,23 @@ class TextsInMemory:
         self._texts = texts
 
     def text(self, position: int) -> str:
-        """The text of one rule."""
+        """Return the text of one rule."""
         return str(self._texts[position].as_py())
 
     def each(self) -> Iterator[str]:
-        """All texts in the order of positions, some at a time."""
+        """Give all texts in the order of positions, read in chunks."""
         for start in range(0, len(self._texts), ROW_GROUP):
             yield from self._texts[start : start + ROW_GROUP].to_pylist()
 
     def to_arrow(self) -> pa.Array:
-        """All texts at once."""
+        """Return all texts."""
         return self._texts
 
 
 class StoredRuleTexts:
-    """Texts in an artifact's tables, one a shard, of which the part that is asked for is decoded.
+    """Texts in an artifact's tables, one per shard. Only the part that is asked for is decoded.
 
-    `shards` has the positions of each shard's rules, ascending, or None where the one shard has all.
+    `shards` has the positions of each shard's rules, ascending, or None if the one shard has all.
     """
 
     def __init__(self, artifact: Artifact, shards: Sequence[NDArray[np.int32] | None], n_rules: int) -> None:
@@ -64,7 +64,7 @@ class StoredRuleTexts:
         self._n_rules = n_rules
 
     def text(self, position: int) -> str:
-        """The text of one rule."""
+        """Return the text of one rule."""
         for shard, rules in enumerate(self._shards):
             at = position if rules is None else int(np.searchsorted(rules, position))
             if rules is None or (at < len(rules) and rules[at] == position):
@@ -72,12 +72,12 @@ class StoredRuleTexts:
         raise IndexError(position)
 
     def each(self) -> Iterator[str]:
-        """All texts in the order of positions, some at a time."""
+        """Give all texts in the order of positions, read in chunks."""
         for _, text in merge(*(self._each_of(shard) for shard in range(len(self._shards)))):
             yield text
 
     def to_arrow(self) -> pa.Array:
-        """All texts at once."""
+        """Return all texts."""
         columns = [
             self._artifact.table(table_name(shard, rules is None), ["expr"]).column("expr")
             for shard, rules in enumerate(self._shards)
@@ -90,7 +90,7 @@ class StoredRuleTexts:
         return found.combine_chunks() if isinstance(found, pa.ChunkedArray) else found
 
     def _each_of(self, shard: int) -> Iterator[tuple[int, str]]:
-        """A shard's texts with their positions."""
+        """Give a shard's texts with their positions."""
         rules = self._shards[shard]
         n_rules = self._n_rules if rules is None else len(rules)
         for start in range(0, n_rules, ROW_GROUP):

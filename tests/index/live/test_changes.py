@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from ruledex import Schema
 from ruledex.errors import RuledexError, RulesError
 from ruledex.index import Index
-from ruledex.index.live.changes import Change, applied, combined
+from ruledex.index.live.changes import Change, apply_change, combine_changes
 from tests.index.live_model import Model, assert_same
 
 RULES = [(1, "a = 1"), (2, "a = 2", 2.0), (4, "b = 'x'")]
@@ -110,8 +110,8 @@ def test_several_changes_as_one_have_the_same_effect(changes):
     base = Index.build([(1, "a = 1"), (3, "a = 2", 1.0), (4, "b = 1")], "scan")._state
     one_by_one = base
     for change in changes:
-        one_by_one = applied(one_by_one, change)
-    at_once = applied(base, combined(changes))
+        one_by_one = apply_change(one_by_one, change)
+    at_once = apply_change(base, combine_changes(changes))
     assert list(at_once.rules()) == list(one_by_one.rules())
     assert [at_once.score(i) for i, _ in at_once.rules()] == [one_by_one.score(i) for i, _ in one_by_one.rules()]
     for event in ({"a": 1}, {"a": 2, "b": 1}):

@@ -1,26 +1,27 @@
-"""The home of an index in memory: changes that come while it is folded stay."""
+"""The home of an index in memory: changes during a compaction are kept."""
 
 from __future__ import annotations
 
 from ruledex.index import Index
+from ruledex.index.build import compact_state
 from tests.index.live_model import Model, assert_same
 
 RULES = [(1, "a = 1"), (2, "a = 2", 2.0)]
 
 
-def test_changes_that_come_while_an_index_is_folded_stay():
+def test_changes_during_a_compaction_are_kept():
     index = Index.build(RULES, "scan")
     index.add([(3, "a > 0")])
     home = index._home
     state = home.begin(index._state)
     index.remove([1, 3])
     index.add([(3, "b = 1"), (4, "a = 2")])
-    index._state = home.finish(home.stage(index._folded(state)))
+    index._state = home.finish(home.stage(compact_state(state, None, None)))
     assert_same(index, Model([RULES[1], (3, "b = 1"), (4, "a = 2")]), [{"a": 2, "b": 1}, {"a": 1}])
     assert index.describe()["changes"]["removed"] == 2
 
 
-def test_what_is_folded_is_as_if_it_had_been_built():
+def test_a_compacted_index_is_as_if_it_had_been_built():
     index = Index.build(RULES, "scan")
     index.add([(3, "a > 0")])
     assert index.compact() is None

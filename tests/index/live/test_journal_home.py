@@ -12,6 +12,7 @@ from ruledex.artifact import (
 )
 from ruledex.errors import ArtifactError, RulesError
 from ruledex.index import Index
+from ruledex.index.build import compact_state
 from ruledex.index.live.journal_home import JournalHome
 from tests.index.live_model import Model, assert_same
 
@@ -78,8 +79,8 @@ def test_a_compaction_of_an_index_that_was_refreshed_meanwhile_is_given_up(root,
     index.add([(3, "a > 0")])
     stage = JournalHome.stage
 
-    def publish_and_refresh(self, folded):
-        staged = stage(self, folded)
+    def publish_and_refresh(self, compacted):
+        staged = stage(self, compacted)
         Index.build([(9, "a = 1")], "scan").save(root)
         index.refresh()
         return staged
@@ -123,7 +124,7 @@ def test_a_compaction_is_a_new_version_without_a_journal(root):
     assert index.compact() == version
 
 
-def test_the_journal_of_a_version_that_was_folded_is_not_applied_again(root):
+def test_the_journal_of_a_version_that_was_compacted_is_not_applied_again(root):
     index = Index.open(root)
     first = index.version
     index.remove([1])
@@ -132,14 +133,14 @@ def test_the_journal_of_a_version_that_was_folded_is_not_applied_again(root):
     assert_same(Index.open(root), Model(RULES), EVENTS)
 
 
-def test_changes_that_come_while_a_version_is_folded_are_carried_over(root):
+def test_changes_that_come_while_a_version_is_compacted_are_carried_over(root):
     index, other = Index.open(root), Index.open(root)
     index.add([(3, "a > 0")])
     home = index._home
     state = home.begin(index._state)
     index.add([(5, "a = 1")])
     other.remove([3, 2])
-    staged = home.stage(index._folded(state))
+    staged = home.stage(compact_state(state, None, None))
     other.set_score(1, 7.0)
     index._state = home.finish(staged)
     model = Model([(1, "a = 1", 7.0), (4, "b = 'x'"), (5, "a = 1")])
@@ -184,7 +185,7 @@ def test_a_compaction_that_comes_too_late_publishes_nothing(root):
     index = Index.open(root)
     index.add([(3, "a > 0")])
     home = index._home
-    staged = home.stage(index._folded(home.begin(index._state)))
+    staged = home.stage(compact_state(home.begin(index._state), None, None))
     version = Index.build([(9, "a = 1")], "scan").save(root)
     with pytest.raises(ArtifactError, match="refresh it first"):
         home.finish(staged)

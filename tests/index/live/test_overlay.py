@@ -1,4 +1,4 @@
-"""Arrays with some entries replaced, and places that have moved, against what plain lists give."""
+"""Arrays with some entries replaced, and positions that have moved, against what plain lists give."""
 
 from __future__ import annotations
 
@@ -7,16 +7,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ruledex.index.live.overlay import Overlay, Places
+from ruledex.index.live.overlay import LivePositions, Overlay
 
 
 def test_an_overlay_has_its_own_entries_and_leaves_the_origin_alone():
     origin = np.zeros(4)
-    first = Overlay(origin).replaced([1, 3], [5.0, 6.0])
-    second = first.replaced([3], [7.0])
+    first = Overlay(origin).replace([1, 3], [5.0, 6.0])
+    second = first.replace([3], [7.0])
     assert second.array.tolist() == [0, 5, 0, 7]
     assert first.array.tolist() == [0, 5, 0, 6]
-    assert first.replaced([0, 0], [1.0, 2.0]).array.tolist() == [2, 5, 0, 6]
+    assert first.replace([0, 0], [1.0, 2.0]).array.tolist() == [2, 5, 0, 6]
     assert origin.tolist() == [0, 0, 0, 0]
 
 
@@ -27,8 +27,8 @@ def test_an_overlay_s_array_is_read_only():
 
 def test_many_replacements_without_a_reader_are_all_there():
     overlay = Overlay(np.zeros(10_000, np.uint8))
-    for place in range(0, 10_000, 2):
-        overlay = overlay.replaced([place], [1])
+    for position in range(0, 10_000, 2):
+        overlay = overlay.replace([position], [1])
     assert overlay.array.tolist() == [1, 0] * 5_000
 
 
@@ -37,7 +37,7 @@ def test_many_replacements_without_a_reader_are_all_there():
     gone=st.sets(st.integers(0, 40)),
     come=st.sets(st.integers(-3, 43)),
 )
-def test_places_are_those_of_the_ids_in_order(base, gone, come):
+def test_positions_are_those_of_the_ids_in_order(base, gone, come):
     """Ids of the base are even, so that others lie before, between and behind them; some replace one that is gone."""
     base_ids = sorted(2 * number for number in base)
     gone_ids = {2 * number for number in gone} & set(base_ids)
@@ -47,13 +47,13 @@ def test_places_are_those_of_the_ids_in_order(base, gone, come):
     living = [position for position, rule_id in enumerate(base_ids) if rule_id not in gone_ids]
     wanted = sorted([base_ids[position] for position in living] + come_ids)
 
-    places = Places(dead, before, len(base_ids))
-    assert places.n_rules == len(wanted)
-    assert places.of_delta.tolist() == [wanted.index(rule_id) for rule_id in come_ids]
-    of_base = places.of_base(np.array(living, np.int32)).tolist()
+    positions = LivePositions(dead, before, len(base_ids))
+    assert positions.n_rules == len(wanted)
+    assert positions.of_delta.tolist() == [wanted.index(rule_id) for rule_id in come_ids]
+    of_base = positions.of_base(np.array(living, np.int32)).tolist()
     assert of_base == [wanted.index(base_ids[position]) for position in living]
-    assert [places.is_gone(position) for position in range(len(base_ids))] == [i in gone_ids for i in base_ids]
+    assert [positions.is_removed(position) for position in range(len(base_ids))] == [i in gone_ids for i in base_ids]
 
-    is_delta, numbers = places.split(np.arange(len(wanted), dtype=np.int32))
+    is_delta, numbers = positions.split(np.arange(len(wanted), dtype=np.int32))
     pairs = zip(is_delta.tolist(), numbers.tolist(), strict=True)
     assert [come_ids[number] if came else base_ids[number] for came, number in pairs] == wanted

@@ -31,11 +31,11 @@ def test_ids_are_in_one_order(changed):
 
 def test_ids_are_found_by_place_in_any_order(changed):
     identities, wanted = changed
-    places = np.array([5, 0, 3, 3, 1], np.int32)
-    assert identities.of(places) == [wanted[place] for place in places]
-    taken = identities.taken(places)
-    assert taken.tolist() == [wanted[place] for place in places]
-    assert len(identities.taken(places[:0])) == len(identities.of(places[:0])) == 0
+    positions = np.array([5, 0, 3, 3, 1], np.int32)
+    assert identities.of(positions) == [wanted[position] for position in positions]
+    taken = identities.take(positions)
+    assert taken.tolist() == [wanted[position] for position in positions]
+    assert len(identities.take(positions[:0])) == len(identities.of(positions[:0])) == 0
 
 
 def test_places_are_found_by_id(changed):

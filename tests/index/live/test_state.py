@@ -14,10 +14,9 @@ from ruledex import Schema, parse, score
 from ruledex.engines.registry import PLACES
 from ruledex.errors import EventError, RuledexError
 from ruledex.index import Index
-from ruledex.index.build import build_program
-from ruledex.index.foreign import CompiledPart, join
+from ruledex.index.build import CompiledPart, build_program, join_parts
 from ruledex.index.identities import identities_of
-from ruledex.index.state import State, matcher_of
+from ruledex.index.state import BuiltState, matcher_of
 from ruledex.index.texts import TextsInMemory
 from tests.index.live_model import Model, assert_same
 from tests.index.samples import EVENTS, PLAIN, every_kind
@@ -74,11 +73,13 @@ def test_an_index_of_several_shards_changes_too():
         mine = [rules[place] for place in places]
         built = build_program([rule[1] for rule in mine], np.array([(*rule, 0.0)[2] for rule in mine]), Schema())
         parts.append(CompiledPart(built.program, built.dictionary, places))
-    shards, dictionary = join(parts, "sparse")
+    shards, dictionary = join_parts(parts, "sparse")
     one = Index.build(PLAIN, "sparse")
     ids = identities_of(pa.array([rule[0] for rule in rules]))
     texts = TextsInMemory(pa.array([rule[1] for rule in rules], pa.large_string()))
-    one._state = State(shards, dictionary, type(one._state.encoder)(dictionary), matcher_of(shards), ids, texts, None)
+    one._state = BuiltState(
+        shards, dictionary, type(one._state.encoder)(dictionary), matcher_of(shards), ids, texts, None
+    )
     model = changed(one)
     assert_same(one, model, MORE_EVENTS)
     one.compact()

@@ -1,4 +1,4 @@
-"""Changes of an index: as a user asks for them, checked; as a journal keeps them; and what an index is after them."""
+"""Changes of an index: check what a user asks for, combine changes of a journal, and apply them to a snapshot."""
 
 from __future__ import annotations
 
@@ -18,87 +18,86 @@ from ruledex.errors import (
     RuleSyntaxError,
     quoted,
 )
-from ruledex.index.identities import RuleId, find_ids, found_in
-from ruledex.index.live.delta import NewRules
+from ruledex.index.identities import RuleId, find_ids, find_sorted
+from ruledex.index.live.delta import AddedRules
 from ruledex.index.live.overlay import Overlay
-from ruledex.index.live.state import LiveState, Snapshot
+from ruledex.index.live.state import LiveState
 from ruledex.index.rules import RuleColumns
-from ruledex.index.state import position_of
+from ruledex.index.state import Snapshot, position_of
 
-_FEW: Final = 8  # ids, which are looked up one by one
+_FEW: Final = 8  # so few ids are looked up one by one
 
 
 class Change(NamedTuple):
-    """What one call changes, all of it or nothing. An id is in one of the three lists, and there once."""
+    """What one call changes, all of it or nothing. Each id is in one of the three lists, once."""
 
-    put: Sequence[tuple[RuleId, str, float]] = ()  # (id, text, static score) that come, also in place of others
+    put: Sequence[tuple[RuleId, str, float]] = ()  # (id, text, static score) of rules that are added or replaced
     removed: Sequence[RuleId] = ()
-    scored: Sequence[tuple[RuleId, float]] = ()  # static scores of rules that stay as they are
+    scored: Sequence[tuple[RuleId, float]] = ()  # new static scores of rules that otherwise stay as they are
 
 
-class Checked(NamedTuple):
-    """A change that can be made, and the rules that come, encoded."""
+class CheckedChange(NamedTuple):
+    """A change that can be made, and the rules that it puts, encoded."""
 
     change: Change
     encoded: EncodedRules | None = None
 
 
-# From what a user asks for.
+# Checking what a user asks for.
 
 
-def putting(state: Snapshot, read: RuleColumns, *, replace: bool) -> Checked:
-    """New rules, or with `replace` other rules for ids that are there. All that is wrong is told at once."""
+def put_rules(state: Snapshot, read: RuleColumns, *, replace: bool) -> CheckedChange:
+    """Return the change that adds rules, or with `replace` replaces those of the same ids.
+
+    Reports every invalid rule in one RulesError.
+    """
     n_given, faults = len(read.ids) + len(read.faults), list(read.faults)
-    # An absent text is read as an empty one, which is no rule either; the error is then put right.
+    # A missing text is read as an empty one, which is no rule either; its error is corrected below.
     texts, scores = [text or "" for text in read.texts.to_pylist()], read.scores.tolist()
     encoded, bad_texts = encode_good_rules(state.dictionary.schema, list(zip(texts, scores, strict=True)))
     for at, error in bad_texts:
         is_missing = not read.texts[at].is_valid
-        faults.append(_fault(read, at, RuleSyntaxError("there is no text") if is_missing else error))
+        faults.append(read.fault(at, RuleSyntaxError("there is no text") if is_missing else error))
     bad = {at for at, _ in bad_texts}
-    for at, problem in _unfit(state, read, replace):
-        if at not in bad:
-            faults.append(_fault(read, at, RuleError(problem)))
+    faults += [read.fault(at, RuleError(problem)) for at, problem in _unfit(state, read, replace) if at not in bad]
     if faults:
         raise RulesError(sorted(faults, key=lambda fault: fault.line), n_given)
     put = zip(read.ids.to_pylist(), texts, scores, strict=True)
-    return Checked(Change(put=list(put)), encoded)
-
-
-def _fault(read: RuleColumns, at: int, error: RuleError) -> RuleFault:
-    return RuleFault(read.ids[at].as_py(), error, int(read.lines[at]))
+    return CheckedChange(Change(put=list(put)), encoded)
 
 
 def _unfit(state: Snapshot, read: RuleColumns, replace: bool) -> Iterable[tuple[int, str]]:
-    """The rules whose ids do not fit the index, and why."""
+    """Return the rules whose ids do not fit the index, and why."""
     ids = read.ids.to_pylist()
-    kind = kind_needed(state)
+    kind = required_kind(state)
     if kind is not None and ids and isinstance(ids[0], str) is not (kind == "string"):
         return [(at, f"this id is {quoted(i)}, and those of this index are {kind}s") for at, i in enumerate(ids)]
-    there = Located.of(_live(state), _array(ids)).is_there.tolist() if len(ids) > _FEW else [has(state, i) for i in ids]
+    if len(ids) > _FEW:
+        known = LocatedIds.of(LiveState.of(state), _array(ids)).is_there.tolist()
+    else:
+        known = [state.identities.has(rule_id) for rule_id in ids]
     problem = "there is no rule of this id in the index" if replace else "a rule of this id is in the index already"
-    return [(at, problem) for at, is_there in enumerate(there) if is_there is not replace]
+    return [(at, problem) for at, is_known in enumerate(known) if is_known is not replace]
 
 
-def kind_needed(state: Snapshot) -> str | None:
-    """The type that ids must have, also where all rules of the version are gone; None where either will do."""
-    base = state.base if isinstance(state, LiveState) else state
-    return state.identities.kind if len(base.identities) or len(state.identities) else None
+def required_kind(state: Snapshot) -> str | None:
+    """Return the type that ids must have, even if all rules of the base are removed; None if either will do."""
+    return state.identities.kind if len(state.base.identities) or len(state.identities) else None
 
 
-def removing(state: Snapshot, ids: Iterable[RuleId]) -> Checked:
-    """Rules that go. All ids that are not there are told at once."""
-    removed = given_ids(ids)
-    missing = [rule_id for rule_id in removed if not has(state, rule_id)]
+def remove_rules(state: Snapshot, ids: Iterable[RuleId]) -> CheckedChange:
+    """Return the change that removes rules. Reports every unknown id in one RulesError."""
+    removed = check_ids(ids)
+    missing = [rule_id for rule_id in removed if not state.identities.has(rule_id)]
     if missing:
         error = RuleError("there is no rule of this id in the index")
         faults = [RuleFault(rule_id if isinstance(rule_id, int | str) else None, error) for rule_id in missing]
         raise RulesError(faults, len(removed))
-    return Checked(Change(removed=removed))
+    return CheckedChange(Change(removed=removed))
 
 
-def given_ids(ids: Iterable[RuleId]) -> list[RuleId]:
-    """Each of some ids once, as they come; an error where it is but one."""
+def check_ids(ids: Iterable[RuleId]) -> list[RuleId]:
+    """Return each id once, in the order given. Refuses a single id and what cannot be an id."""
     if isinstance(ids, str | int):
         raise RuledexError(f"one id was given where several are expected: write [{quoted(ids)}]")
     if isinstance(ids, bytes) or not isinstance(ids, Iterable):
@@ -110,62 +109,24 @@ def given_ids(ids: Iterable[RuleId]) -> list[RuleId]:
     return list(dict.fromkeys(given))
 
 
-def scoring(state: Snapshot, rule_id: RuleId, score: float) -> Checked:
-    """Another static score of one rule."""
-    if not has(state, rule_id):
-        position_of(state.identities, rule_id)  # refuses it
+def set_score(state: Snapshot, rule_id: RuleId, score: float) -> CheckedChange:
+    """Return the change that gives one rule another static score."""
+    if not state.identities.has(rule_id):
+        position_of(state.identities, rule_id)  # raises the error that a user can read
     try:
         value = float(score)
     except (TypeError, ValueError, OverflowError):
         value = math.nan
     if not math.isfinite(value):
         raise RuledexError(f"a score is a finite number, not {quoted(score)}")
-    return Checked(Change(scored=[(rule_id, value)]))
+    return CheckedChange(Change(scored=[(rule_id, value)]))
 
 
-def has(state: Snapshot, rule_id: object) -> bool:
-    """Whether there is a rule of this id."""
-    if isinstance(state, LiveState):
-        return state.identities.has(rule_id)
-    try:
-        state.identities.position(rule_id)  # type: ignore[arg-type]  # whatever else it is, is not there
-    except KeyError:
-        return False
-    return True
+# Combining and applying changes.
 
 
-# What an index is after them.
-
-
-def applied(state: Snapshot, change: Change, encoded: EncodedRules | None = None) -> Snapshot:
-    """An index after a change; `encoded` has its rules, if that is done. A `RulesError` where a text is no rule.
-
-    What is to go and is not there is passed over, so that several changes may be joined to one. A version without any
-    change left is the version itself. Only the last state of an index can be changed.
-    """
-    live = _live(state)
-    gone = Located.of(live, _array([*change.removed, *(rule_id for rule_id, _, _ in change.put)]))
-    scored = Located.of(live, _array([rule_id for rule_id, _ in change.scored]))
-    values = [score for _, score in change.scored]
-    alive, dead, scores = live.alive, live.dead, live.scores
-    if len(gone.positions):
-        alive = alive or Overlay(np.ones(len(live.base.identities), np.uint8))
-        alive = alive.replaced(gone.positions.tolist(), [0] * len(gone.positions))
-        dead = np.concatenate([dead, gone.positions])
-        dead.sort(kind="stable")  # which is quick where most are in order
-    if len(scored.positions):
-        scores = scores or Overlay(live.base.static_scores())
-        scores = scores.replaced(scored.positions.tolist(), [values[at] for at in scored.in_base.tolist()])
-    of_delta = [(number, values[at]) for number, at in zip(scored.numbers, scored.in_delta, strict=True)]
-    new = None if not change.put else _new_rules(live, change, encoded)
-    delta = live.delta.changed(gone.numbers.tolist(), of_delta, new)
-    if not (len(dead) or len(delta) or scores is not None):
-        return live.base
-    return LiveState(live.base, dead, alive, scores, delta)
-
-
-def combined(changes: Iterable[Change]) -> Change:
-    """Several changes as one that has the same effect."""
+def combine_changes(changes: Iterable[Change]) -> Change:
+    """Return one change that has the same effect as several."""
     put: dict[RuleId, tuple[str, float]] = {}
     removed: dict[RuleId, None] = {}
     scored: dict[RuleId, float] = {}
@@ -187,42 +148,36 @@ def combined(changes: Iterable[Change]) -> Change:
     return Change(rules, list(removed), list(scored.items()))
 
 
-class Located(NamedTuple):
-    """Where ids are: those in the delta by number, those of the base that live by position.
+def apply_change(state: Snapshot, change: Change, encoded: EncodedRules | None = None) -> Snapshot:
+    """Return the snapshot after a change; `encoded` has its rules if they are encoded already.
 
-    `in_base` and `in_delta` say which of the ids these are.
+    Raises a RulesError if a text is not a rule. Unknown ids among the removed are ignored, so that several changes can
+    be combined to one. If no change is left, the base itself is returned. Only the last snapshot of an index can be
+    changed.
     """
-
-    before: NDArray[np.int64]  # of each id, how many rules of the base have smaller ones
-    in_base: NDArray[np.int64]
-    positions: NDArray[np.int64]
-    in_delta: NDArray[np.int64]
-    numbers: NDArray[np.int64]
-
-    @staticmethod
-    def of(live: LiveState, ids: NDArray[Any]) -> Located:
-        """Look ids up, all of the index's type unless it has no rules."""
-        if not len(ids):
-            return _NOWHERE
-        before, is_base = find_ids(live.base.identities, ids)
-        is_base &= ~found_in(live.dead, before)[1]
-        numbers, is_delta = found_in(live.delta.ids, ids)
-        in_base, in_delta = np.flatnonzero(is_base), np.flatnonzero(is_delta)
-        return Located(before, in_base, before[in_base], in_delta, numbers[in_delta])
-
-    @property
-    def is_there(self) -> NDArray[np.bool_]:
-        """Of each id, whether there is a rule of it."""
-        there = np.zeros(len(self.before), np.bool_)
-        there[self.in_base] = there[self.in_delta] = True
-        return there
+    live = LiveState.of(state)
+    removed = LocatedIds.of(live, _array([*change.removed, *(rule_id for rule_id, _, _ in change.put)]))
+    scored = LocatedIds.of(live, _array([rule_id for rule_id, _ in change.scored]))
+    values = [score for _, score in change.scored]
+    alive, all_removed, scores = live.alive, live.removed, live.scores
+    if len(removed.base_positions):
+        alive = alive or Overlay(np.ones(len(live.base.identities), np.uint8))
+        alive = alive.replace(removed.base_positions.tolist(), [0] * len(removed.base_positions))
+        all_removed = np.concatenate([all_removed, removed.base_positions])
+        all_removed.sort(kind="stable")  # quick, since most are in order
+    if len(scored.base_positions):
+        scores = scores or Overlay(live.base.static_scores())
+        scores = scores.replace(scored.base_positions.tolist(), [values[at] for at in scored.in_base.tolist()])
+    of_delta = [(position, values[at]) for position, at in zip(scored.delta_positions, scored.in_delta, strict=True)]
+    new = None if not change.put else _added_rules(live, change, encoded)
+    delta = live.delta.change(removed.delta_positions.tolist(), of_delta, new)
+    if not (len(all_removed) or len(delta) or scores is not None):
+        return live.base
+    return LiveState(live.base, all_removed, alive, scores, delta)
 
 
-_NOWHERE: Final = Located(*[np.zeros(0, np.int64)] * len(Located._fields))
-
-
-def _new_rules(live: LiveState, change: Change, encoded: EncodedRules | None) -> NewRules:
-    """The rules of a change, ascending by id as they come."""
+def _added_rules(live: LiveState, change: Change, encoded: EncodedRules | None) -> AddedRules:
+    """Return the rules that a change puts, which are ascending by id."""
     ids = _array([rule_id for rule_id, _, _ in change.put])
     texts = [text for _, text, _ in change.put]
     scores = np.array([score for _, _, score in change.put], np.float64)
@@ -230,11 +185,38 @@ def _new_rules(live: LiveState, change: Change, encoded: EncodedRules | None) ->
         encoded, faults = encode_good_rules(live.dictionary.schema, [(text, score) for _, text, score in change.put])
         if faults:
             raise RulesError([RuleFault(change.put[at][0], error) for at, error in faults], len(texts))
-    return NewRules(ids, texts, scores, find_ids(live.base.identities, ids)[0], encoded)
+    return AddedRules(ids, texts, scores, find_ids(live.base.identities, ids)[0], encoded)
 
 
-def _live(state: Snapshot) -> LiveState:
-    return state if isinstance(state, LiveState) else LiveState.of(state)
+class LocatedIds(NamedTuple):
+    """Where some ids are. `in_base` and `in_delta` say which of the ids are in the base or delta, as indices."""
+
+    before: NDArray[np.int64]  # for each id, how many rules of the base have smaller ones
+    in_base: NDArray[np.int64]
+    base_positions: NDArray[np.int64]
+    in_delta: NDArray[np.int64]
+    delta_positions: NDArray[np.int64]
+
+    @staticmethod
+    def of(live: LiveState, ids: NDArray[Any]) -> LocatedIds:
+        """Look up ids, which are all of the index's type unless the index has no rules."""
+        if not len(ids):
+            return _NOWHERE
+        before, is_base = find_ids(live.base.identities, ids)
+        is_base &= ~find_sorted(live.removed, before)[1]
+        delta_positions, is_delta = find_sorted(live.delta.ids, ids)
+        in_base, in_delta = np.flatnonzero(is_base), np.flatnonzero(is_delta)
+        return LocatedIds(before, in_base, before[in_base], in_delta, delta_positions[in_delta])
+
+    @property
+    def is_there(self) -> NDArray[np.bool_]:
+        """For each id, whether there is a rule of it."""
+        there = np.zeros(len(self.before), np.bool_)
+        there[self.in_base] = there[self.in_delta] = True
+        return there
+
+
+_NOWHERE: Final = LocatedIds(*[np.zeros(0, np.int64)] * len(LocatedIds._fields))
 
 
 def _array(ids: Sequence[RuleId]) -> NDArray[Any]:

@@ -1,4 +1,4 @@
-"""Where the changes of an index are kept: in memory alone, or in a folder on disk (`journal_home.py`)."""
+"""Where the changes of an index are kept: in memory only, or in a folder on disk (journal_home.py)."""
 
 from __future__ import annotations
 
@@ -7,46 +7,45 @@ from typing import Any, Protocol, TypeAlias
 
 from ruledex.index.live.changes import (
     Change,
-    Checked,
-    applied,
-    combined,
+    CheckedChange,
+    apply_change,
+    combine_changes,
 )
-from ruledex.index.live.state import Snapshot
-from ruledex.index.state import State
+from ruledex.index.state import BuiltState, Snapshot
 
-Prepare: TypeAlias = Callable[[Snapshot], Checked]  # a change, checked against what it is made to
+Prepare: TypeAlias = Callable[[Snapshot], CheckedChange]  # checks a change against the snapshot that it is made to
 
 
 class Home(Protocol):
-    """Keeps what changes an index. One thread at a time calls, but for `stage`."""
+    """Keeps the changes of an index. One thread at a time may call it, except for `stage`."""
 
     def change(self, state: Snapshot, prepare: Prepare) -> Snapshot:
-        """Make a change and keep it; what the index is then. After an error, nothing is changed."""
+        """Make a change and keep it. Returns the new snapshot. After an error, nothing is changed."""
 
-    # A compaction. Between `begin` and `finish`, changes go on.
+    # A compaction. Changes may be made between `begin` and `finish`.
 
     def begin(self, state: Snapshot) -> Snapshot:
-        """What is to be folded."""
+        """Return the snapshot to compact."""
 
-    def stage(self, folded: State) -> Any:
-        """Prepare what was folded, without being seen; `finish` or `discard` is called with it."""
+    def stage(self, compacted: BuiltState) -> Any:
+        """Prepare the compacted state, invisibly to others. `finish` or `discard` is called with what this returns."""
 
     def finish(self, staged: Any) -> Snapshot:
-        """Let what was folded take the place of all before; what the index is then, with the changes since `begin`."""
+        """Publish the compacted state. Returns the new snapshot, which includes the changes since `begin`."""
 
     def discard(self, staged: Any) -> None:
-        """Forget what was prepared."""
+        """Forget what `stage` prepared."""
 
     @property
     def is_clean(self) -> bool:
-        """Whether nothing is kept besides what the index reads."""
+        """Whether nothing is kept that a compaction would clear away."""
 
     def describe(self) -> dict[str, Any]:
-        """What is kept, in plain values."""
+        """Return what is kept, in plain values."""
 
 
 class MemoryHome:
-    """Of an index that has not been saved: changes live as long as it does."""
+    """The home of an index that has not been saved: its changes live as long as the process."""
 
     def __init__(self) -> None:
         self._since: list[Change] | None = None  # the changes since a compaction began
@@ -56,27 +55,27 @@ class MemoryHome:
         checked = prepare(state)
         if not any(checked.change):
             return state
-        changed = applied(state, *checked)
+        changed = apply_change(state, *checked)
         if self._since is not None:
             self._since.append(checked.change)
         return changed
 
     def begin(self, state: Snapshot) -> Snapshot:
-        """What is to be folded."""
+        """Return the snapshot to compact."""
         self._since = []
         return state
 
-    def stage(self, folded: State) -> State:
-        """Nothing is to be prepared."""
-        return folded
+    def stage(self, compacted: BuiltState) -> BuiltState:
+        """Return the state itself: there is nothing to prepare."""
+        return compacted
 
-    def finish(self, staged: State) -> Snapshot:
-        """What was folded, and the changes since."""
+    def finish(self, staged: BuiltState) -> Snapshot:
+        """Return the compacted state with the changes since `begin`."""
         changes, self._since = self._since or [], None
-        return applied(staged, combined(changes))
+        return apply_change(staged, combine_changes(changes))
 
-    def discard(self, staged: State | None) -> None:  # noqa: ARG002  # the protocol's
-        """Changes need no longer be remembered."""
+    def discard(self, staged: BuiltState | None) -> None:  # noqa: ARG002  # the protocol's
+        """Stop remembering changes."""
         self._since = None
 
     @property
@@ -85,5 +84,5 @@ class MemoryHome:
         return True
 
     def describe(self) -> dict[str, Any]:
-        """Nothing is kept."""
+        """Return nothing, as nothing is kept."""
         return {}

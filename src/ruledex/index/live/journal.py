@@ -3,11 +3,11 @@
     header   `RDXJRNL1`, 32 bytes of the version's hash, 16 random bytes, 16 bytes of checksum
     record   `RDXR`, 8 bytes of its number (from 0), 8 bytes of length, 16 bytes of checksum, and a change as JSON
 
-Numbers are little-endian. A checksum is BLAKE2b of all else in the header or record, keyed in a record with that of
-the header, so that a record of another journal is none of this one. Records are appended and flushed one after the
-other, so what a crash leaves half written can only be the last: it was never acknowledged, is passed over, and is cut
-off by the next writer. A record that is damaged and has a sound one behind it is an ArtifactError. The random bytes
-tell a journal from another one of the same version that has taken its place.
+Numbers are little-endian. A checksum is BLAKE2b of everything else in the header or record. A record's is keyed with
+the header's, so that a record of another journal is not valid in this one. Records are appended and flushed one after
+the other, so a crash can leave only the last one half written: it was never acknowledged, is ignored, and is cut off by
+the next writer. A damaged record with a sound one behind it is an ArtifactError. The random bytes tell a journal from
+another one of the same version that has replaced it.
 """
 
 from __future__ import annotations
@@ -33,14 +33,14 @@ from ruledex.language.value import INT64_MAX, INT64_MIN
 
 _NEXT: Final = ".next"  # the suffix of a journal that is being written
 _MAGIC: Final = b"RDXJRNL1"
-_MARK: Final = b"RDXR"
+_RECORD_MAGIC: Final = b"RDXR"
 _DIGEST_BYTES: Final = 16
 _HEAD: Final = struct.Struct("<4sQQ")  # of a record, before its checksum
 _MOST_HASHED: Final = 16  # times the bytes behind the last sound record, in the search for a later one
 _HEADER_BYTES: Final = len(_MAGIC) + 32 + 16 + _DIGEST_BYTES
 
 
-class Mark(NamedTuple):
+class JournalMark(NamedTuple):
     """How far a journal has been read."""
 
     header: bytes
@@ -49,17 +49,17 @@ class Mark(NamedTuple):
 
 
 class Journal:
-    """A journal's file. One writer at a time, which holds a lock of its own; readers need none."""
+    """The file of a journal. One writer at a time, which holds a lock; readers need none."""
 
     def __init__(self, root: Path, version: str) -> None:
         self.path = root / JOURNAL / version
         self._root = root
         self._version = version
 
-    def read(self, since: Mark | None = None) -> tuple[list[Change], Mark | None, bool]:
-        """The changes behind a mark, the new mark (None where there is no journal), and whether the old one still held.
+    def read(self, since: JournalMark | None = None) -> tuple[list[Change], JournalMark | None, bool]:
+        """Return the changes behind a mark, the new mark (None if there is no journal), and whether the old one holds.
 
-        It does not where the journal has been replaced or removed since: then the changes are all that there are.
+        The old mark does not hold if the journal has been replaced or removed since: all changes are then returned.
         """
         with reporting("read", self.path):
             try:
@@ -70,16 +70,19 @@ class Journal:
                 check_size(os.fstat(descriptor).st_size, limits.current().journal_bytes, str(self.path))
                 header = file.read(_HEADER_BYTES)
                 goes_on = since is not None and since.header == header
-                at = since if goes_on and since is not None else Mark(self._checked(header), _HEADER_BYTES, 0)
+                if since is not None and goes_on:
+                    at = since
+                else:
+                    at = JournalMark(self._check_header(header), _HEADER_BYTES, 0)
                 file.seek(at.end)
                 data = file.readall()
         if not data:
             return [], at, goes_on or since is None
-        changes, mark = self._records(data, at)
+        changes, mark = self._read_records(data, at)
         return changes, mark, goes_on or since is None
 
-    def append(self, change: Change, mark: Mark | None) -> Mark:
-        """Write a change behind the mark, which is the journal's end, and wait until it is on the disk."""
+    def append(self, change: Change, mark: JournalMark | None) -> JournalMark:
+        """Write a change at the mark, the end of the journal, and wait until it is on disk. Returns the new mark."""
         if mark is None:
             return self.replace([change])
         record = _record(mark.header, mark.n_records, change)
@@ -89,18 +92,18 @@ class Journal:
             descriptor = os.open(self.path, os.O_WRONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
             try:
                 if os.fstat(descriptor).st_size != mark.end:
-                    os.ftruncate(descriptor, mark.end)  # what a writer that died left half written
+                    os.ftruncate(descriptor, mark.end)  # a dead writer left it half written
                 _write_all(descriptor, record, mark.end)
                 os.fsync(descriptor)
             except BaseException:
-                os.ftruncate(descriptor, mark.end)  # not acknowledged, so not to be found later
+                os.ftruncate(descriptor, mark.end)  # not acknowledged, so it must not be found later
                 raise
             finally:
                 os.close(descriptor)
-        return Mark(mark.header, mark.end + len(record), mark.n_records + 1)
+        return JournalMark(mark.header, mark.end + len(record), mark.n_records + 1)
 
-    def replace(self, changes: list[Change]) -> Mark:
-        """Begin anew with some changes, in one atomic step."""
+    def replace(self, changes: list[Change]) -> JournalMark:
+        """Begin a new journal with some changes, in one atomic step. Returns its mark."""
         body = _MAGIC + bytes.fromhex(self._version) + secrets.token_bytes(16)
         header = body + _digest(b"", body)
         records = [_record(header, number, change) for number, change in enumerate(changes)]
@@ -117,10 +120,10 @@ class Journal:
             temporary.rename(self.path)
             sync(self.path.parent)
             sync(self.path.parent.parent)
-        return Mark(header, len(data), len(changes))
+        return JournalMark(header, len(data), len(changes))
 
     def remove(self) -> None:
-        """Let the version be as it was published."""
+        """Remove the journal, so that the version is as it was published."""
         with reporting("remove", self.path):
             try:
                 self.path.unlink()
@@ -128,7 +131,7 @@ class Journal:
                 return
             sync(self.path.parent)
 
-    def _checked(self, header: bytes) -> bytes:
+    def _check_header(self, header: bytes) -> bytes:
         body, digest = header[:-_DIGEST_BYTES], header[-_DIGEST_BYTES:]
         if len(header) != _HEADER_BYTES or not body.startswith(_MAGIC) or _digest(b"", body) != digest:
             raise ArtifactError(f"{self.path} is damaged: it does not begin as a journal does")
@@ -136,22 +139,22 @@ class Journal:
             raise ArtifactError(f"{self.path} is damaged: it is the journal of another version")
         return header
 
-    def _records(self, data: bytes, since: Mark) -> tuple[list[Change], Mark]:
-        """The changes in what follows a mark, and where the last of them ends."""
+    def _read_records(self, data: bytes, since: JournalMark) -> tuple[list[Change], JournalMark]:
+        """Return the changes in the bytes behind a mark, and the mark behind the last of them."""
         changes = []
         at, number = 0, since.n_records
-        while (found := _parsed(since.header, data, at, number)) is not None:
-            changes.append(_change_of(data[found[0] : found[1]], str(self.path)))
+        while (found := _find_payload(since.header, data, at, number)) is not None:
+            changes.append(_parse_change(data[found[0] : found[1]], str(self.path)))
             at, number = found[1], number + 1
-        later = data.find(_MARK, at + 1)
+        later = data.find(_RECORD_MAGIC, at + 1)
         n_hashed = 0
         while later >= 0:
-            # A record that was cut off has hardly a mark in it by chance; thousands were made to keep us busy.
-            n_hashed += _claimed(data, later)
-            if n_hashed > _MOST_HASHED * len(data) or _parsed(since.header, data, later, None) is not None:
+            # A record that was cut off hardly has these bytes in it by chance; thousands of them are an attack.
+            n_hashed += _claimed_bytes(data, later)
+            if n_hashed > _MOST_HASHED * len(data) or _find_payload(since.header, data, later, None) is not None:
                 raise ArtifactError(f"{self.path} is damaged: record {number:,} cannot be read, and others follow it")
-            later = data.find(_MARK, later + 1)
-        return changes, Mark(since.header, since.end + at, number)
+            later = data.find(_RECORD_MAGIC, later + 1)
+        return changes, JournalMark(since.header, since.end + at, number)
 
 
 def _too_long(path: Path, n_bytes: int, most: int) -> RuledexError:
@@ -160,7 +163,7 @@ def _too_long(path: Path, n_bytes: int, most: int) -> RuledexError:
 
 
 def is_journal(path: Path) -> bool:
-    """Whether this is a journal of whatever version, or one that somebody began to write."""
+    """Return whether this is a journal of any version, or one that somebody began to write."""
     if not is_version(path.name.removesuffix(_NEXT)) or not is_plain_file(path):
         return False
     with path.open("rb") as file:
@@ -173,33 +176,33 @@ def _digest(key: bytes, data: bytes) -> bytes:
 
 def _record(header: bytes, number: int, change: Change) -> bytes:
     payload = orjson.dumps(change._asdict())
-    head = _HEAD.pack(_MARK, number, len(payload))
+    head = _HEAD.pack(_RECORD_MAGIC, number, len(payload))
     return head + _digest(header[-_DIGEST_BYTES:], head + payload) + payload
 
 
-def _claimed(data: bytes, at: int) -> int:
-    """How many bytes the record at a place says that it has; none where they would not fit, and are not hashed."""
+def _claimed_bytes(data: bytes, at: int) -> int:
+    """Return how many bytes the record at an offset claims to have; 0 if they would not fit, and are not hashed."""
     if at + _HEAD.size > len(data):
         return 0
     length = int(_HEAD.unpack_from(data, at)[2])
     return length if at + _HEAD.size + _DIGEST_BYTES + length <= len(data) else 0
 
 
-def _parsed(header: bytes, data: bytes, at: int, number: int | None) -> tuple[int, int] | None:
-    """Where the payload of the record at a place begins and ends; None where there is no sound one of this number."""
+def _find_payload(header: bytes, data: bytes, at: int, number: int | None) -> tuple[int, int] | None:
+    """Return the bounds of the payload of the record at an offset; None unless it is sound and has this number."""
     begin = at + _HEAD.size + _DIGEST_BYTES
     if begin > len(data):
         return None
     mark, its_number, length = _HEAD.unpack_from(data, at)
     end = begin + length
-    if mark != _MARK or end > len(data) or (number is not None and its_number != number):
+    if mark != _RECORD_MAGIC or end > len(data) or (number is not None and its_number != number):
         return None
     digest = data[at + _HEAD.size : begin]
     sound = _digest(header[-_DIGEST_BYTES:], data[at : at + _HEAD.size] + data[begin:end]) == digest
     return (begin, end) if sound else None
 
 
-def _change_of(payload: bytes, where: str) -> Change:
+def _parse_change(payload: bytes, where: str) -> Change:
     try:
         found: dict[str, Any] = orjson.loads(payload)
         return Change(
@@ -208,7 +211,7 @@ def _change_of(payload: bytes, where: str) -> Change:
             [(_id(rule_id), _score(score)) for rule_id, score in found["scored"]],
         )
     except (ValueError, KeyError, TypeError, OverflowError) as error:
-        raise ArtifactError(f"{where}: a record is none of this version of ruledex: {error}") from error
+        raise ArtifactError(f"{where}: a record was not written by this version of ruledex: {error}") from error
 
 
 def _id(value: object) -> RuleId:
@@ -232,7 +235,7 @@ def _score(value: Any) -> float:
 
 
 def _write_all(descriptor: int, data: bytes, at: int) -> None:
-    """One write may take less than it is given: two gigabytes at the most, or what the disk has left."""
+    """Write all bytes at an offset. One write may write less: two gigabytes at most, or what the disk has left."""
     rest = memoryview(data)
     while rest:
         n_written = os.pwrite(descriptor, rest, at)

@@ -1,9 +1,9 @@
-"""A version of an index and the changes since, as one index. Immutable: a change makes another one."""
+"""The live state: a version of an index and the changes since, as one snapshot. A change makes another one."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,97 +24,100 @@ from ruledex.index.inputs import (
     encode_events,
 )
 from ruledex.index.live.delta import Delta
-from ruledex.index.live.overlay import Overlay, OverlayIdentities, Places
+from ruledex.index.live.overlay import LivePositions, Overlay, OverlayIdentities
 from ruledex.index.matches import IndexMatches
-from ruledex.index.state import State, position_of
+from ruledex.index.state import BuiltState, Snapshot, position_of
 from ruledex.language.reference import Weights
 
 
 class LiveState:
-    """A base, what of it is gone and how its static scores have changed, and a delta of rules that have come.
+    """A base, the rules removed from it and its changed static scores, and a delta of added rules. Immutable.
 
-    A rule that was replaced is gone from the base and lies in the delta under the same id. To ask it about events is an
-    `OutdatedError` where it has been changed twice since; whoever has the newest may ask that.
+    A rule that was replaced is removed from the base and is in the delta under the same id. Matching raises an
+    `OutdatedError` if the index has been changed twice since; the newest state of the index then answers.
     """
+
+    is_changed = True
 
     def __init__(
         self,
-        base: State,
-        dead: NDArray[np.int64],
+        base: BuiltState,
+        removed: NDArray[np.int64],
         alive: Overlay[np.uint8] | None,
         scores: Overlay[np.float64] | None,
         delta: Delta,
     ) -> None:
         self.base = base
-        self.dead = dead  # positions, ascending
-        self.alive = alive  # None where nothing is gone
-        self.scores = scores  # None where no score of the base has changed
+        self.removed = removed  # positions in the base, ascending
+        self.alive = alive  # for each rule of the base 1, or 0 if it is removed; None if nothing is
+        self.scores = scores  # of the base's rules; None if none has changed
         self.delta = delta
 
     @staticmethod
-    def of(base: State) -> LiveState:
-        """A version without changes."""
-        return LiveState(base, np.zeros(0, np.int64), None, None, Delta.empty(base.dictionary.schema))
+    def of(state: Snapshot) -> LiveState:
+        """Return a live state as it is, and a built one as a live one without changes."""
+        if isinstance(state, LiveState):
+            return state
+        return LiveState(state.base, np.zeros(0, np.int64), None, None, Delta.empty(state.dictionary.schema))
 
     @cached_property
-    def places(self) -> Places:
-        """Where rules stand in the order of ids."""
-        return Places(self.dead, self.delta.before, len(self.base.identities))
+    def positions(self) -> LivePositions:
+        """The positions of all rules in the order of ids."""
+        return LivePositions(self.removed, self.delta.before, len(self.base.identities))
 
     @cached_property
     def identities(self) -> OverlayIdentities:
-        """The ids of all rules, ascending; positions are places in their order."""
-        return OverlayIdentities(self.base.identities, self.delta, self.places)
+        """The ids of all rules, ascending."""
+        return OverlayIdentities(self.base.identities, self.delta, self.positions)
 
-    # Matching.
-
-    # What may be outdated is asked for before anything of the events is read, since they may come only once.
+    # Matching. The delta's reader is made before any event is read: it may raise an OutdatedError, the call is then
+    # repeated, and events may be an iterator.
 
     def match(self, event: Event) -> list[RuleId]:
-        """The ids of all rules that are true of an event, ascending."""
+        """Return the ids of all rules that are true of an event, ascending."""
         with self.delta.reading() as delta:
             base, event = self.base, as_mapping(event)
             alive = None if self.alive is None else self.alive.array
             found = base.identities.of(base.engine.match(base.encoder.encode_one(event), alive).rule)
-            come = delta.match_one(event) if len(self.delta) else None
-            return sorted(found + come) if come else found  # ids are all of one type
+            added = delta.match_one(event) if len(self.delta) else None
+            return sorted(found + added) if added else found  # ids are all of one type
 
     def match_batch(self, events: Events) -> IndexMatches:
-        """The rules of many events."""
+        """Return the rules that are true of each of many events."""
         with self.delta.reading() as delta:
-            events, places = self._read(events), self.places
+            events, positions = self._read_twice(events), self.positions
             alive = None if self.alive is None else self.alive.array
             found = self.base.engine.match(encode_events(self.base.encoder, events), alive)
-            found = found._replace(rule=places.of_base(found.rule))
+            found = found._replace(rule=positions.of_base(found.rule))
             if len(self.delta):
-                come = delta.match(events)
-                found = merged(found, come._replace(rule=places.of_delta[come.rule]))
+                added = delta.match(events)
+                found = merged(found, added._replace(rule=positions.of_delta[added.rule]))
             return IndexMatches(found, self.identities)
 
     def counts(self, events: Events) -> NDArray[np.int64]:
-        """For each event how many rules are true of it."""
+        """Return for each event how many rules are true of it."""
         with self.delta.reading() as delta:
-            events = self._read(events)
+            events = self._read_twice(events)
             alive = None if self.alive is None else self.alive.array
             counts = self.base.engine.count(encode_events(self.base.encoder, events), alive)
             return counts + delta.count(events) if len(self.delta) else counts
 
     def top(self, events: Events, k: int, rank: Rank, weights: Iterable[Weights | None] | None) -> IndexMatches:
-        """The best k rules of many events."""
+        """Return the best k rules of each of many events."""
         with self.delta.reading() as delta:
-            events, places = self._read(events), self.places
+            events, positions = self._read_twice(events), self.positions
             weights = None if weights is None else list(weights)
             alive = None if self.alive is None else self.alive.array
             scores = None if self.scores is None else self.scores.array
             found = self.base.engine.top(encode_events(self.base.encoder, events, weights), k, rank, alive, scores)
-            found = found._replace(rule=places.of_base(found.rule))
+            found = found._replace(rule=positions.of_base(found.rule))
             if len(self.delta):
-                come = delta.top(events, k, rank, weights)
-                found = merged_top(found, come._replace(rule=places.of_delta[come.rule]), k)
+                added = delta.top(events, k, rank, weights)
+                found = merged_top(found, added._replace(rule=positions.of_delta[added.rule]), k)
             return IndexMatches(found, self.identities)
 
-    def _read(self, events: Events) -> Events:
-        """Events that can be read twice, once for the base and once for the delta."""
+    def _read_twice(self, events: Events) -> Events:
+        """Return events that can be read twice, once for the base and once for the delta."""
         if isinstance(events, EventBatch):
             if len(self.delta):
                 raise EventError(
@@ -129,47 +132,47 @@ class LiveState:
     # Looking at it.
 
     def text(self, rule_id: RuleId) -> str:
-        """The text of a rule."""
-        number = self.delta.number(rule_id)
-        if number is not None:
-            return self.delta.text(number)
+        """Return the text of a rule."""
+        position = self.delta.position(rule_id)
+        if position is not None:
+            return self.delta.text(position)
         return self.base.texts.text(self._base_position(rule_id))
 
     def score(self, rule_id: RuleId) -> float:
-        """The static score of a rule."""
-        number = self.delta.number(rule_id)
-        if number is not None:
-            return self.delta.static_score(number)
+        """Return the static score of a rule."""
+        position = self.delta.position(rule_id)
+        if position is not None:
+            return self.delta.static_score(position)
         position = self._base_position(rule_id)
         return self.base.static_score(position) if self.scores is None else float(self.scores.array[position])
 
     def _base_position(self, rule_id: RuleId) -> int:
-        """The position in the base of a rule that is not in the delta."""
-        position_of(self.identities, rule_id)
+        """Return the position in the base of a rule that is not in the delta."""
+        position_of(self.identities, rule_id)  # raises an error if there is no such rule
         return self.base.identities.position(rule_id)
 
     def rules(self) -> Iterator[tuple[RuleId, str]]:
-        """All rules as (id, text), ascending by id."""
-        delta, gone = self.delta, set(self.dead.tolist())
+        """Give all rules as (id, text), ascending by id."""
+        delta, removed = self.delta, set(self.removed.tolist())
         before, ids = delta.before.tolist(), delta.ids.tolist()
-        number = 0
-        for position, rule in enumerate(self.base.rules()):
-            while number < len(ids) and before[number] <= position:
-                yield ids[number], delta.text(number)
-                number += 1
-            if position not in gone:
+        at = 0
+        for base_position, rule in enumerate(self.base.rules()):
+            while at < len(ids) and before[at] <= base_position:
+                yield ids[at], delta.text(at)
+                at += 1
+            if base_position not in removed:
                 yield rule
-        for rest in range(number, len(ids)):
+        for rest in range(at, len(ids)):
             yield ids[rest], delta.text(rest)
 
     def describe_changes(self) -> dict[str, Any]:
-        """How many rules have come and gone, a replaced one both ways, and what holds those that came."""
+        """Return how many rules were added and removed (a replaced rule is both), and what the tree consists of."""
         with self.delta.reading() as delta:
-            return {"removed": len(self.dead), **delta.describe()}
+            return {"removed": len(self.removed), **delta.describe()}
 
     @property
     def dictionaries(self) -> list[Dictionary]:
-        """Every operand that rules look at."""
+        """The dictionaries of the base and of the delta, which have every operand of the rules."""
         with self.delta.reading() as delta:
             return [self.base.dictionary, *delta.dictionaries()]
 
@@ -180,13 +183,10 @@ class LiveState:
 
     @property
     def engine(self) -> Matcher:
-        """What answers for the base."""
+        """The engine of the base."""
         return self.base.engine
 
     @property
     def version(self) -> str | None:
-        """The version on disk that the changes are of."""
+        """The version on disk that the changes are made to."""
         return self.base.version
-
-
-Snapshot: TypeAlias = State | LiveState  # what an index reads

@@ -10,11 +10,10 @@ from ruledex.artifact import open_version
 from ruledex.errors import ArtifactError
 from ruledex.events.mappings import EventEncoder
 from ruledex.index import Index
-from ruledex.index.build import build_program
-from ruledex.index.foreign import CompiledPart, join
+from ruledex.index.build import CompiledPart, build_program, join_parts
 from ruledex.index.identities import identities_of
 from ruledex.index.rules import read_rules
-from ruledex.index.state import State, matcher_of
+from ruledex.index.state import BuiltState, matcher_of
 from ruledex.index.storage import state_of
 from ruledex.index.texts import TextsInMemory
 from ruledex.workloads import workload
@@ -31,11 +30,14 @@ def sharded(rules, n_shards, engine="auto"):
         program, dictionary, bad = build_program(read.texts.take(positions), read.scores[positions], Schema())
         assert not bad
         parts.append(CompiledPart(program, dictionary, positions))
-    shards, dictionary = join(parts, engine)
+    shards, dictionary = join_parts(parts, engine)
     encoder = EventEncoder(dictionary)
     texts = TextsInMemory(read.texts)
     return Index(
-        State(shards, dictionary, encoder, matcher_of(shards), identities_of(read.ids), texts, None), [], None, None
+        BuiltState(shards, dictionary, encoder, matcher_of(shards), identities_of(read.ids), texts, None),
+        [],
+        None,
+        None,
     )
 
 

@@ -12,12 +12,12 @@ import pytest
 from ruledex import Schema
 from ruledex.artifact import collect_cache
 from ruledex.errors import ArtifactError, RuledexError
-from ruledex.index import Index, foreign
+from ruledex.index import Index, opening
 from ruledex.index.live.journal import Journal
 from ruledex.limits import limited
 from tests.index.mutations import Mutation, Sound
 from tests.index.samples import EVENTS, PLAIN
-from tests.index.test_join import sharded
+from tests.index.test_build_join import sharded
 
 
 @pytest.fixture(autouse=True)
@@ -31,13 +31,13 @@ def cache(tmp_path, monkeypatch):
 @pytest.fixture
 def compiled(monkeypatch):
     """The versions whose rules have been compiled, one entry each time."""
-    made, original = [], foreign._compiled
+    made, original = [], opening._compile
 
     def compile_rules(artifact, about, engine):
         made.append((artifact.version, engine))
         return original(artifact, about, engine)
 
-    monkeypatch.setattr(foreign, "_compiled", compile_rules)
+    monkeypatch.setattr(opening, "_compile", compile_rules)
     return made
 
 

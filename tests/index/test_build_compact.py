@@ -1,4 +1,4 @@
-"""What is folded is what a build of the same rules gives."""
+"""A compacted index is what a build of the same rules gives."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import pytest
 
 from ruledex import Schema
 from ruledex.index import Index
-from ruledex.index.build import folded_rules
+from ruledex.index.build import all_rules
 from tests.index.samples import every_kind
 
 
@@ -25,13 +25,13 @@ def test_all_rules_are_there_in_the_order_of_ids_with_their_scores(of_strings):
     wanted[rules[2][0]] = (rules[2][1], 77.0)
     wanted[rules[5][0]] = (rules[5][1], 78.0)
     wanted[rules[4][0]] = ("a = 1", 79.0)
-    read = folded_rules(index._state)
+    read = all_rules(index._state)
     pairs = zip(read.texts.to_pylist(), read.scores.tolist(), strict=True)
     assert dict(zip(read.ids.to_pylist(), pairs, strict=True)) == wanted
     assert read.ids.to_pylist() == sorted(wanted)
 
 
-def test_a_folded_index_is_the_version_that_a_build_gives(tmp_path):
+def test_a_compacted_index_is_the_version_that_a_build_gives(tmp_path):
     schema = Schema.of_mapping({"attributes": {"x": {"type": "any", "single": True}}})
     rules, events = every_kind()
     Index.build(rules[:-9], "sparse", schema=schema).save(tmp_path / "changed")
@@ -53,7 +53,7 @@ def test_a_sample_of_events_changes_no_answer(tmp_path):
     assert list(index.match_batch(events)) == wanted
 
 
-def test_an_index_without_any_rules_left_can_be_folded(tmp_path):
+def test_an_index_without_any_rules_left_can_be_compacted(tmp_path):
     Index.build([(1, "a = 1")], "scan").save(tmp_path)
     index = Index.open(tmp_path)
     index.remove([1])
