@@ -7,7 +7,7 @@ import pytest
 from ruledex.artifact import (
     ArtifactWriter,
     LocalStore,
-    Part,
+    PartVersion,
     assemble,
     current,
     list_versions,
@@ -42,7 +42,7 @@ def write_part(place, folder, seed, **names):
         writer.array(f"{folder}/none", np.zeros(0))
         writer.table(f"{folder}-rules", pa.table({"id": generator.integers(0, 99, 20)}))
         writer.document(f"{folder}-words", [folder])
-        return Part(folder, writer.publish({"not": "published"}))
+        return PartVersion(folder, writer.publish({"not": "published"}))
 
 
 def test_a_version_has_what_all_parts_have(place):
@@ -101,4 +101,4 @@ def test_parts_that_name_the_same_are_refused_and_nothing_is_published(place):
 
 def test_a_part_that_is_missing_is_an_error(place):
     with pytest.raises(ArtifactError, match="is missing"):
-        assemble(place, [Part("nowhere", "0" * 64)], {})
+        assemble(place, [PartVersion("nowhere", "0" * 64)], {})

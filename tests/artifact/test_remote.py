@@ -50,7 +50,7 @@ def test_the_same_content_has_the_same_name_everywhere(remote, root):
 
 def test_unreferenced_versions_are_removed_only_when_nobody_publishes(remote):
     old, kept, new = (publish_sample(remote, seed) for seed in range(3))
-    with pytest.raises(ArtifactError, match="say alone=True when nobody is"):
+    with pytest.raises(ArtifactError, match="pass alone=True if nobody is"):
         collect_garbage(remote)
     assert collect_garbage(remote, [kept], alone=True).versions == (old,)
     assert list_versions(remote) == sorted([kept, new])

@@ -1,4 +1,4 @@
-"""An index on disk: named arrays, tables and documents, published as immutable versions. It knows nothing of rules.
+"""Artifacts: named arrays, tables and documents on disk, published as immutable versions. Nothing here knows of rules.
 
     with ArtifactWriter(root) as writer:
         writer.array("program/children", children)
@@ -8,17 +8,17 @@
     artifact = open_version(root)
     artifact.array("program/children")
 
-A root is a local folder or any fsspec URL. What holds, at any moment and whoever is killed:
+A root is a local folder or any fsspec URL. This holds at any moment, whichever process is killed:
 
-- A reader sees the old version or the new one. Files are written aside, flushed, and renamed to their place;
-  the pointer `CURRENT` moves in one atomic rename.
-- Equal content is one version. Its name is the sha256 of its manifest, which has the sha256 of every file.
-- Versions are immutable and files are never overwritten, so a reader that has a version mapped keeps it, unchanged,
-  while another is published and also while this one is removed: on POSIX a mapped file lives until its last map goes.
-- Damage is an ArtifactError that names the file. The current version is checked on open, all of it by `verify`.
-- An abandoned staging folder is known by its lock, which the operating system drops with its holder.
+- A reader sees the old version or the new one. Files are written to a staging folder, flushed, and renamed to their
+  place; the pointer `CURRENT` moves in one atomic rename.
+- Equal content is one version. Its name is the sha256 of its manifest, which lists the sha256 of every file.
+- Versions are immutable and files are never overwritten. A reader that has mapped a version keeps it unchanged while
+  another is published, and even while this one is removed: on POSIX a mapped file lives until its last map is closed.
+- Damage is an ArtifactError that names the file. Opening checks the current version, `verify` checks everything.
+- An abandoned staging folder is recognised by its lock, which the operating system releases when the holder dies.
 
-Names are loaded when first used, so that this import costs nothing.
+Names are loaded at their first use, so that this import is cheap.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from ruledex.artifact.assembly import Assembled, Part, assemble
+    from ruledex.artifact.assembly import Assembled, PartVersion, assemble
     from ruledex.artifact.garbage import Collected, collect_cache, collect_garbage
     from ruledex.artifact.hashing import Fault
     from ruledex.artifact.layout import FORMAT
@@ -47,7 +47,7 @@ __all__ = [
     "Collected",
     "Fault",
     "LocalStore",
-    "Part",
+    "PartVersion",
     "RemoteStore",
     "Report",
     "RootLike",
@@ -70,7 +70,7 @@ _MODULES = {
     "FORMAT": "layout",
     "Fault": "hashing",
     "LocalStore": "store",
-    "Part": "assembly",
+    "PartVersion": "assembly",
     "RemoteStore": "remote",
     "Report": "verification",
     "RootLike": "store",

@@ -1,4 +1,4 @@
-"""One version of what several hold: parts that were written apart, by whoever, become an artifact without a copy."""
+"""Assemble one version from parts that were written separately, without copying them where links will do."""
 
 from __future__ import annotations
 
@@ -34,28 +34,28 @@ from ruledex.errors import ArtifactError
 T = TypeVar("T")
 
 
-class Part(NamedTuple):
-    """A version in a root of its own, which is a folder within the one that is published to."""
+class PartVersion(NamedTuple):
+    """A version in a root of its own, a folder within the root that is published to."""
 
     folder: str
     version: str
 
 
 class Assembled(NamedTuple):
-    """The name of the version that was published, and the bytes of its files."""
+    """The name of the published version, and the bytes of its files."""
 
     version: str
     n_bytes: int
 
 
-def assemble(root: RootLike, parts: Sequence[Part], metadata: Mapping[str, Any]) -> Assembled:
-    """Publish all arrays, tables and documents of the parts, no two of which have the same name, as one version.
+def assemble(root: RootLike, parts: Sequence[PartVersion], metadata: Mapping[str, Any]) -> Assembled:
+    """Publish all arrays, tables and documents of the parts as one version. No two may have the same name.
 
     The parts stay as they are: files are linked on a local root, and copied by the file system itself on a remote one.
-    The bytes depend on the parts and their order alone, so that whoever does it again publishes the same version.
+    The bytes depend only on the parts and their order, so that a repeated call publishes the same version.
     """
     store = locate(root)
-    manifest, sources = _joined(store, parts)
+    manifest, sources = _join_manifests(store, parts)
     manifest.metadata = dict(metadata)
     data = manifest.encode()
     version = hashlib.sha256(data).hexdigest()
@@ -66,8 +66,8 @@ def assemble(root: RootLike, parts: Sequence[Part], metadata: Mapping[str, Any])
     return Assembled(version, manifest.n_bytes)
 
 
-def _joined(store: Store, parts: Sequence[Part]) -> tuple[Manifest, dict[str, str]]:
-    """The manifest of all parts, and for each of its files where that lies now. Segments are numbered anew."""
+def _join_manifests(store: Store, parts: Sequence[PartVersion]) -> tuple[Manifest, dict[str, str]]:
+    """Return the manifest of all parts, and for each of its files where it is now. Segments get new numbers."""
     whole = Manifest(library=library_version())
     sources: dict[str, str] = {}
     n_segments = 0
@@ -80,7 +80,7 @@ def _joined(store: Store, parts: Sequence[Part]) -> tuple[Manifest, dict[str, st
             names[path] = segment_file(n_segments) if path in segments else path
             n_segments += path in segments
         _add(whole.files, {names[path]: entry for path, entry in part.files.items()}, "file")
-        _add(whole.arrays, {name: _moved(entry, names) for name, entry in part.arrays.items()}, "array")
+        _add(whole.arrays, {name: _rename_segment(entry, names) for name, entry in part.arrays.items()}, "array")
         _add(whole.tables, part.tables, "table")
         _add(whole.documents, part.documents, "document")
         sources |= {names[path]: f"{home}/{path}" for path in part.files}
@@ -94,7 +94,7 @@ def _add(whole: dict[str, T], part: dict[str, T], kind: str) -> None:
     whole.update(part)
 
 
-def _moved(entry: ArrayEntry, names: Mapping[str, str]) -> ArrayEntry:
+def _rename_segment(entry: ArrayEntry, names: Mapping[str, str]) -> ArrayEntry:
     return entry._replace(file=names[entry.file]) if entry.file else entry
 
 
@@ -106,7 +106,7 @@ def _publish_links(store: LocalStore, sources: Mapping[str, str], data: bytes, v
                 target.parent.mkdir(parents=True, exist_ok=True)
                 try:
                     os.link(store.root / source, target)
-                except OSError:  # not every file system has links
+                except OSError:  # some file systems have no links
                     shutil.copyfile(store.root / source, target)
         with reporting("write", area.files):
             (area.files / MANIFEST).write_bytes(data)
@@ -119,5 +119,5 @@ def _publish_copies(store: RemoteStore, sources: Mapping[str, str], data: bytes,
     folder = version_folder(version)
     if version_faults(store, folder, version)[0]:
         in_threads(lambda path: store.copy(sources[path], f"{folder}/{path}"), sorted(sources))
-        store.write(f"{folder}/{MANIFEST}", data)  # last: without it, a version does not count
+        store.write(f"{folder}/{MANIFEST}", data)  # last, since a version without a manifest does not count
     store.write(POINTER, encode_pointer(version))

@@ -8,11 +8,14 @@ from typing import Any
 
 from ruledex.errors import ArtifactError
 
-DEEPEST = 600  # levels of JSON; a rule of the greatest depth has some two for each of its own
+DEEPEST = 600  # levels of JSON; a rule has about two per level of its own
 
 
 def encode(value: object, what: str) -> bytes:
-    """Sorted keys, no spaces, ASCII, a line feed at the end. Tuples become lists; `what` names the value in errors."""
+    """Encode a value with sorted keys, no spaces, ASCII, and a final line feed. `what` names the value in errors.
+
+    Tuples become lists.
+    """
     try:
         _check_keys(value)
         text = json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=True, allow_nan=False)
@@ -22,7 +25,7 @@ def encode(value: object, what: str) -> bytes:
 
 
 def decode(data: bytes, where: str) -> object:
-    """The value of a JSON text; `where` names its place in errors."""
+    """Return the value of a JSON text. `where` names it in errors."""
     try:
         value: object = json.loads(data)
     except (ValueError, RecursionError) as error:
@@ -33,7 +36,7 @@ def decode(data: bytes, where: str) -> object:
 
 
 def _is_deep(value: object) -> bool:
-    """Whether lists and objects lie in one another deeper than `DEEPEST`."""
+    """Return whether lists and objects are nested deeper than `DEEPEST`."""
     level = [value] if isinstance(value, dict | list) else []
     for _ in range(DEEPEST):
         inner: list[Any] = []
@@ -50,7 +53,7 @@ def _items(outer: Any) -> Iterable[Any]:
 
 
 def _check_keys(value: object) -> None:
-    """Refuse keys that are not strings: json would turn 1 into "1" in silence, and it would not come back."""
+    """Raise an error for keys that are not strings: json would silently turn 1 into "1"."""
     if isinstance(value, dict):
         for key, item in value.items():
             if not isinstance(key, str):

@@ -1,6 +1,6 @@
-"""Copies of remote versions on this host, by content: whoever comes first copies, the others wait and share.
+"""Copy remote versions to this host, once per content: the first process copies, the others wait and share.
 
-The copies' folder is a root without a pointer: the same staging folders, locks and immutable versions.
+The folder of copies is a root without a pointer, with the same staging folders, locks and immutable versions.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from ruledex.artifact.store import LocalStore
 
 
 def local_copy(store: RemoteStore, version: str) -> tuple[LocalStore, bool]:
-    """A local root that has this version, and whether it was copied, and so verified in full, just now."""
+    """Return a local root that has this version, and whether it was copied, and so verified in full, just now."""
     manifest = f"{version_folder(version)}/{MANIFEST}"
     for folder in cache_folders():
         copies = LocalStore(folder / COPIES)
@@ -55,7 +55,7 @@ def local_copy(store: RemoteStore, version: str) -> tuple[LocalStore, bool]:
 
 
 def discard_copy(copies: LocalStore, version: str) -> None:
-    """Remove a copy that has turned out to be damaged, so that the next open copies anew."""
+    """Remove a damaged copy, so that the next open copies the version again."""
     folder = copies.root / version_folder(version)
     with claim_staging(copies.root) as area, reporting("remove", folder):
         if is_version_folder(folder):

@@ -1,7 +1,7 @@
-"""Remove what nobody refers to: versions that are neither current, pinned nor kept, and the staging of dead writers.
+"""Remove what nobody needs: versions that are neither current, pinned nor kept, and staging folders of dead writers.
 
-A version that a process has open may be removed: on POSIX systems, which alone have the locks used here, a mapped file
-lives on without a name until its last map is gone.
+A version that a process has open may be removed: on POSIX systems, the only ones with the locks used here, a mapped
+file lives until its last map is closed.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ from ruledex.errors import ArtifactError
 
 @dataclass(frozen=True)
 class Collected:
-    """What was removed, and the staging folders that were left because their writers are alive."""
+    """What was removed, and the staging folders that were kept because their writers are alive."""
 
     versions: tuple[str, ...]
     staging: tuple[str, ...] = ()
@@ -53,13 +53,13 @@ class Collected:
 
 
 def collect_garbage(root: RootLike, keep: Iterable[str] = (), *, alone: bool = False) -> Collected:
-    """Remove every version but the current one, those pinned and in `keep`, and the staging folders of dead writers.
+    """Remove all versions except the current, the pinned and those in `keep`, and the staging folders of dead writers.
 
     On a local root this may run at any time, beside readers, writers and publishers. A remote root has no locks that
-    tell an upload in progress from an abandoned one: there the caller has to say, with `alone=True`, that nobody
-    publishes meanwhile. On a local root that ends the leases of builds by many writers, which else count as alive for a
-    day. A damaged pointer is an error, and without one no version is removed. A place that is no index is an error too,
-    and what is in an index and was not written by ruledex stays.
+    tell an upload in progress from an abandoned one: there the caller has to state, with `alone=True`, that nobody
+    publishes meanwhile. On a local root, `alone=True` ends the leases of builds by many writers, which otherwise count
+    as alive for a day. A damaged pointer is an error, and without a pointer no version is removed. A folder that is no
+    index is an error too. Files in an index that ruledex did not write are kept.
     """
     store = locate(root)
     kept = set(map(check_version, keep))
@@ -67,15 +67,15 @@ def collect_garbage(root: RootLike, keep: Iterable[str] = (), *, alone: bool = F
         return _collect_local(store, kept, alone)
     if not alone:
         raise ArtifactError(
-            f"{store.where('')} is remote, where nothing tells who is publishing; say alone=True when nobody is"
+            f"{store.where('')} is remote, where nothing shows who is publishing; pass alone=True if nobody is"
         )
     return _collect_remote(store, kept)
 
 
 def collect_cache(keep: Iterable[str] = ()) -> Collected:
-    """Remove this host's copies of remote versions, but for those in `keep`, and all receipts of this user.
+    """Remove this host's copies of remote versions, except those in `keep`, and all receipts of this user.
 
-    So is what was rebuilt of versions that are not trusted. What is needed again is made again.
+    Versions that were rebuilt because they are not trusted are removed too. Whatever is needed again is made again.
     """
     kept = set(map(check_version, keep))
     versions: list[str] = []
@@ -98,7 +98,7 @@ def collect_cache(keep: Iterable[str] = ()) -> Collected:
 
 
 def _remove_rebuilt(folder: Path) -> None:
-    """Remove the roots in a folder that are named by a hash; whoever has one of them open keeps it."""
+    """Remove the roots in a folder that are named by a hash. A process that has one of them open keeps it."""
     with reporting("clear", folder):
         for path in sorted(folder.iterdir()) if is_folder(folder) else []:
             if is_version(path.name) and is_folder(path):
@@ -119,10 +119,10 @@ def _collect_local(store: LocalStore, kept: set[str], alone: bool) -> Collected:
 
 
 def _remove_versions(store: LocalStore, kept: set[str]) -> list[str]:
-    """Remove versions by a rename each, so that a version is there as a whole or not at all, whenever we die."""
+    """Remove versions by one rename each, so that a version is there as a whole or not at all, even after a kill."""
     removed = []
     with claim_staging(store.root) as area, root_lock(store.root):
-        # Read again within the lock: now the current version stays so until we are done, and nobody pins another.
+        # Read again under the lock: until we are done, the current version cannot change, and nobody can pin another.
         pointed = read_pointer(store)
         kept = kept | pinned_versions(store)
         for version in sorted(store.folders(VERSIONS)):

@@ -1,4 +1,4 @@
-"""Sha256 of a version's files, several at once: hashlib lets go of the interpreter's lock while it works."""
+"""Hash the files of a version with sha256, several at a time: hashlib releases the interpreter's lock meanwhile."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ class Fault(NamedTuple):
 
     @classmethod
     def of(cls, file: str, error: ArtifactError) -> Fault:
-        """The fault that an error about a file tells of; errors begin with the file's name, which a fault has apart."""
+        """Return the fault that an error describes. Errors begin with the file's name; a fault holds it separately."""
         return cls(file, str(error).removeprefix(file).lstrip(": "))
 
 
 def digest(store: Store, path: str, most_bytes: float = math.inf) -> FileEntry:
-    """The size and the sha256 of a file as it lies. FileNotFoundError if it is missing.
+    """Return the size and the sha256 of a file. FileNotFoundError if it is missing.
 
-    Nothing is read beyond a piece that passes `most_bytes`: the size is then larger, and the sha256 that of a part.
+    Reading stops after the chunk that exceeds `most_bytes`: the size is then larger, and the sha256 that of a part.
     """
     hasher = hashlib.sha256()
     size = 0
@@ -49,25 +49,25 @@ def digest(store: Store, path: str, most_bytes: float = math.inf) -> FileEntry:
 
 
 def file_faults(store: Store, folder: str, manifest: Manifest) -> list[Fault]:
-    """What is wrong with the content of any of the manifest's files, in the order of their names."""
+    """Return what is wrong with the content of the manifest's files, in the order of their names."""
 
     def check(path: str) -> Fault | None:
         return file_fault(store, f"{folder}/{path}", manifest.files[path])
 
     paths = sorted(manifest.files)
-    # Threads take longer to start than small files to hash.
+    # Starting threads takes longer than hashing small files.
     found = in_threads(check, paths) if manifest.n_bytes > CHUNK_BYTES else map(check, paths)
     return [fault for fault in found if fault is not None]
 
 
 def raise_faults(faults: list[Fault]) -> None:
-    """One error for all that was found, if anything was."""
+    """Raise one error for all faults, if there are any."""
     if faults:
         raise ArtifactError("; ".join(map(str, faults)))
 
 
 def in_threads(function: Callable[[T], R], items: Sequence[T]) -> list[R]:
-    """The results in the order of the items, of which several are at work at a time."""
+    """Call a function for all items, several at a time. Returns the results in the order of the items."""
     from concurrent.futures import ThreadPoolExecutor
 
     with ThreadPoolExecutor(N_THREADS) as threads:
@@ -75,7 +75,7 @@ def in_threads(function: Callable[[T], R], items: Sequence[T]) -> list[R]:
 
 
 def file_fault(store: Store, path: str, entry: FileEntry, where: str | None = None) -> Fault | None:
-    """What is wrong with a file, if anything is; `where` names it in the fault, if not its own place."""
+    """Return what is wrong with a file, or None. `where` names the file in the fault, if not by its own path."""
     where = where or store.where(path)
     try:
         found = digest(store, path, entry.size)

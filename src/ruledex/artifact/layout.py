@@ -1,9 +1,9 @@
-"""Names, widths and limits of the format, each said once.
+"""The names, widths and limits of the format, each defined once.
 
     root/
       RULEDEX                     the marker, by which a folder is known as a root
       CURRENT                     the pointer: one line of JSON
-      LOCK                        held (flock) by whoever publishes or collects garbage
+      LOCK                        held (flock) by a process that publishes or collects garbage
       versions/<version>/         immutable; <version> is the sha256 of its manifest
         manifest.json
         arrays-0000.bin ...       segments of packed arrays
@@ -13,11 +13,11 @@
       journal/                    changes since a version, see index/live/journal_home.py
       pins/<stream>/<time>.json   the version that a micro-batch of a stream uses, also when it is replayed
 
-**Why arrays are packed.** An index has hundreds of arrays, most of them small. A file each would cost an open, a stat
-and a map each, on every open, and a request each on an object store; packed, an open maps a handful of files and
-cuts the arrays out of them. **Why in several segments.** Sha256 cannot be split within a file; segments are hashed and
-copied by several threads, and each can still be checked by hand with `sha256sum`. A segment holds at
-most `SEGMENT_BYTES`; an array never lies in two, so only an array that is larger by itself makes a larger segment.
+**Why arrays are packed.** An index has hundreds of arrays, most of them small. One file per array would cost one open,
+stat and map per array, and one request on an object store. Packed, a handful of files are mapped, and the arrays are
+views of them. **Why in several segments.** Sha256 cannot be split within a file; segments are hashed and copied by
+several threads, and each can still be checked by hand with `sha256sum`. A segment holds at most `SEGMENT_BYTES`. An
+array is never split, so only an array that is larger by itself makes a larger segment.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ CHUNK_BYTES = 4 << 20
 
 ROW_GROUP = 1 << 16
 
-# No step of a build by many writers, at whose begin the lease is renewed, takes as long.
+# Longer than any step of a build by many writers; each step renews the lease when it begins.
 LEASE_SECONDS = 24 * 3600
 
 _NAME = re.compile(r"[A-Za-z0-9_-]{1,100}(/[A-Za-z0-9_-]{1,100})*")
@@ -60,7 +60,7 @@ _STAGING = re.compile(r"([0-9]{1,20}|build|removed)-[0-9a-f]{16}|copy-[0-9a-f]{6
 
 
 def check_name(name: str) -> str:
-    """The name itself, where it can stand for an array, a table or a document on any file system."""
+    """Return the name if it can name an array, a table or a document on any file system."""
     if not _NAME.fullmatch(name):
         raise ArtifactError(
             f"{name!r} cannot name a part of an artifact; use parts of letters, digits, '_' and '-', joined by '/'"
@@ -69,42 +69,42 @@ def check_name(name: str) -> str:
 
 
 def is_file(path: str) -> bool:
-    """Whether a manifest may list this path: never absolute, never with a `..` that leads out of the version."""
+    """Return whether a manifest may list this path: never absolute, never with a `..` that leads out of the version."""
     return _FILE.fullmatch(path) is not None
 
 
 def is_version(name: str) -> bool:
-    """Whether this is the form of a version's name, a sha256 in lower-case hexadecimal."""
+    """Return whether a name has the form of a version's, a sha256 in lower-case hexadecimal."""
     return _VERSION.fullmatch(name) is not None
 
 
 def is_staging(name: str) -> bool:
-    """Whether this is the form of a staging folder's name: of a writer, a build by many, a copy, or one that goes."""
+    """Return whether a name has the form of a staging folder's: of a writer, a build, a copy, or one being removed."""
     return _STAGING.fullmatch(name) is not None
 
 
 def check_version(name: str) -> str:
-    """The name itself, where it has the form of a version's."""
+    """Return the name if it has the form of a version's."""
     if not isinstance(name, str) or not is_version(name):
         raise ArtifactError(f"{quoted(name)} is not a version; a version's name is 64 hexadecimal digits")
     return name
 
 
 def version_folder(version: str) -> str:
-    """Where a version lies, from the root."""
+    """Return the folder of a version, relative to the root."""
     return f"{VERSIONS}/{version}"
 
 
 def segment_file(number: int) -> str:
-    """The file of a segment, from the version's folder."""
+    """Return the file of a segment, relative to the version's folder."""
     return f"arrays-{number:04d}.bin"
 
 
 def table_file(name: str) -> str:
-    """The file of a table, from the version's folder."""
+    """Return the file of a table, relative to the version's folder."""
     return f"tables/{name}.parquet"
 
 
 def document_file(name: str) -> str:
-    """The file of a document, from the version's folder."""
+    """Return the file of a document, relative to the version's folder."""
     return f"documents/{name}.json"

@@ -1,16 +1,16 @@
-"""Who is at work in a root: locks that the operating system drops when their holder dies, however it dies.
+"""Who is working in a root: locks that the operating system releases when their holder dies, however it dies.
 
-Two kinds, both by flock, so that neither a clock nor a process id has to be trusted:
+There are two kinds of locks, both by flock, so that neither a clock nor a process id has to be trusted:
 
-- the root's `LOCK`, held by a publisher while it puts a version in its place and moves the pointer, and by the
-  garbage collector. Within it, an unreferenced version is garbage, not a version about to be pointed at.
-- a staging folder's `lock`, held by its writer from birth to end. A staging folder whose lock can be taken has no
-  living writer. A child forked by a writer has no part in its lock, nor in its folder.
+- The root's `LOCK` is held by a publisher while it installs a version and moves the pointer, and by the garbage
+  collector. Under this lock, an unreferenced version is garbage, not a version about to be published.
+- A staging folder's `lock` is held by its writer from beginning to end. A staging folder whose lock can be taken has no
+  living writer. A child that a writer forked shares neither its lock nor its folder.
 
-Writers on several hosts, none of whom lives as long as their work, have a `lease` in the staging folder instead: a file
-that each renews when it begins. Such a folder counts as alive until its lease is old.
+Writers on several hosts, none of which lives as long as their work, have a `lease` in the staging folder instead: a
+file that each of them touches when it begins. Such a folder counts as alive until its lease is old.
 
-Readers take no lock at all, and need no permission to write.
+Readers take no locks, and need no permission to write.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ from ruledex.forks import held, no_longer_held, own_process
 
 
 def take_lock(path: Path, wait: bool = True) -> int:
-    """The descriptor of a lock file that is now ours. Without `wait`, BlockingIOError if it is somebody else's."""
+    """Take a lock and return its descriptor. Without `wait`, BlockingIOError if another process holds it."""
     descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o666)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX if wait else fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -50,17 +50,17 @@ def take_lock(path: Path, wait: bool = True) -> int:
 
 
 def release_lock(descriptor: int) -> None:
-    """Let go of a lock. A child that was forked while it was held has no part in it, and does nothing."""
+    """Release a lock. In a child that was forked while the lock was held, this does nothing."""
     if not no_longer_held(descriptor):
         return
-    # In words, since a close alone would leave it to the children that were forked in the meantime.
+    # Explicitly, since a close alone would leave the lock to children that were forked meanwhile.
     fcntl.flock(descriptor, fcntl.LOCK_UN)
     os.close(descriptor)
 
 
 @contextmanager
 def root_lock(root: Path) -> Iterator[None]:
-    """Be the only one to publish to a root or to remove versions from it."""
+    """Hold the lock that lets one process at a time publish to a root or remove versions from it."""
     require_root(root)
     with reporting("lock", root / ROOT_LOCK):
         descriptor = take_lock(root / ROOT_LOCK)
@@ -71,7 +71,7 @@ def root_lock(root: Path) -> Iterator[None]:
 
 
 class StagingArea:
-    """A folder of unpublished work that lives as long as its writer. `files` becomes the version."""
+    """A folder of unpublished work that lives as long as its writer. Its folder `files` becomes the version."""
 
     def __init__(self, path: Path, descriptor: int) -> None:
         self.path = path
@@ -86,22 +86,22 @@ class StagingArea:
         self.close()
 
     def lend(self) -> None:
-        """Let go of the lock and leave the folder to others, with a lease."""
+        """Release the lock and leave the folder to others, with a lease."""
         with reporting("write", self.path / STAGING_LEASE):
             (self.path / STAGING_LEASE).touch()
         descriptor, self._descriptor = self._descriptor, -1
         release_lock(descriptor)
 
     def end_lease(self) -> None:
-        """From now on the lock alone says whether the folder is in use."""
+        """End the lease: from now on only the lock says whether the folder is in use."""
         (self.path / STAGING_LEASE).unlink(missing_ok=True)
 
     def close(self) -> None:
-        """Remove what is left of the folder and let go of the lock. A second call does nothing."""
+        """Remove what is left of the folder and release the lock. A second call does nothing."""
         if self._descriptor < 0:
             return
         descriptor, self._descriptor = self._descriptor, -1
-        if self._process != own_process():  # of a parent that goes on writing
+        if self._process != own_process():  # the parent goes on writing
             return
         try:
             with reporting("remove", self.path):
@@ -111,9 +111,9 @@ class StagingArea:
 
 
 def claim_staging(root: Path, name: str | None = None) -> StagingArea:
-    """A staging folder of one's own. With a `name`, wait until whoever has the folder of that name is done with it.
+    """Make a staging folder and take its lock. With a `name`, wait until the holder of that folder is done with it.
 
-    The root is made where it is missing; a folder that is neither empty nor a root is an ArtifactError.
+    A missing root is created; a folder that is neither empty nor a root raises an ArtifactError.
     """
     claim_root(root)
     if name is not None and not is_staging(name):
@@ -122,7 +122,7 @@ def claim_staging(root: Path, name: str | None = None) -> StagingArea:
         path = root / STAGING / (name or f"{os.getpid()}-{secrets.token_hex(8)}")
         with reporting("prepare", path):
             path.parent.mkdir(exist_ok=True)
-            # Not by exist_ok, which takes a folder that goes away at that moment for a file in the way.
+            # Not by exist_ok, which mistakes a folder that is removed at that moment for a file in the way.
             with suppress(FileExistsError):
                 path.mkdir()
             try:
@@ -131,8 +131,8 @@ def claim_staging(root: Path, name: str | None = None) -> StagingArea:
                 descriptor = take_lock(path / STAGING_LOCK)
             except FileNotFoundError:
                 continue
-            # The garbage collector or the folder's last owner may have removed the folder while we waited; the lock
-            # then is that of a file without a name.
+            # The garbage collector or the last owner may have removed the folder while we waited; our lock is then on a
+            # file that no longer has a name.
             if not _is_named(descriptor, path / STAGING_LOCK):
                 release_lock(descriptor)
                 continue
@@ -143,12 +143,12 @@ def claim_staging(root: Path, name: str | None = None) -> StagingArea:
 
 
 def is_leased(root: Path, name: str) -> bool:
-    """Whether a staging folder has a lease, be it old."""
+    """Return whether a staging folder has a lease, even an old one."""
     return (root / STAGING / name / STAGING_LEASE).exists()
 
 
 def renew_lease(root: Path, name: str) -> None:
-    """Say that work in a staging folder goes on; where it has no lease, its lock says so."""
+    """Renew the lease of a staging folder, if it has one."""
     with suppress(FileNotFoundError):
         os.utime(root / STAGING / name / STAGING_LEASE)
 
@@ -156,8 +156,8 @@ def renew_lease(root: Path, name: str) -> None:
 def remove_dead_staging(root: Path, *, leased: bool = False) -> tuple[list[str], list[str]]:
     """Remove the staging folders without a living writer. Returns the names of the removed and of the living.
 
-    What is in `staging` and is not exactly what we make there stays, and is in neither list. With `leased`, nobody is
-    at work elsewhere, and no lease counts.
+    Anything in `staging` that ruledex did not make is kept, and is in neither list. With `leased`, leases do not count:
+    the caller states that nobody works on other hosts.
     """
     removed: list[str] = []
     living: list[str] = []
@@ -168,7 +168,8 @@ def remove_dead_staging(root: Path, *, leased: bool = False) -> tuple[list[str],
             try:
                 if not is_staging_folder(path):
                     continue
-                # Made where it is missing: a writer between its mkdir and its lock then meets ours, and starts again.
+                # A missing lock file is created: a writer between its mkdir and its lock then meets ours, and starts
+                # again.
                 descriptor = take_lock(path / STAGING_LOCK, wait=False)
             except (FileNotFoundError, NotADirectoryError):
                 continue
@@ -176,7 +177,7 @@ def remove_dead_staging(root: Path, *, leased: bool = False) -> tuple[list[str],
                 living.append(path.name)
                 continue
             try:
-                # What another collector is removing may go away at any step.
+                # Another collector may be removing the same folder.
                 with suppress(FileNotFoundError):
                     if not leased and _has_fresh_lease(path):
                         living.append(path.name)
@@ -189,9 +190,9 @@ def remove_dead_staging(root: Path, *, leased: bool = False) -> tuple[list[str],
 
 
 def _remove_staging(path: Path) -> None:
-    """Remove a staging folder whose lock is ours."""
-    # Renamed first: were the lock's file removed before the rest, the next to claim this name would lock a new one,
-    # and lose its work to us.
+    """Remove a staging folder whose lock we hold."""
+    # Renamed first: if the lock's file were removed before the rest, the next process to claim this name would lock a
+    # new file, and we would remove its work.
     trash = path.with_name(f"removed-{secrets.token_hex(8)}")
     path.rename(trash)
     remove_tree(trash)

@@ -1,4 +1,4 @@
-"""What a version consists of: every file with its size and sha256, and where in them the arrays lie."""
+"""The manifest of a version: every file with its size and sha256, and where the arrays are in them."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from ruledex.errors import ArtifactError
 
 T = TypeVar("T")
 
-_LONGEST_DTYPE = 32  # characters; NumPy's parser of what is longer takes its time, and no dtype of ours is
+_LONGEST_DTYPE = 32  # characters; NumPy takes long to parse longer ones, and ours are shorter
 
-# Widest item that every platform has; a long double differs between them.
+# The widest item of each kind that is the same on every platform; a long double is not.
 _WIDEST = {"b": 1, "i": 8, "u": 8, "f": 8, "c": 16, "M": 8, "m": 8, "S": math.inf, "U": math.inf}
 
 
@@ -29,7 +29,7 @@ class FileEntry(NamedTuple):
 
 
 class ArrayEntry(NamedTuple):
-    """An array in C order, little-endian, `offset` bytes into its segment. `file` is empty where the array is."""
+    """An array in C order, little-endian, `offset` bytes into its segment. The `file` of an empty array is empty."""
 
     file: str
     offset: int
@@ -51,7 +51,7 @@ class TableEntry(NamedTuple):
 
 @dataclass
 class Manifest:
-    """The parts of a version by name. `metadata` is the caller's, and means nothing here."""
+    """The parts of a version by name. `metadata` belongs to the caller, and has no meaning here."""
 
     library: str
     metadata: dict[str, Any] = field(default_factory=dict)
@@ -62,11 +62,11 @@ class Manifest:
 
     @property
     def n_bytes(self) -> int:
-        """The bytes of all files, the manifest itself not counted."""
+        """The bytes of all files, without the manifest itself."""
         return sum(entry.size for entry in self.files.values())
 
     def encode(self) -> bytes:
-        """The bytes of `manifest.json`; their sha256 is the version's name."""
+        """Return the bytes of `manifest.json`; their sha256 is the version's name."""
         arrays = {
             name: {"file": entry.file, "offset": entry.offset, "dtype": entry.dtype.str, "shape": list(entry.shape)}
             for name, entry in self.arrays.items()
@@ -86,7 +86,7 @@ class Manifest:
 
 
 def parse_manifest(data: bytes | None, version: str, where: str) -> Manifest:
-    """The manifest that has `version` as its hash, with every entry checked against the files that it lists."""
+    """Parse the manifest whose hash is `version`, and check every entry against the files that it lists."""
     if data is None:
         raise ArtifactError(f"{where} is missing")
     found = hashlib.sha256(data).hexdigest()
@@ -103,7 +103,7 @@ def parse_manifest(data: bytes | None, version: str, where: str) -> Manifest:
 
 
 def check_format(found: object, where: str) -> None:
-    """Refuse what this library cannot read."""
+    """Raise an ArtifactError for a format that this version of ruledex cannot read."""
     if isinstance(found, int) and found > FORMAT:
         raise ArtifactError(
             f"{where} is of format {found}, written by a newer ruledex; this one reads up to {FORMAT}: upgrade ruledex"
@@ -113,11 +113,11 @@ def check_format(found: object, where: str) -> None:
 
 
 def check_dtype(dtype: np.dtype[Any], what: str) -> np.dtype[Any]:
-    """The dtype in little-endian form, where every platform has it and its bytes mean the same in every process."""
+    """Return the little-endian form of a dtype. Refuses one whose bytes are not the same on every platform."""
     if dtype.itemsize == 0 or dtype.itemsize > _WIDEST.get(dtype.kind, 0):
         raise ArtifactError(
             f"{what} is of dtype {dtype}, which an artifact cannot hold; it holds booleans, integers, floats and "
-            "complex numbers of up to 64 bits a part, dates and durations, and strings of fixed width"
+            "complex numbers of up to 64 bits per part, dates and durations, and strings of fixed width"
         )
     return dtype.newbyteorder("<")
 

@@ -1,7 +1,7 @@
-"""The headers of a Parquet file's pages, which say how large each page is when it is decompressed.
+"""Read the page headers of a Parquet file, which state how large each page is when it is decompressed.
 
-A header is a struct in Thrift's compact protocol: each field is a byte with its type and the step from the field
-before, and its value. Field 2 of a page's header is its size decompressed, field 3 its size as it lies behind it.
+A header is a struct in Thrift's compact protocol: each field is one byte with its type and the step from the number of
+the field before, and then its value. Field 2 is the page's size decompressed, field 3 its size in the file.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ _LARGEST_PAGE: Final = (1 << 31) - 1
 
 
 def decompressed_bytes(data: bytes, start: int, size: int, where: str) -> int:
-    """How many bytes all pages of a column, `size` bytes from `start`, have together when they are decompressed."""
+    """Return how many bytes all pages of a column, `size` bytes from `start`, have when they are decompressed."""
     end = start + size
     if not 0 <= start <= end <= len(data):
         raise ArtifactError(f"{where} is damaged: a column lies outside the file")
     total = 0
     try:
         while start < end:
-            reader = _Reader(data, start, end)
+            reader = _HeaderReader(data, start, end)
             found = reader.sizes()
             if not all(0 <= n_bytes <= _LARGEST_PAGE for n_bytes in found.values()):
                 raise ValueError("a size is none")
@@ -36,8 +36,8 @@ def decompressed_bytes(data: bytes, start: int, size: int, where: str) -> int:
     return total
 
 
-class _Reader:
-    """Reads a struct from `at`, and no byte at or behind `end`."""
+class _HeaderReader:
+    """Reads a struct from `at`, and no byte at or after `end`."""
 
     def __init__(self, data: bytes, at: int, end: int) -> None:
         self._data = data
@@ -45,7 +45,7 @@ class _Reader:
         self.at = at
 
     def sizes(self) -> dict[int, int]:
-        """The two sizes that the header of a page has. The reader then stands behind the header."""
+        """Return the two sizes in a page's header. The reader is then behind the header."""
         found: dict[int, int] = {}
         number = 0
         while (head := self._byte()) != _STOP:
@@ -83,11 +83,11 @@ class _Reader:
             raise ValueError(f"it has a field of type {kind}")
 
     def _skip_items(self, kind: int, n_items: int, depth: int) -> None:
-        # An item takes a byte at least, so that no number of them is believed that does not fit.
+        # An item takes at least one byte, so a count that does not fit is wrong.
         if n_items > self._end - self.at:
             raise ValueError("a list has no end")
         for _ in range(n_items):
-            # A truth value has no byte as a field, and one as an item.
+            # A truth value takes no byte as a field, and one as an item.
             self._skip(_BYTE if kind in (_TRUE, _FALSE) else kind, depth + 1)
 
     def _varint(self) -> int:

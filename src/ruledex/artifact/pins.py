@@ -2,8 +2,8 @@
 
     root/pins/<stream>/<time>.json
 
-`<stream>` is the id of a query, the same over its restarts; `<time>` that of a micro-batch in microseconds, the same
-for all its tasks and for its replay. A pin appears whole and once: whoever comes second gets the first one's. A stream
+`<stream>` is the id of a query, the same over its restarts; `<time>` is that of a micro-batch in microseconds, the same
+for all its tasks and for its replay. A pin appears whole and once: a second writer gets the first one's pin. A stream
 keeps its latest pins, far more than the one that it could still replay, and garbage collection keeps their versions.
 """
 
@@ -31,23 +31,23 @@ from ruledex.artifact.store import (
 )
 from ruledex.errors import ArtifactError
 
-MOST_PINS: Final = 100  # of a stream; Spark keeps the logs of as many micro-batches
+MOST_PINS: Final = 100  # per stream; Spark keeps the logs of as many micro-batches
 
 _STREAM = re.compile(r"[A-Za-z0-9_-]{1,100}")
 _FILE = re.compile(r"([0-9]{20})\.json")
 
 
 class Pin(NamedTuple):
-    """The version of a micro-batch; where a newer one was refused for it, which and why."""
+    """The version of a micro-batch; if a newer one was refused for it, which one and why."""
 
     version: str
     refused: str | None = None
     reason: str | None = None
-    n_refused: int = 0  # how many versions the stream has refused up to here; one that stays is counted once
+    n_refused: int = 0  # how many versions the stream has refused so far, each counted once
 
 
 class Pinned(NamedTuple):
-    """A pin, and whose it is."""
+    """A pin with its stream and time."""
 
     stream: str
     time: int  # in microseconds since 1970
@@ -55,12 +55,12 @@ class Pinned(NamedTuple):
 
 
 def read_pin(root: RootLike, stream: str, time: int) -> Pin | None:
-    """The pin of a micro-batch, or None where it has none yet."""
+    """Return the pin of a micro-batch, or None if it has none yet."""
     return _read(locate(root), _path(stream, time))
 
 
 def last_pin(root: RootLike, stream: str, before: int) -> Pin | None:
-    """A stream's latest pin before a time."""
+    """Return a stream's latest pin before a time."""
     store = locate(root)
     for time in reversed(_times(store, stream)):
         if time < before and (pin := _read(store, _path(stream, time))) is not None:
@@ -69,9 +69,9 @@ def last_pin(root: RootLike, stream: str, before: int) -> Pin | None:
 
 
 def put_pin(root: RootLike, stream: str, time: int, pin: Pin) -> Pin | None:
-    """Pin a micro-batch unless it is pinned already; the pin that holds. None if its version is gone, and none was put.
+    """Pin a micro-batch unless it is pinned already. Returns its pin, or None if the version has been removed.
 
-    On a local root the version cannot be removed between that look and the pin. A remote root has no locks: there,
+    On a local root the version cannot be removed between the check and the pin. A remote root has no locks: there,
     garbage is collected only while nobody publishes and no stream runs.
     """
     store = locate(root)
@@ -99,24 +99,24 @@ def put_pin(root: RootLike, stream: str, time: int, pin: Pin) -> Pin | None:
 
 
 def list_pins(root: RootLike) -> list[Pinned]:
-    """All pins, by stream and time."""
+    """Return all pins, by stream and time."""
     store = locate(root)
     streams = filter(_STREAM.fullmatch, sorted(store.folders(PINS)))
     pinned = [(stream, time) for stream in streams for time in _times(store, stream)]
     read = ((stream, time, _read(store, _path(stream, time))) for stream, time in pinned)
-    # One that has gone meanwhile was the oldest of a stream that runs.
+    # A pin that was removed meanwhile was the oldest of a running stream.
     return [Pinned(stream, time, pin) for stream, time, pin in read if pin is not None]
 
 
 def pinned_versions(root: RootLike) -> set[str]:
-    """The versions that a stream may ask for again."""
+    """Return the versions that a stream may ask for again."""
     return {pinned.pin.version for pinned in list_pins(root)}
 
 
 def _forget(store: LocalStore | RemoteStore, stream: str, now: int) -> None:
-    """Remove a stream's oldest pins, of micro-batches that have long been committed.
+    """Remove a stream's oldest pins, of micro-batches that were committed long ago.
 
-    Those after the newest one stay: clocks are set back, and the newest then has the earliest time of all.
+    Pins with later times are kept: after a clock was set back, the newest pin has the earliest time.
     """
     earlier = [time for time in _times(store, stream) if time <= now]
     for time in earlier[:-MOST_PINS]:

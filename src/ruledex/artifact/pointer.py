@@ -1,4 +1,4 @@
-"""The pointer: which version is the current one. The only thing in a root that ever changes."""
+"""The pointer, which names the current version. It is the only file of a root that is ever replaced."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from ruledex.errors import ArtifactError
 
 
 def encode_pointer(version: str) -> bytes:
-    """The bytes of `CURRENT` for a version."""
-    # A version's name is its manifest's hash. It stands twice, so that a damaged digit cannot lead to another version.
+    """Return the bytes of `CURRENT` for a version."""
+    # A version's name is its manifest's hash. It is written twice, so that a damaged digit cannot name another version.
     return canonical.encode({"format": FORMAT, "version": version, "manifest": version}, "the pointer")
 
 
 def parse_pointer(data: bytes, where: str) -> str:
-    """The version that a pointer names. Anything but the exact bytes that `encode_pointer` writes is damage."""
+    """Return the version that a pointer names. Anything but the exact bytes that `encode_pointer` writes is damage."""
     pointer = canonical.decode(data, where)
     if not isinstance(pointer, dict):
         raise ArtifactError(f"{where} is damaged: it is not a JSON object")
@@ -35,13 +35,13 @@ def parse_pointer(data: bytes, where: str) -> str:
 
 
 def read_pointer(store: Store) -> str | None:
-    """The current version, or None where nothing has been published."""
+    """Return the current version, or None if nothing has been published."""
     data = store.read(POINTER)
     return None if data is None else parse_pointer(data, store.where(POINTER))
 
 
 def current(root: RootLike) -> str:
-    """The current version of a root."""
+    """Return the current version of a root. Raises an ArtifactError if there is none."""
     store = locate(root)
     version = read_pointer(store)
     if version is None:
@@ -50,9 +50,9 @@ def current(root: RootLike) -> str:
 
 
 def list_versions(root: RootLike) -> list[str]:
-    """All versions of a root, sorted by name, which says nothing of their age."""
+    """Return all versions of a root, sorted by name, which is not the order of their age."""
     store = locate(root)
-    # On a remote root the manifest is put last: without it the version is an upload that has not ended.
+    # On a remote root the manifest is written last: a version without it is an unfinished upload.
     return [
         name
         for name in sorted(store.folders(VERSIONS))

@@ -1,4 +1,4 @@
-"""Put a staged version in its place and move the pointer; move it back to an older version."""
+"""Publish a staged version: install its files and move the pointer. Or move the pointer back to an older version."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from ruledex.errors import ArtifactError
 
 
 def stage(store: LocalStore | RemoteStore) -> StagingArea:
-    """Where a version for this root is written: in the root itself, or on this host if the root is remote."""
+    """Make a staging folder for a version of this root: in the root itself, or in the cache if the root is remote."""
     if isinstance(store, LocalStore):
         return claim_staging(store.root)
     claim_remote(store)
@@ -42,8 +42,8 @@ def stage(store: LocalStore | RemoteStore) -> StagingArea:
 def publish_staged(store: LocalStore | RemoteStore, area: StagingArea, version: str) -> None:
     """Make the staged files the root's current version.
 
-    On a local root a reader sees the old pointer or the new one. On a remote one the pointer is a single small put,
-    as atomic as the file system's put is; a torn pointer is an error for the reader, never another version.
+    On a local root a reader sees the old pointer or the new one. On a remote root the pointer is one small put, as
+    atomic as the file system's put is; a torn pointer is an error for the reader, never another version.
     """
     if isinstance(store, LocalStore):
         with root_lock(store.root):
@@ -56,12 +56,12 @@ def publish_staged(store: LocalStore | RemoteStore, area: StagingArea, version: 
 
 
 def publish_existing(root: RootLike, version: str) -> None:
-    """Move the pointer to a version that the root already has, to go back to it; it is verified in full before."""
+    """Move the pointer to a version that the root already has. The version is verified in full first."""
     store = locate(root)
     check_version(version)
     if isinstance(store, LocalStore):
         raise_faults(version_faults(store, version_folder(version), version)[0])
-        mark_root(store.root)  # which has a version of ours, and may have a damaged pointer that is put right here
+        mark_root(store.root)  # it has a version of ours; if its pointer is damaged, that is repaired here
         with root_lock(store.root):
             raise_faults(version_faults(store, version_folder(version), version)[0])
             _point(store.root, version)
@@ -71,9 +71,10 @@ def publish_existing(root: RootLike, version: str) -> None:
 
 
 def install(store: LocalStore, area: StagingArea, version: str) -> None:
-    """Rename the staged files to the version's folder. If it is there already and sound, leave it as it is.
+    """Rename the staged files to the version's folder. If the version is there already and sound, it stays as it is.
 
-    A damaged one is moved away whole and replaced: files are never overwritten, so whoever has them mapped keeps them.
+    A damaged version is moved away as a whole and replaced. Files are never overwritten, so that processes that have
+    them mapped keep them.
     """
     target = store.root / version_folder(version)
     with reporting("install", target):
@@ -91,5 +92,5 @@ def install(store: LocalStore, area: StagingArea, version: str) -> None:
 
 def _point(root: Path, version: str) -> None:
     with reporting("write", root / POINTER):
-        # One name for all: the root's lock is ours, so what lies there was left by one that died.
+        # One name for all writers: we hold the root's lock, so a file of this name was left by a dead one.
         replace_file(root / POINTER, root / NEXT_POINTER, encode_pointer(version))

@@ -1,4 +1,4 @@
-"""Open a version: check it, map it, and give its arrays, tables and documents back."""
+"""Open a version: check it, map it, and return its arrays, tables and documents."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ T = TypeVar("T")
 
 
 class Artifact:
-    """An open version. All its files are mapped, so it stays whole when the version is replaced or removed."""
+    """An open version. All its files are mapped, so it stays complete when the version is replaced or removed."""
 
     def __init__(self, version: str, folder: str, manifest: Manifest, maps: dict[str, mmap.mmap]) -> None:
         self.version = version
@@ -70,29 +70,29 @@ class Artifact:
         return sorted(self._manifest.documents)
 
     def array(self, name: str) -> npt.NDArray[Any]:
-        """A read-only array over the mapped file; one of size zero lies over nothing, and is read-only all the same."""
+        """Return a read-only array over the mapped file. An array of size zero is read-only too."""
         return self._named(self._arrays, "array", name)
 
     def arrays(self, prefix: str) -> dict[str, npt.NDArray[Any]]:
-        """All arrays whose names begin with the prefix, by the rest of their names."""
+        """Return all arrays whose names begin with the prefix, by the rest of their names."""
         return {name.removeprefix(prefix): array for name, array in self._arrays.items() if name.startswith(prefix)}
 
     def table(self, name: str, columns: Sequence[str] | None = None) -> pa.Table:
-        """A table, or some of its columns. Decoded anew at each call, and only then."""
+        """Return a table, or some of its columns. Each call decodes it."""
         from ruledex.artifact.tables import read_table
 
         entry = self._named(self._manifest.tables, "table", name)
         return read_table(self._maps[entry.file], self._where(entry.file), entry.n_rows, columns)
 
     def table_rows(self, name: str, start: int, stop: int, columns: Sequence[str] | None = None) -> pa.Table:
-        """Some rows of a table, for which only the groups that they lie in are decoded. Bounds are those of a slice."""
+        """Return some rows of a table. Only their row groups are decoded. Bounds are those of a slice."""
         from ruledex.artifact.tables import read_rows
 
         entry = self._named(self._manifest.tables, "table", name)
         return read_rows(self._maps[entry.file], self._where(entry.file), entry.n_rows, start, stop, columns)
 
     def document(self, name: str) -> Any:
-        """A document, parsed anew at each call. Its hash is always checked, since it is read as a whole anyway."""
+        """Return a document. Each call parses it and checks its hash, since all of it is read anyway."""
         file = self._named(self._manifest.documents, "document", name)
         data = bytes(self._maps[file])
         if hashlib.sha256(data).hexdigest() != self._manifest.files[file].sha256:
@@ -118,9 +118,9 @@ def open_version(
 ) -> Artifact:
     """Open a version, the current one unless given. A remote one is copied to this host first.
 
-    The manifest's hash, the format, and every file's existence and exact size are checked always. The files' hashes are
-    checked `"once"` per host and content (a receipt remembers it), `"always"`, or `"never"`. Then each of `invariants`
-    is called with the artifact, and raises ArtifactError if its arrays cannot be what they should be.
+    The manifest's hash, the format, and the existence and exact size of every file are always checked. The files'
+    hashes are checked `"once"` per host and content (a receipt remembers it), `"always"`, or `"never"`. Then each of
+    `invariants` is called with the artifact, and raises an ArtifactError if its arrays are not valid.
     """
     if verify not in ("once", "always", "never"):
         raise ValueError(f"verify is 'once', 'always' or 'never', not {verify!r}")
@@ -135,20 +135,20 @@ def open_version(
 
 
 def open_own(store: LocalStore, version: str) -> Artifact | None:
-    """Open a version as `open_version` does, if it is this user's own; None where somebody else may have written it."""
+    """Open a version as `open_version` does if it is this user's own. None if somebody else may have written it."""
     manifest = read_manifest(store, version)
     return _map_version(store, version, manifest, "once") if is_own_version(store, version, manifest) else None
 
 
 def of_current(store: LocalStore | RemoteStore, open_it: Callable[[str], T]) -> T:
-    """What `open_it` makes of the version that is current, also while others are published and removed."""
+    """Return what `open_it` returns for the current version, even while versions are published and removed."""
     version = current(store)
     while True:
         try:
             return open_it(version)
         except ArtifactError:
-            # Between our look at the pointer and the map, another version may have been published and this one
-            # collected. An error about a version that still is the current one is real.
+            # After we read the pointer, another version may have been published and this one removed. An error about a
+            # version that is still current is real.
             now = current(store)
             if now == version:
                 raise
@@ -156,7 +156,7 @@ def of_current(store: LocalStore | RemoteStore, open_it: Callable[[str], T]) -> 
 
 
 def read_manifest(store: LocalStore | RemoteStore, version: str) -> Manifest:
-    """The manifest of a version, checked."""
+    """Read and check the manifest of a version."""
     path = f"{version_folder(version)}/{MANIFEST}"
     data = store.read(path)
     if data is None and version not in store.folders(VERSIONS):
@@ -173,7 +173,7 @@ def _open(store: LocalStore | RemoteStore, version: str, verify: Verify) -> Arti
     try:
         return _open_local(copies, version, verify, is_verified=is_new)
     except ArtifactError as damage:
-        # The original may be sound where the copy is not, or is gone.
+        # The original may be sound if the copy is damaged or missing.
         try:
             discard_copy(copies, version)
         except ArtifactError:
@@ -226,7 +226,7 @@ def _map(root: Path, path: str, size: int) -> tuple[mmap.mmap, os.stat_result]:
 
 
 def _view(entry: ArrayEntry, maps: dict[str, mmap.mmap], what: str) -> npt.NDArray[Any]:
-    # Over bytes and over a read-only map NumPy makes plain arrays that are read-only from birth.
+    # Over bytes and over a read-only map, NumPy makes plain arrays that are read-only from the start.
     buffer = maps[entry.file] if entry.n_bytes else b""
     try:
         return np.ndarray(entry.shape, entry.dtype, buffer=buffer, offset=entry.offset if entry.n_bytes else 0)

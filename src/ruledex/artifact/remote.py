@@ -1,6 +1,6 @@
-"""Roots that fsspec reaches: versions are copied to a local cache by content, and mapped from there.
+"""Roots on fsspec file systems: versions are copied to a local cache by content, and mapped from there.
 
-Only files that nobody else writes are mapped: a copy lies in this user's cache, and is never written again.
+Only files that nobody else writes are mapped: a copy is in this user's cache, and is never written again.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from ruledex.errors import ArtifactError
 
 
 class RemoteStore:
-    """A root on an fsspec file system, at the path `base` of it."""
+    """A root at the path `base` of an fsspec file system."""
 
     def __init__(self, filesystem: Any, base: str, name: str | None = None) -> None:
         self._filesystem = filesystem
@@ -32,20 +32,20 @@ class RemoteStore:
         self._name = (name or str(filesystem.unstrip_protocol(base))).rstrip("/")
 
     def within(self, folder: str) -> RemoteStore:
-        """A folder of the root as a root of its own."""
+        """Return a folder of the root as a root of its own."""
         return RemoteStore(self._filesystem, self._full(folder), self.where(folder))
 
     def where(self, path: str) -> str:
-        """The full name of a path, for messages."""
+        """Return the full name of a path, for messages."""
         return f"{self._name}/{path}"
 
     def exists(self, path: str) -> bool:
-        """Whether there is a file of this path."""
+        """Return whether there is a file of this path."""
         with self._reporting("look at", path):
             return bool(self._filesystem.isfile(self._full(path)))
 
     def read(self, path: str) -> bytes | None:
-        """A whole small file, or None where there is none. One beyond the limit `manifest_bytes` is refused."""
+        """Read a small file, or return None if it is missing. Refuses one beyond the limit `manifest_bytes`."""
         most = limits.current().manifest_bytes
         with self._reporting("read", path):
             try:
@@ -56,7 +56,7 @@ class RemoteStore:
         return data
 
     def chunks(self, path: str) -> Iterator[memoryview]:
-        """A large file in pieces. FileNotFoundError if missing."""
+        """Read a large file in chunks. FileNotFoundError if it is missing."""
         with (
             self._reporting("read", path, passing=FileNotFoundError),
             self._filesystem.open(self._full(path), "rb") as file,
@@ -65,7 +65,7 @@ class RemoteStore:
                 yield memoryview(data)
 
     def folders(self, path: str) -> list[str]:
-        """Names of the folders within a folder; none where it does not exist."""
+        """Return the names of the folders in a folder; none if it does not exist."""
         with self._reporting("list", path):
             self._filesystem.invalidate_cache()
             try:
@@ -75,7 +75,7 @@ class RemoteStore:
         return [entry["name"].rstrip("/").rpartition("/")[2] for entry in entries if entry["type"] == "directory"]
 
     def names(self, path: str) -> list[str]:
-        """Names of all that lies directly within a folder; none where it does not exist."""
+        """Return the names of all files and folders directly in a folder; none if it does not exist."""
         with self._reporting("list", path):
             self._filesystem.invalidate_cache()
             try:
@@ -87,16 +87,16 @@ class RemoteStore:
         return [name.strip("/").rpartition("/")[2] for name in entries if name.strip("/") != full]
 
     def files(self, path: str) -> list[str]:
-        """All files below a folder, as paths relative to it; none where it does not exist."""
+        """Return all files below a folder, as paths relative to it; none if it does not exist."""
         with self._reporting("list", path):
             self._filesystem.invalidate_cache()
             found = self._filesystem.find(self._full(path))
-        # A file system may give its names with or without a leading slash, whatever it was asked with.
+        # A file system may return names with or without a leading slash.
         prefix = self._full(path).strip("/") + "/"
         return [name.strip("/").removeprefix(prefix) for name in found]
 
     def get(self, path: str, target: Path, size: int) -> None:
-        """Copy a file of `size` bytes to this host; a larger one is not copied to its end."""
+        """Copy a file of `size` bytes to this host. Refuses a larger one."""
         n_bytes = 0
         try:
             with target.open("wb") as file:
@@ -108,12 +108,12 @@ class RemoteStore:
             raise ArtifactError(f"{self.where(path)} is missing") from error
 
     def write(self, path: str, data: bytes) -> None:
-        """Put a small file, in one request."""
+        """Write a small file in one request."""
         with self._reporting("write", path):
             self._filesystem.pipe_file(self._full(path), data)
 
     def create(self, path: str, data: bytes) -> bool:
-        """Put a small file unless there is one of this path; whether it was put. As atomic as the file system's is."""
+        """Write a small file unless it exists. Returns whether it was written. As atomic as the file system is."""
         with self._reporting("create", path):
             self._filesystem.makedirs(self._full(path).rpartition("/")[0], exist_ok=True)
             try:
@@ -123,12 +123,12 @@ class RemoteStore:
             return True
 
     def remove(self, path: str) -> None:
-        """Remove a file, if it is there."""
+        """Remove a file if it exists."""
         with self._reporting("remove", path), suppress(FileNotFoundError):
             self._filesystem.rm_file(self._full(path))
 
     def put_version(self, source: Path, version: str) -> None:
-        """Copy a folder to its place among the versions, its manifest last: without one, a version does not count."""
+        """Upload a folder as a version, its manifest last: a version without a manifest does not count."""
 
         def put(path: str) -> None:
             target = f"{version_folder(check_version(version))}/{path}"
@@ -140,19 +140,19 @@ class RemoteStore:
         put(MANIFEST)
 
     def copy(self, source: str, target: str) -> None:
-        """Copy a file within the file system, whose own work it is."""
+        """Copy a file within the file system, which does the work itself."""
         with self._reporting("write", target):
             self._filesystem.makedirs(self._full(target).rpartition("/")[0], exist_ok=True)
             self._filesystem.cp_file(self._full(source), self._full(target))
 
     def remove_folder(self, folder: str) -> None:
-        """Remove a folder and all that is in it."""
+        """Remove a folder and everything in it."""
         with self._reporting("remove", folder):
             if self._filesystem.exists(self._full(folder)):
                 self._filesystem.rm(self._full(folder), recursive=True)
 
     def remove_version(self, version: str) -> None:
-        """Remove a version, its manifest first, so that what is left after an interruption does not count as one."""
+        """Remove a version, its manifest first, so that the rest does not count as a version after an interruption."""
         folder = version_folder(check_version(version))
         with self._reporting("remove", folder):
             if self._filesystem.isfile(self._full(f"{folder}/{MANIFEST}")):
@@ -168,17 +168,17 @@ class RemoteStore:
             yield
         except passing:
             raise
-        except Exception as error:  # each file system has its own kinds of errors, of no common class
+        except Exception as error:  # the errors of file systems have no common class
             raise ArtifactError(f"cannot {action} {self.where(path)}: {error}") from error
 
 
 def remote_store(url: str, storage_options: dict[str, Any]) -> LocalStore | RemoteStore:
-    """The store of a URL; a local folder's own where the URL is only another spelling of it."""
+    """Return the store of a URL, which is a LocalStore if the URL names a local folder."""
     from fsspec.core import url_to_fs
     from fsspec.implementations.local import LocalFileSystem
 
     try:
         filesystem, base = url_to_fs(url, **storage_options)
-    except Exception as error:  # each file system has its own kinds of errors, of no common class
+    except Exception as error:  # the errors of file systems have no common class
         raise ArtifactError(f"cannot reach {url}: {error}") from error
     return LocalStore(base) if isinstance(filesystem, LocalFileSystem) else RemoteStore(filesystem, base, url)

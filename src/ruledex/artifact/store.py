@@ -1,6 +1,6 @@
-"""Where a root lies: a local folder, or anything that fsspec reaches. Reading only; paths are relative to the root.
+"""Where a root is: a local folder, or any fsspec URL. Stores here only read; paths are relative to the root.
 
-Local roots are mapped where they lie. Remote ones are copied to a local cache first (see remote.py).
+Local roots are mapped in place. Remote ones are copied to a local cache first (see remote.py).
 """
 
 from __future__ import annotations
@@ -21,25 +21,25 @@ if TYPE_CHECKING:
 
 @runtime_checkable
 class Store(Protocol):
-    """What verification and opening need of a place. What cannot be read is an ArtifactError."""
+    """What opening and verification need of a root. A file that cannot be read raises an ArtifactError."""
 
     def where(self, path: str) -> str:
-        """The full name of a path, for messages."""
+        """Return the full name of a path, for messages."""
 
     def exists(self, path: str) -> bool:
-        """Whether there is a file of this path."""
+        """Return whether there is a file of this path."""
 
     def read(self, path: str) -> bytes | None:
-        """A whole small file, or None where there is none. One beyond the limit `manifest_bytes` is refused."""
+        """Read a small file, or return None if it is missing. Refuses one beyond the limit `manifest_bytes`."""
 
     def chunks(self, path: str) -> Iterator[memoryview]:
-        """A large file in pieces, each of which is valid until the next is asked for. FileNotFoundError if missing."""
+        """Read a large file in chunks, each valid until the next is read. FileNotFoundError if it is missing."""
 
     def folders(self, path: str) -> list[str]:
-        """Names of the folders within a folder; none where it does not exist."""
+        """Return the names of the folders in a folder; none if it does not exist."""
 
     def files(self, path: str) -> list[str]:
-        """All files below a folder, as paths relative to it; none where it does not exist."""
+        """Return all files below a folder, as paths relative to it; none if it does not exist."""
 
 
 class LocalStore:
@@ -50,20 +50,20 @@ class LocalStore:
         self.root = Path(root).absolute()
 
     def within(self, folder: str) -> LocalStore:
-        """A folder of the root as a root of its own."""
+        """Return a folder of the root as a root of its own."""
         return LocalStore(self.root / folder)
 
     def where(self, path: str) -> str:
-        """The full name of a path, for messages."""
+        """Return the full name of a path, for messages."""
         return str(self.root / path)
 
     def exists(self, path: str) -> bool:
-        """Whether there is a file of this path."""
+        """Return whether there is a file of this path."""
         with reporting("look at", self.where(path)):
             return (self.root / path).is_file()
 
     def read(self, path: str) -> bytes | None:
-        """A whole small file, or None where there is none. One beyond the limit `manifest_bytes` is refused."""
+        """Read a small file, or return None if it is missing. Refuses one beyond the limit `manifest_bytes`."""
         with reporting("read", self.where(path)):
             try:
                 return read_whole(self.root, path, limits.current().manifest_bytes)
@@ -71,15 +71,15 @@ class LocalStore:
                 return None
 
     def chunks(self, path: str) -> Iterator[memoryview]:
-        """A large file in pieces, each of which is valid until the next is asked for. FileNotFoundError if missing."""
+        """Read a large file in chunks, each valid until the next is read. FileNotFoundError if it is missing."""
         with os.fdopen(open_regular(self.root, path), "rb", buffering=0) as file:
-            # No larger than the file, since most files are small and a buffer is cleared when made.
+            # No larger than the file: most files are small, and a new buffer has to be cleared.
             buffer = memoryview(bytearray(min(CHUNK_BYTES, os.fstat(file.fileno()).st_size + 1)))
             while n_read := file.readinto(buffer):
                 yield buffer[:n_read]
 
     def folders(self, path: str) -> list[str]:
-        """Names of the folders within a folder; none where it does not exist."""
+        """Return the names of the folders in a folder; none if it does not exist."""
         with reporting("list", self.where(path)):
             try:
                 return [entry.name for entry in (self.root / path).iterdir() if entry.is_dir()]
@@ -87,7 +87,7 @@ class LocalStore:
                 return []
 
     def files(self, path: str) -> list[str]:
-        """All files below a folder, as paths relative to it; none where it does not exist."""
+        """Return all files below a folder, as paths relative to it; none if it does not exist."""
         folder = self.root / path
         with reporting("list", self.where(path)):
             return [str(entry.relative_to(folder)) for entry in folder.rglob("*") if not entry.is_dir()]
@@ -97,9 +97,9 @@ RootLike: TypeAlias = "str | os.PathLike[str] | LocalStore | RemoteStore"
 
 
 def locate(root: RootLike, **storage_options: object) -> LocalStore | RemoteStore:
-    """The store of a path, of a `file://` URL, of any URL that fsspec knows, or of a store itself.
+    """Return the store of a path, a `file://` URL, any URL that fsspec knows, or a store itself.
 
-    `storage_options` go to fsspec; a store made with them can stand for the root in every call.
+    `storage_options` are passed to fsspec; a store made with them can be given as the root in every call.
     """
     if isinstance(root, LocalStore):
         return root

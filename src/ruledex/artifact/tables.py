@@ -1,4 +1,4 @@
-"""Arrow tables as Parquet: equal tables are equal bytes, and damage is an error even where hashes are not checked."""
+"""Read and write Arrow tables as Parquet. Equal tables are equal bytes; damage is an error even without hashes."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from ruledex.errors import ArtifactError
 
 
 def write_table(path: Path, table: pa.Table, what: str) -> None:
-    """Write a table. How it is cut into chunks in memory leaves no trace in the bytes."""
+    """Write a table. Its chunks in memory do not affect the bytes."""
     try:
         with pq.ParquetWriter(
             path,
@@ -23,25 +23,25 @@ def write_table(path: Path, table: pa.Table, what: str) -> None:
             compression="zstd",
             compression_level=3,
             write_page_checksum=True,
-            use_compliant_nested_type=False,  # which would rename the fields within lists
+            use_compliant_nested_type=False,  # a compliant type would rename the fields in lists
         ) as to:
             for start in range(0, table.num_rows, ROW_GROUP):
-                # Chunk borders end pages: a group is made one chunk, group by group so that memory stays small.
+                # Pages end where chunks end, so each group is made one chunk; one group at a time keeps memory small.
                 to.write_table(table.slice(start, ROW_GROUP).combine_chunks(), row_group_size=ROW_GROUP)
     except pa.ArrowException as error:
         raise ArtifactError(f"{what} cannot be written as Parquet: {error}") from error
 
 
 def read_table(data: mmap, where: str, n_rows: int, columns: Sequence[str] | None) -> pa.Table:
-    """All rows of some columns, or of all columns."""
-    with _opened(data, where, n_rows, columns) as file:
+    """Return all rows of some columns, or of all columns."""
+    with _open_parquet(data, where, n_rows, columns) as file:
         return file.read(columns=columns)
 
 
 def read_rows(data: mmap, where: str, n_rows: int, start: int, stop: int, columns: Sequence[str] | None) -> pa.Table:
-    """The rows from `start` to `stop`, of which only their own row groups are decoded."""
+    """Return the rows from `start` to `stop`. Only their row groups are decoded."""
     start, stop, _ = slice(start, stop).indices(n_rows)
-    with _opened(data, where, n_rows, columns) as file:
+    with _open_parquet(data, where, n_rows, columns) as file:
         groups = []
         first_row = None
         end = 0
@@ -55,7 +55,7 @@ def read_rows(data: mmap, where: str, n_rows: int, start: int, stop: int, column
 
 
 @contextmanager
-def _opened(data: mmap, where: str, n_rows: int, columns: Sequence[str] | None) -> Iterator[pq.ParquetFile]:
+def _open_parquet(data: mmap, where: str, n_rows: int, columns: Sequence[str] | None) -> Iterator[pq.ParquetFile]:
     try:
         with pq.ParquetFile(pa.BufferReader(pa.py_buffer(data)), page_checksum_verification=True) as file:
             if file.metadata.num_rows != n_rows:

@@ -1,4 +1,4 @@
-"""Check everything, in full, and report every fault."""
+"""Verify versions in full, and report every fault."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from ruledex.errors import ArtifactError
 
 @dataclass(frozen=True)
 class Report:
-    """What was looked at, and everything that is wrong with it."""
+    """What was verified, and all its faults."""
 
     versions: tuple[str, ...]
     n_files: int
@@ -41,9 +41,9 @@ class Report:
 
 
 def verify(root: RootLike, versions: Iterable[str] | None = None) -> Report:
-    """Read every byte of the given versions (all that the root has, unless given) and of the pointer.
+    """Read every byte of the given versions (of all versions, unless given) and of the pointer.
 
-    Receipts are neither asked nor written. A remote root is read where it lies, not from its local copy.
+    Receipts are neither read nor written. A remote root is read itself, not its local copy.
     """
     store = locate(root)
     faults: list[Fault] = []
@@ -54,7 +54,7 @@ def verify(root: RootLike, versions: Iterable[str] | None = None) -> Report:
     n_files = n_bytes = 0
     for version in names:
         found, n_version_files, n_version_bytes = version_faults(store, version_folder(version), version)
-        # A version that is gone as a whole was garbage, and has been collected meanwhile.
+        # A version that has vanished as a whole was garbage, and has been collected meanwhile.
         if found and versions is None and version != pointed and version not in _present(store):
             continue
         faults += found
@@ -64,7 +64,7 @@ def verify(root: RootLike, versions: Iterable[str] | None = None) -> Report:
 
 
 def version_faults(store: Store, folder: str, version: str) -> tuple[list[Fault], int, int]:
-    """All faults of the version that lies in a folder, and how many files and bytes it should have."""
+    """Return all faults of the version in a folder, and how many files and bytes it should have."""
     where = store.where(f"{folder}/{MANIFEST}")
     try:
         manifest = parse_manifest(store.read(f"{folder}/{MANIFEST}"), version, where)
@@ -91,5 +91,5 @@ def _verify_pointer(store: Store, faults: list[Fault]) -> str | None:
 def _present(store: Store) -> list[str]:
     if isinstance(store, RemoteStore):
         return list_versions(store)
-    # A local version appears and goes in one rename: one without a manifest is damaged.
+    # A local version appears and disappears in one rename: one without a manifest is damaged.
     return sorted(name for name in store.folders(VERSIONS) if is_version(name))

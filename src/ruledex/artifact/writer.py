@@ -1,6 +1,6 @@
-"""Arrays packed into segments, each at a multiple of the alignment; why they are packed, layout.py says.
+"""Write arrays, tables and documents, and publish them as a version.
 
-Arrays, tables and documents go in, a published version comes out.
+Arrays are packed into segments, each at a multiple of the alignment; layout.py says why.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 
 class SegmentWriter:
-    """Appends arrays to the last segment of a folder and hashes them on the way."""
+    """Appends arrays to the last segment of a folder, and hashes them meanwhile."""
 
     def __init__(self, folder: Path, segment_bytes: int = SEGMENT_BYTES) -> None:
         self.files: dict[str, FileEntry] = {}
@@ -48,7 +48,7 @@ class SegmentWriter:
         self._size = 0
 
     def append(self, array: npt.NDArray[Any], what: str) -> ArrayEntry:
-        """Write an array's items, in C order and little-endian; `what` names it in errors."""
+        """Write the items of an array in C order, little-endian. Returns its entry. `what` names it in errors."""
         dtype = check_dtype(array.dtype, what)
         if array.size == 0:
             return ArrayEntry("", 0, dtype, array.shape)
@@ -58,14 +58,14 @@ class SegmentWriter:
             self._file = (self._folder / segment_file(len(self.files))).open("xb", buffering=0)
         self._write(memoryview(bytes(-self._size % ALIGNMENT)))
         entry = ArrayEntry(segment_file(len(self.files)), self._size, dtype, array.shape)
-        # As bytes by a view, since NumPy lends out no buffer of dates.
+        # A view as bytes, since NumPy gives no buffer of dates.
         items = np.ascontiguousarray(array, dtype).reshape(-1).view(np.uint8)
         for start in range(0, len(items), CHUNK_BYTES):
             self._write(items[start : start + CHUNK_BYTES].data)
         return entry
 
     def close(self) -> None:
-        """End the last segment; all segments are then in `files`."""
+        """Close the last segment. All segments are then in `files`."""
         if self._file is None:
             return
         self._file.close()
@@ -86,8 +86,8 @@ class ArtifactWriter:
     """Writes one version. Nothing is visible before `publish`, and without it nothing remains after the `with`.
 
     The bytes depend on what is written, in what order, and by which version of ruledex (and, for tables, of Arrow);
-    not on when, where, or at which attempt. Names are unique within arrays, tables and documents each, also without
-    regard to case. One thread writes.
+    not on when or where, nor on the number of attempts. Names are unique among arrays, tables and documents each, also
+    if case is ignored. One thread writes.
     """
 
     def __init__(self, root: RootLike, *, segment_bytes: int = SEGMENT_BYTES) -> None:
@@ -107,12 +107,12 @@ class ArtifactWriter:
         self._area.close()
 
     def array(self, name: str, array: npt.ArrayLike) -> None:
-        """Write an array of any shape. Its dtype comes back little-endian, its items in C order."""
+        """Write an array of any shape. It is read back with a little-endian dtype, in C order."""
         with self._part("array", name) as what:
             self._manifest.arrays[name] = self._segments.append(np.asarray(array), what)
 
     def arrays(self, prefix: str, arrays: Mapping[str, npt.ArrayLike]) -> None:
-        """Write several arrays under one prefix, as `Artifact.arrays` gives them back."""
+        """Write several arrays under one prefix, as `Artifact.arrays` reads them."""
         for name, array in arrays.items():
             self.array(prefix + name, array)
 
@@ -129,7 +129,7 @@ class ArtifactWriter:
             self._manifest.tables[name] = TableEntry(file, table.num_rows)
 
     def document(self, name: str, value: object) -> None:
-        """Write anything that JSON can hold; keys must be strings, and tuples come back as lists."""
+        """Write any value that JSON can hold. Keys must be strings; tuples are read back as lists."""
         with self._part("document", name) as what:
             file = document_file(name)
             data = canonical.encode(value, what)
@@ -140,7 +140,7 @@ class ArtifactWriter:
             self._manifest.documents[name] = file
 
     def publish(self, metadata: Mapping[str, Any]) -> str:
-        """Make what was written the current version of the root; returns its name. The writer is then done."""
+        """Publish what was written as the current version of the root. Returns its name. The writer is then done."""
         self._check_open()
         self._open = False
         with reporting("write", self._area.files):
@@ -157,7 +157,7 @@ class ArtifactWriter:
 
     @contextmanager
     def _part(self, kind: str, name: str) -> Iterator[str]:
-        """Guard the writing of a part: after a failure in its middle, nothing can be published any more."""
+        """Guard the writing of a part: after a failure within it, nothing can be published any more."""
         self._check_open()
         what = f"{kind} {check_name(name)!r}"
         if (kind, name.lower()) in self._taken:
@@ -170,12 +170,12 @@ class ArtifactWriter:
 
     def _check_open(self) -> None:
         if not self._open:
-            raise ArtifactError("this writer has published, has been left, or has failed; begin another")
+            raise ArtifactError("this writer has published, was closed, or has failed; make another one")
 
 
 def library_version() -> str:
-    """The version of ruledex that writes."""
-    # At the call, since the package is not yet whole when this module is loaded by it.
+    """Return the version of ruledex."""
+    # Imported here, since the package may still be loading when this module is.
     import ruledex
 
     return ruledex.__version__

@@ -10,7 +10,7 @@ from ruledex import Schema
 from ruledex.errors import RuledexError, RulesError
 from ruledex.index import Index
 from ruledex.index.live.changes import Change, apply_change, combine_changes
-from tests.index.live_model import Model, assert_same
+from tests.index.live.model import Model, assert_same
 
 RULES = [(1, "a = 1"), (2, "a = 2", 2.0), (4, "b = 'x'")]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ruledex.index import Index
 from ruledex.index.build import compact_state
-from tests.index.live_model import Model, assert_same
+from tests.index.live.model import Model, assert_same
 
 RULES = [(1, "a = 1"), (2, "a = 2", 2.0)]
 

@@ -14,7 +14,7 @@ from ruledex.errors import ArtifactError, RulesError
 from ruledex.index import Index
 from ruledex.index.build import compact_state
 from ruledex.index.live.journal_home import JournalHome
-from tests.index.live_model import Model, assert_same
+from tests.index.live.model import Model, assert_same
 
 RULES = [(1, "a = 1"), (2, "a = 2", 2.0), (4, "b = 'x'")]
 EVENTS = [{"a": 1}, {"a": 2, "b": "x"}, {}]

@@ -18,7 +18,7 @@ from ruledex.index.build import CompiledPart, build_program, join_parts
 from ruledex.index.identities import identities_of
 from ruledex.index.state import BuiltState, matcher_of
 from ruledex.index.texts import TextsInMemory
-from tests.index.live_model import Model, assert_same
+from tests.index.live.model import Model, assert_same
 from tests.index.samples import EVENTS, PLAIN, every_kind
 
 COME = [

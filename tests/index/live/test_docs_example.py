@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-DOCS = Path(__file__).parents[2] / "docs" / "updates.md"
+DOCS = Path(__file__).parents[3] / "docs" / "updates.md"
 
 
 def test_the_example_gives_what_it_says(tmp_path, monkeypatch):

@@ -20,7 +20,7 @@ from ruledex import to_text
 from ruledex.errors import RulesError
 from ruledex.index import Index
 from ruledex.index.live.state import LiveState
-from tests.index.live_model import Model, assert_same, assert_same_answers
+from tests.index.live.model import Model, assert_same, assert_same_answers
 from tests.strategies import events, trees
 
 STEPS = int(os.environ.get("RULEDEX_LIVE_STEPS", "2000"))

@@ -14,7 +14,7 @@ import numpy as np
 from ruledex.artifact import collect_garbage, verify
 from ruledex.index import Index
 from tests.artifact.samples import output_of, start_python
-from tests.index.live_model import Model, assert_same
+from tests.index.live.model import Model, assert_same
 
 KILLS = int(os.environ.get("RULEDEX_LIVE_KILLS", "40"))
 EVENTS = [{"a": 3, "b": 2}, {"a": 7}, {}]
