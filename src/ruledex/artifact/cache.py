@@ -80,7 +80,7 @@ def copies_root() -> Path:
         if adopt_copies(path):
             return path
     looked = ", ".join(map(str, cache_folders())) or "no folder at all"
-    raise ArtifactError(f"no place for local copies of remote versions (tried {looked}); set RULEDEX_CACHE to a folder")
+    raise ArtifactError(f"no folder for local copies of remote versions (tried {looked}); set RULEDEX_CACHE to one")
 
 
 # Receipts.

@@ -67,7 +67,7 @@ def _open_at(folder: int, name: str, flags: int, root: Path, path: str) -> int:
         # Errors differ between systems and kinds of files, so look at what it is.
         if stat.S_ISLNK(os.stat(name, dir_fd=folder, follow_symlinks=False).st_mode):
             raise ArtifactError(
-                f"{root / path} lies behind the symbolic link {name!r}; links within an index are not followed"
+                f"{root / path} is behind the symbolic link {name!r}; links within an index are not followed"
             ) from None
         if flags == _FILE and not stat.S_ISREG(os.stat(name, dir_fd=folder, follow_symlinks=False).st_mode):
             raise ArtifactError(f"{root / path} is not a regular file") from None

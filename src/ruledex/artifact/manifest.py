@@ -189,5 +189,5 @@ def _count(value: object, where: str, what: str) -> int:
 
 def _listed(file: object, files: dict[str, FileEntry], where: str, what: str) -> str:
     if not isinstance(file, str) or file not in files:
-        raise ArtifactError(f"{where}: {what} lies in {file!r}, which is not among the files")
+        raise ArtifactError(f"{where}: {what} is in {file!r}, which is not among the files")
     return file

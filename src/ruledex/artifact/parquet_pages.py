@@ -21,14 +21,14 @@ def decompressed_bytes(data: bytes, start: int, size: int, where: str) -> int:
     """Return how many bytes all pages of a column, `size` bytes from `start`, have when they are decompressed."""
     end = start + size
     if not 0 <= start <= end <= len(data):
-        raise ArtifactError(f"{where} is damaged: a column lies outside the file")
+        raise ArtifactError(f"{where} is damaged: a column is outside the file")
     total = 0
     try:
         while start < end:
             reader = _HeaderReader(data, start, end)
             found = reader.sizes()
             if not all(0 <= n_bytes <= _LARGEST_PAGE for n_bytes in found.values()):
-                raise ValueError("a size is none")
+                raise ValueError("a size is not possible")
             total += found[_UNCOMPRESSED_SIZE]
             start = reader.at + found[_COMPRESSED_SIZE]
     except (ValueError, IndexError, KeyError) as error:
@@ -53,7 +53,7 @@ class _HeaderReader:
             number = number + (head >> 4) if head >> 4 else self._zigzag()
             if number in (_UNCOMPRESSED_SIZE, _COMPRESSED_SIZE) and kind in _NUMBERS:
                 if number in found:
-                    raise ValueError("a field comes twice")
+                    raise ValueError("a field is there twice")
                 found[number] = self._zigzag()
             else:
                 self._skip(kind, 1)

@@ -1,6 +1,6 @@
-"""Index: rules in, and for every event the rules that are true of it out. What a user of ruledex holds.
+"""Index, which finds the rules that are true of an event, and IndexMatches, its answer for many events.
 
-Names are loaded when first used, so that this import costs nothing.
+Names are loaded at their first use, so that this import is cheap.
 """
 
 from __future__ import annotations

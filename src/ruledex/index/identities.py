@@ -74,11 +74,9 @@ class IntegerIdentities:
 
     def position(self, rule_id: RuleId) -> int:
         """Return the position of an id. Raises a KeyError if there is none."""
-        if isinstance(rule_id, int) and not isinstance(rule_id, bool):
-            at = bisect_left(self._ids.data, rule_id)
-            if at < len(self._ids) and self._ids[at] == rule_id:
-                return at
-        raise KeyError(rule_id)
+        if isinstance(rule_id, bool) or not isinstance(rule_id, int):
+            raise KeyError(rule_id)
+        return _bisect(self._ids.data, rule_id)
 
     def has(self, rule_id: object) -> bool:
         """Return whether there is such an id."""
@@ -94,7 +92,7 @@ class IntegerIdentities:
 
 
 class StringIdentities:
-    """Ids as texts, read where they lie."""
+    """Ids as texts, read from the mapped bytes."""
 
     kind = "string"
 
@@ -120,11 +118,9 @@ class StringIdentities:
 
     def position(self, rule_id: RuleId) -> int:
         """Return the position of an id. Raises a KeyError if there is none."""
-        if isinstance(rule_id, str):
-            at = bisect_left(self._ids, rule_id)
-            if at < len(self._ids) and self._ids[at] == rule_id:
-                return at
-        raise KeyError(rule_id)
+        if not isinstance(rule_id, str):
+            raise KeyError(rule_id)
+        return _bisect(self._ids, rule_id)
 
     def has(self, rule_id: object) -> bool:
         """Return whether there is such an id."""
@@ -137,6 +133,14 @@ class StringIdentities:
     def to_arrow(self) -> pa.Array:
         """Return all ids."""
         return self._texts.to_arrow()
+
+
+def _bisect(ids: Any, rule_id: RuleId) -> int:
+    """Return where an id is in an ascending sequence. Raises a KeyError if it is not there."""
+    at = bisect_left(ids, rule_id)
+    if at < len(ids) and ids[at] == rule_id:
+        return at
+    raise KeyError(rule_id)
 
 
 def _has(identities: Identities, rule_id: object) -> bool:

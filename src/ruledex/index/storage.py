@@ -131,13 +131,13 @@ def read_metadata(metadata: Mapping[str, Any]) -> IndexMetadata:
     if metadata.get("kind") != KIND:
         raise ArtifactError(f"this artifact is {quoted(metadata.get('kind'))}, not an index of rules")
     if metadata.get("layout") != LAYOUT:
-        again = "build it again from its rules, which lie in the version's folder as tables/rules.parquet"
+        again = "build it again from its rules, which are in the version's folder as tables/rules.parquet"
         raise ArtifactError(f"this index has the layout {quoted(metadata.get('layout'))}, not {LAYOUT}: {again}")
     try:
         schema, counts = Schema.of_mapping(metadata["schema"]), metadata["counts"]
         found = IndexMetadata(schema, counts["rules"], counts["shards"], metadata["n_cells"], metadata["engine"])
         if not isinstance(found.engine, str) or not all(type(n) is int for n in found[1:4]):
-            raise TypeError("a count or a name is none")
+            raise TypeError("a count is not a number, or a name is not a text")
         engine_class(found.engine)
     except (RuledexError, KeyError, TypeError, AttributeError, ValueError) as error:
         raise ArtifactError(f"the metadata of this index are damaged: {error}") from error

@@ -64,11 +64,11 @@ class Staged(NamedTuple):
 class JournalHome:
     """The folder that an index was opened from or saved to, and how far its journal has been read."""
 
-    def __init__(self, store: LocalStore, version: str, mark: JournalMark | None = None) -> None:
+    def __init__(self, store: LocalStore, version: str) -> None:
         self._store = store
         self._process = own_process()
-        self._mark = mark
         self._set_version(version)
+        self._mark: JournalMark | None = None
         self._compacted_to: JournalMark | None = None
 
     def _set_version(self, version: str) -> None:

@@ -126,7 +126,7 @@ class LiveState:
             return events
         if is_arrow(events):
             return as_table(events)
-        # One event in place of several is refused where it is encoded.
+        # A single event is refused later, where it is encoded.
         return events if isinstance(events, Mapping | str | bytes) else list(as_mappings(events))
 
     # Looking at it.
