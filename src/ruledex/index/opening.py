@@ -148,9 +148,7 @@ def _open_kept(folder: Path, version: str) -> BuiltState | None:
 
 def _compile(artifact: UntrustedArtifact, about: IndexMetadata, engine: str) -> BuiltState:
     if about.n_rules >= _MANY:
-        message = (
-            "the index %s is not trusted: its %s rules are compiled, once on this host; trust=True uses it as it is"
-        )
+        note = "the index %s is not trusted: its %s rules are compiled, once on this host; trust=True uses it as it is"
         _log.warning(note, artifact.version, f"{about.n_rules:,}")
     parts = [_read_table(artifact, name) for name in _tables(artifact, about)]
     n_rules = sum(len(part.ids) for part in parts)
