@@ -3,12 +3,7 @@ import threading
 
 import pytest
 
-from ruledex.artifact.files import (
-    remove_tree,
-    replace_file,
-    reporting,
-    seal,
-)
+from ruledex.artifact.files import remove_tree, replace_file, reporting, seal
 from ruledex.errors import ArtifactError
 
 

@@ -1,14 +1,7 @@
 import numpy as np
 import pytest
 
-from ruledex.artifact import (
-    ArtifactWriter,
-    collect_cache,
-    collect_garbage,
-    current,
-    list_versions,
-    open_version,
-)
+from ruledex.artifact import ArtifactWriter, collect_cache, collect_garbage, current, list_versions, open_version
 from ruledex.errors import ArtifactError
 
 from .samples import output_of, overwrite, publish_sample, start_python

@@ -4,14 +4,7 @@ import numpy as np
 import pytest
 
 from ruledex.artifact import LocalStore
-from ruledex.artifact.hashing import (
-    Fault,
-    digest,
-    file_fault,
-    file_faults,
-    in_threads,
-    raise_faults,
-)
+from ruledex.artifact.hashing import Fault, digest, file_fault, file_faults, in_threads, raise_faults
 from ruledex.artifact.layout import CHUNK_BYTES
 from ruledex.artifact.manifest import FileEntry, Manifest
 from ruledex.errors import ArtifactError

@@ -6,12 +6,7 @@ import time
 
 import numpy as np
 
-from ruledex.artifact import (
-    collect_garbage,
-    list_versions,
-    open_version,
-    verify,
-)
+from ruledex.artifact import collect_garbage, list_versions, open_version, verify
 
 from .samples import output_of, publish_sample, start_python
 

@@ -2,13 +2,7 @@ import threading
 
 import pytest
 
-from ruledex.artifact.locks import (
-    claim_staging,
-    release_lock,
-    remove_dead_staging,
-    root_lock,
-    take_lock,
-)
+from ruledex.artifact.locks import claim_staging, release_lock, remove_dead_staging, root_lock, take_lock
 from ruledex.artifact.ownership import claim_root
 from ruledex.errors import ArtifactError
 

@@ -4,14 +4,7 @@ import json
 import numpy as np
 import pytest
 
-from ruledex.artifact.manifest import (
-    ArrayEntry,
-    FileEntry,
-    Manifest,
-    TableEntry,
-    check_dtype,
-    parse_manifest,
-)
+from ruledex.artifact.manifest import ArrayEntry, FileEntry, Manifest, TableEntry, check_dtype, parse_manifest
 from ruledex.errors import ArtifactError
 
 

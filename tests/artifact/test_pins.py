@@ -3,16 +3,7 @@ import threading
 import pytest
 
 from ruledex.artifact import collect_garbage, list_versions
-from ruledex.artifact.pins import (
-    MOST_PINS,
-    Pin,
-    Pinned,
-    last_pin,
-    list_pins,
-    pinned_versions,
-    put_pin,
-    read_pin,
-)
+from ruledex.artifact.pins import MOST_PINS, Pin, Pinned, last_pin, list_pins, pinned_versions, put_pin, read_pin
 from ruledex.errors import ArtifactError
 
 from .samples import publish_sample

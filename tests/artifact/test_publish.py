@@ -1,12 +1,6 @@
 import pytest
 
-from ruledex.artifact import (
-    current,
-    list_versions,
-    open_version,
-    publish_existing,
-    verify,
-)
+from ruledex.artifact import current, list_versions, open_version, publish_existing, verify
 from ruledex.errors import ArtifactError
 
 from .samples import flip, output_of, publish_sample, start_python, version_files

@@ -8,12 +8,7 @@ import pyarrow as pa
 import pytest
 
 from ruledex import Index, RuledexError
-from ruledex.errors import (
-    BudgetError,
-    EventError,
-    InputError,
-    RulesError,
-)
+from ruledex.errors import BudgetError, EventError, InputError, RulesError
 
 SMALL = [(1, "a = 1"), (2, "b = 2 AND c = 3")]
 LARGE = [(i, " AND ".join(f"(x{j} = {i} OR y{j} = {i})" for j in range(8))) for i in range(10, 15)]

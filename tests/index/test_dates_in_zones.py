@@ -14,24 +14,8 @@ from datetime import UTC, date, datetime, time, timedelta, timezone
 import pyarrow as pa
 import pytest
 
-from ruledex import (
-    Index,
-    Schema,
-    evaluate,
-    parse,
-    to_text,
-)
-from ruledex.language.tree import (
-    And,
-    Attribute,
-    Between,
-    Compare,
-    In,
-    Not,
-    NullSafe,
-    Or,
-    SetTest,
-)
+from ruledex import Index, Schema, evaluate, parse, to_text
+from ruledex.language.tree import And, Attribute, Between, Compare, In, Not, NullSafe, Or, SetTest
 from tests.zones import Midnight, midnights
 
 X = Attribute(("x",))

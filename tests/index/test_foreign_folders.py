@@ -13,13 +13,7 @@ import pytest
 from typer.testing import CliRunner
 
 from ruledex import Index
-from ruledex.artifact import (
-    ArtifactWriter,
-    collect_cache,
-    collect_garbage,
-    list_versions,
-    publish_existing,
-)
+from ruledex.artifact import ArtifactWriter, collect_cache, collect_garbage, list_versions, publish_existing
 from ruledex.artifact.pins import Pin, put_pin
 from ruledex.cli.main import app
 from ruledex.errors import ArtifactError, RuledexError

@@ -12,20 +12,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ruledex import (
-    Schema,
-    parse,
-    score,
-    to_text,
-)
+from ruledex import Schema, parse, score, to_text
 from ruledex.engines.registry import PLACES
-from ruledex.errors import (
-    ArtifactError,
-    BudgetError,
-    EventError,
-    RuledexError,
-    RulesError,
-)
+from ruledex.errors import ArtifactError, BudgetError, EventError, RuledexError, RulesError
 from ruledex.index import Index
 from ruledex.language.reference import evaluate
 from tests.index.samples import EVENTS, PLAIN, every_kind, expected

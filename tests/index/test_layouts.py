@@ -6,12 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from ruledex import (
-    Schema,
-    evaluate,
-    parse,
-    score,
-)
+from ruledex import Schema, evaluate, parse, score
 from ruledex.artifact import FORMAT, verify
 from ruledex.errors import ArtifactError
 from ruledex.index import Index

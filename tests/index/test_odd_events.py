@@ -11,13 +11,7 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 
-from ruledex import (
-    RuledexError,
-    RuleError,
-    evaluate,
-    parse,
-    score,
-)
+from ruledex import RuledexError, RuleError, evaluate, parse, score
 from ruledex.errors import EventError
 from ruledex.index import Index
 from ruledex.limits import limited

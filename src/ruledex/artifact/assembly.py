@@ -10,23 +10,13 @@ from typing import Any, NamedTuple, TypeVar
 
 from ruledex.artifact.files import reporting, seal
 from ruledex.artifact.hashing import in_threads
-from ruledex.artifact.layout import (
-    MANIFEST,
-    POINTER,
-    segment_file,
-    version_folder,
-)
+from ruledex.artifact.layout import MANIFEST, POINTER, segment_file, version_folder
 from ruledex.artifact.manifest import ArrayEntry, Manifest, parse_manifest
 from ruledex.artifact.ownership import claim_remote
 from ruledex.artifact.pointer import encode_pointer
 from ruledex.artifact.publish import publish_staged, stage
 from ruledex.artifact.remote import RemoteStore
-from ruledex.artifact.store import (
-    LocalStore,
-    RootLike,
-    Store,
-    locate,
-)
+from ruledex.artifact.store import LocalStore, RootLike, Store, locate
 from ruledex.artifact.verification import version_faults
 from ruledex.artifact.writer import library_version
 from ruledex.errors import ArtifactError

@@ -7,12 +7,7 @@ from __future__ import annotations
 
 from ruledex.artifact.cache import COPIES, cache_folders, copies_root
 from ruledex.artifact.files import reporting, seal
-from ruledex.artifact.hashing import (
-    Fault,
-    file_fault,
-    in_threads,
-    raise_faults,
-)
+from ruledex.artifact.hashing import Fault, file_fault, in_threads, raise_faults
 from ruledex.artifact.layout import MANIFEST, STAGING_DAMAGED, version_folder
 from ruledex.artifact.locks import claim_staging, root_lock
 from ruledex.artifact.manifest import parse_manifest

@@ -10,22 +10,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from ruledex.artifact.cache import (
-    COPIES,
-    LOCK_SUFFIX,
-    REBUILT,
-    RECEIPTS,
-    cache_folders,
-)
+from ruledex.artifact.cache import COPIES, LOCK_SUFFIX, REBUILT, RECEIPTS, cache_folders
 from ruledex.artifact.files import remove_tree, reporting
-from ruledex.artifact.layout import (
-    STAGING,
-    VERSIONS,
-    check_version,
-    is_staging,
-    is_version,
-    version_folder,
-)
+from ruledex.artifact.layout import STAGING, VERSIONS, check_version, is_staging, is_version, version_folder
 from ruledex.artifact.locks import claim_staging, remove_dead_staging, root_lock
 from ruledex.artifact.ownership import (
     adopt_copies,

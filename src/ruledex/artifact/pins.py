@@ -14,21 +14,11 @@ from typing import Final, NamedTuple
 
 from ruledex.artifact import canonical
 from ruledex.artifact.files import replace_file, reporting
-from ruledex.artifact.layout import (
-    MANIFEST,
-    PINS,
-    is_version,
-    version_folder,
-)
+from ruledex.artifact.layout import MANIFEST, PINS, is_version, version_folder
 from ruledex.artifact.locks import root_lock
 from ruledex.artifact.ownership import is_folder, is_plain_file
 from ruledex.artifact.remote import RemoteStore
-from ruledex.artifact.store import (
-    LocalStore,
-    RootLike,
-    Store,
-    locate,
-)
+from ruledex.artifact.store import LocalStore, RootLike, Store, locate
 from ruledex.errors import ArtifactError
 
 MOST_PINS: Final = 100  # per stream; Spark keeps the logs of as many micro-batches

@@ -3,14 +3,7 @@
 from __future__ import annotations
 
 from ruledex.artifact import canonical
-from ruledex.artifact.layout import (
-    FORMAT,
-    MANIFEST,
-    POINTER,
-    VERSIONS,
-    is_version,
-    version_folder,
-)
+from ruledex.artifact.layout import FORMAT, MANIFEST, POINTER, VERSIONS, is_version, version_folder
 from ruledex.artifact.manifest import check_format
 from ruledex.artifact.store import RootLike, Store, locate
 from ruledex.errors import ArtifactError

@@ -18,12 +18,7 @@ from ruledex.artifact.layout import (
     version_folder,
 )
 from ruledex.artifact.locks import StagingArea, claim_staging, root_lock
-from ruledex.artifact.ownership import (
-    claim_remote,
-    foreign_file,
-    is_folder,
-    mark_root,
-)
+from ruledex.artifact.ownership import claim_remote, foreign_file, is_folder, mark_root
 from ruledex.artifact.pointer import encode_pointer
 from ruledex.artifact.remote import RemoteStore
 from ruledex.artifact.store import LocalStore, RootLike, locate

@@ -16,12 +16,7 @@ from ruledex.artifact import canonical
 from ruledex.artifact.cache import verify_once
 from ruledex.artifact.files import open_regular, reporting
 from ruledex.artifact.hashing import file_faults, raise_faults
-from ruledex.artifact.layout import (
-    MANIFEST,
-    VERSIONS,
-    check_version,
-    version_folder,
-)
+from ruledex.artifact.layout import MANIFEST, VERSIONS, check_version, version_folder
 from ruledex.artifact.manifest import ArrayEntry, Manifest, parse_manifest
 from ruledex.artifact.ownership import is_own_version
 from ruledex.artifact.pointer import current
@@ -110,11 +105,7 @@ class Artifact:
 
 
 def open_version(
-    root: RootLike,
-    version: str | None = None,
-    *,
-    verify: Verify = "once",
-    invariants: Iterable[Invariant] = (),
+    root: RootLike, version: str | None = None, *, verify: Verify = "once", invariants: Iterable[Invariant] = ()
 ) -> Artifact:
     """Open a version, the current one unless given. A remote one is copied to this host first.
 

@@ -13,12 +13,7 @@ from typing import Any
 from ruledex import limits
 from ruledex.artifact.files import check_size
 from ruledex.artifact.hashing import in_threads
-from ruledex.artifact.layout import (
-    CHUNK_BYTES,
-    MANIFEST,
-    check_version,
-    version_folder,
-)
+from ruledex.artifact.layout import CHUNK_BYTES, MANIFEST, check_version, version_folder
 from ruledex.artifact.store import LocalStore
 from ruledex.errors import ArtifactError
 

@@ -6,14 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from ruledex.artifact.hashing import Fault, file_faults, raise_faults
-from ruledex.artifact.layout import (
-    MANIFEST,
-    POINTER,
-    VERSIONS,
-    check_version,
-    is_version,
-    version_folder,
-)
+from ruledex.artifact.layout import MANIFEST, POINTER, VERSIONS, check_version, is_version, version_folder
 from ruledex.artifact.manifest import parse_manifest
 from ruledex.artifact.pointer import list_versions, read_pointer
 from ruledex.artifact.remote import RemoteStore

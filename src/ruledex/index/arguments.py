@@ -7,12 +7,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, Final, cast, get_args
 
 from ruledex.engines.protocol import Rank
-from ruledex.errors import (
-    EventError,
-    InputError,
-    RuledexError,
-    quoted,
-)
+from ruledex.errors import EventError, InputError, RuledexError, quoted
 from ruledex.language.reference import Weights
 from ruledex.sources import Columns
 

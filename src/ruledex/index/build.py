@@ -84,11 +84,7 @@ def _buffers(texts: pa.Array) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
 
 
 def state_of_rules(
-    read: RuleColumns,
-    built: BuiltRules,
-    engine: str,
-    stats: Stats | None,
-    options: Mapping[str, Any] | None,
+    read: RuleColumns, built: BuiltRules, engine: str, stats: Stats | None, options: Mapping[str, Any] | None
 ) -> BuiltState:
     """Return the state of compiled rules, ready to match; `read` has the same rules, and no others."""
     encoder = EventEncoder(built.dictionary)
@@ -98,13 +94,7 @@ def state_of_rules(
         raise error if error.position is None else error.of_rule(read.ids[error.position].as_py()) from None
     shards = (Shard(built.program, made),)
     return BuiltState(
-        shards,
-        built.dictionary,
-        encoder,
-        matcher_of(shards),
-        identities_of(read.ids),
-        TextsInMemory(read.texts),
-        None,
+        shards, built.dictionary, encoder, matcher_of(shards), identities_of(read.ids), TextsInMemory(read.texts), None
     )
 
 

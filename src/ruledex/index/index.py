@@ -12,32 +12,14 @@ from ruledex.artifact import RootLike, current
 from ruledex.dictionary.merging import merge_dictionaries
 from ruledex.engines.atree.live import OutdatedError
 from ruledex.engines.protocol import Rank
-from ruledex.errors import (
-    ArtifactError,
-    BudgetError,
-    RuledexError,
-    RuleFault,
-    RulesError,
-    quoted,
-)
+from ruledex.errors import ArtifactError, BudgetError, RuledexError, RuleFault, RulesError, quoted
 from ruledex.explain import Explanation, explain
 from ruledex.forks import ForkSafeLock
-from ruledex.index.arguments import (
-    check_choice,
-    check_columns,
-    check_k,
-    check_rank,
-    check_weights,
-)
+from ruledex.index.arguments import check_choice, check_columns, check_k, check_rank, check_weights
 from ruledex.index.build import Progress, build_program, compact_state, state_of_rules
 from ruledex.index.identities import RuleId
 from ruledex.index.inputs import Event, Events, Stats, as_mapping
-from ruledex.index.live.changes import (
-    check_ids,
-    put_rules,
-    remove_rules,
-    set_score,
-)
+from ruledex.index.live.changes import check_ids, put_rules, remove_rules, set_score
 from ruledex.index.live.home import Home, MemoryHome, Prepare
 from ruledex.index.live.journal_home import JournalHome, open_live, save_over
 from ruledex.index.matches import IndexMatches

@@ -23,19 +23,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ruledex.artifact import (
-    LocalStore,
-    RootLike,
-    canonical,
-    locate,
-    open_version,
-)
-from ruledex.artifact.cache import (
-    LOCK_SUFFIX,
-    REBUILT,
-    cache_folders,
-    writable_folders,
-)
+from ruledex.artifact import LocalStore, RootLike, canonical, locate, open_version
+from ruledex.artifact.cache import LOCK_SUFFIX, REBUILT, cache_folders, writable_folders
 from ruledex.artifact.layout import check_version
 from ruledex.artifact.locks import release_lock, take_lock
 from ruledex.artifact.pointer import read_pointer
@@ -43,26 +32,13 @@ from ruledex.artifact.reader import of_current, open_own
 from ruledex.artifact.remote import RemoteStore
 from ruledex.artifact.untrusted import UntrustedArtifact
 from ruledex.artifact.writer import library_version
-from ruledex.errors import (
-    ArtifactError,
-    BudgetError,
-    RuledexError,
-    RuleFault,
-    RulesError,
-)
+from ruledex.errors import ArtifactError, BudgetError, RuledexError, RuleFault, RulesError
 from ruledex.events.mappings import EventEncoder
 from ruledex.index.build import BuiltRules, CompiledPart, build_program, join_parts, state_of_rules
 from ruledex.index.identities import identities_of
 from ruledex.index.rules import RuleColumns, read_rules
 from ruledex.index.state import BuiltState, matcher_of
-from ruledex.index.storage import (
-    LAYOUT,
-    IndexMetadata,
-    check_engine,
-    read_metadata,
-    save_state,
-    state_of,
-)
+from ruledex.index.storage import LAYOUT, IndexMetadata, check_engine, read_metadata, save_state, state_of
 from ruledex.index.texts import TextsInMemory, table_name
 
 _log = logging.getLogger("ruledex.index")

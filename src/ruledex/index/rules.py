@@ -13,24 +13,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from ruledex.errors import (
-    InputError,
-    RuleError,
-    RuleFault,
-    RuleSyntaxError,
-    quoted,
-)
+from ruledex.errors import InputError, RuleError, RuleFault, RuleSyntaxError, quoted
 from ruledex.index.arguments import require_rows
 from ruledex.index.identities import RuleId
 from ruledex.language.structured import from_structured
 from ruledex.language.text import to_text
 from ruledex.language.value import INT64_MAX, INT64_MIN
-from ruledex.sources import (
-    BadRow,
-    Columns,
-    RuleFile,
-    RuleRow,
-)
+from ruledex.sources import BadRow, Columns, RuleFile, RuleRow
 from ruledex.sources.row import EMPTY_ID
 
 # (id, text), (id, text, static score), {"id": …, "expr": …, "score": …}, a table, a data frame, or a file's path.

@@ -17,12 +17,7 @@ from ruledex.engines.sharded import Part, ShardedEngine
 from ruledex.errors import RuledexError, quoted
 from ruledex.events.mappings import EventEncoder
 from ruledex.index.identities import Identities, RuleId
-from ruledex.index.inputs import (
-    Event,
-    Events,
-    as_mapping,
-    encode_events,
-)
+from ruledex.index.inputs import Event, Events, as_mapping, encode_events
 from ruledex.index.matches import IndexMatches
 from ruledex.index.texts import RuleTexts
 from ruledex.language.reference import Weights

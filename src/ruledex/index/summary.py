@@ -13,14 +13,7 @@ from ruledex.dictionary.dictionary import Dictionary
 from ruledex.dictionary.slot import KINDS_OF_FAMILY, Slot
 from ruledex.index.state import Snapshot
 from ruledex.language.schema import Schema
-from ruledex.language.tree import (
-    Compare,
-    CompareOperands,
-    Expression,
-    IsNull,
-    SetTest,
-    Value,
-)
+from ruledex.language.tree import Compare, CompareOperands, Expression, IsNull, SetTest, Value
 from ruledex.language.value import Family
 from ruledex.program.program import Program
 

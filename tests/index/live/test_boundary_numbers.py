@@ -15,24 +15,8 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from ruledex import (
-    Index,
-    Schema,
-    evaluate,
-    parse,
-    to_text,
-)
-from ruledex.language.tree import (
-    And,
-    Attribute,
-    Between,
-    Compare,
-    In,
-    Not,
-    NullSafe,
-    Or,
-    SetTest,
-)
+from ruledex import Index, Schema, evaluate, parse, to_text
+from ruledex.language.tree import And, Attribute, Between, Compare, In, Not, NullSafe, Or, SetTest
 
 X = Attribute(("x",))
 N_ROUNDS = int(os.environ.get("RULEDEX_LIVE_NUMBERS_ROUNDS", "6"))

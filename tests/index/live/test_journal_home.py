@@ -4,12 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from ruledex.artifact import (
-    collect_garbage,
-    list_versions,
-    publish_existing,
-    verify,
-)
+from ruledex.artifact import collect_garbage, list_versions, publish_existing, verify
 from ruledex.errors import ArtifactError, RulesError
 from ruledex.index import Index
 from ruledex.index.build import compact_state

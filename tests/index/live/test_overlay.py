@@ -32,11 +32,7 @@ def test_many_replacements_without_a_reader_are_all_there():
     assert overlay.array.tolist() == [1, 0] * 5_000
 
 
-@given(
-    base=st.sets(st.integers(0, 40)),
-    gone=st.sets(st.integers(0, 40)),
-    come=st.sets(st.integers(-3, 43)),
-)
+@given(base=st.sets(st.integers(0, 40)), gone=st.sets(st.integers(0, 40)), come=st.sets(st.integers(-3, 43)))
 def test_positions_are_those_of_the_ids_in_order(base, gone, come):
     """Ids of the base are even, so that others lie before, between and behind them; some replace one that is gone."""
     base_ids = sorted(2 * number for number in base)

@@ -10,14 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ruledex.engines.atree.new_rules import EncodedRules, encode_good_rules
-from ruledex.errors import (
-    RuledexError,
-    RuleError,
-    RuleFault,
-    RulesError,
-    RuleSyntaxError,
-    quoted,
-)
+from ruledex.errors import RuledexError, RuleError, RuleFault, RulesError, RuleSyntaxError, quoted
 from ruledex.index.identities import RuleId, find_ids, find_sorted
 from ruledex.index.live.delta import AddedRules
 from ruledex.index.live.overlay import Overlay

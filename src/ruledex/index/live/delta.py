@@ -18,11 +18,7 @@ from numpy.typing import NDArray
 from ruledex.dictionary.dictionary import Dictionary
 from ruledex.engines.atree.live import TreeVersion
 from ruledex.engines.atree.new_rules import EncodedRules
-from ruledex.engines.atree.replica import (
-    Deletion,
-    Insertion,
-    Replica,
-)
+from ruledex.engines.atree.replica import Deletion, Insertion, Replica
 from ruledex.engines.atree.tree import Switches
 from ruledex.engines.protocol import Matches, Rank
 from ruledex.forks import cached_property

@@ -5,12 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Protocol, TypeAlias
 
-from ruledex.index.live.changes import (
-    Change,
-    CheckedChange,
-    apply_change,
-    combine_changes,
-)
+from ruledex.index.live.changes import Change, CheckedChange, apply_change, combine_changes
 from ruledex.index.state import BuiltState, Snapshot
 
 Prepare: TypeAlias = Callable[[Snapshot], CheckedChange]  # checks a change against the snapshot that it is made to

@@ -16,37 +16,16 @@ from contextlib import contextmanager
 from itertools import chain
 from typing import Any, NamedTuple
 
-from ruledex.artifact import (
-    LocalStore,
-    RootLike,
-    current,
-    locate,
-)
+from ruledex.artifact import LocalStore, RootLike, current, locate
 from ruledex.artifact.files import reporting
-from ruledex.artifact.layout import (
-    JOURNAL,
-    POINTER,
-    ROOT_LOCK,
-    STAGING_SCRATCH,
-    VERSIONS,
-)
-from ruledex.artifact.locks import (
-    StagingArea,
-    claim_staging,
-    release_lock,
-    take_lock,
-)
+from ruledex.artifact.layout import JOURNAL, POINTER, ROOT_LOCK, STAGING_SCRATCH, VERSIONS
+from ruledex.artifact.locks import StagingArea, claim_staging, release_lock, take_lock
 from ruledex.artifact.ownership import claim_root, require_root
 from ruledex.artifact.pointer import encode_pointer, read_pointer
 from ruledex.artifact.publish import publish_staged
 from ruledex.errors import ArtifactError, RuledexError
 from ruledex.forks import own_process
-from ruledex.index.live.changes import (
-    Change,
-    apply_change,
-    combine_changes,
-    required_kind,
-)
+from ruledex.index.live.changes import Change, apply_change, combine_changes, required_kind
 from ruledex.index.live.home import Prepare
 from ruledex.index.live.journal import Journal, JournalMark, is_journal
 from ruledex.index.opening import open_state

@@ -26,10 +26,7 @@ class Overlay(Generic[Item]):
     """
 
     def __init__(
-        self,
-        origin: NDArray[Item] | Overlay[Item],
-        positions: Sequence[int] = (),
-        values: Sequence[float] = (),
+        self, origin: NDArray[Item] | Overlay[Item], positions: Sequence[int] = (), values: Sequence[float] = ()
     ) -> None:
         self._origin = origin
         self._positions = positions

@@ -16,13 +16,7 @@ from ruledex.events.arrow.tables import as_table, is_arrow
 from ruledex.events.batch import EventBatch
 from ruledex.forks import cached_property
 from ruledex.index.identities import RuleId
-from ruledex.index.inputs import (
-    Event,
-    Events,
-    as_mapping,
-    as_mappings,
-    encode_events,
-)
+from ruledex.index.inputs import Event, Events, as_mapping, as_mappings, encode_events
 from ruledex.index.live.delta import Delta
 from ruledex.index.live.overlay import LivePositions, Overlay, OverlayIdentities
 from ruledex.index.matches import IndexMatches
