@@ -6,7 +6,7 @@ import pytest
 
 from ruledex.artifact import ArtifactWriter, open_version
 from ruledex.artifact.layout import ROW_GROUP
-from ruledex.artifact.tables import read_rows, read_table, write_table
+from ruledex.artifact.tables import read_table, read_table_rows, write_table
 from ruledex.errors import ArtifactError
 
 N_ROWS = ROW_GROUP * 2 + 100
@@ -52,7 +52,7 @@ def test_equal_tables_are_equal_bytes_however_they_are_cut_into_chunks(tmp_path,
 )
 def test_some_rows_are_those_of_a_slice(tmp_path, large, start, stop):
     write_table(tmp_path / "t", large, "t")
-    found = read_rows(mapped(tmp_path / "t"), "t", N_ROWS, start, stop, ["text", "id"])
+    found = read_table_rows(mapped(tmp_path / "t"), "t", N_ROWS, start, stop, ["text", "id"])
     first, last, _ = slice(start, stop).indices(N_ROWS)
     assert (
         found.select(["id", "text"]).to_pydict()

@@ -81,10 +81,10 @@ class Artifact:
 
     def table_rows(self, name: str, start: int, stop: int, columns: Sequence[str] | None = None) -> pa.Table:
         """Return some rows of a table. Only their row groups are decoded. Bounds are those of a slice."""
-        from ruledex.artifact.tables import read_rows
+        from ruledex.artifact.tables import read_table_rows
 
         entry = self._named(self._manifest.tables, "table", name)
-        return read_rows(self._maps[entry.file], self._where(entry.file), entry.n_rows, start, stop, columns)
+        return read_table_rows(self._maps[entry.file], self._where(entry.file), entry.n_rows, start, stop, columns)
 
     def document(self, name: str) -> Any:
         """Return a document. Each call parses it and checks its hash, since all of it is read anyway."""

@@ -38,7 +38,9 @@ def read_table(data: mmap, where: str, n_rows: int, columns: Sequence[str] | Non
         return file.read(columns=columns)
 
 
-def read_rows(data: mmap, where: str, n_rows: int, start: int, stop: int, columns: Sequence[str] | None) -> pa.Table:
+def read_table_rows(
+    data: mmap, where: str, n_rows: int, start: int, stop: int, columns: Sequence[str] | None
+) -> pa.Table:
     """Return the rows from `start` to `stop`. Only their row groups are decoded."""
     start, stop, _ = slice(start, stop).indices(n_rows)
     with _open_parquet(data, where, n_rows, columns) as file:

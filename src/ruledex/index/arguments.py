@@ -55,7 +55,7 @@ def check_columns(columns: Columns | None) -> Columns:
     return columns
 
 
-def require_rows(given: Any, what: str, error: type[RuledexError]) -> None:
+def check_rows(given: Any, what: str, error: type[RuledexError]) -> None:
     """Raise an error if rows cannot be read one by one."""
     if isinstance(given, Iterable):
         return

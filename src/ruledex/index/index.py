@@ -28,7 +28,7 @@ from ruledex.index.relaxed import Mode, RelaxedViews
 from ruledex.index.rules import RuleColumns, Rules, read_rules
 from ruledex.index.state import Snapshot
 from ruledex.index.storage import check_engine
-from ruledex.index.summary import describe, full_schema
+from ruledex.index.summary import describe_snapshot, full_schema
 from ruledex.language.checked import checked_schema
 from ruledex.language.parser import parse
 from ruledex.language.resolve import over_limit
@@ -321,7 +321,7 @@ class Index:
         """Describe what the index consists of, in plain values for people and for JSON."""
         home = self._home
         kept = {} if home is None else home.describe()
-        described = self._ask(lambda state: describe(state) | {"changes": state.describe_changes() | kept})
+        described = self._ask(lambda state: describe_snapshot(state) | {"changes": state.describe_changes() | kept})
         return described | {"over_limit": self._over_limit}
 
     def rule(self, rule_id: RuleId) -> Rule:

@@ -17,7 +17,7 @@ from ruledex.events.batch import EventBatch
 from ruledex.events.frequencies import cell_frequencies_of
 from ruledex.events.mappings import EventEncoder
 from ruledex.events.statistics import EventStatistics
-from ruledex.index.arguments import require_rows
+from ruledex.index.arguments import check_rows
 from ruledex.language.reference import Weights
 from ruledex.language.resolve import mapping_of
 
@@ -40,7 +40,7 @@ def encode_events(encoder: EventEncoder, events: Events, weights: Iterable[Weigh
 
 def as_mappings(events: Iterable[Event]) -> Iterator[Mapping[str, Any]]:
     """Give events as mappings. An error in one of them names its number."""
-    require_rows(events, "events are mappings, JSON texts, or a table or frame", EventError)
+    check_rows(events, "events are mappings, JSON texts, or a table or frame", EventError)
     for number, event in enumerate(events):
         try:
             mapping = event if type(event) is dict else as_mapping(event)

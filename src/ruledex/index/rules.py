@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from ruledex.errors import InputError, RuleError, RuleFault, RuleSyntaxError, quoted
-from ruledex.index.arguments import require_rows
+from ruledex.index.arguments import check_rows
 from ruledex.index.identities import RuleId
 from ruledex.language.structured import from_structured
 from ruledex.language.text import to_text
@@ -69,7 +69,7 @@ def read_rules(rules: Rules, columns: Columns = _COLUMNS) -> RuleColumns:
     what = "rules are (id, text) or (id, text, score), mappings, a table or frame, or a file's path"
     if isinstance(rules, Mapping | bytes):
         raise InputError(f"{what}, not {type(rules).__name__}")
-    require_rows(rules, what, InputError)
+    check_rows(rules, what, InputError)
     return _sort(_of_rows(rules, columns))
 
 

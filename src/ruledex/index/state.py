@@ -153,7 +153,7 @@ class BuiltState(NamedTuple):
 
     def position(self, rule_id: RuleId) -> int:
         """Return a rule's position. Raises an error that a user can read if there is no such rule."""
-        return position_of(self.identities, rule_id)
+        return require_position(self.identities, rule_id)
 
     def static_score(self, position: int) -> float:
         """Return the static score of the rule at a position."""
@@ -173,7 +173,7 @@ class BuiltState(NamedTuple):
         return scores
 
 
-def position_of(identities: Identities, rule_id: RuleId) -> int:
+def require_position(identities: Identities, rule_id: RuleId) -> int:
     """Return the position of an id. Raises an error that a user can read if there is no such rule."""
     try:
         return identities.position(rule_id)

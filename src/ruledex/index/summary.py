@@ -26,7 +26,7 @@ _EXAMPLES: Final[dict[Family, Value]] = {
 }
 
 
-def describe(state: Snapshot) -> dict[str, Any]:
+def describe_snapshot(state: Snapshot) -> dict[str, Any]:
     """Return counts, sizes, the schema and what the engine says of itself, all of the base except `rules` and `ids`."""
     shards, dictionary = state.base.shards, state.base.dictionary
     programs = [shard.program for shard in shards]

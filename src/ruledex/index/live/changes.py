@@ -16,7 +16,7 @@ from ruledex.index.live.delta import AddedRules
 from ruledex.index.live.overlay import Overlay
 from ruledex.index.live.state import LiveState
 from ruledex.index.rules import RuleColumns
-from ruledex.index.state import Snapshot, position_of
+from ruledex.index.state import Snapshot, require_position
 
 _FEW: Final = 8  # so few ids are looked up one by one
 
@@ -105,7 +105,7 @@ def check_ids(ids: Iterable[RuleId]) -> list[RuleId]:
 def set_score(state: Snapshot, rule_id: RuleId, score: float) -> CheckedChange:
     """Return the change that gives one rule another static score."""
     if not state.identities.has(rule_id):
-        position_of(state.identities, rule_id)  # raises the error that a user can read
+        require_position(state.identities, rule_id)  # raises the error that a user can read
     try:
         value = float(score)
     except (TypeError, ValueError, OverflowError):

@@ -20,7 +20,7 @@ from ruledex.index.inputs import Event, Events, as_mapping, as_mappings, encode_
 from ruledex.index.live.delta import Delta
 from ruledex.index.live.overlay import LivePositions, Overlay, OverlayIdentities
 from ruledex.index.matches import IndexMatches
-from ruledex.index.state import BuiltState, Snapshot, position_of
+from ruledex.index.state import BuiltState, Snapshot, require_position
 from ruledex.language.reference import Weights
 
 
@@ -142,7 +142,7 @@ class LiveState:
 
     def _base_position(self, rule_id: RuleId) -> int:
         """Return the position in the base of a rule that is not in the delta."""
-        position_of(self.identities, rule_id)  # raises an error if there is no such rule
+        require_position(self.identities, rule_id)  # raises an error if there is no such rule
         return self.base.identities.position(rule_id)
 
     def rules(self) -> Iterator[tuple[RuleId, str]]:
