@@ -119,7 +119,7 @@ def replace_file(path: Path, temporary: Path, data: bytes) -> None:
     """Write a small file in place of another in one atomic step, a rename within a folder."""
     if os.path.lexists(path) and not stat.S_ISREG(path.lstat().st_mode):
         raise FileExistsError(errno.EEXIST, "it is not a plain file", str(path))
-    with open_anew(temporary) as file:
+    with create_file(temporary) as file:
         file.write(data)
         file.flush()
         os.fsync(file.fileno())
@@ -127,7 +127,7 @@ def replace_file(path: Path, temporary: Path, data: bytes) -> None:
     sync(path.parent)
 
 
-def open_anew(path: Path) -> IO[bytes]:
+def create_file(path: Path) -> IO[bytes]:
     """Open a new file for writing, in place of one that a dead writer left. A link or device there is an error."""
     try:
         if not stat.S_ISREG(path.lstat().st_mode):

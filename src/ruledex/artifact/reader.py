@@ -117,7 +117,7 @@ def open_version(
         raise ValueError(f"verify is 'once', 'always' or 'never', not {verify!r}")
     store = locate(root)
     if version is None:
-        artifact = of_current(store, lambda now: _open(store, now, verify))
+        artifact = open_current(store, lambda now: _open(store, now, verify))
     else:
         artifact = _open(store, check_version(version), verify)
     for invariant in invariants:
@@ -131,7 +131,7 @@ def open_own(store: LocalStore, version: str) -> Artifact | None:
     return _map_version(store, version, manifest, "once") if is_own_version(store, version, manifest) else None
 
 
-def of_current(store: LocalStore | RemoteStore, open_it: Callable[[str], T]) -> T:
+def open_current(store: LocalStore | RemoteStore, open_it: Callable[[str], T]) -> T:
     """Return what `open_it` returns for the current version, even while versions are published and removed."""
     version = current(store)
     while True:

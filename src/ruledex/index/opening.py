@@ -28,7 +28,7 @@ from ruledex.artifact.cache import LOCK_SUFFIX, REBUILT, cache_folders, writable
 from ruledex.artifact.layout import check_version
 from ruledex.artifact.locks import release_lock, take_lock
 from ruledex.artifact.pointer import read_pointer
-from ruledex.artifact.reader import of_current, open_own
+from ruledex.artifact.reader import open_current, open_own
 from ruledex.artifact.remote import RemoteStore
 from ruledex.artifact.untrusted import UntrustedArtifact
 from ruledex.artifact.writer import library_version
@@ -59,7 +59,7 @@ def open_state(root: RootLike, version: str | None, engine: str | None, trust: b
         raise RuledexError(f"trust is True, False or None, not {trust!r}")
     store = locate(root)
     if version is None:
-        return of_current(store, lambda now: _open(store, now, engine, trust))
+        return open_current(store, lambda now: _open(store, now, engine, trust))
     return _open(store, check_version(version), engine, trust)
 
 

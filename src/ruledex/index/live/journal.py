@@ -23,7 +23,7 @@ from typing import Any, Final, NamedTuple
 import orjson
 
 from ruledex import limits
-from ruledex.artifact.files import check_size, open_anew, open_regular, reporting, sync
+from ruledex.artifact.files import check_size, create_file, open_regular, reporting, sync
 from ruledex.artifact.layout import JOURNAL, is_version
 from ruledex.artifact.ownership import is_plain_file
 from ruledex.errors import ArtifactError, RuledexError
@@ -113,7 +113,7 @@ class Journal:
         temporary = self.path.with_name(self._version + _NEXT)
         with reporting("write", self.path):
             self.path.parent.mkdir(exist_ok=True)
-            with open_anew(temporary) as file:
+            with create_file(temporary) as file:
                 file.write(data)
                 file.flush()
                 os.fsync(file.fileno())
