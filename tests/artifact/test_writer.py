@@ -135,9 +135,9 @@ def test_a_name_is_written_once_also_without_regard_to_case(root):
 def test_after_publishing_a_writer_takes_nothing_more(root):
     with ArtifactWriter(root) as writer:
         writer.publish({})
-        with pytest.raises(ArtifactError, match="begin another"):
+        with pytest.raises(ArtifactError, match="make another one"):
             writer.array("a", [1])
-        with pytest.raises(ArtifactError, match="begin another"):
+        with pytest.raises(ArtifactError, match="make another one"):
             writer.publish({})
 
 
@@ -145,7 +145,7 @@ def test_after_a_failed_part_nothing_can_be_published(root):
     with ArtifactWriter(root) as writer:
         with pytest.raises(ArtifactError, match="array 'a' is of dtype object"):
             writer.array("a", np.array([object()]))
-        with pytest.raises(ArtifactError, match="begin another"):
+        with pytest.raises(ArtifactError, match="make another one"):
             writer.publish({})
     assert list_versions(root) == []
 
