@@ -302,7 +302,7 @@ def test_a_broken_version_is_refused_and_the_old_one_stays(tmp_path):
     file = next((tmp_path / "versions" / version).glob("arrays-*.bin"))
     file.chmod(0o600)
     file.write_bytes(bytes(file.stat().st_size))
-    with pytest.raises(ArtifactError, match="refused, this index stays"):
+    with pytest.raises(ArtifactError, match="cannot be used, this index stays"):
         index.refresh()
     assert index.match({"a": 1}) == [1]
 
