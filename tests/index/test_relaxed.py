@@ -10,7 +10,7 @@ from ruledex.errors import RuledexError
 from ruledex.index import Index
 from ruledex.index.relaxed import RelaxedViews
 from ruledex.language.parser import parse
-from tests.index.test_join import sharded
+from tests.index.test_build_join import sharded
 from tests.relaxed.reference import relaxed_score
 
 RULES = [
@@ -118,7 +118,7 @@ def test_string_ids_and_ties_by_them():
 
 
 def test_an_unknown_mode_is_refused(index):
-    with pytest.raises(RuledexError, match="mode is 'loose', one of exact, relaxed was expected"):
+    with pytest.raises(RuledexError, match="mode is 'loose', but one of exact, relaxed was expected"):
         index.top({}, 1, mode="loose")
 
 

@@ -19,7 +19,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from ruledex.artifact import Artifact, Assembled, Part, assemble
+from ruledex.artifact import Artifact, Assembled, PartVersion, assemble
 from ruledex.dictionary.dictionary import Dictionary
 from ruledex.dictionary.merging import cell_map, merge_dictionaries
 from ruledex.engines.protocol import Statistics
@@ -253,7 +253,7 @@ def publish(
     job: Job, compiled: Sequence[CompiledShard], merged: MergedShards, built: Sequence[BuiltShard]
 ) -> Assembled:
     """Make an artifact of all parts, and make it the current version of the root."""
-    parts: list[Part] = [part_of(job.build, "common", merged.common)]
+    parts: list[PartVersion] = [part_of(job.build, "common", merged.common)]
     for texts, shard in zip(compiled, built, strict=True):
         parts += [
             part_of(job.build, f"rules-{texts.shard}", texts.texts),

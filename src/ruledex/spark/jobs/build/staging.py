@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from ruledex.artifact import Artifact, ArtifactWriter, LocalStore, Part, RemoteStore, locate, open_version
+from ruledex.artifact import Artifact, ArtifactWriter, LocalStore, PartVersion, RemoteStore, locate, open_version
 from ruledex.artifact.cache import COPIES, cache_folders
 from ruledex.artifact.copies import discard_copy
 from ruledex.artifact.layout import STAGING, STAGING_FILES, version_folder
@@ -54,9 +54,9 @@ def end(root: str, build: str) -> None:
         store.remove_folder(f"{STAGING}/{build}")
 
 
-def part_of(build: str, name: str, version: str) -> Part:
+def part_of(build: str, name: str, version: str) -> PartVersion:
     """Return a part of a build as `assemble` takes it."""
-    return Part(_folder(build, name), version)
+    return PartVersion(_folder(build, name), version)
 
 
 @contextmanager

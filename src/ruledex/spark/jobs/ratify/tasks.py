@@ -13,9 +13,9 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from ruledex.artifact import locate
-from ruledex.artifact.unmapped import UnmappedArtifact
+from ruledex.artifact.untrusted import UntrustedArtifact
 from ruledex.index import IndexMatches
-from ruledex.index.storage import described
+from ruledex.index.storage import read_metadata
 from ruledex.language.parser import parse
 from ruledex.language.reference import evaluate
 from ruledex.language.schema import Schema
@@ -102,5 +102,5 @@ def _by_rule(found: IndexMatches, rules: list[RuleId]) -> NDArray[np.bool_]:
 
 def _schema(request: RatifyRequest) -> dict[str, object]:
     # Reads the manifest alone: the other files may be a stranger's, and are not opened here.
-    artifact = UnmappedArtifact(locate(local_root(request.root)), request.version)
-    return described(artifact.metadata).schema.to_mapping()
+    artifact = UntrustedArtifact(locate(local_root(request.root)), request.version)
+    return read_metadata(artifact.metadata).schema.to_mapping()
