@@ -23,7 +23,7 @@ from core_timing import CPU, WALL, say, seconds
 from ruledex.compiled.arrays import read_only
 from ruledex.engines.atree.engine import load
 from ruledex.engines.atree.live import LiveTree
-from ruledex.engines.atree.rules import NewRules
+from ruledex.engines.atree.rules import RulesToLoad
 from ruledex.engines.atree.tree import GrowingTree, Switches
 from ruledex.index import Index
 from ruledex.index.build import build_program
@@ -61,10 +61,10 @@ def _percentiles(function: Callable[[Any], object], given: Iterable[Any]) -> dic
 def _insert(tree: GrowingTree, program: Program, rules: np.ndarray) -> None:
     nodes = program.node_op, program.child_offsets, program.children
     literals = np.arange(program.n_literals, dtype=np.int32)
-    tree.insert(NewRules(*nodes, program.root[rules], rules, NO_CHANCE, literals))
+    tree.insert(RulesToLoad(*nodes, program.root[rules], rules, NO_CHANCE, literals))
 
 
-def _alone(program: Program, rule: int, literals: np.ndarray) -> NewRules:
+def _alone(program: Program, rule: int, literals: np.ndarray) -> RulesToLoad:
     """A rule with the nodes that it is made of, and no others."""
     number: dict[int, int] = {}
     operations, offsets, children = [], [0], []
@@ -84,7 +84,7 @@ def _alone(program: Program, rule: int, literals: np.ndarray) -> NewRules:
     root = numbered(int(program.root[rule]))
     nodes = np.array(operations, np.uint8), np.array(offsets, np.int32), np.array(children, np.int32)
     numbers = np.array([root], np.int32), np.array([rule], np.int32)
-    return NewRules(*map(read_only, (*nodes, *numbers, NO_CHANCE)), literals)
+    return RulesToLoad(*map(read_only, (*nodes, *numbers, NO_CHANCE)), literals)
 
 
 def measure_bulk(n_rules: int) -> dict[str, Any]:

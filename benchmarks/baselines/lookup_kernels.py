@@ -16,7 +16,7 @@ from ruledex.compiled.bits import prefetch
 from ruledex.compiled.constants import ALWAYS, AND
 from ruledex.compiled.decorator import jit
 from ruledex.engines.kindex.matching import Owners, collect_rules, mark_rules, matching_conjunctions
-from ruledex.engines.kindex.postings import Cursors, Postings
+from ruledex.engines.kindex.postings import PostingCursors, Postings
 from ruledex.engines.scan import Nodes
 
 from .true_literals_kernel import tick
@@ -188,7 +188,7 @@ def conjunction_scan(
     alive: NDArray[np.uint8],
     first_event: int,
     last_event: int,
-    cursors: Cursors,
+    cursors: PostingCursors,
     holds: NDArray[np.uint8],
     is_candidate: NDArray[np.uint8],
     path: NDArray[np.int64],

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from ruledex.compiled.arrays import frozen
 from ruledex.compiled.csr import gather_lists
 from ruledex.engines.registry import engine_class
-from ruledex.engines.sharded import Part, ShardedEngine
+from ruledex.engines.sharded import EngineShard, ShardedEngine
 from ruledex.errors import RuledexError
 from ruledex.program.program import Program
 from tests.contract.agreement import assert_agrees, assert_top_agrees
@@ -44,7 +44,7 @@ def sharded(program: Program, shard_of: np.ndarray, engines: list[str]) -> Shard
     parts = []
     for shard, name in enumerate(engines):
         rules = np.flatnonzero(shard_of == shard).astype(np.int32)
-        parts.append(Part(engine_class(name).build(only(program, rules)), rules))
+        parts.append(EngineShard(engine_class(name).build(only(program, rules)), rules))
     engine = ShardedEngine(parts)
     engine.program = program  # what the agreement is checked against
     return engine

@@ -5,15 +5,15 @@ import numpy as np
 from ruledex.engines.top import PRODUCT, SUM
 from ruledex.relaxed.candidates import (
     UNTOUCHED,
-    Keys,
-    Rows,
-    Scratch,
+    CandidateScratch,
+    CellRows,
+    ConjunctKeys,
     find_candidates,
 )
 from ruledex.relaxed.score import OneEvent
 
 # Rules 0 and 2 have one branch, rule 1 has two. Key 0 is an interval; cell 1 has the keys 1 to 3, cell 2 the key 4.
-KEYS = Keys(
+KEYS = ConjunctKeys(
     np.array([0, 1, 2, 3, 0], np.int32),
     np.array([0.5, 4.0, 2.0, 1.0, 8.0]),
     np.array([1, 1, 4, 5], np.int64),
@@ -26,12 +26,12 @@ def candidates(cells, intervals=(), weights=None, rank=SUM, alive=ALL, slack=1.0
     """The candidates of an event and their bounds; `intervals` has one that is met, or none, and weighs 2."""
     row_keys = np.array(intervals, np.int32).reshape(-1, 1)
     n_filled = np.ones(len(row_keys), np.int64)
-    scratch = Scratch(np.full(4, UNTOUCHED), np.full(3, UNTOUCHED), np.empty(4, np.int32))
+    scratch = CandidateScratch(np.full(4, UNTOUCHED), np.full(3, UNTOUCHED), np.empty(4, np.int32))
     event = OneEvent(np.array(cells, np.int32), np.zeros(0), 0, len(cells), rank, np.array(static))
     found, bounds = np.empty(3, np.int32), np.empty(3)
     n_found = find_candidates(
         KEYS,
-        Rows(row_keys, n_filled, np.full(len(row_keys), 2.0)),
+        CellRows(row_keys, n_filled, np.full(len(row_keys), 2.0)),
         event,
         np.array(weights or [1.0] * len(cells)),
         slack,

@@ -2,10 +2,10 @@
 
 import numpy as np
 
-from ruledex.relaxed.candidates import Keys
+from ruledex.relaxed.candidates import ConjunctKeys
 from ruledex.relaxed.threshold import ThresholdRows, fill_from_lists, forget
 
-KEYS = Keys(
+KEYS = ConjunctKeys(
     np.array([3, 0, 1, 2, 3], np.int32),
     np.array([9.0, 5.0, 4.0, 2.0, 8.0]),
     np.array([1, 1, 4, 5], np.int64),

@@ -7,20 +7,20 @@ import pytest
 
 from ruledex.errors import RuledexError
 from ruledex.workloads.base import RULES_PER_BLOCK
-from ruledex.workloads.intervals import ScoredIntervals
+from ruledex.workloads.intervals import SubscriptionIntervals
 
 PREDICATE = re.compile(r"\(d(\d+) BETWEEN (-?[\d.]+) AND (-?[\d.]+)\)\^([\d.]+)")
 
 
 def test_texts_have_one_weighted_interval_a_dimension() -> None:
-    for _, text in ScoredIntervals(n_dimensions=3).rules(50):
+    for _, text in SubscriptionIntervals(n_dimensions=3).rules(50):
         found = PREDICATE.findall(text)
         assert [dimension for dimension, _, _, _ in found] == ["0", "1", "2"]
         assert PREDICATE.sub("p", text) == "p AND p AND p"
 
 
 def test_arrays_hold_exactly_the_numbers_of_the_texts() -> None:
-    generator = ScoredIntervals(n_dimensions=2)
+    generator = SubscriptionIntervals(n_dimensions=2)
     n = RULES_PER_BLOCK + 20
     arrays = generator.arrays(n)
     assert arrays.left.shape == arrays.right.shape == arrays.score.shape == (2, n)
@@ -31,14 +31,14 @@ def test_arrays_hold_exactly_the_numbers_of_the_texts() -> None:
 
 
 def test_fewer_arrays_are_the_first_of_more() -> None:
-    generator = ScoredIntervals()
+    generator = SubscriptionIntervals()
     for few, many in zip(generator.arrays(10), generator.arrays(RULES_PER_BLOCK + 1), strict=True):
         assert (few == many[:, :10]).all()
     assert generator.arrays(0).left.shape == (1, 0)
 
 
 def test_a_score_is_one_minus_half_the_width() -> None:
-    arrays = ScoredIntervals(n_dimensions=2).arrays(1000)
+    arrays = SubscriptionIntervals(n_dimensions=2).arrays(1000)
     assert arrays.score == pytest.approx(1 - (arrays.right - arrays.left) / 2, abs=1e-9)
     assert arrays.score.min() >= 0
 
@@ -46,13 +46,13 @@ def test_a_score_is_one_minus_half_the_width() -> None:
 def test_a_higher_skew_makes_shorter_intervals() -> None:
     widths = []
     for skew in (0.0, 0.75, 1.5):
-        arrays = ScoredIntervals(skew_length=skew).arrays(4000)
+        arrays = SubscriptionIntervals(skew_length=skew).arrays(4000)
         widths.append((arrays.right - arrays.left).mean())
     assert widths == sorted(widths, reverse=True)
 
 
 def test_events_lie_in_at_most_as_many_regions_of_the_given_volume() -> None:
-    points = np.array([event["d0"] for event in ScoredIntervals(n_regions=2).events(4000)])
+    points = np.array([event["d0"] for event in SubscriptionIntervals(n_regions=2).events(4000)])
     cells = np.unique(np.clip((points * 100).astype(int), 0, 99))
     assert points.min() >= 0
     assert points.max() <= 1
@@ -63,13 +63,15 @@ def test_events_lie_in_at_most_as_many_regions_of_the_given_volume() -> None:
 def test_points_are_more_likely_near_the_middle_of_their_region_the_higher_the_skew() -> None:
     spreads = []
     for skew in (0.0, 1.0, 4.0):
-        generator = ScoredIntervals(n_regions=1, skew_within=skew, min_volume=0.5, max_volume=0.5)
+        generator = SubscriptionIntervals(n_regions=1, skew_within=skew, min_volume=0.5, max_volume=0.5)
         spreads.append(np.std([event["d0"] for event in generator.events(4000)]))
     assert spreads == sorted(spreads, reverse=True)
 
 
 def test_a_region_of_many_dimensions_keeps_its_volume() -> None:
-    points = np.array([list(event.values()) for event in ScoredIntervals(n_dimensions=3, n_regions=1).events(4000)])
+    points = np.array(
+        [list(event.values()) for event in SubscriptionIntervals(n_dimensions=3, n_regions=1).events(4000)]
+    )
     extent = points.max(axis=0) - points.min(axis=0)
     assert np.prod(extent) == pytest.approx(1 / 20, rel=0.15)
 
@@ -85,9 +87,9 @@ def test_a_region_of_many_dimensions_keeps_its_volume() -> None:
 )
 def test_parameters_that_mean_nothing_are_errors(parameters: dict[str, float], message: str) -> None:
     with pytest.raises(RuledexError, match=message):
-        ScoredIntervals(**parameters)  # type: ignore[arg-type]
+        SubscriptionIntervals(**parameters)  # type: ignore[arg-type]
 
 
 def test_a_negative_number_of_arrays_is_an_error() -> None:
     with pytest.raises(RuledexError, match="not be negative"):
-        ScoredIntervals().arrays(-1)
+        SubscriptionIntervals().arrays(-1)

@@ -80,7 +80,7 @@ def merge_top(
                 two += 1
 
 
-class Part(NamedTuple):
+class EngineShard(NamedTuple):
     """An engine, and the positions in the whole of its rules, ascending."""
 
     engine: Matcher
@@ -95,7 +95,7 @@ class ShardedEngine:
     was given, if that is read-only: it must then stay as it is.
     """
 
-    def __init__(self, parts: Sequence[Part]) -> None:
+    def __init__(self, parts: Sequence[EngineShard]) -> None:
         self.parts = parts
         self.name = parts[0].engine.name
         self._alive, self._scores = _Slices(parts), _Slices(parts)
@@ -142,7 +142,7 @@ class ShardedEngine:
 class _Slices:
     """Each part's own of what there is one a rule."""
 
-    def __init__(self, parts: Sequence[Part]) -> None:
+    def __init__(self, parts: Sequence[EngineShard]) -> None:
         self._parts = parts
         self._last: tuple[NDArray[Any], list[NDArray[Any]]] | None = None
 
@@ -161,7 +161,7 @@ class _Slices:
         return mine
 
 
-def _whole(found: Matches, part: Part) -> Matches:
+def _whole(found: Matches, part: EngineShard) -> Matches:
     """A part's matches by the positions of the whole."""
     return found._replace(rule=part.rules[found.rule])
 

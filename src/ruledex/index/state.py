@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from ruledex.dictionary.dictionary import Dictionary
 from ruledex.engines.protocol import Engine, Matcher, Rank
-from ruledex.engines.sharded import Part, ShardedEngine
+from ruledex.engines.sharded import EngineShard, ShardedEngine
 from ruledex.errors import RuledexError, quoted
 from ruledex.events.mappings import EventEncoder
 from ruledex.index.identities import Identities, RuleId
@@ -190,6 +190,6 @@ def matcher_of(shards: tuple[Shard, ...]) -> Matcher:
     """Return the engine of the one shard, or one that answers for several."""
     if len(shards) == 1 and shards[0].rules is None:
         return shards[0].engine
-    parts = [Part(shard.engine, shard.rules) for shard in shards if shard.rules is not None]
+    parts = [EngineShard(shard.engine, shard.rules) for shard in shards if shard.rules is not None]
     assert len(parts) == len(shards)
     return ShardedEngine(parts)

@@ -17,7 +17,7 @@ from ruledex.engines.top import precedes
 NOT_STARTED = -1
 
 
-class Cursors(NamedTuple):
+class TreeCursors(NamedTuple):
     """Scratch of queries, a row each, as wide as the nodes are many that a query may visit."""
 
     n_held: NDArray[np.int64]  # [n_rows] entries of the heap: 0 at the end, `NOT_STARTED` before the start

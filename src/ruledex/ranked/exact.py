@@ -18,7 +18,7 @@ from ruledex.compiled.arrays import frozen
 from ruledex.compiled.decorator import jit
 from ruledex.ranked.cursor import add_to_heap, replace_best
 from ruledex.ranked.intervals import Entries
-from ruledex.ranked.lists import Lists
+from ruledex.ranked.lists import RankedLists
 from ruledex.ranked.protocol import Ranked
 from ruledex.ranked.subscriptions import (
     NO_ENTRY,
@@ -134,7 +134,7 @@ class ExactIndex:
         """The best k subscriptions, ties by id; k is not more than there are."""
         out_ids, out_scores, state = np.empty(k, np.int32), np.empty(k), np.zeros(3, np.int64)
         others = self.unconditional[:k]
-        lists = Lists(self.tree, rows, FEWEST_WANTED, Ranked(others, self.score[others]))
+        lists = RankedLists(self.tree, rows, FEWEST_WANTED, Ranked(others, self.score[others]))
         n_rows = len(lists.n_filled)
         n_read, heap_score = np.zeros(n_rows, np.int64), np.empty(n_rows)
         heap_id, heap_row = np.empty(n_rows, np.int32), np.empty(n_rows, np.int32)

@@ -25,7 +25,7 @@ from ruledex.ranked.relaxed import (
     BestFirst,
     Method,
     RelaxedIndex,
-    RelaxedReport,
+    SubscriptionReport,
     relaxed_entries,
     score_gaps,
 )
@@ -160,7 +160,7 @@ class RankedIndex:
         *,
         weights: ArrayLike | None = None,
         method: Method = "auto",
-    ) -> tuple[Ranked, ExactReport | RelaxedReport]:
+    ) -> tuple[Ranked, ExactReport | SubscriptionReport]:
         """As `top`, and beside the answer how it was found."""
         most = min(checked_k(k), self.n_subscriptions)
         rows = event_rows(event, self.n_dimensions, weights)

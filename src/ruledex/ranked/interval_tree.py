@@ -15,7 +15,7 @@ from ruledex.compiled.decorator import inlined, jit
 from ruledex.errors import RuledexError
 from ruledex.ranked.cursor import (
     NOT_STARTED,
-    Cursors,
+    TreeCursors,
     add_to_heap,
     replace_best,
 )
@@ -60,7 +60,7 @@ def fill_from_interval_tree(
     trees: NDArray[np.int32],
     low: NDArray[np.float64],
     high: NDArray[np.float64],
-    cursors: Cursors,
+    cursors: TreeCursors,
     fresh: bool,
     wanted: NDArray[np.int64],
     out_ids: NDArray[np.int32],
@@ -186,7 +186,7 @@ class ScoredIntervalTree(ScoredTree):
         trees: Trees,
         low: Floats,
         high: Floats,
-        cursors: Cursors,
+        cursors: TreeCursors,
         fresh: bool,
         wanted: NDArray[np.int64],
         out_ids: NDArray[np.int32],

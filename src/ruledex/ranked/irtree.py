@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from ruledex.compiled.arrays import frozen
 from ruledex.engines.protocol import Arrays
 from ruledex.errors import RuledexError
-from ruledex.ranked.cursor import Cursors
+from ruledex.ranked.cursor import TreeCursors
 from ruledex.ranked.intervals import (
     MOST_INTERVALS,
     Entries,
@@ -113,7 +113,7 @@ class IRTree(ScoredTree):
         trees: Trees,
         low: Floats,
         high: Floats,
-        cursors: Cursors,
+        cursors: TreeCursors,
         fresh: bool,
         wanted: NDArray[np.int64],
         out_ids: NDArray[np.int32],

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from ruledex.compiled.decorator import inlined, jit
 from ruledex.ranked.cursor import (
     NOT_STARTED,
-    Cursors,
+    TreeCursors,
     add_to_heap,
     replace_best,
 )
@@ -134,7 +134,7 @@ def fill_from_irtree(
     trees: NDArray[np.int32],
     low: NDArray[np.float64],
     high: NDArray[np.float64],
-    cursors: Cursors,
+    cursors: TreeCursors,
     fresh: bool,
     wanted: NDArray[np.int64],
     out_ids: NDArray[np.int32],

@@ -10,7 +10,7 @@ from ruledex.ranked.subscriptions import EventRows
 from ruledex.ranked.tree import ScoredTree
 
 
-class Lists:
+class RankedLists:
     """Rows of ids and scores, the best first: `n_filled` of each, and more to come where `has_more` is not 0.
 
     A list that comes from no tree may be given as one more row, the last.

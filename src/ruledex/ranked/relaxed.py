@@ -23,7 +23,7 @@ from ruledex.engines.top import precedes, push, sort_heap
 from ruledex.errors import RuledexError, quoted
 from ruledex.program.scores.run import EPSILON
 from ruledex.ranked.intervals import Entries, Intervals, entries_of
-from ruledex.ranked.lists import Lists
+from ruledex.ranked.lists import RankedLists
 from ruledex.ranked.protocol import Ranked
 from ruledex.ranked.subscriptions import (
     Event,
@@ -37,7 +37,7 @@ from ruledex.ranked.threshold import (
     N_HELD,
     N_READ,
     N_SCORED,
-    Rows,
+    DimensionRows,
     add_up,
     forget,
     threshold_rows,
@@ -108,7 +108,7 @@ Method = Literal["auto", "threshold", "best_first", "add_up", "scan"]
 METHODS: tuple[Method, ...] = ("auto", "threshold", "best_first", "add_up", "scan")
 
 
-class RelaxedReport(NamedTuple):
+class SubscriptionReport(NamedTuple):
     """How an answer was found."""
 
     method: Method
@@ -156,13 +156,13 @@ class RelaxedIndex:
         """What the tree and the order take."""
         return self.tree.n_bytes + sum(array.nbytes for array in self.best_first)
 
-    def top(self, rows: EventRows, k: int, method: Method) -> tuple[Ranked, RelaxedReport]:
+    def top(self, rows: EventRows, k: int, method: Method) -> tuple[Ranked, SubscriptionReport]:
         """The best k subscriptions, ties by id; k is not more than there are."""
         if method not in METHODS:
             raise RuledexError(f"method is {quoted(method)}, one of {', '.join(METHODS)} was expected")
         ranks, found = np.empty(k), np.empty(k, np.int32)
         if k == 0:  # the heap has no worst entry then, which the kernels compare with
-            return Ranked(found, ranks), RelaxedReport(method, 0, 0)
+            return Ranked(found, ranks), SubscriptionReport(method, 0, 0)
         if method == "scan":
             n_found, report = self._scan(rows, ranks, found)
         elif method == "best_first":
@@ -173,13 +173,15 @@ class RelaxedIndex:
             n_found, report = self._threshold(rows, ranks, found, method == "auto")
         return Ranked(found[:n_found], ranks[:n_found]), report
 
-    def _scan(self, rows: EventRows, ranks: NDArray[np.float64], found: NDArray[np.int32]) -> tuple[int, RelaxedReport]:
+    def _scan(
+        self, rows: EventRows, ranks: NDArray[np.float64], found: NDArray[np.int32]
+    ) -> tuple[int, SubscriptionReport]:
         n_found = relaxed_scan(self.subscriptions, rows.event, self.combination, ranks, found)
-        return n_found, RelaxedReport("scan", 0, self.n_subscriptions)
+        return n_found, SubscriptionReport("scan", 0, self.n_subscriptions)
 
     def _best_first(
         self, rows: EventRows, ranks: NDArray[np.float64], found: NDArray[np.int32], may_scan: bool = False
-    ) -> tuple[int, RelaxedReport]:
+    ) -> tuple[int, SubscriptionReport]:
         """Read subscriptions in their order. If `may_scan`, scan instead where this can take longer."""
         factor, n_all, most = self._factor(rows), self.n_subscriptions, self.best_first.most
         n_read = n_held = 0
@@ -193,7 +195,7 @@ class RelaxedIndex:
                 return self._scan(rows, ranks, found)
         n_read, n_held = self._read(rows, n_read, n_all, factor, n_held, ranks, found)
         sort_heap(ranks, found, n_held)
-        return n_held, RelaxedReport("best_first", 0, n_read)
+        return n_held, SubscriptionReport("best_first", 0, n_read)
 
     def _read(
         self,
@@ -229,19 +231,19 @@ class RelaxedIndex:
 
     def _add_up(
         self, rows: EventRows, ranks: NDArray[np.float64], found: NDArray[np.int32]
-    ) -> tuple[int, RelaxedReport]:
-        lists = Lists(self.tree, rows, FEWEST_WANTED)
+    ) -> tuple[int, SubscriptionReport]:
+        lists = RankedLists(self.tree, rows, FEWEST_WANTED)
         while lists.has_more.any():
             lists.fill(np.full(len(rows.dimensions), 4 * lists.ids.shape[1]))
         totals = np.empty(self.n_subscriptions)
         n_found = add_up(
             self.subscriptions[-1], rows.event.weight, self.combination, self._rows(lists, rows), totals, ranks, found
         )
-        return n_found, RelaxedReport("add_up", int(lists.n_filled.sum()), self.n_subscriptions)
+        return n_found, SubscriptionReport("add_up", int(lists.n_filled.sum()), self.n_subscriptions)
 
     def _threshold(
         self, rows: EventRows, ranks: NDArray[np.float64], found: NDArray[np.int32], may_stop: bool
-    ) -> tuple[int, RelaxedReport]:
+    ) -> tuple[int, SubscriptionReport]:
         owner = self.subscriptions[-1]
         n_to_add = ENTRIES_AN_ADDITION * int(self._n_in_dimension[rows.dimensions].sum())
         are_added_up = n_to_add < len(owner)
@@ -253,7 +255,7 @@ class RelaxedIndex:
             n_most = n_most if are_added_up else min(n_most, max(MOST_READ, len(ranks)))
             if n_wanted > n_most:
                 return self._otherwise(are_added_up, rows, ranks, found)
-        lists = Lists(self.tree, rows, n_wanted)
+        lists = RankedLists(self.tree, rows, n_wanted)
         seen, state = self._clear_bits(), np.zeros(3, np.int64)
         is_done = False
         while not is_done and lists.n_filled.max(initial=0) < n_most:
@@ -277,11 +279,11 @@ class RelaxedIndex:
         self._n_in_vain = 0
         n_found = int(state[N_HELD])
         sort_heap(ranks, found, n_found)
-        return n_found, RelaxedReport("threshold", int(n_read.sum()), int(state[N_SCORED]))
+        return n_found, SubscriptionReport("threshold", int(n_read.sum()), int(state[N_SCORED]))
 
     def _otherwise(
         self, are_added_up: bool, rows: EventRows, ranks: NDArray[np.float64], found: NDArray[np.int32]
-    ) -> tuple[int, RelaxedReport]:
+    ) -> tuple[int, SubscriptionReport]:
         """What is done where the Threshold Algorithm does not pay."""
         self._n_in_vain += 1
         if are_added_up:
@@ -293,8 +295,8 @@ class RelaxedIndex:
         self._n_unordered = self._n_unordered + 1 if report.method == "scan" else 0
         return n_found, report
 
-    def _rows(self, lists: Lists, rows: EventRows) -> tuple[NDArray[np.generic], ...]:
-        return tuple(Rows(rows.dimensions, lists.ids, lists.scores, lists.n_filled, lists.has_more, self.gap))
+    def _rows(self, lists: RankedLists, rows: EventRows) -> tuple[NDArray[np.generic], ...]:
+        return tuple(DimensionRows(rows.dimensions, lists.ids, lists.scores, lists.n_filled, lists.has_more, self.gap))
 
     def _clear_bits(self) -> NDArray[np.uint64]:
         try:

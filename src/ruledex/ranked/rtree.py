@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from ruledex.compiled.arrays import frozen
 from ruledex.compiled.decorator import jit
 from ruledex.errors import RuledexError
-from ruledex.ranked.cursor import NOT_STARTED, Cursors
+from ruledex.ranked.cursor import NOT_STARTED, TreeCursors
 from ruledex.ranked.intervals import Entries
 from ruledex.ranked.tree import Floats, ScoredTree, Trees
 
@@ -61,7 +61,7 @@ def fill_from_rtree(
     trees: NDArray[np.int32],
     low: NDArray[np.float64],
     high: NDArray[np.float64],
-    cursors: Cursors,
+    cursors: TreeCursors,
     fresh: bool,
     wanted: NDArray[np.int64],
     out_ids: NDArray[np.int32],
@@ -153,7 +153,7 @@ class PackedTree(ScoredTree):
         trees: Trees,
         low: Floats,
         high: Floats,
-        cursors: Cursors,
+        cursors: TreeCursors,
         fresh: bool,
         wanted: NDArray[np.int64],
         out_ids: NDArray[np.int32],

@@ -20,7 +20,7 @@ from ruledex.compiled.arrays import frozen
 from ruledex.compiled.decorator import jit
 from ruledex.ranked.cursor import (
     NOT_STARTED,
-    Cursors,
+    TreeCursors,
     add_to_heap,
     replace_best,
 )
@@ -87,7 +87,7 @@ def fill_from_segment_tree(
     index_arrays: SegmentTreeArrays,
     trees: NDArray[np.int32],
     points: NDArray[np.float64],
-    cursors: Cursors,
+    cursors: TreeCursors,
     fresh: bool,
     wanted: NDArray[np.int64],
     out_ids: NDArray[np.int32],
@@ -196,7 +196,7 @@ class ScoredSegmentTree(ScoredTree):
         trees: Trees,
         low: Floats,
         high: Floats,  # noqa: ARG002
-        cursors: Cursors,
+        cursors: TreeCursors,
         fresh: bool,
         wanted: NDArray[np.int64],
         out_ids: NDArray[np.int32],

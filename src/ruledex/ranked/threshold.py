@@ -38,7 +38,7 @@ AHEAD = 8  # how many entries before its use a line of memory is asked for
 N_READ, N_HELD, N_SCORED = 0, 1, 2  # what `state` holds: entries read of each row, size of the heap, scored so far
 
 
-class Rows(NamedTuple):
+class DimensionRows(NamedTuple):
     """Lists of entries, and for each dimension the least gap between two of its scores (see `_only_later_can_tie`)."""
 
     dimensions: NDArray[np.int32]  # [n_rows] ascending
@@ -84,7 +84,7 @@ def _threshold(
 
 @inlined
 def _only_later_can_tie(
-    rows: Rows,
+    rows: DimensionRows,
     owner: NDArray[np.int32],
     weight: NDArray[np.float64],
     combination: int,
@@ -136,7 +136,7 @@ def threshold_rows(
 
     `seen` has a bit for each subscription, set for those that were scored.
     """
-    subscriptions, rows = Subscriptions(*subscription_arrays), Rows(*row_arrays)
+    subscriptions, rows = Subscriptions(*subscription_arrays), DimensionRows(*row_arrays)
     offsets, dimension, ends = subscriptions.offsets, subscriptions.dimension, subscriptions.ends
     entry_score, owner = subscriptions.score, subscriptions.owner
     low, high, weight = event.low, event.high, event.weight
@@ -208,7 +208,7 @@ def add_up(
 
     `totals` is scratch with an entry a subscription.
     """
-    rows = Rows(*row_arrays)
+    rows = DimensionRows(*row_arrays)
     entries, scores, n_filled = rows.entries, rows.scores, rows.n_filled
     totals[:] = -1.0
     for row in range(rows.dimensions.size):

@@ -14,7 +14,7 @@ from ruledex.engines.inputs import array_of
 from ruledex.engines.protocol import Arrays, Matches
 from ruledex.engines.ranking import checked_k
 from ruledex.errors import RuledexError
-from ruledex.ranked.cursor import NOT_STARTED, Cursors
+from ruledex.ranked.cursor import NOT_STARTED, TreeCursors
 from ruledex.ranked.intervals import (
     Entries,
     closed_intervals,
@@ -99,7 +99,7 @@ class ScoredTree(ScoredIntervals):
         trees: Trees,
         low: Floats,
         high: Floats,
-        cursors: Cursors,
+        cursors: TreeCursors,
         fresh: bool,
         wanted: NDArray[np.int64],
         out_ids: NDArray[np.int32],
@@ -111,10 +111,10 @@ class ScoredTree(ScoredIntervals):
         Rows go on where they stood, each at its own cursor; or, if `fresh`, all start anew and share the first one.
         """
 
-    def new_cursors(self, n_rows: int, is_point: bool) -> Cursors:
+    def new_cursors(self, n_rows: int, is_point: bool) -> TreeCursors:
         """Cursors that have not started."""
         shape = n_rows, self.width(is_point)
-        return Cursors(
+        return TreeCursors(
             np.full(n_rows, NOT_STARTED, np.int64),
             np.empty(shape, np.int64),
             np.empty(shape, np.int32),

@@ -20,7 +20,7 @@ AHEAD = 16  # how many entries before its use a line of memory is asked for
 UNTOUCHED = -1.0
 
 
-class Keys(NamedTuple):
+class ConjunctKeys(NamedTuple):
     """All keys, those of intervals first, then those of single cells, cell by cell."""
 
     branch: NDArray[np.int32]  # [n_keys]
@@ -29,7 +29,7 @@ class Keys(NamedTuple):
     rule: NDArray[np.int32]  # [n_branches] which rule a branch is of
 
 
-class Rows(NamedTuple):
+class CellRows(NamedTuple):
     """Intervals that hold a cell of the event, a row a cell."""
 
     keys: NDArray[np.int32]  # [n_rows, n_room]
@@ -37,7 +37,7 @@ class Rows(NamedTuple):
     weight: NDArray[np.float64]  # [n_rows] of the cell
 
 
-class Scratch(NamedTuple):
+class CandidateScratch(NamedTuple):
     """What `find_candidates` adds up in: `UNTOUCHED` before and after."""
 
     totals: NDArray[np.float64]  # [n_branches]
@@ -47,13 +47,13 @@ class Scratch(NamedTuple):
 
 @jit
 def find_candidates(
-    keys: Keys,
-    rows: Rows,
+    keys: ConjunctKeys,
+    rows: CellRows,
     event: OneEvent,
     cell_weight: NDArray[np.float64],
     slack: float,
     alive: NDArray[np.uint8],
-    scratch: Scratch,
+    scratch: CandidateScratch,
     candidates: NDArray[np.int32],
     bounds: NDArray[np.float64],
 ) -> int:

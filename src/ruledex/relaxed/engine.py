@@ -30,8 +30,8 @@ from ruledex.program.scores.run import EPSILON, ScoreStack
 from ruledex.ranked.threshold import N_HELD, N_READ, N_SCORED
 from ruledex.relaxed.candidates import (
     UNTOUCHED,
-    Rows,
-    Scratch,
+    CandidateScratch,
+    CellRows,
     find_candidates,
 )
 from ruledex.relaxed.layout import IntervalKeys, RelaxedLayout, relaxed_layout
@@ -89,7 +89,7 @@ class RelaxedEngine:
         self.program = program
         self.layout = layout
         self._trees = trees
-        self._pool: list[tuple[Scratch, NDArray[np.uint64]]] = []
+        self._pool: list[tuple[CandidateScratch, NDArray[np.uint64]]] = []
         self._static_order: tuple[NDArray[np.float64] | None, NDArray[np.int32]] | None = None
         self._n_in_vain = 0  # events in a row, of those that came last, for which the threshold was or would have been
         self._n_in_tree = np.bincount(layout.intervals.tree, minlength=len(layout.tree_first))
@@ -169,7 +169,7 @@ class RelaxedEngine:
         candidates, bounds = np.empty(self.program.n_rules, np.int32), np.empty(self.program.n_rules)
         n_candidates = find_candidates(
             self.layout.keys,
-            Rows(reader.keys, reader.n_filled, reader.weight),
+            CellRows(reader.keys, reader.n_filled, reader.weight),
             call.event,
             cells.weight,
             self._slack(call),
@@ -265,13 +265,13 @@ class RelaxedEngine:
             known = self._static_order = call.given_static, frozen(order, np.int32)
         return known[1]
 
-    def _take(self) -> tuple[Scratch, NDArray[np.uint64]]:
+    def _take(self) -> tuple[CandidateScratch, NDArray[np.uint64]]:
         """Scratch that no other call uses, from the pool, which a call that fails does not give it back to."""
         try:
             return self._pool.pop()
         except IndexError:
             n_rules, n_branches = self.program.n_rules, len(self.layout.keys.rule)
-            scratch = Scratch(
+            scratch = CandidateScratch(
                 np.full(n_branches, UNTOUCHED), np.full(n_rules, UNTOUCHED), np.empty(n_branches, np.int32)
             )
             return scratch, np.zeros(n_rules // 64 + 1, np.uint64)

@@ -14,7 +14,7 @@ from ruledex.engines.inputs import score_programs_of
 from ruledex.engines.ranking import Ranker
 from ruledex.program.program import Program
 from ruledex.program.scores.steps import WalkStack, count_steps, write_steps
-from ruledex.relaxed.candidates import Keys
+from ruledex.relaxed.candidates import ConjunctKeys
 from ruledex.relaxed.conjuncts import EVERY_EVENT, Conjuncts, split_rules, write_keys
 from ruledex.relaxed.score import MAY_SCORE, MUST_HOLD, RelaxedRules
 
@@ -36,7 +36,7 @@ class RelaxedLayout(NamedTuple):
 
     rules: RelaxedRules
     scorer: Ranker  # over a Program that has the conjuncts as its rules
-    keys: Keys
+    keys: ConjunctKeys
     intervals: IntervalKeys
     # A tree is of a domain that has intervals: its cells, and how many keys of one branch it has at the most.
     tree_first: NDArray[np.int32]
@@ -87,7 +87,7 @@ def relaxed_layout(program: Program) -> RelaxedLayout:
     )
     n_intervals = len(intervals.low)
     rule_of = np.repeat(np.arange(program.n_rules, dtype=np.int32), np.diff(conjuncts.branch_offsets))
-    keys = Keys(
+    keys = ConjunctKeys(
         frozen(np.concatenate([branch[is_wide], cell_branch]), np.int32),
         frozen(np.concatenate([intervals.points, cell_points]), np.float64),
         frozen(n_intervals + cell_offsets, np.int64),

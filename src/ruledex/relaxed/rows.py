@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ruledex.events.batch import EventBatch
-from ruledex.ranked.cursor import Cursors
+from ruledex.ranked.cursor import TreeCursors
 from ruledex.relaxed.layout import RelaxedLayout
 from ruledex.relaxed.threshold import fill_from_lists
 
@@ -22,7 +22,7 @@ class IntervalTrees(Protocol):
     def n_bytes(self) -> int:
         """The arrays' size."""
 
-    def new_cursors(self, n_rows: int, is_point: bool) -> Cursors:
+    def new_cursors(self, n_rows: int, is_point: bool) -> TreeCursors:
         """Cursors that have not started."""
 
     def fill(
@@ -30,7 +30,7 @@ class IntervalTrees(Protocol):
         trees: NDArray[np.int32],
         low: Floats,
         high: Floats,
-        cursors: Cursors,
+        cursors: TreeCursors,
         fresh: bool,
         wanted: NDArray[np.int64],
         out_ids: NDArray[np.int32],

@@ -31,7 +31,7 @@ from ruledex.ranked.threshold import (
     N_SCORED,
     next_score,
 )
-from ruledex.relaxed.candidates import Keys
+from ruledex.relaxed.candidates import ConjunctKeys
 from ruledex.relaxed.score import OneEvent, RelaxedRules, push_scored
 
 
@@ -58,7 +58,7 @@ def _is_new(seen: NDArray[np.uint64], rule: int) -> bool:
 @jit
 def read_rows(
     rules: RelaxedRules,
-    keys: Keys,
+    keys: ConjunctKeys,
     event: OneEvent,
     rows: ThresholdRows,
     most: float,
@@ -121,7 +121,7 @@ def read_rows(
 
 @jit
 def fill_from_lists(
-    keys: Keys,
+    keys: ConjunctKeys,
     cells: NDArray[np.int32],
     wanted: int,
     out_keys: NDArray[np.int32],
@@ -139,7 +139,7 @@ def fill_from_lists(
 
 
 @jit
-def forget(keys: Keys, rows: ThresholdRows, n_read: int, seen: NDArray[np.uint64]) -> None:
+def forget(keys: ConjunctKeys, rows: ThresholdRows, n_read: int, seen: NDArray[np.uint64]) -> None:
     """Clear the bits of the rules that were read."""
     for row in range(rows.n_filled.size):
         for place in range(min(n_read, rows.n_filled[row])):

@@ -20,7 +20,7 @@ WORKLOADS = {
     "abe": ("ruledex.workloads.abe", "ArbitraryExpressions"),
     "advertising": ("ruledex.workloads.advertising", "AdvertisingContracts"),
     "exchange": ("ruledex.workloads.exchange", "ExchangeContracts"),
-    "intervals": ("ruledex.workloads.intervals", "ScoredIntervals"),
+    "intervals": ("ruledex.workloads.intervals", "SubscriptionIntervals"),
     "demo": ("ruledex.workloads.demo", "Demo"),
 }
 

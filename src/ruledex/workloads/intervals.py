@@ -75,7 +75,7 @@ class PointEvents(EventBlock):
 
 
 @dataclass(frozen=True)
-class ScoredIntervals(Workload):
+class SubscriptionIntervals(Workload):
     """Table 1's data parameters.
 
     `n_points` is c, the parts of every dimension. `min_volume` and `max_volume` bound a region's volume as a

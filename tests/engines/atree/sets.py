@@ -4,15 +4,15 @@ import numpy as np
 
 from ruledex.compiled.constants import AND
 from ruledex.engines.atree import layout
-from ruledex.engines.atree.rules import NewRules
-from ruledex.engines.atree.tree import GrowingTree, Intervals, Switches
+from ruledex.engines.atree.rules import RulesToLoad
+from ruledex.engines.atree.tree import GrowingTree, LiteralIntervals, Switches
 
 
 def literals(n_literals, switches=None):
     """A tree of literals, each of one cell of its own, and all of them held."""
     tree = GrowingTree(switches or Switches())
     cells = np.arange(n_literals, dtype=np.int32)
-    nodes = tree.add_literals(Intervals(np.arange(n_literals + 1, dtype=np.int32), cells, cells))
+    nodes = tree.add_literals(LiteralIntervals(np.arange(n_literals + 1, dtype=np.int32), cells, cells))
     tree.hold(nodes)
     return tree
 
@@ -20,7 +20,7 @@ def literals(n_literals, switches=None):
 def new_rules(n_literals, sets, operation=AND, first_rule=0):
     """A rule for each set of literals."""
     offsets = np.cumsum([0, *map(len, sets)]).astype(np.int32)
-    return NewRules(
+    return RulesToLoad(
         np.full(len(sets), operation, np.uint8),
         offsets,
         np.array([literal for each in sets for literal in sorted(each)], np.int32),

@@ -6,8 +6,8 @@ from ruledex.engines.atree import layout
 from ruledex.engines.atree.changes import NewScores, ScoreHeap
 from ruledex.engines.atree.check import check_tree
 from ruledex.engines.atree.heap import empty_heap
-from ruledex.engines.atree.rules import NewRules
-from ruledex.engines.atree.tree import GrowingTree, Intervals, Switches
+from ruledex.engines.atree.rules import RulesToLoad
+from ruledex.engines.atree.tree import GrowingTree, LiteralIntervals, Switches
 from tests.engines.atree.sets import new_rules
 
 
@@ -19,7 +19,7 @@ def scored_tree(n_literals, sets, programs):
     """A tree of rules, each with a score program that looks at some literals, which are held by nothing else."""
     tree = GrowingTree(Switches())
     cells = np.arange(n_literals, dtype=np.int32)
-    nodes = tree.add_literals(Intervals(np.arange(n_literals + 1, dtype=np.int32), cells, cells))
+    nodes = tree.add_literals(LiteralIntervals(np.arange(n_literals + 1, dtype=np.int32), cells, cells))
     assert nodes.tolist() == cells.tolist()
     n_rules = len(sets)
     scores = ScoreHeap(np.zeros(n_rules), np.zeros(n_rules, np.int32), np.zeros(n_rules, np.int32), empty_heap(1000))
@@ -27,7 +27,7 @@ def scored_tree(n_literals, sets, programs):
     code = np.array([leaf(literal) for program in programs for literal in program], np.int32)
     new = NewScores(read_only(np.arange(1.0, n_rules + 1)), read_only(offsets), read_only(code))
     tree.reserve_rules(n_rules)
-    gone = tree.insert_scored(NewRules(*map(read_only, new_rules(n_literals, sets))), scores, new)
+    gone = tree.insert_scored(RulesToLoad(*map(read_only, new_rules(n_literals, sets))), scores, new)
     return tree, scores, gone
 
 

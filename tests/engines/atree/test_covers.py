@@ -7,7 +7,7 @@ from ruledex.engines.atree.covers import (
     find_adopters,
     find_candidates,
     is_within,
-    new_plan,
+    new_cover_plan,
 )
 from tests.engines.atree.sets import rows_of, tree_of
 
@@ -24,17 +24,17 @@ def test_candidates_are_the_nodes_all_of_whose_atoms_are_asked_for():
     tree = tree_of(6, SETS)
     nodes, heap, counts = tree.arrays.nodes, tree.arrays.heap, tree.arrays.counts
     for atoms in ([0, 1, 2, 3], [1, 2], [0, 5], [2, 3, 4]):
-        candidates = new_plan(6).candidates
+        candidates = new_cover_plan(6).candidates
         n_found = find_candidates(nodes, heap, counts, *asked(atoms), candidates)
         expected = {FIRST + number for number, each in enumerate(SETS) if each <= {*atoms}}
         assert {*candidates[:n_found].tolist()} == expected
-    assert find_candidates(nodes, heap, counts, *asked([0, 1, 2], OR), new_plan(6).candidates) == 0
+    assert find_candidates(nodes, heap, counts, *asked([0, 1, 2], OR), new_cover_plan(6).candidates) == 0
 
 
 def test_the_cover_is_greedy_and_says_what_it_covers():
     tree = tree_of(6, SETS)
     nodes, heap = tree.arrays.nodes, tree.arrays.heap
-    plan = new_plan(5)
+    plan = new_cover_plan(5)
     plan.covered[:] = 0
     plan.candidates[:4] = [FIRST, FIRST + 3, FIRST + 2, FIRST + 1]
     atoms = np.arange(5, dtype=np.int32)
@@ -46,7 +46,7 @@ def test_the_cover_is_greedy_and_says_what_it_covers():
 def test_a_single_atom_more_is_worth_borrowing_for_an_and_but_not_for_an_or():
     for operation, expected in ((AND, 2), (OR, 1)):
         tree = tree_of(6, [{0, 1}, {1, 2}], operation)
-        plan = new_plan(3)
+        plan = new_cover_plan(3)
         plan.covered[:] = 0
         plan.candidates[:2] = [FIRST, FIRST + 1]
         args = tree.arrays.nodes, tree.arrays.heap, operation, np.arange(3, dtype=np.int32), 3
@@ -56,7 +56,7 @@ def test_a_single_atom_more_is_worth_borrowing_for_an_and_but_not_for_an_or():
 def test_adopters_are_the_nodes_in_which_two_children_or_more_are_replaced():
     tree = tree_of(6, [{0, 1, 2}, {0, 1, 3}, {0, 2, 3}, {1, 4}])
     nodes, heap, counts = tree.arrays.nodes, tree.arrays.heap, tree.arrays.counts
-    adopters = new_plan(2).adopters
+    adopters = new_cover_plan(2).adopters
     n_found = find_adopters(nodes, heap, counts, *asked([0, 1]), adopters)
     assert {*adopters[:n_found].tolist()} == {FIRST, FIRST + 1}
 

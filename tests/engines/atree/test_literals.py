@@ -6,7 +6,7 @@ from ruledex.engines.atree.check import check_tree
 from ruledex.engines.atree.match import next_event, true_literals
 from ruledex.engines.atree.matcher import TreeMatcher
 from ruledex.engines.atree.packing import NO_SCOPES
-from ruledex.engines.atree.tree import GrowingTree, Intervals, Switches
+from ruledex.engines.atree.tree import GrowingTree, LiteralIntervals, Switches
 from tests.contract.sizes import scaled
 
 LARGEST = 2**31 - 2
@@ -20,7 +20,7 @@ def drawn_intervals(rng, n_literals, largest):
         rows.append(np.repeat(ends[:1], 2).reshape(1, 2) if len(ends) % 2 else ends.reshape(-1, 2))
     offsets = np.cumsum([0, *map(len, rows)]).astype(np.int32)
     flat = np.concatenate(rows).astype(np.int32)
-    return Intervals(offsets, flat[:, 0].copy(), flat[:, 1].copy())
+    return LiteralIntervals(offsets, flat[:, 0].copy(), flat[:, 1].copy())
 
 
 def found(tree, cells):
@@ -74,8 +74,8 @@ def test_moved_literals_are_found_where_they_are_now():
 
 def test_a_negative_literal_is_true_with_its_presence_and_without_its_positive_one():
     tree = GrowingTree(Switches())
-    (positive,) = tree.add_literals(Intervals(*(np.array(a, np.int32) for a in ([0, 1], [5], [9])))).tolist()
-    presence = Intervals(*(np.array(a, np.int32) for a in ([0, 1], [2], [2])))
+    (positive,) = tree.add_literals(LiteralIntervals(*(np.array(a, np.int32) for a in ([0, 1], [5], [9])))).tolist()
+    presence = LiteralIntervals(*(np.array(a, np.int32) for a in ([0, 1], [2], [2])))
     (negative,) = tree.add_literals(presence, np.array([positive], np.int32)).tolist()
     assert found(tree, [2]) == [negative]
     assert found(tree, [2, 7]) == [positive]

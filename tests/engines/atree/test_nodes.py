@@ -3,7 +3,7 @@ import numpy as np
 from ruledex.compiled.constants import AND
 from ruledex.engines.atree import layout
 from ruledex.engines.atree.check import check_tree
-from ruledex.engines.atree.covers import new_plan
+from ruledex.engines.atree.covers import new_cover_plan
 from ruledex.engines.atree.heap import TOP
 from ruledex.engines.atree.nodes import NO_ROOM, make_node, order_children
 from ruledex.engines.atree.tree import Switches
@@ -14,7 +14,7 @@ BITS = Switches().bits
 
 def made(tree, atoms):
     given = np.array(atoms, np.int32)
-    return make_node(tree.arrays, BITS, AND, given, len(atoms), 0.0, new_plan(len(atoms)))
+    return make_node(tree.arrays, BITS, AND, given, len(atoms), 0.0, new_cover_plan(len(atoms)))
 
 
 def test_a_node_for_which_there_is_no_room_leaves_all_as_it_was():

@@ -7,7 +7,7 @@ from ruledex.engines.atree import layout
 from ruledex.engines.atree.check import check_tree
 from ruledex.engines.atree.rules import (
     NOT_MADE,
-    NewRules,
+    RulesToLoad,
     delete_rules,
     insert_rules,
 )
@@ -21,7 +21,7 @@ def drawn_sets(n_sets, n_literals, seed=0):
 
 
 def frozen_rules(rules):
-    return NewRules(*map(read_only, rules))
+    return RulesToLoad(*map(read_only, rules))
 
 
 @pytest.mark.parametrize("switches", [Switches(), Switches(sharing=False)], ids=["shared", "not shared"])

@@ -9,7 +9,7 @@ from ruledex.engines.atree.check import check_tree
 from ruledex.engines.atree.engine import load
 from ruledex.engines.atree.matcher import TreeMatcher
 from ruledex.engines.atree.packing import NO_SCOPES, scopes_of
-from ruledex.engines.atree.rules import NewRules
+from ruledex.engines.atree.rules import RulesToLoad
 from ruledex.engines.atree.tree import Switches
 from ruledex.engines.inputs import ALL_ALIVE, frozen_batch
 from ruledex.engines.scan import ScanEngine
@@ -44,7 +44,7 @@ class ChangingTree:
         program, rules = self.program, np.asarray(rules, np.int32)
         self.alive[rules] = True
         nodes = program.node_op, program.child_offsets, program.children
-        self.tree.insert(NewRules(*nodes, program.root[rules], rules, NO_CHANCE, self.held))
+        self.tree.insert(RulesToLoad(*nodes, program.root[rules], rules, NO_CHANCE, self.held))
 
     def delete(self, rules):
         """Take out rules."""

@@ -21,7 +21,7 @@ from ruledex.engines.atree.heap import NO_BLOCK, give_back, new_block
 from ruledex.engines.atree.layout import USES, Tree
 from ruledex.engines.atree.removal import lose_use, remove_doomed
 from ruledex.engines.atree.rules import (
-    NewRules,
+    RulesToLoad,
     detach,
     fetch_rules_ahead,
     insert_rules,
@@ -50,7 +50,7 @@ def insert_scored(
     tree: Tree,
     scores: ScoreHeap,
     switches: int,
-    rules: NewRules,
+    rules: RulesToLoad,
     new: NewScores,
     node_of: NDArray[np.int32],
     first: int,

@@ -39,7 +39,7 @@ LONGEST_COVER_LIST = 1024  # members of one atom, of which each may be borrowed
 LONGEST_ADOPTER_LIST = 8192
 
 
-class Plan(NamedTuple):
+class CoverPlan(NamedTuple):
     """What is to become of a new node: scratch, as long as it has atoms, but for the last."""
 
     covered: NDArray[np.uint8]  # [n_atoms]
@@ -48,9 +48,11 @@ class Plan(NamedTuple):
 
 
 @jit
-def new_plan(most_atoms: int) -> Plan:
+def new_cover_plan(most_atoms: int) -> CoverPlan:
     """Scratch for nodes of so many atoms at the most."""
-    return Plan(np.empty(most_atoms, np.uint8), np.empty(MOST_CANDIDATES, np.int32), np.empty(MOST_ADOPTERS, np.int32))
+    return CoverPlan(
+        np.empty(most_atoms, np.uint8), np.empty(MOST_CANDIDATES, np.int32), np.empty(MOST_ADOPTERS, np.int32)
+    )
 
 
 @jit

@@ -17,8 +17,8 @@ from ruledex.engines.atree.layout import (
 from ruledex.engines.atree.match import TreeIndex
 from ruledex.engines.atree.matcher import TreeMatcher
 from ruledex.engines.atree.packing import NO_SCOPES, packed, scopes_of
-from ruledex.engines.atree.rules import NewRules
-from ruledex.engines.atree.tree import GrowingTree, Intervals, Switches
+from ruledex.engines.atree.rules import RulesToLoad
+from ruledex.engines.atree.tree import GrowingTree, LiteralIntervals, Switches
 from ruledex.engines.inputs import array_of, frozen_alive, frozen_batch
 from ruledex.engines.protocol import (
     Alive,
@@ -133,14 +133,14 @@ def load(program: Program, statistics: Statistics | None, switches: Switches) ->
     tree = GrowingTree(switches, chance)
     n_words = WORDS_A_LITERAL * n_literals + WORDS_A_CHILD * len(program.children)
     tree.reserve(n_literals + n_inner, n_words)
-    positive = Intervals(program.interval_offsets, program.interval_low, program.interval_high)
+    positive = LiteralIntervals(program.interval_offsets, program.interval_low, program.interval_high)
     n_negative = len(program.negative_of)
-    negative = Intervals(
+    negative = LiteralIntervals(
         np.arange(n_negative + 1, dtype=np.int32), program.negative_presence, program.negative_presence
     )
     nodes = np.concatenate([tree.add_literals(positive), tree.add_literals(negative, program.negative_of)])
     tree.insert(
-        NewRules(
+        RulesToLoad(
             program.node_op,
             program.child_offsets,
             program.children,

@@ -18,7 +18,9 @@ from ruledex.events.batch import EventBatch
 CHUNK = 1 << 18  # rules written by one call into the kernel, at the least
 
 
-class _Scratch(NamedTuple):
+class MatcherScratch(NamedTuple):
+    """What one call needs while it matches: the scratch of both kernels, and room for rules."""
+
     match: MatchScratch
     plain: PlainScratch
     out: NDArray[np.int32]
@@ -37,7 +39,7 @@ class TreeMatcher:
         self._switches = switches
         self._is_plain = is_plain
         self._scopes = scopes
-        self._pool: list[_Scratch] = []
+        self._pool: list[MatcherScratch] = []
 
     def match(self, batch: EventBatch, alive: NDArray[np.uint8]) -> Matches:
         """All rules that are true and live, ascending within an event. The batch must be a frozen one."""
@@ -100,17 +102,17 @@ class TreeMatcher:
         self._pool.append(scratch)
         return averages(dict(zip(COUNTED, counts.tolist(), strict=True)), batch)
 
-    def _scratch(self) -> _Scratch:
+    def _scratch(self) -> MatcherScratch:
         """Scratch that no other call uses: from the pool, which a call that fails does not give it back to."""
         try:
             return self._pool.pop()
         except IndexError:
             return self._new_scratch()
 
-    def _new_scratch(self) -> _Scratch:
+    def _new_scratch(self) -> MatcherScratch:
         n_nodes, n_levels = len(self.index.nodes) // int(self.index.widths[0]), len(self.index.levels)
         n_plain = n_nodes if self._is_plain else 0
-        return _Scratch(
+        return MatcherScratch(
             MatchScratch(
                 np.zeros(n_nodes // WORD_BITS + 1, np.int64),
                 np.zeros((self._n_rules + 63) >> 6, np.uint64),

@@ -16,7 +16,7 @@ from ruledex.compiled.bits import prefetch
 from ruledex.compiled.constants import AND
 from ruledex.compiled.decorator import inlined, jit
 from ruledex.engines.atree.covers import (
-    Plan,
+    CoverPlan,
     choose_cover,
     find_adopters,
     find_candidates,
@@ -88,7 +88,7 @@ def _words_wanted(
     heap: NDArray[np.int32],
     atoms: NDArray[np.int32],
     n_atoms: int,
-    plan: Plan,
+    plan: CoverPlan,
     n_chosen: int,
     n_adopters: int,
 ) -> int:
@@ -148,7 +148,7 @@ def _fetch_lists(nodes: NDArray[np.int32], heap: NDArray[np.int32], operation: i
 
 @jit
 def make_node(
-    tree: Tree, switches: int, operation: int, atoms: NDArray[np.int32], n_atoms: int, chance_of: float, plan: Plan
+    tree: Tree, switches: int, operation: int, atoms: NDArray[np.int32], n_atoms: int, chance_of: float, plan: CoverPlan
 ) -> int:
     """A node of ascending atoms, at least two, of which there is none yet where nodes are shared; or `NO_ROOM`.
 

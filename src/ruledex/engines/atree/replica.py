@@ -25,9 +25,9 @@ from ruledex.engines.atree.matcher import TreeMatcher
 from ruledex.engines.atree.new_rules import EncodedRules
 from ruledex.engines.atree.packing import NO_SCOPES, scopes_of
 from ruledex.engines.atree.plain import Scopes
-from ruledex.engines.atree.rules import NewRules
+from ruledex.engines.atree.rules import RulesToLoad
 from ruledex.engines.atree.scores import GrowingScores
-from ruledex.engines.atree.tree import GrowingTree, Intervals, Switches
+from ruledex.engines.atree.tree import GrowingTree, LiteralIntervals, Switches
 from ruledex.engines.inputs import ALL_ALIVE, frozen_batch
 from ruledex.engines.protocol import Matches, Rank
 from ruledex.events.batch import EventBatch
@@ -39,7 +39,7 @@ Literal = Positive | Negative
 NO_NODE = -1
 NO_CHANCE = read_only(np.zeros(0, np.float32))
 NO_RULES = read_only(np.zeros(0, np.int32))
-NO_CELLS = Intervals(np.zeros(1, np.int32), np.zeros(0, CELL), np.zeros(0, CELL))
+NO_CELLS = LiteralIntervals(np.zeros(1, np.int32), np.zeros(0, CELL), np.zeros(0, CELL))
 CHANGING: Final = -1  # the stamp of what somebody changes
 _STAMPS = count()  # each is given once, whatever the tree
 
@@ -68,9 +68,9 @@ class NewLiterals(NamedTuple):
     positives: Mapping[int, Positive]
     negatives: Mapping[int, Negative]
     moved: NDArray[np.int32]
-    moved_to: Intervals
-    cells: Intervals  # of the positives
-    presence: Intervals  # of the negatives
+    moved_to: LiteralIntervals
+    cells: LiteralIntervals  # of the positives
+    presence: LiteralIntervals  # of the negatives
 
 
 class Deletion:
@@ -176,7 +176,7 @@ class Replica:
             change.rules = read_only(np.array(numbers, np.int32))
         self.tree.reserve_rules(self._n_numbers)
         new = self.scores.make_room(self._n_numbers, change.n_rules, change.encoded)
-        rules = NewRules(
+        rules = RulesToLoad(
             program.node_op, program.child_offsets, program.children, program.root, change.rules, NO_CHANCE, nodes
         )
         self._forget(self.tree.insert_scored(rules, self.scores.arrays, new))
@@ -230,7 +230,7 @@ class Replica:
             np.fromiter(moving, np.int32, len(moving)),
             self._cells(moving.values()) if moving else NO_CELLS,
             self._cells(positives.values()),
-            Intervals(np.arange(len(presence) + 1, dtype=np.int32), presence, presence),
+            LiteralIntervals(np.arange(len(presence) + 1, dtype=np.int32), presence, presence),
         )
 
     def _make(self, new: NewLiterals, encoded: EncodedRules) -> None:
@@ -245,12 +245,12 @@ class Replica:
             positive_of = np.array([self._node_of[meanings.keys[place]] for place in of.tolist()], np.int32)
             self._note(new.negatives, meanings, self.tree.add_literals(new.presence, positive_of))
 
-    def _cells(self, literals: Iterable[Positive]) -> Intervals:
+    def _cells(self, literals: Iterable[Positive]) -> LiteralIntervals:
         spans = [self.dictionary.cells(literal) for literal in literals]
         offsets = np.zeros(len(spans) + 1, np.int32)
         np.cumsum([len(row) for row in spans], out=offsets[1:])
         ends = np.array([span for row in spans for span in row], CELL).reshape(-1, 2)
-        return Intervals(offsets, ends[:, 0].copy(), ends[:, 1].copy())
+        return LiteralIntervals(offsets, ends[:, 0].copy(), ends[:, 1].copy())
 
     def _note(self, literals: Mapping[int, Literal], meanings: Meanings, nodes: NDArray[np.int32]) -> None:
         for (place, literal), node in zip(literals.items(), nodes.tolist(), strict=True):

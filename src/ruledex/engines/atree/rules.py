@@ -11,7 +11,7 @@ from ruledex.compiled.arrays import FREE
 from ruledex.compiled.bits import prefetch
 from ruledex.compiled.constants import ALWAYS, NEVER, OR
 from ruledex.compiled.decorator import inlined, jit
-from ruledex.engines.atree.covers import Plan, new_plan
+from ruledex.engines.atree.covers import CoverPlan, new_cover_plan
 from ruledex.engines.atree.layout import (
     ALWAYS_RULE,
     BLOCK,
@@ -38,7 +38,7 @@ AHEAD = 4  # how many rules before its use memory is asked for, step by step
 _FEW_ATOMS = 24
 
 
-class NewRules(NamedTuple):
+class RulesToLoad(NamedTuple):
     """Rules to put into a tree, as a Program has them, and the nodes that its literals and inner nodes became."""
 
     node_op: NDArray[np.uint8]
@@ -63,7 +63,7 @@ class LoadScratch(NamedTuple):
 
 
 @jit
-def _scratch_for(rules: NewRules, node_of: NDArray[np.int32]) -> LoadScratch:
+def _scratch_for(rules: RulesToLoad, node_of: NDArray[np.int32]) -> LoadScratch:
     """Scratch for rules of which some may be in already. It is made here: to hand it over would take longer."""
     n_inner, n_made = node_of.size, 0
     made, walk = np.empty(n_inner, np.int32), np.zeros(2, np.int64)
@@ -84,13 +84,13 @@ def _scratch_for(rules: NewRules, node_of: NDArray[np.int32]) -> LoadScratch:
 
 
 @jit
-def insert_rules(tree: Tree, switches: int, rules: NewRules, node_of: NDArray[np.int32], first: int) -> int:
+def insert_rules(tree: Tree, switches: int, rules: RulesToLoad, node_of: NDArray[np.int32], first: int) -> int:
     """Put in rules from `first` on as long as there is room; return which comes next.
 
     `node_of` has the node that each inner node of the Program became, at first NOT_MADE. A rule for which the room ends
     in the middle is begun again: the nodes that it has already are found there.
     """
-    scratch, plan = _scratch_for(rules, node_of), new_plan(rules.children.size + 1)
+    scratch, plan = _scratch_for(rules, node_of), new_cover_plan(rules.children.size + 1)
     n_literals = rules.literal_node.size
     rule, has_room = first, True
     while has_room and rule < rules.root.size:
@@ -112,7 +112,9 @@ def insert_rules(tree: Tree, switches: int, rules: NewRules, node_of: NDArray[np
 
 
 @jit
-def _make_nodes(tree: Tree, switches: int, rules: NewRules, scratch: LoadScratch, plan: Plan, root: int) -> bool:
+def _make_nodes(
+    tree: Tree, switches: int, rules: RulesToLoad, scratch: LoadScratch, plan: CoverPlan, root: int
+) -> bool:
     """Make what lies below an inner node, and itself; whether there was room for it."""
     node_of, stack, made, walk = scratch.node_of, scratch.stack, scratch.made, scratch.walk
     stack[0] = root
@@ -149,7 +151,7 @@ def _sort(atoms: NDArray[np.int32], n_atoms: int) -> None:
 
 
 @jit
-def _gather(rules: NewRules, scratch: LoadScratch, inner: int) -> tuple[int, int]:
+def _gather(rules: RulesToLoad, scratch: LoadScratch, inner: int) -> tuple[int, int]:
     """Write the atoms of an inner node, ascending; return how many, and a node that is still to be made, if any.
 
     Where there is one, the atoms are not complete. Children of the same operation count for their own children, as in
@@ -199,7 +201,7 @@ def _gather(rules: NewRules, scratch: LoadScratch, inner: int) -> tuple[int, int
 
 @jit
 def _node_of_atoms(
-    tree: Tree, switches: int, rules: NewRules, scratch: LoadScratch, plan: Plan, inner: int, n_atoms: int
+    tree: Tree, switches: int, rules: RulesToLoad, scratch: LoadScratch, plan: CoverPlan, inner: int, n_atoms: int
 ) -> int:
     """The node of the atoms that were gathered, found or made; or `NO_ROOM`."""
     operation, atoms = int(rules.node_op[inner]), scratch.atoms

@@ -54,7 +54,7 @@ from ruledex.engines.atree.literals import add_literals, move_literals
 from ruledex.engines.atree.match import TreeIndex
 from ruledex.engines.atree.rules import (
     NOT_MADE,
-    NewRules,
+    RulesToLoad,
     delete_rules,
     hold_literals,
     insert_rules,
@@ -88,7 +88,7 @@ class Switches(NamedTuple):
         )
 
 
-class Intervals(NamedTuple):
+class LiteralIntervals(NamedTuple):
     """The cells of some literals: those of literal `i` are the intervals from `offsets[i]` to `offsets[i + 1]`."""
 
     offsets: NDArray[np.int32]
@@ -168,7 +168,9 @@ class GrowingTree:
 
     # Changes.
 
-    def add_literals(self, intervals: Intervals, positive_of: NDArray[np.int32] | None = None) -> NDArray[np.int32]:
+    def add_literals(
+        self, intervals: LiteralIntervals, positive_of: NDArray[np.int32] | None = None
+    ) -> NDArray[np.int32]:
         """The nodes of new literals; negative ones have their presence as interval, and name their positive node."""
         n_literals = len(intervals.offsets) - 1
         made = np.empty(n_literals, np.int32)
@@ -179,21 +181,21 @@ class GrowingTree:
         self._run(n_literals, lambda first: add_literals(self.arrays, positive_of, offsets, low, high, first, made))
         return made
 
-    def move_literals(self, literals: NDArray[np.int32], intervals: Intervals) -> None:
+    def move_literals(self, literals: NDArray[np.int32], intervals: LiteralIntervals) -> None:
         """Give literals other cells."""
         literals = read_only(literals)
         offsets, low, high = map(read_only, intervals)
         self._run(len(literals), lambda first: move_literals(self.arrays, literals, offsets, low, high, first))
 
-    def insert(self, rules: NewRules) -> None:
+    def insert(self, rules: RulesToLoad) -> None:
         """Put in rules under numbers that are not in use."""
         self.reserve_rules(int(rules.rule.max(initial=-1)) + 1)
         arrays: Any = (array if not array.flags.writeable else read_only(array) for array in rules)
-        given, bits = NewRules(*arrays), self._bits
+        given, bits = RulesToLoad(*arrays), self._bits
         node_of = np.full(len(rules.node_op), NOT_MADE, np.int32)
         self._run(len(rules.root), lambda first: insert_rules(self.arrays, bits, given, node_of, first))
 
-    def insert_scored(self, rules: NewRules, scores: ScoreHeap, new: NewScores) -> NDArray[np.int32]:
+    def insert_scored(self, rules: RulesToLoad, scores: ScoreHeap, new: NewScores) -> NDArray[np.int32]:
         """Put in rules with what scores them, for which `scores` has room; the literals that nothing uses, and went.
 
         There must be room for their numbers, and all arrays that come are read-only.

@@ -38,14 +38,14 @@ class Found(NamedTuple):
     n_found: int
 
 
-class Scratch(NamedTuple):
+class BlockScratch(NamedTuple):
     """What a block is worked on with, kept for the next: new memory costs more than what is written to it."""
 
     block: Block
     chunks: list[Found]  # to be overwritten
 
 
-class Part(NamedTuple):
+class FoundPart(NamedTuple):
     """What was found among some of the rules, and how much of it for each event."""
 
     found: list[Found]
@@ -58,7 +58,7 @@ class BlockWork:
     def __init__(
         self,
         index: BatchIndex,
-        scratch: Scratch,
+        scratch: BlockScratch,
         batch: EventBatch,
         first: int,
         alive: NDArray[np.uint8],
@@ -81,7 +81,7 @@ class BlockWork:
         out = room(counts[: self.n_events])
         cursors = ends - counts + np.cumsum([np.zeros_like(counts), *(part.counts for part in parts[:-1])], axis=0)
 
-        def write(part: Part, cursor: NDArray[np.int64]) -> None:
+        def write(part: FoundPart, cursor: NDArray[np.int64]) -> None:
             places = cursor.astype(np.uint64)
             for rules, words, n_found in part.found:
                 write_rows(rules, words, n_found, places, out)
@@ -163,17 +163,17 @@ class BlockWork:
             first, n_found = evaluate(*lists, first, last, self.alive, self.block, rules, words)
             yield Found(rules, words, n_found)
 
-    def _parts(self, keep: bool) -> Iterator[Part]:
+    def _parts(self, keep: bool) -> Iterator[FoundPart]:
         """Each tile's rules in as many parts as there are threads; what is found is kept where it is needed again."""
 
-        def find(first: int, last: int) -> Part:
+        def find(first: int, last: int) -> FoundPart:
             found: list[Found] = []
             counts = np.zeros(N_EVENTS, np.int64)
             digits = np.zeros(N_DIGITS, np.uint64)
             for chunk in self._found(first, last):
                 count_rows(chunk.words, chunk.n_found, digits, counts)
                 (found if keep else self._chunks).append(chunk)
-            return Part(found, counts)
+            return FoundPart(found, counts)
 
         for first, last in self._tiles():
             cuts = np.linspace(first, last, self.n_threads + 1).astype(np.int64).tolist()

@@ -12,7 +12,7 @@ from typing import Any, Self, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from ruledex.engines.batch.block import BlockWork, Scratch
+from ruledex.engines.batch.block import BlockScratch, BlockWork
 from ruledex.engines.batch.kernels import BatchIndex, Block
 from ruledex.engines.batch.layout import build_layout
 from ruledex.engines.batch.rows import N_EVENTS, empty_rows
@@ -97,7 +97,7 @@ class BatchEngine:
         self.index = index
         self.threads = threads
         self._ranker = Ranker(program)
-        self._pool: list[Scratch] = []
+        self._pool: list[BlockScratch] = []
 
     @classmethod
     def build(
@@ -198,7 +198,7 @@ class BatchEngine:
         """Whether threads share the blocks, rather than the rules of each block."""
         return 1 < self.threads <= -(-batch.n_events // N_EVENTS)
 
-    def _scratch(self, n_pairs: int, single: bool) -> Scratch:
+    def _scratch(self, n_pairs: int, single: bool) -> BlockScratch:
         """Scratch that no other block uses, taken from those that are left from earlier ones."""
         try:
             block, chunks = self._pool.pop()
@@ -216,7 +216,7 @@ class BatchEngine:
             )
         if len(block.event) < n_pairs:
             block = block._replace(event=np.zeros(n_pairs, np.uint16), prefix=empty_rows(n_pairs + 1))
-        return Scratch(block._replace(repeated=np.zeros(0 if single else n_pairs + 1, np.int32)), chunks)
+        return BlockScratch(block._replace(repeated=np.zeros(0 if single else n_pairs + 1, np.int32)), chunks)
 
 
 def _room_alone(counts: NDArray[np.int64]) -> NDArray[np.int32]:

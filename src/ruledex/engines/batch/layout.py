@@ -20,29 +20,29 @@ from ruledex.program.program import Program
 LARGEST = np.iinfo(np.int32).max
 
 
-class Lists(NamedTuple):
+class OperationLists(NamedTuple):
     """Operations on lists of children, one list an entry."""
 
     operation: NDArray[np.uint8]
     offsets: NDArray[np.int64]
     children: NDArray[np.int32]  # as in a BatchIndex, but with node ids in place of rows
 
-    def of(self, chosen: NDArray[np.int64]) -> Lists:
+    def of(self, chosen: NDArray[np.int64]) -> OperationLists:
         """Some of the lists, in the order given."""
         offsets = np.concatenate([[0], np.cumsum(self.offsets[chosen + 1] - self.offsets[chosen])])
         children = np.empty(offsets[-1], np.int32)
         gather_lists(
             frozen(self.offsets, np.int64), frozen(self.children, np.int32), frozen(chosen, np.int64), offsets, children
         )
-        return Lists(self.operation[chosen], offsets, children)
+        return OperationLists(self.operation[chosen], offsets, children)
 
 
-class Plan(NamedTuple):
+class TilePlan(NamedTuple):
     """What all tiles are cut from."""
 
     intervals: NDArray[np.int64]  # [n_intervals, 2]
-    nodes: Lists
-    rules: Lists
+    nodes: OperationLists
+    rules: OperationLists
     is_stored: NDArray[np.bool_]  # [n_nodes] nodes that have a row where a rule of the tile needs them
     order: NDArray[np.int64]  # stored nodes from the bottom up; within a level, what is used most comes first
 
@@ -70,7 +70,7 @@ def build_layout(program: Program, statistics: Statistics | None, max_rows: int)
     )
 
 
-def _plan(program: Program, statistics: Statistics | None) -> Plan:
+def _plan(program: Program, statistics: Statistics | None) -> TilePlan:
     n_positive, n_literals, n_nodes = program.n_positive, program.n_literals, program.n_nodes
     probability = node_probabilities(program, statistics)
     is_union = np.diff(program.interval_offsets) != 1
@@ -88,7 +88,7 @@ def _plan(program: Program, statistics: Statistics | None) -> Plan:
     negatives = np.stack([of_presence[presence_of], reference[program.negative_of]], axis=1).reshape(-1)
     inner_children = children_by_probability(program, probability)
     lengths = [np.diff(program.interval_offsets), np.full(len(presence_of), 2), np.diff(program.child_offsets)]
-    nodes = Lists(
+    nodes = OperationLists(
         operation=np.concatenate(
             [
                 np.full(n_positive, OR),
@@ -110,14 +110,14 @@ def _plan(program: Program, statistics: Statistics | None) -> Plan:
     level[n_literals:] = 2 + np.repeat(np.arange(len(program.level_offsets) - 1), np.diff(program.level_offsets))
     order = np.lexsort((-(n_parents + n_rules_of), nodes.operation == AND, level))
     rules = _rule_lists(program, nodes, reference, int(every[0]), is_stored)
-    return Plan(
+    return TilePlan(
         np.stack([distinct >> 32, distinct & 0xFFFFFFFF], axis=1), nodes, rules, is_stored, order[is_stored[order]]
     )
 
 
 def _rule_lists(
-    program: Program, nodes: Lists, reference: NDArray[np.int32], every: int, is_stored: NDArray[np.bool_]
-) -> Lists:
+    program: Program, nodes: OperationLists, reference: NDArray[np.int32], every: int, is_stored: NDArray[np.bool_]
+) -> OperationLists:
     """A rule is its root's own list where the root has no row, else a list of one; `every` is what each event has."""
     root = program.root.astype(np.int64)
     own = np.zeros(len(root), np.bool_)
@@ -135,10 +135,10 @@ def _rule_lists(
     children[np.repeat(own, lengths)] = own_lists.children
     operation = np.full(len(root), OR, np.uint8)
     operation[own] = own_lists.operation
-    return Lists(operation, offsets, children)
+    return OperationLists(operation, offsets, children)
 
 
-def _tiles(plan: Plan, first: int, last: int, max_rows: int) -> list[tuple[int, Lists, Lists]]:
+def _tiles(plan: TilePlan, first: int, last: int, max_rows: int) -> list[tuple[int, OperationLists, OperationLists]]:
     """Rows and rules of each tile of the rules from `first` up to `last`, halved until the rows are few enough."""
     rules = plan.rules.of(np.arange(first, last))
     needed = np.zeros(len(plan.is_stored), np.bool_)
@@ -154,7 +154,7 @@ def _tiles(plan: Plan, first: int, last: int, max_rows: int) -> list[tuple[int, 
     return [(first, _by_row(plan.nodes.of(order), row_of), _by_row(rules, row_of))]
 
 
-def _reached(plan: Plan, needed: NDArray[np.bool_]) -> NDArray[np.int64]:
+def _reached(plan: TilePlan, needed: NDArray[np.bool_]) -> NDArray[np.int64]:
     """The stored nodes that the needed ones are made of, in their order."""
     lists = plan.nodes.of(plan.order)
     node_of_child = np.repeat(plan.order, np.diff(lists.offsets))
@@ -167,17 +167,17 @@ def _reached(plan: Plan, needed: NDArray[np.bool_]) -> NDArray[np.int64]:
     return plan.order[needed[plan.order]]
 
 
-def _by_row(lists: Lists, row_of: NDArray[np.int32]) -> Lists:
+def _by_row(lists: OperationLists, row_of: NDArray[np.int32]) -> OperationLists:
     children = lists.children.copy()
     by_row = children >= 0
     children[by_row] = row_of[children[by_row]]
     return lists._replace(children=children)
 
 
-def _joined(parts: list[Lists]) -> Lists:
+def _joined(parts: list[OperationLists]) -> OperationLists:
     starts = np.cumsum([0, *(len(part.children) for part in parts)])
     offsets = [part.offsets[:-1] + start for part, start in zip(parts, starts[:-1], strict=True)]
-    return Lists(
+    return OperationLists(
         np.concatenate([part.operation for part in parts]),
         np.concatenate([*offsets, starts[-1:]]),
         np.concatenate([part.children for part in parts]),

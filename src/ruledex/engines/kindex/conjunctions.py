@@ -22,7 +22,7 @@ from ruledex.engines.kindex.hierarchy import Sources, make_sources
 from ruledex.engines.kindex.matching import Disjunctions
 from ruledex.engines.kindex.partitions import NO_LEAD, choose_leads, make_partitions
 from ruledex.engines.kindex.posting_lists import make_postings, new_cursors, stored_postings
-from ruledex.engines.kindex.postings import Cursors, Postings
+from ruledex.engines.kindex.postings import PostingCursors, Postings
 from ruledex.engines.protocol import Arrays, Statistics
 from ruledex.events.batch import EventBatch
 from ruledex.program.program import Program
@@ -136,7 +136,7 @@ NOTHING = frozen(np.zeros(0), np.int32)
 NO_DISJUNCTIONS = Disjunctions(NOTHING, NOTHING, NOTHING)  # for kernels that take conjunctions and CNF expressions
 
 
-class Predicates(NamedTuple):
+class ConjunctionSources(NamedTuple):
     """The ∈ and the ∉ sources of each conjunction."""
 
     in_offsets: NDArray[np.int64]
@@ -194,14 +194,14 @@ class ConjunctionIndex:
         """How many conjunctions were given."""
         return len(self.index.item)
 
-    def new_scratch(self, batch: EventBatch) -> Cursors:
+    def new_scratch(self, batch: EventBatch) -> PostingCursors:
         """Scratch for one thread, for any event of the batch."""
         return new_cursors(self.index, frozen_batch(batch))
 
 
 def _predicates(
     program: Program, sources: Sources, literal_offsets: NDArray[np.int64], literals: NDArray[np.int32]
-) -> Predicates:
+) -> ConjunctionSources:
     n_conjunctions = len(literal_offsets) - 1
     in_offsets, out_offsets = np.zeros(n_conjunctions + 1, np.int64), np.zeros(n_conjunctions + 1, np.int64)
     in_sources = np.zeros(len(literals), np.int32)
@@ -217,11 +217,11 @@ def _predicates(
         out_offsets,
         out_sources,
     )
-    return Predicates(in_offsets, in_sources[: in_offsets[-1]], out_offsets, out_sources)
+    return ConjunctionSources(in_offsets, in_sources[: in_offsets[-1]], out_offsets, out_sources)
 
 
 def _order(
-    sizes: NDArray[np.int64], lead: NDArray[np.int32], predicates: Predicates, n_sources: int
+    sizes: NDArray[np.int64], lead: NDArray[np.int32], predicates: ConjunctionSources, n_sources: int
 ) -> NDArray[np.int32]:
     """The conjunctions by size descending and by lead, and then so that those with the same predicates are neighbours.
 

@@ -4,7 +4,7 @@
 ever being sorted: each hangs on the item of its current entry, and a bitmap says on which items lists hang. The first
 lists are those on the first set bits, and a list that skips is hung up further on.
 
-All functions work on the arrays of `Cursors`, under the names that they have there.
+All functions work on the arrays of `PostingCursors`, under the names that they have there.
 """
 
 from __future__ import annotations

@@ -19,7 +19,7 @@ from ruledex.engines.kindex.hierarchy import make_sources
 from ruledex.engines.kindex.matching import Disjunctions
 from ruledex.engines.kindex.partitions import NO_LEAD, choose_leads, make_partitions
 from ruledex.engines.kindex.posting_lists import make_postings, new_cursors, stored_postings
-from ruledex.engines.kindex.postings import Cursors, Postings
+from ruledex.engines.kindex.postings import PostingCursors, Postings
 from ruledex.engines.protocol import Arrays, Statistics
 from ruledex.events.batch import EventBatch
 from ruledex.program.program import Program
@@ -202,7 +202,7 @@ class DisjunctionIndex:
         """The fields of both parts."""
         return self.index._asdict() | self.disjunctions._asdict()
 
-    def new_scratch(self, batch: EventBatch) -> tuple[Cursors, NDArray[np.int64]]:
+    def new_scratch(self, batch: EventBatch) -> tuple[PostingCursors, NDArray[np.int64]]:
         """Cursors and counters for one thread, for any event of the batch."""
         counters = np.zeros(int(self.disjunctions.n_disjunctions.max(initial=0)), np.int64)
         return new_cursors(self.index, frozen_batch(batch)), counters

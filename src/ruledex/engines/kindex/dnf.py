@@ -22,7 +22,7 @@ from ruledex.engines.kindex.normal_forms import (
     expressions_of,
 )
 from ruledex.engines.kindex.overflow import OverflowRules
-from ruledex.engines.kindex.postings import Cursors
+from ruledex.engines.kindex.postings import PostingCursors
 from ruledex.engines.protocol import Arrays, Statistics
 from ruledex.events.batch import EventBatch
 from ruledex.program.program import Program
@@ -78,7 +78,7 @@ class DnfEngine(NormalFormEngine):
         index = ConjunctionIndex.from_arrays(program, arrays).index
         return cls(program, index, NO_DISJUNCTIONS, stored_owners(arrays), stored_overflow(program, arrays))
 
-    def _new_scratch(self, batch: EventBatch) -> Cursors:
+    def _new_scratch(self, batch: EventBatch) -> PostingCursors:
         return ConjunctionIndex(self.index).new_scratch(batch)
 
     def _match_some(

@@ -46,8 +46,8 @@ from ruledex.engines.kindex.cursors import (
     next_agreement,
 )
 from ruledex.engines.kindex.postings import (
-    Cursors,
     ListBounds,
+    PostingCursors,
     Postings,
     are_noted,
     forget_entries,
@@ -126,7 +126,7 @@ def is_accepted(
 def expression_numbers(
     index: Postings,
     disjunctions: Disjunctions,
-    scratch: Cursors,
+    scratch: PostingCursors,
     counters: NDArray[np.int64],
     cells: NDArray[np.int32],
     begin: int,
@@ -208,7 +208,7 @@ def expression_numbers(
 
 @jit
 def conjunction_numbers(
-    index: Postings, scratch: Cursors, cells: NDArray[np.int32], begin: int, end: int, out: NDArray[np.int32]
+    index: Postings, scratch: PostingCursors, cells: NDArray[np.int32], begin: int, end: int, out: NDArray[np.int32]
 ) -> int:
     """Write the numbers of the conjunctions that are true of the event `cells[begin:end]`, each once; return how many.
 
@@ -221,7 +221,7 @@ def conjunction_numbers(
 
 @jit
 def matching_conjunctions(
-    index: Postings, scratch: Cursors, cells: NDArray[np.int32], begin: int, end: int, out: NDArray[np.int32]
+    index: Postings, scratch: PostingCursors, cells: NDArray[np.int32], begin: int, end: int, out: NDArray[np.int32]
 ) -> int:
     """Write the ids of the conjunctions that are true of the event `cells[begin:end]`, each once; return how many.
 
@@ -288,7 +288,7 @@ def collect_rules(marks: NDArray[np.uint64], out: NDArray[np.int32]) -> int:
 @jit
 def dnf_match(
     index: Postings,
-    scratch: Cursors,
+    scratch: PostingCursors,
     owners: Owners,
     alive: NDArray[np.uint8],
     event_offsets: NDArray[np.int64],
@@ -319,7 +319,7 @@ def dnf_match(
 def cnf_match(
     index: Postings,
     disjunctions: Disjunctions,
-    scratch: Cursors,
+    scratch: PostingCursors,
     counters: NDArray[np.int64],
     owners: Owners,
     alive: NDArray[np.uint8],

@@ -19,7 +19,7 @@ from ruledex.engines.inputs import array_of
 from ruledex.engines.kindex.cursors import NONE
 from ruledex.engines.kindex.hierarchy import LEVEL_BITS, Hierarchy, Sources, with_shared_sets
 from ruledex.engines.kindex.partitions import LARGEST, NO_LEAD, Partitions
-from ruledex.engines.kindex.postings import Cursors, Postings, most_lists
+from ruledex.engines.kindex.postings import PostingCursors, Postings, most_lists
 from ruledex.engines.protocol import Arrays
 from ruledex.errors import RuledexError
 from ruledex.events.batch import EventBatch
@@ -220,13 +220,13 @@ def stored_postings(arrays: Arrays) -> Postings:
     return Postings(**{name: array_of(arrays, name, WIDTHS.get(name, np.int32)) for name in Postings._fields})
 
 
-def new_cursors(postings: Postings, batch: EventBatch, ranked: bool = False) -> Cursors:
+def new_cursors(postings: Postings, batch: EventBatch, ranked: bool = False) -> PostingCursors:
     """Cursors for any event of the batch, whose arrays are frozen; with room for bounds where they are to be ranked."""
     n_partitions = len(postings.partition_size)
     is_open = np.zeros(n_partitions, np.uint8)
     n_nodes, n_lists = most_lists(postings, batch.offsets, batch.cells, is_open)
     n_items = int(np.diff(postings.partition_first).max(initial=0)) + 1
-    return Cursors(
+    return PostingCursors(
         is_open,
         np.zeros(n_partitions + 1, np.int64),
         np.empty(n_nodes, np.int32),

@@ -19,7 +19,7 @@ A step of lists that skip takes several times as long as to note an entry. So sk
 the K - 1 longest lists; an event's lists in a partition that a predicate opened are mostly short. What K lists may
 agree on is marked in `occupied`, and its codes are the bits of its word: they ascend, and each stands once.
 
-All functions work on the arrays of `Cursors`, under the names that they have there.
+All functions work on the arrays of `PostingCursors`, under the names that they have there.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ class ListBounds(NamedTuple):
     share: NDArray[np.float64]
 
 
-class Cursors(NamedTuple):
+class PostingCursors(NamedTuple):
     """What one thread needs while it moves along lists; the arrays of a cursor each have room for all of an event's.
 
     `first_on`, `states` and `occupied` are over the items of the largest partition; they are NONE and 0 between
@@ -165,7 +165,7 @@ def most_lists(
 @jit
 def get_posting_lists(
     postings: Postings,
-    cursors: Cursors,
+    cursors: PostingCursors,
     bounds_of: ListBounds,
     cells: NDArray[np.int32],
     weights: NDArray[np.float64],

@@ -31,8 +31,8 @@ from ruledex.engines.kindex.cursors import (
 )
 from ruledex.engines.kindex.matching import Disjunctions, Owners, is_accepted
 from ruledex.engines.kindex.postings import (
-    Cursors,
     ListBounds,
+    PostingCursors,
     Postings,
     get_posting_lists,
 )
@@ -167,7 +167,7 @@ def sum_of_largest(bounds: NDArray[np.float64], first: int, last: int, k: int, l
 @jit
 def order_partitions(
     index: Postings,
-    cursors: Cursors,
+    cursors: PostingCursors,
     is_cnf: bool,
     of_lead: NDArray[np.float64],
     largest_of_event: float,
@@ -220,7 +220,7 @@ def top_of_form(
     weights: NDArray[np.float64],
     begin: int,
     end: int,
-    cursors: Cursors,
+    cursors: PostingCursors,
     scratch: TopScratch,
     ranks: NDArray[np.float64],
     rules: NDArray[np.int32],
@@ -330,7 +330,7 @@ def tops_of_form(
     cells: NDArray[np.int32],
     weights: NDArray[np.float64],
     first_event: int,
-    cursors: Cursors,
+    cursors: PostingCursors,
     scratch: TopScratch,
     n_held: NDArray[np.int64],
     ranks: NDArray[np.float64],

@@ -13,8 +13,8 @@ from ruledex.engines.inputs import frozen_batch
 from ruledex.engines.kindex.matching import Disjunctions, expression_numbers
 from ruledex.engines.kindex.posting_lists import new_cursors
 from ruledex.engines.kindex.postings import (
-    Cursors,
     ListBounds,
+    PostingCursors,
     Postings,
     are_noted,
     get_posting_lists,
@@ -28,7 +28,7 @@ COUNTED = ("partitions", "lists", "entries noted", "entries in lists that skip",
 @jit
 def count_postings_touched(
     index: Postings,
-    scratch: Cursors,
+    scratch: PostingCursors,
     event_offsets: NDArray[np.int64],
     cells: NDArray[np.int32],
     counts: NDArray[np.int64],

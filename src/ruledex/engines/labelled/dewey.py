@@ -25,7 +25,7 @@ from ruledex.compiled.constants import AND
 from ruledex.compiled.decorator import inlined, jit
 from ruledex.engines.inputs import array_of
 from ruledex.engines.labelled.annotator import LARGEST, Labels
-from ruledex.engines.labelled.engine import AnnotatedEngine, Scratch
+from ruledex.engines.labelled.engine import AnnotatedEngine, LabelledScratch
 from ruledex.engines.labelled.trees import LEAF, Trees
 from ruledex.engines.protocol import Arrays
 from ruledex.errors import RuledexError
@@ -269,7 +269,7 @@ class DeweyEngine(AnnotatedEngine):
         )
 
     def _evaluate(
-        self, scratch: Scratch, leaf_offsets: NDArray[np.int64], n_events: int, true_offsets: NDArray[np.int64]
+        self, scratch: LabelledScratch, leaf_offsets: NDArray[np.int64], n_events: int, true_offsets: NDArray[np.int64]
     ) -> None:
         evaluate_dewey(
             self.annotations.expression_of,

@@ -52,7 +52,7 @@ CONJUNCTIONS = "conjunctions."  # before the names of the arrays of their index
 WIDTHS: dict[str, type[np.generic]] = {"is_tested": np.uint8}
 
 
-class Scratch(NamedTuple):
+class LabelledScratch(NamedTuple):
     """What one call needs while it matches."""
 
     conjunctions: NDArray[np.int32]
@@ -80,7 +80,7 @@ class AnnotatedEngine(ABC):
         self._postings: tuple[NDArray[Any], ...] = tuple(self.conjunctions.index)
         self._annotations: tuple[NDArray[Any], ...] = tuple(self.annotations)
         self._ranker = Ranker(program)
-        self._pool: list[Scratch] = []
+        self._pool: list[LabelledScratch] = []
 
     @classmethod
     def build(
@@ -212,7 +212,7 @@ class AnnotatedEngine(ABC):
 
     @abstractmethod
     def _evaluate(
-        self, scratch: Scratch, leaf_offsets: NDArray[np.int64], n_events: int, true_offsets: NDArray[np.int64]
+        self, scratch: LabelledScratch, leaf_offsets: NDArray[np.int64], n_events: int, true_offsets: NDArray[np.int64]
     ) -> None:
         """Put in place of each event's true leaves, in `scratch.leaves`, the expressions that they make true."""
 
@@ -258,13 +258,13 @@ class AnnotatedEngine(ABC):
             event = after
         self._pool.append(scratch)
 
-    def _scratch(self) -> Scratch:
+    def _scratch(self) -> LabelledScratch:
         """Scratch that no other call uses: from the pool, which a call that fails does not give it back to."""
         try:
             return self._pool.pop()
         except IndexError:
             n_leaves = len(self.annotations.conjunction_of)
-            return Scratch(
+            return LabelledScratch(
                 np.empty(self.conjunctions.n_conjunctions, np.int32),
                 np.zeros((self.conjunctions.n_conjunctions >> 6) + 1, np.uint64),
                 (np.zeros((n_leaves >> 6) + 1, np.uint64), np.zeros((n_leaves >> BLOCK_BITS) + 1, np.uint8)),

@@ -20,7 +20,7 @@ from ruledex.compiled.constants import AND
 from ruledex.compiled.decorator import jit
 from ruledex.engines.inputs import array_of
 from ruledex.engines.labelled.annotator import Labels
-from ruledex.engines.labelled.engine import AnnotatedEngine, Scratch
+from ruledex.engines.labelled.engine import AnnotatedEngine, LabelledScratch
 from ruledex.engines.labelled.trees import LEAF, Trees
 from ruledex.engines.protocol import Arrays
 from ruledex.program.program import Program
@@ -203,7 +203,7 @@ class IntervalEngine(AnnotatedEngine):
         return np.zeros(most_leaves + 2, np.int64)
 
     def _evaluate(
-        self, scratch: Scratch, leaf_offsets: NDArray[np.int64], n_events: int, true_offsets: NDArray[np.int64]
+        self, scratch: LabelledScratch, leaf_offsets: NDArray[np.int64], n_events: int, true_offsets: NDArray[np.int64]
     ) -> None:
         match_intervals(
             self.annotations.expression_of,

@@ -26,7 +26,7 @@ from ruledex.compiled.bits import (
 )
 from ruledex.compiled.decorator import inlined, jit
 from ruledex.engines.kindex.matching import Owners, collect_rules, mark_rules, matching_conjunctions
-from ruledex.engines.kindex.postings import Cursors, Postings
+from ruledex.engines.kindex.postings import PostingCursors, Postings
 
 BLOCK_BITS = 12  # leaves that share a byte of marks, as a power of two
 AHEAD = 8  # how far before its use a line of memory is asked for
@@ -126,7 +126,7 @@ def gather_leaves(
     scratch for all conjunctions, `true` a bit a conjunction, none of them set, and `marked` scratch for all leaves.
     Return the event that comes next.
     """
-    postings, cursors = Postings(*postings_arrays), Cursors(*cursors_arrays)
+    postings, cursors = Postings(*postings_arrays), PostingCursors(*cursors_arrays)
     of_trees = Annotations(*annotation_arrays)
     annotation_offsets, annotations = of_trees.annotation_offsets, of_trees.annotations
     bits, touched = marks

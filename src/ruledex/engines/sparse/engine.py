@@ -29,7 +29,7 @@ from ruledex.events.batch import EventBatch
 from ruledex.program.program import Program
 
 RANGES_A_CELL = 36  # two runs for a domain, and one for each of 32 levels of an interval tree
-Scratch = tuple[SparseArrays, NDArray[np.int32]]  # of the kernel, and its output
+SparseBuffers = tuple[SparseArrays, NDArray[np.int32]]  # of the kernel, and its output
 
 CHUNK = 1 << 18  # rules written by one call into the kernel, at the least
 
@@ -45,7 +45,7 @@ class SparseEngine:
         # Numba tells the type of a plain tuple faster than that of a named one; a match may take but microseconds.
         self._index: SparseArrays = tuple(index)
         self._ranker = Ranker(program)
-        self._pool: list[Scratch] = []
+        self._pool: list[SparseBuffers] = []
 
     @classmethod
     def build(cls, program: Program, statistics: Statistics | None = None) -> Self:
@@ -124,7 +124,7 @@ class SparseEngine:
         self._pool.append((scratch, out))
         return averages(dict(zip(COUNTED, counts.tolist(), strict=True)), batch)
 
-    def _scratch(self, batch: EventBatch) -> Scratch:
+    def _scratch(self, batch: EventBatch) -> SparseBuffers:
         """Scratch that no other call uses: from the pool, which a call that fails does not give it back to."""
         largest = len(batch.cells) if batch.n_events == 1 else int(np.max(np.diff(batch.offsets), initial=1))
         try:
