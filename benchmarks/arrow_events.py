@@ -27,7 +27,7 @@ N_RUNS = 5
 N_CALLS = 3
 N_DICTS = 5_000
 SIZES = (512, 5_000, 20_000)
-KERNELS = ("load_block", "evaluate", "count_rows", "write_rows")
+KERNELS = ("load_block", "evaluate_lists", "count_rows", "write_rows")
 
 
 def seconds(function):

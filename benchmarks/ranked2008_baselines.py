@@ -9,7 +9,7 @@ import numpy as np
 from ruledex.compiled.arrays import frozen
 from ruledex.ranked.intervals import Entries, closed_intervals
 from ruledex.ranked.protocol import Ranked
-from ruledex.ranked.rtree import BRANCHING, ScoredRTree, packed
+from ruledex.ranked.rtree import BRANCHING, ScoredRTree, pack_entries
 
 
 class StabAllSort:
@@ -25,7 +25,7 @@ class StabAllSort:
             frozen(order, np.int32),
             intervals.score,
         )
-        self._tree = ScoredRTree(tuple(packed(entries, BRANCHING)))
+        self._tree = ScoredRTree(tuple(pack_entries(entries, BRANCHING)))
 
     def stab_top(self, query: float, k: int) -> Ranked:
         found = self._tree.stab_top(query, self._tree.n_ids)

@@ -24,7 +24,7 @@ from ruledex.engines.kindex.normal_forms import (
     Form,
     clauses_of,
     expressions_of,
-    joined,
+    join_clauses,
 )
 from ruledex.program.program import Program
 
@@ -48,7 +48,7 @@ def weighted(data: Data, form: Form, seed: int) -> Data:
 
 def _with_scores(program: Program, form: Form, of_literal: NDArray[np.integer], rng: np.random.Generator) -> Program:
     expressions = expressions_of(program, form, BUDGET, "error")
-    clauses = joined(clauses_of(program, form, expressions))
+    clauses = join_clauses(clauses_of(program, form, expressions))
     offsets, code = _score_code(program.n_positive, form, clauses, of_literal, rng)
     root = np.full(program.n_rules, NO_ROOT)
     root[expressions.rules] = np.repeat(np.arange(len(expressions.roots)), np.diff(expressions.rule_offsets))

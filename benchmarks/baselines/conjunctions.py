@@ -13,7 +13,7 @@ from ruledex.engines.kindex.normal_forms import (
     clauses_of,
     distinct_clauses,
     expressions_of,
-    joined,
+    join_clauses,
 )
 from ruledex.program.program import Program
 
@@ -46,7 +46,7 @@ def conjunctions_of(program: Program, budget: int, deduplicate: bool) -> Conjunc
     if deduplicate:
         clauses, number = distinct_clauses(clauses_of(program, "DNF", expressions))
     else:
-        clauses = joined(clauses_of(program, "DNF", expressions))
+        clauses = join_clauses(clauses_of(program, "DNF", expressions))
         number = np.arange(len(clauses.offsets) - 1, dtype=np.int32)
     root = np.repeat(np.arange(len(clauses.n_clauses)), clauses.n_clauses)
     n_owners = n_rules[root]

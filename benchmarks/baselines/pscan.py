@@ -19,7 +19,7 @@ from ruledex.engines.kindex.normal_forms import (
     Clauses,
     clauses_of,
     expressions_of,
-    joined,
+    join_clauses,
 )
 from ruledex.engines.protocol import Statistics
 from ruledex.events.batch import EventBatch
@@ -41,7 +41,7 @@ class PostingScan(Baseline):
     def __init__(self, program: Program, statistics: Statistics | None, budget: int) -> None:
         super().__init__(program)
         expressions = expressions_of(program, "CNF", budget, "error")
-        clauses = joined(clauses_of(program, "CNF", expressions))
+        clauses = join_clauses(clauses_of(program, "CNF", expressions))
         n_expressions = len(expressions.roots)
         lengths = np.diff(clauses.offsets)
         disjunction = np.repeat(np.arange(len(lengths)), lengths)

@@ -13,7 +13,7 @@ from ruledex.engines.atree.plain import (
     FALSE,
     TRUE,
     UNKNOWN,
-    combined,
+    combine_truth,
 )
 from tests.contract.builder import make_program
 from tests.engines.atree.trees import ChangingTree
@@ -159,7 +159,7 @@ def test_section_4_2_4_a_node_is_kept_as_long_as_something_uses_it():
     ],
 )
 def test_table_2(operation, one, other, result):
-    assert combined(operation, 2, [one, other].count(TRUE), [one, other].count(FALSE)) == result
+    assert combine_truth(operation, 2, [one, other].count(TRUE), [one, other].count(FALSE)) == result
 
 
 @pytest.mark.parametrize("operator", ["NOT {0}", "{0} XOR {1}", "{0} XNOR {1}"])

@@ -8,7 +8,7 @@ from itertools import combinations, pairwise
 import numpy as np
 import pytest
 
-from ruledex.engines.labelled.dewey import DeweyStack, evaluate, label_leaves
+from ruledex.engines.labelled.dewey import DeweyStack, evaluate_expression, label_leaves
 from ruledex.engines.labelled.interval import label, match_intervals
 from tests.program.trees import broken_invariants, holds, leaves_of, trees_of
 
@@ -38,7 +38,9 @@ def new_stack():
 
 def evaluate_all(offsets, labels, leaves, stack):
     one_expression = np.zeros(len(NAMES), np.int32)
-    found, n_read = evaluate(one_expression, offsets, labels, np.array(leaves, np.int32), 0, len(leaves), *stack)
+    found, n_read = evaluate_expression(
+        one_expression, offsets, labels, np.array(leaves, np.int32), 0, len(leaves), *stack
+    )
     assert n_read == len(leaves)
     return found
 

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ruledex.compiled.constants import STEP_BITS
-from ruledex.relaxed.layout import relaxed_layout
+from ruledex.relaxed.layout import build_relaxed_layout
 from ruledex.relaxed.score import MAY_SCORE, MUST_HOLD
 from tests.contract.builder import make_program
 from tests.contract.reference import Reference
@@ -53,7 +53,7 @@ def points_met(layout, event):
 @given(st.data())
 def test_a_branch_that_counts_has_a_key_and_scores_no_more_than_its_keys(data):
     program = data.draw(programs())
-    layout, reference = relaxed_layout(program), Reference(program)
+    layout, reference = build_relaxed_layout(program), Reference(program)
     for event in reference.events(data.draw(batches(program))):
         met = points_met(layout, event)
         branch = 0
@@ -76,7 +76,7 @@ def test_a_branch_that_counts_has_a_key_and_scores_no_more_than_its_keys(data):
 @given(st.data())
 def test_lists_and_trees_are_in_order(data):
     program = data.draw(programs())
-    layout = relaxed_layout(program)
+    layout = build_relaxed_layout(program)
     keys, intervals = layout.keys, layout.intervals
     for cell in range(program.n_cells):
         mine = slice(keys.cell_offsets[cell], keys.cell_offsets[cell + 1])
@@ -95,14 +95,14 @@ def test_lists_and_trees_are_in_order(data):
 
 def test_what_no_event_makes_score_must_hold():
     score = ("and", ("leaf", ONE, 2.0), ("leaf", OTHER, 0.0), ("leaf", NOT_OTHER, 1.0), ("constant", True))
-    layout = relaxed_layout(make_program(SIZES, [(("and", ONE, NOT_OTHER), 0.0, score)]))
+    layout = build_relaxed_layout(make_program(SIZES, [(("and", ONE, NOT_OTHER), 0.0, score)]))
     assert layout.rules.kind.tolist() == [MAY_SCORE, MUST_HOLD, MUST_HOLD, MUST_HOLD]
     assert layout.keys.branch.tolist() == [0]
     assert layout.keys.points.tolist() == [2.0]
 
 
 def test_several_ranges_of_one_attribute_repeat_in_its_tree():
-    layout = relaxed_layout(make_program(SIZES, [(("and", WIDE, TALL, OTHER), 0.0, None), (WIDE, 0.0, None)]))
+    layout = build_relaxed_layout(make_program(SIZES, [(("and", WIDE, TALL, OTHER), 0.0, None), (WIDE, 0.0, None)]))
     assert len(layout.intervals.low) == 3
     assert layout.tree_repeats.tolist() == [2.0]
     assert layout.most_keys == 3
@@ -111,7 +111,9 @@ def test_several_ranges_of_one_attribute_repeat_in_its_tree():
 
 def test_sums_are_exact_where_weights_are_small_multiples():
     def of(weight):
-        return relaxed_layout(make_program(SIZES, [(ONE, 0.0, ("and", ("leaf", ONE, weight), ("leaf", OTHER, 1.0)))]))
+        return build_relaxed_layout(
+            make_program(SIZES, [(ONE, 0.0, ("and", ("leaf", ONE, weight), ("leaf", OTHER, 1.0)))])
+        )
 
     assert of(0.25).is_exact
     assert not of(0.1).is_exact
@@ -119,6 +121,6 @@ def test_sums_are_exact_where_weights_are_small_multiples():
 
 
 def test_rules_that_are_never_true_are_found_under_nothing():
-    layout = relaxed_layout(make_program(SIZES, [("never", 0.0, None), ("always", 0.0, None)]))
+    layout = build_relaxed_layout(make_program(SIZES, [("never", 0.0, None), ("always", 0.0, None)]))
     assert layout.keys.branch.tolist() == [1]
     assert np.diff(layout.keys.cell_offsets)[0] == 1

@@ -16,7 +16,7 @@ from ruledex.compiled.constants import (
     WEIGH,
     XNOR,
 )
-from ruledex.relaxed.conjuncts import EVERY_EVENT, Conjuncts, write_keys
+from ruledex.relaxed.conjuncts import EVERY_EVENT, Conjuncts, write_conjunct_keys
 
 WEIGHTS = np.array([0.0, 3.0])
 NOTHING, TRIPLE = (WEIGH, 0), (WEIGH, 1)
@@ -40,7 +40,7 @@ def keys_of(*branches):
     n = len(code)
     keys, points, branch_of = np.empty(n, np.int32), np.empty(n), np.empty(n, np.int32)
     bound = np.array([bound for _, bound in conjuncts])
-    n_keys = write_keys(3, PRESENCE, given, WEIGHTS, bound, np.empty(n, np.int64), keys, points, branch_of)
+    n_keys = write_conjunct_keys(3, PRESENCE, given, WEIGHTS, bound, np.empty(n, np.int64), keys, points, branch_of)
     return list(zip(branch_of[:n_keys].tolist(), keys[:n_keys].tolist(), points[:n_keys].tolist(), strict=True))
 
 

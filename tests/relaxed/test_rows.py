@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from ruledex.index.relaxed import interval_trees
-from ruledex.relaxed.layout import relaxed_layout
+from ruledex.relaxed.layout import build_relaxed_layout
 from ruledex.relaxed.rows import Reader, event_cells
 from tests.contract.builder import make_batch, make_program
 from tests.engines.programs import drawn_batch, drawn_program
@@ -20,7 +20,7 @@ def rows_of(reader):
 @pytest.mark.parametrize("with_lists", [False, True])
 def test_reading_on_gives_what_reading_at_once_gives(with_lists):
     program = drawn_program(200, seed=3)
-    layout = relaxed_layout(program)
+    layout = build_relaxed_layout(program)
     trees = interval_trees(layout.intervals, len(layout.tree_first))
     batch = drawn_batch(program, 5, seed=4, several=True)
     for event in range(5):
@@ -40,7 +40,7 @@ def test_reading_on_gives_what_reading_at_once_gives(with_lists):
 
 def test_rows_of_trees_hold_the_intervals_around_the_cell():
     program = make_program([10], [(("in", cells), 0.0, None) for cells in ((1, 4), (3, 9), (5, 5))])
-    layout = relaxed_layout(program)
+    layout = build_relaxed_layout(program)
     trees = interval_trees(layout.intervals, len(layout.tree_first))
     cells = event_cells(layout, make_batch(program, [{5}, {3, 10}]), 0)
     reader = Reader(layout, trees, cells, 4, with_lists=True)
@@ -54,7 +54,7 @@ def test_rows_of_trees_hold_the_intervals_around_the_cell():
 
 def test_weights_are_those_of_the_event_and_1_where_constants_score():
     program = make_program([4], [(("in", (1, 1)), 0.0, None)])
-    layout = relaxed_layout(program)
+    layout = build_relaxed_layout(program)
     batch = make_batch(program, [{1, 2}], [{1: 0.5, 2: 3.0}])
     assert event_cells(layout, batch, 0).weight.tolist() == [1.0, 0.5, 3.0]
     assert event_cells(layout._replace(has_constants=True), batch, 0).weight.tolist() == [1.0, 1.0, 3.0]

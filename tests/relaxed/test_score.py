@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from ruledex.engines.top import SUM
-from ruledex.relaxed.layout import relaxed_layout
+from ruledex.relaxed.layout import build_relaxed_layout
 from ruledex.relaxed.score import (
     AT_ONCE,
     NOT_MET,
@@ -22,7 +22,7 @@ N_RULES = scaled(600, 150)
 def scored():
     """The layout of a Program, one event, and what each rule scores on it."""
     program = drawn_program(N_RULES, seed=8)
-    layout = relaxed_layout(program)
+    layout = build_relaxed_layout(program)
     batch = drawn_batch(program, 1, seed=9)
     event = OneEvent(batch.cells, batch.weights, 0, len(batch.cells), SUM, program.static_scores())
     scores = np.empty(N_RULES)

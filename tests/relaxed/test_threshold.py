@@ -3,7 +3,7 @@
 import numpy as np
 
 from ruledex.relaxed.candidates import ConjunctKeys
-from ruledex.relaxed.threshold import ThresholdRows, fill_from_lists, forget
+from ruledex.relaxed.threshold import ThresholdRows, fill_from_lists, forget_rules
 
 KEYS = ConjunctKeys(
     np.array([3, 0, 1, 2, 3], np.int32),
@@ -35,5 +35,5 @@ def test_only_what_was_read_is_forgotten():
         np.ones(2),
         np.array([210, 300], np.int32),
     )
-    forget(KEYS, rows, 1, seen)
+    forget_rules(KEYS, rows, 1, seen)
     assert (seen == 0).tolist() == [True, False, False, True, False]

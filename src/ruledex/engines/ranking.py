@@ -123,7 +123,7 @@ class Ranker:
     ) -> Matches:
         """The best k of the rules `found`."""
         kind = rank_code(rank)
-        checked_k(k)
+        check_k(k)
         batch = frozen_batch(batch)
         n_kept = np.minimum(np.diff(found.offsets), k)
         offsets = np.zeros(batch.n_events + 1, np.int64)
@@ -147,7 +147,7 @@ class Ranker:
         return Matches(offsets, rules, ranks)
 
 
-def checked_k(k: int) -> int:
+def check_k(k: int) -> int:
     """How many rules are wanted: none or more."""
     if k < 0:
         raise RuledexError(f"k is {k}, a number of rules was expected")

@@ -21,7 +21,7 @@ from ruledex.engines.protocol import (
     Matches,
     Rank,
 )
-from ruledex.engines.ranking import checked_k
+from ruledex.engines.ranking import check_k
 from ruledex.events.batch import EventBatch
 
 
@@ -104,7 +104,7 @@ class ShardedEngine:
         """All rules that are true, ascending within an event."""
         batch = frozen_batch(batch)
         mine = zip(self.parts, self._alive.of(alive), strict=True)
-        return reduce(merged, (_whole(part.engine.match(batch, living), part) for part, living in mine))
+        return reduce(combine_matches, (_whole(part.engine.match(batch, living), part) for part, living in mine))
 
     def count(self, batch: EventBatch, alive: Alive | None = None) -> NDArray[np.int64]:
         """For each event, how many rules are true."""
@@ -123,10 +123,10 @@ class ShardedEngine:
         static_score: NDArray[np.float64] | None = None,
     ) -> Matches:
         """The best k rules of each event with their ranks as scores, the best first, ties by position."""
-        batch, k = frozen_batch(batch), checked_k(k)
+        batch, k = frozen_batch(batch), check_k(k)
         mine = zip(self.parts, self._alive.of(alive), self._scores.of(static_score), strict=True)
         best = [_whole(part.engine.top(batch, k, rank, living, scores), part) for part, living, scores in mine]
-        return reduce(lambda left, right: merged_top(left, right, k), best)
+        return reduce(lambda left, right: combine_top(left, right, k), best)
 
     def describe(self) -> dict[str, Any]:
         """What the parts say of themselves."""
@@ -166,7 +166,7 @@ def _whole(found: Matches, part: EngineShard) -> Matches:
     return found._replace(rule=part.rules[found.rule])
 
 
-def merged(left: Matches, right: Matches) -> Matches:
+def combine_matches(left: Matches, right: Matches) -> Matches:
     """The matches of both, of the same events and of rules that are others, ascending within an event."""
     offsets = left.offsets + right.offsets
     rules = np.empty(offsets[-1], np.int32)
@@ -180,7 +180,7 @@ def merged(left: Matches, right: Matches) -> Matches:
     return Matches(offsets, rules)
 
 
-def merged_top(left: Matches, right: Matches, k: int) -> Matches:
+def combine_top(left: Matches, right: Matches, k: int) -> Matches:
     """The best k of both, ranked as each of them is."""
     assert left.scores is not None
     assert right.scores is not None

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from ruledex.compiled.arrays import frozen
 from ruledex.engines.protocol import Engine, Matches, Rank
-from ruledex.engines.sharded import merged_top
+from ruledex.engines.sharded import combine_top
 from ruledex.events.mappings import EventEncoder
 from ruledex.index.arguments import check_choice
 from ruledex.index.build import BuiltRules, build_program
@@ -159,4 +159,4 @@ class RelaxedDelta(Delta):
             found = piece.engine.top(batch, k, rank, alive, scores)
             return found._replace(rule=positions[found.rule].astype(np.int32))
 
-        return reduce(lambda left, right: merged_top(left, right, k), (best(*piece) for piece in self._pieces))
+        return reduce(lambda left, right: combine_top(left, right, k), (best(*piece) for piece in self._pieces))

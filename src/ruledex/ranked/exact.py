@@ -26,7 +26,7 @@ from ruledex.ranked.subscriptions import (
     EventRows,
     SubscriptionArrays,
     Subscriptions,
-    choose_access,
+    choose_access_entries,
     matches,
 )
 from ruledex.ranked.tree import ScoredTree
@@ -160,7 +160,7 @@ class ExactIndex:
 def exact_entries(subscriptions: Subscriptions, score: NDArray[np.float64], n_dimensions: int) -> Entries:
     """Each subscription in the tree of one of its dimensions, with its whole score."""
     access = np.empty(len(score), np.int32)
-    choose_access(tuple(subscriptions), _likelihood(subscriptions, n_dimensions), access)
+    choose_access_entries(tuple(subscriptions), _likelihood(subscriptions, n_dimensions), access)
     ids = np.flatnonzero(access != NO_ENTRY)
     dimension = subscriptions.dimension[access[ids]]
     order = np.lexsort((-score[ids], dimension))

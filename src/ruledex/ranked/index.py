@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 from ruledex.compiled.arrays import frozen
 from ruledex.engines.inputs import array_of
 from ruledex.engines.protocol import Arrays, Matches
-from ruledex.engines.ranking import checked_k
+from ruledex.engines.ranking import check_k
 from ruledex.errors import RuledexError, quoted
 from ruledex.ranked.exact import (
     ExactIndex,
@@ -104,7 +104,7 @@ class RankedIndex:
         """
         if combine not in COMBINATIONS:
             raise RuledexError(f"combine is {quoted(combine)}, one of {', '.join(COMBINATIONS)} was expected")
-        kind, wanted = structure_named(structure), [checked_mode(mode) for mode in modes]
+        kind, wanted = structure_named(structure), [check_mode(mode) for mode in modes]
         subscriptions = subscriptions_of(
             offsets, dimension, left, right, score, n_dimensions, weights, left_open, right_open
         )
@@ -162,9 +162,9 @@ class RankedIndex:
         method: Method = "auto",
     ) -> tuple[Ranked, ExactReport | SubscriptionReport]:
         """As `top`, and beside the answer how it was found."""
-        most = min(checked_k(k), self.n_subscriptions)
+        most = min(check_k(k), self.n_subscriptions)
         rows = event_rows(event, self.n_dimensions, weights)
-        if checked_mode(mode) == "relaxed":
+        if check_mode(mode) == "relaxed":
             relaxed = _built(self._relaxed, mode)
             _check_intervals(rows, relaxed)
             return relaxed.top(rows, most, method)
@@ -248,7 +248,7 @@ def _built(part: Part | None, mode: Mode) -> Part:
     return part
 
 
-def checked_mode(mode: Mode) -> Mode:
+def check_mode(mode: Mode) -> Mode:
     """One of the modes."""
     if mode not in MODES:
         raise RuledexError(f"mode is {quoted(mode)}, one of {', '.join(MODES)} was expected")

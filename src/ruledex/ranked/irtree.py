@@ -23,7 +23,7 @@ from ruledex.ranked.irtree_arrays import (
     DTYPES,
     append_skeleton,
     build_arrays,
-    collected,
+    collect_intervals,
     of_length,
     sizes_of,
 )
@@ -166,7 +166,7 @@ class IRTree(ScoredTree):
     def compact(self) -> None:
         """Build anew from the intervals that are there, without room to spare. Ids stay."""
         live = self._changeable()
-        ends, ids, _ = collected(live, int(live.roots[0]))
+        ends, ids, _ = collect_intervals(live, int(live.roots[0]))
         score = live.score[: self.n_ids].copy()
         order = np.lexsort((ids, -score[ids]))
         entries = Entries(np.array([0, len(ids)]), ends.reshape(-1, 2)[order].reshape(-1), ids[order], score)
@@ -200,7 +200,7 @@ class IRTree(ScoredTree):
     def _rebuild(self, node: int, depth: int) -> None:
         """Build a node and all below it anew, with pivots that suit what is there now."""
         live = self._changeable()
-        ends, ids, _ = collected(live, node)
+        ends, ids, _ = collect_intervals(live, node)
         order = np.lexsort((ids, -live.score[ids]))
         ends, ids = ends.reshape(-1, 2)[order].reshape(-1), ids[order]
         # A node without a pivot that is full must be split: it is rebuilt because one more interval is to come.
@@ -227,7 +227,7 @@ class IRTree(ScoredTree):
         """Find the node of each interval."""
         live = self._changeable()
         self._node_of = np.full(len(live.score), NOT_STORED, np.int32)
-        _, ids, nodes = collected(live, int(live.roots[0]))
+        _, ids, nodes = collect_intervals(live, int(live.roots[0]))
         self._node_of[ids] = nodes
 
     def _with_room(

@@ -23,7 +23,7 @@ from ruledex.ranked.irtree_kernels import (
     IRTreeArrays,
     IRTreeIndex,
 )
-from ruledex.ranked.rtree import checked_branching
+from ruledex.ranked.rtree import check_branching
 from ruledex.ranked.skeleton import NO_NODE, Skeleton, skeleton_of
 
 
@@ -206,7 +206,7 @@ def of_length(array: NDArray[Item], length: int) -> NDArray[Item]:
     return made
 
 
-def collected(index: IRTreeIndex, root: int) -> tuple[Floats, NDArray[np.int32], NDArray[np.int32]]:
+def collect_intervals(index: IRTreeIndex, root: int) -> tuple[Floats, NDArray[np.int32], NDArray[np.int32]]:
     """The ends, ids and nodes of all entries of a node and of all below it."""
     n_entries = 0 if root == NO_NODE else int(index.size[root])
     ends, ids, nodes = np.empty(2 * n_entries), np.empty(n_entries, np.int32), np.empty(n_entries, np.int32)
@@ -216,7 +216,7 @@ def collected(index: IRTreeIndex, root: int) -> tuple[Floats, NDArray[np.int32],
 
 def build_arrays(entries: Entries, branching: int) -> IRTreeIndex:
     """Arrays of just the right size, to be written."""
-    checked_branching(branching)
+    check_branching(branching)
     bounds = list(zip(entries.offsets[:-1].tolist(), entries.offsets[1:].tolist(), strict=True))
     built = [skeleton_of(entries.ends[2 * first : 2 * last], branching) for first, last in bounds]
     sizes = np.array([sizes_of(one.nodes, branching) for one in built]).sum(axis=0)

@@ -39,7 +39,7 @@ from ruledex.ranked.threshold import (
     N_SCORED,
     DimensionRows,
     add_up,
-    forget,
+    forget_subscriptions,
     threshold_rows,
 )
 from ruledex.ranked.tree import ScoredTree
@@ -272,7 +272,7 @@ class RelaxedIndex:
             )
             n_wanted *= 4 if n_wanted < MANY_WANTED else 2
         n_read = np.minimum(lists.n_filled, state[N_READ])
-        forget(owner, lists.ids, n_read, seen)
+        forget_subscriptions(owner, lists.ids, n_read, seen)
         self._pool.append(seen)
         if not is_done:
             return self._otherwise(are_added_up, rows, ranks, found)

@@ -164,9 +164,9 @@ class PackedTree(ScoredTree):
         fill_from_rtree(self._index, trees, low, high, cursors, fresh, wanted, out_ids, out_scores, n_filled)
 
 
-def packed(entries: Entries, branching: int) -> RTreeIndex:
+def pack_entries(entries: Entries, branching: int) -> RTreeIndex:
     """Put extents over entries that are in the order of the answers."""
-    checked_branching(branching)
+    check_branching(branching)
     sizes: list[list[int]] = []
     for n_entries in np.diff(entries.offsets).tolist():
         levels = []
@@ -196,7 +196,7 @@ def packed(entries: Entries, branching: int) -> RTreeIndex:
     )
 
 
-def checked_branching(branching: int) -> int:
+def check_branching(branching: int) -> int:
     """How many entries have one extent: two or more."""
     if not 2 <= branching <= MOST_BRANCHES:
         raise RuledexError(
@@ -223,4 +223,4 @@ class ScoredRTree(PackedTree):
         """Put extents over each `branching` entries, which are in order."""
         if unknown:
             raise TypeError(f"unknown options: {', '.join(unknown)}")
-        return cls(tuple(packed(entries, branching)))
+        return cls(tuple(pack_entries(entries, branching)))

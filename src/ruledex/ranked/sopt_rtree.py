@@ -31,7 +31,7 @@ from ruledex.compiled.bits import (
 )
 from ruledex.compiled.decorator import inlined, jit
 from ruledex.ranked.intervals import Entries
-from ruledex.ranked.rtree import PackedTree, packed
+from ruledex.ranked.rtree import PackedTree, pack_entries
 
 NONE = -1
 
@@ -232,7 +232,7 @@ class SOPTRTree(PackedTree):
             order[first:last] = first + arrangement(entries.ends[2 * first : 2 * last])
         ends = entries.ends.reshape(-1, 2)[order].reshape(-1)
         arranged = entries._replace(ends=frozen(ends, np.float64), ids=frozen(entries.ids[order], np.int32))
-        return cls(tuple(packed(arranged, branching)))
+        return cls(tuple(pack_entries(arranged, branching)))
 
 
 def edges_between(ends: NDArray[np.float64]) -> Edges:

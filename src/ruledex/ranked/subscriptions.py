@@ -45,7 +45,7 @@ class Event(NamedTuple):
 
 
 @inlined
-def combined(combination: int, score: float, other: float) -> float:
+def combine_scores(combination: int, score: float, other: float) -> float:
     """Two scores as one. Neither way is less than the larger, and in floating point too both grow with each score."""
     return score + other if combination == SUM else max(score, other)
 
@@ -69,7 +69,7 @@ def relaxed_score(
         d = dimension[entry]
         is_met = (ends[2 * entry] <= high[d]) & (ends[2 * entry + 1] >= low[d])
         points = weight[d] * score[entry]
-        total = combined(combination, total, points if is_met else 0.0)
+        total = combine_scores(combination, total, points if is_met else 0.0)
         n_met += is_met
     return total if n_met > 0 else -1.0
 
@@ -100,12 +100,12 @@ def full_scores(subscription_arrays: SubscriptionArrays, combination: int, out: 
     for subscription in range(out.size):
         total = 0.0
         for entry in range(subscriptions.offsets[subscription], subscriptions.offsets[subscription + 1]):
-            total = combined(combination, total, subscriptions.score[entry])
+            total = combine_scores(combination, total, subscriptions.score[entry])
         out[subscription] = total
 
 
 @jit
-def choose_access(
+def choose_access_entries(
     subscription_arrays: SubscriptionArrays, likelihood: NDArray[np.float64], out: NDArray[np.int32]
 ) -> None:
     """For each subscription the entry that is met least often, by which it is found.
@@ -183,7 +183,7 @@ def subscriptions_of(
     if not in_order.all():
         subscription = int(owner[1:][~in_order][0])
         raise RuledexError(f"subscription {subscription:,}: dimensions must ascend, and each may occur once")
-    points = intervals.score * checked_weights(weights, n_dimensions)[dimensions]
+    points = intervals.score * check_dimension_weights(weights, n_dimensions)[dimensions]
     if np.any(points < 0) or not np.isfinite(points).all():
         raise RuledexError("scores must be finite and not negative, and so must they be with their weights")
     return Subscriptions(
@@ -195,7 +195,7 @@ def subscriptions_of(
     )
 
 
-def checked_weights(weights: ArrayLike | None, n_dimensions: int) -> Floats:
+def check_dimension_weights(weights: ArrayLike | None, n_dimensions: int) -> Floats:
     """A weight for each dimension, 1 where none are given."""
     if weights is None:
         return np.ones(n_dimensions)
@@ -255,4 +255,4 @@ def event_rows(event: EventLike, n_dimensions: int, weights: ArrayLike | None = 
         raise EventError("an interval of the event is not two numbers, the smaller first")
     dimensions = np.flatnonzero(~np.isnan(low)).astype(np.int32)
     is_point = low is high or bool(np.all(low[dimensions] == high[dimensions]))
-    return EventRows(Event(low, high, checked_weights(weights, n_dimensions)), dimensions, is_point)
+    return EventRows(Event(low, high, check_dimension_weights(weights, n_dimensions)), dimensions, is_point)

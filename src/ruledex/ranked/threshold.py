@@ -30,7 +30,7 @@ from ruledex.ranked.subscriptions import (
     SUM,
     Event,
     Subscriptions,
-    combined,
+    combine_scores,
     relaxed_score,
 )
 
@@ -78,7 +78,7 @@ def _threshold(
     bound = 0.0
     for row in range(dimensions.size):
         score = other_score if row == other_row else next_score(scores, n_filled, has_more, row, n_read)
-        bound = combined(combination, bound, weight[dimensions[row]] * score)
+        bound = combine_scores(combination, bound, weight[dimensions[row]] * score)
     return bound
 
 
@@ -185,7 +185,7 @@ def threshold_rows(
 
 
 @jit
-def forget(
+def forget_subscriptions(
     owner: NDArray[np.int32], entries: NDArray[np.int32], n_read: NDArray[np.int64], seen: NDArray[np.uint64]
 ) -> None:
     """Clear the bits of the subscriptions of the entries that were read."""
@@ -219,7 +219,7 @@ def add_up(
                 prefetch(totals, np.int64(owner[entries[row, place + AHEAD]]))
             subscription = owner[entries[row, place]]
             before = max(totals[subscription], 0.0)
-            totals[subscription] = combined(combination, before, factor * scores[row, place])
+            totals[subscription] = combine_scores(combination, before, factor * scores[row, place])
     n_held = 0
     for subscription in range(totals.size):
         rank = totals[subscription]

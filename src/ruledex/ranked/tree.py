@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ruledex.engines.inputs import array_of
 from ruledex.engines.protocol import Arrays, Matches
-from ruledex.engines.ranking import checked_k
+from ruledex.engines.ranking import check_k
 from ruledex.errors import RuledexError
 from ruledex.ranked.cursor import NOT_STARTED, TreeCursors
 from ruledex.ranked.intervals import (
@@ -125,32 +125,32 @@ class ScoredTree(ScoredIntervals):
 
     def stab(self, query: float) -> Iterator[tuple[int, float]]:
         """Ids and scores of the intervals that hold a point, the largest score first, ties by id."""
-        return self._iterate(*checked_queries(query, query))
+        return self._iterate(*check_queries(query, query))
 
     def overlap(self, low: float, high: float) -> Iterator[tuple[int, float]]:
         """As `stab`, those that share a point with the closed interval [low, high]."""
         self._check_overlap()
-        return self._iterate(*checked_queries(low, high))
+        return self._iterate(*check_queries(low, high))
 
     def stab_top(self, query: float, k: int) -> Ranked:
         """The first k of `stab`."""
-        return self._top(checked_query(query), checked_query(query), k)
+        return self._top(check_query(query), check_query(query), k)
 
     def overlap_top(self, low: float, high: float, k: int) -> Ranked:
         """The first k of `overlap`."""
         self._check_overlap()
         if low > high:
             raise RuledexError(LOW_ABOVE_HIGH)
-        return self._top(checked_query(low), checked_query(high), k)
+        return self._top(check_query(low), check_query(high), k)
 
     def stab_top_batch(self, queries: ArrayLike, k: int) -> Matches:
         """`stab_top` of several points, one after the other."""
-        return self._top_batch(*checked_queries(queries, queries), k)
+        return self._top_batch(*check_queries(queries, queries), k)
 
     def overlap_top_batch(self, low: ArrayLike, high: ArrayLike, k: int) -> Matches:
         """`overlap_top` of several intervals, one after the other."""
         self._check_overlap()
-        return self._top_batch(*checked_queries(low, high), k)
+        return self._top_batch(*check_queries(low, high), k)
 
     def _check_overlap(self) -> None:
         if not self.can_overlap:
@@ -165,7 +165,7 @@ class ScoredTree(ScoredIntervals):
         return int(self._index[list(self.dtypes).index("score")].size)
 
     def _top(self, low: float, high: float, k: int) -> Ranked:
-        most = min(checked_k(k), self.n_ids)
+        most = min(check_k(k), self.n_ids)
         out_ids, out_scores = np.empty((1, most), np.int32), np.empty((1, most))
         try:
             one = self._pool.pop()
@@ -180,7 +180,7 @@ class ScoredTree(ScoredIntervals):
         return Ranked(out_ids[0, :n_found], out_scores[0, :n_found])
 
     def _top_batch(self, low: Floats, high: Floats, k: int) -> Matches:
-        n_queries, most = len(low), min(checked_k(k), self.n_ids)
+        n_queries, most = len(low), min(check_k(k), self.n_ids)
         out_ids, out_scores = np.empty((n_queries, most), np.int32), np.empty((n_queries, most))
         n_filled = np.zeros(n_queries, np.int64)
         cursors = self.new_cursors(1, bool(np.array_equal(low, high)))
@@ -204,14 +204,14 @@ class ScoredTree(ScoredIntervals):
             n_wanted = min(2 * n_wanted, MOST_WANTED)
 
 
-def checked_query(query: float) -> float:
+def check_query(query: float) -> float:
     """A query that is a number."""
     if isnan(query):
         raise RuledexError(NOT_A_NUMBER)
     return float(query)
 
 
-def checked_queries(low: ArrayLike, high: ArrayLike) -> tuple[Floats, Floats]:
+def check_queries(low: ArrayLike, high: ArrayLike) -> tuple[Floats, Floats]:
     """The ends of queries as kernels take them."""
     lows = doubles("query", low)
     highs = lows if high is low else doubles("query", high)

@@ -218,7 +218,7 @@ def _cost(keys: NDArray[np.int32], first: int, last: int) -> int:
 
 
 @jit
-def write_keys(
+def write_conjunct_keys(
     n_positive: int,
     presence: NDArray[np.int32],
     conjuncts: Conjuncts,

@@ -21,7 +21,7 @@ from ruledex.engines.inputs import (
     rank_code,
 )
 from ruledex.engines.protocol import Alive, Matches, Rank
-from ruledex.engines.ranking import checked_k
+from ruledex.engines.ranking import check_k
 from ruledex.engines.top import sort_heap
 from ruledex.errors import RuledexError, quoted
 from ruledex.events.batch import EventBatch
@@ -34,7 +34,7 @@ from ruledex.relaxed.candidates import (
     CellRows,
     find_candidates,
 )
-from ruledex.relaxed.layout import IntervalKeys, RelaxedLayout, relaxed_layout
+from ruledex.relaxed.layout import IntervalKeys, RelaxedLayout, build_relaxed_layout
 from ruledex.relaxed.rows import (
     EventCells,
     IntervalTrees,
@@ -42,7 +42,7 @@ from ruledex.relaxed.rows import (
     event_cells,
 )
 from ruledex.relaxed.score import OneEvent, best_of_candidates
-from ruledex.relaxed.threshold import ThresholdRows, forget, read_rows
+from ruledex.relaxed.threshold import ThresholdRows, forget_rules, read_rows
 
 Method = Literal["auto", "scan", "count", "threshold"]
 METHODS: tuple[Method, ...] = ("auto", "scan", "count", "threshold")
@@ -97,7 +97,7 @@ class RelaxedEngine:
     @classmethod
     def build(cls, program: Program, make_trees: MakeTrees) -> Self:
         """Take the rules apart; `make_trees` makes the trees over keys of several cells."""
-        layout = relaxed_layout(program)
+        layout = build_relaxed_layout(program)
         return cls(program, layout, make_trees(layout.intervals, len(layout.tree_first)))
 
     def top(
@@ -132,7 +132,7 @@ class RelaxedEngine:
         """The best k rules of one event of a batch, and how they were found."""
         if method not in METHODS:
             raise RuledexError(f"method is {quoted(method)}, one of {', '.join(METHODS)} was expected")
-        batch, most = frozen_batch(batch), min(checked_k(k), self.program.n_rules)
+        batch, most = frozen_batch(batch), min(check_k(k), self.program.n_rules)
         static = frozen_static_score(static_score, self.program)
         kind, living = rank_code(rank), frozen_alive(alive, self.program.n_rules)
         best = Best(np.empty(most, np.int32), np.empty(most))
@@ -237,7 +237,7 @@ class RelaxedEngine:
                 best.rule,
             )
             n_wanted *= 4
-        forget(self.layout.keys, rows, int(state[N_READ]), seen)
+        forget_rules(self.layout.keys, rows, int(state[N_READ]), seen)
         self._pool.append((scratch, seen))
         if not is_done:
             return self._count(call)

@@ -15,7 +15,7 @@ from ruledex.engines.ranking import Ranker
 from ruledex.program.program import Program
 from ruledex.program.scores.steps import WalkStack, count_steps, write_steps
 from ruledex.relaxed.candidates import ConjunctKeys
-from ruledex.relaxed.conjuncts import EVERY_EVENT, Conjuncts, split_rules, write_keys
+from ruledex.relaxed.conjuncts import EVERY_EVENT, Conjuncts, split_rules, write_conjunct_keys
 from ruledex.relaxed.score import MAY_SCORE, MUST_HOLD, RelaxedRules
 
 _EXACT_UNIT = 2.0**-20  # sums of multiples of it are exact while they are
@@ -56,7 +56,7 @@ class RelaxedLayout(NamedTuple):
         return sum(array.nbytes for array in (*taken_apart, *steps, *self.keys, *self.intervals))
 
 
-def relaxed_layout(program: Program) -> RelaxedLayout:
+def build_relaxed_layout(program: Program) -> RelaxedLayout:
     """Take the rules apart, and sort what they are found by."""
     conjuncts = _conjuncts(program)
     scorer = Ranker(
@@ -147,7 +147,7 @@ def _literal_keys(
     """Keys as literals, with their points and branches, in the order of branches."""
     n_steps = len(conjuncts.code)
     literal, points, branch = np.empty(n_steps, np.int32), np.empty(n_steps), np.empty(n_steps, np.int32)
-    n_keys = write_keys(
+    n_keys = write_conjunct_keys(
         program.n_positive,
         frozen(program.negative_presence, np.int32),
         conjuncts,

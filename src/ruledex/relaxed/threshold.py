@@ -139,7 +139,7 @@ def fill_from_lists(
 
 
 @jit
-def forget(keys: ConjunctKeys, rows: ThresholdRows, n_read: int, seen: NDArray[np.uint64]) -> None:
+def forget_rules(keys: ConjunctKeys, rows: ThresholdRows, n_read: int, seen: NDArray[np.uint64]) -> None:
     """Clear the bits of the rules that were read."""
     for row in range(rows.n_filled.size):
         for place in range(min(n_read, rows.n_filled[row])):

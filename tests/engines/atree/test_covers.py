@@ -5,7 +5,7 @@ from ruledex.engines.atree import layout
 from ruledex.engines.atree.covers import (
     choose_cover,
     find_adopters,
-    find_candidates,
+    find_borrowable,
     is_within,
     new_cover_plan,
 )
@@ -25,10 +25,10 @@ def test_candidates_are_the_nodes_all_of_whose_atoms_are_asked_for():
     nodes, heap, counts = tree.arrays.nodes, tree.arrays.heap, tree.arrays.counts
     for atoms in ([0, 1, 2, 3], [1, 2], [0, 5], [2, 3, 4]):
         candidates = new_cover_plan(6).candidates
-        n_found = find_candidates(nodes, heap, counts, *asked(atoms), candidates)
+        n_found = find_borrowable(nodes, heap, counts, *asked(atoms), candidates)
         expected = {FIRST + number for number, each in enumerate(SETS) if each <= {*atoms}}
         assert {*candidates[:n_found].tolist()} == expected
-    assert find_candidates(nodes, heap, counts, *asked([0, 1, 2], OR), new_cover_plan(6).candidates) == 0
+    assert find_borrowable(nodes, heap, counts, *asked([0, 1, 2], OR), new_cover_plan(6).candidates) == 0
 
 
 def test_the_cover_is_greedy_and_says_what_it_covers():

@@ -5,7 +5,7 @@ from ruledex.engines.atree import layout
 from ruledex.engines.atree.check import check_tree
 from ruledex.engines.atree.covers import new_cover_plan
 from ruledex.engines.atree.heap import TOP
-from ruledex.engines.atree.nodes import NO_ROOM, make_node, order_children
+from ruledex.engines.atree.nodes import NO_ROOM, make_node, reorder_children
 from ruledex.engines.atree.tree import Switches
 from tests.engines.atree.sets import atoms_of, children_of, literals, tree_of
 
@@ -43,7 +43,7 @@ def test_children_are_put_in_the_order_of_how_often_they_are_true():
     tree = tree_of(4, [{0, 1, 2, 3}])
     check_tree(tree, range(4))
     chance = np.array([0.5, 0.1, 0.9, 0.3], np.float32)
-    order_children(tree.arrays.nodes, tree.arrays.heap, chance, 4, 0)
+    reorder_children(tree.arrays.nodes, tree.arrays.heap, chance, 4, 0)
     assert children_of(tree, 4) == [1, 3, 0, 2]
-    order_children(tree.arrays.nodes, tree.arrays.heap, -chance, 4, 2)
+    reorder_children(tree.arrays.nodes, tree.arrays.heap, -chance, 4, 2)
     assert children_of(tree, 4) == [1, 3, 2, 0]

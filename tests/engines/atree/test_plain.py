@@ -7,7 +7,7 @@ from ruledex.engines.atree.plain import (
     FALSE,
     TRUE,
     UNKNOWN,
-    combined,
+    combine_truth,
 )
 
 VALUES = {TRUE: True, FALSE: False, UNKNOWN: None}
@@ -31,5 +31,5 @@ def table_2(operation, values):
 def test_any_number_of_operands_is_as_two_after_another(operation):
     for n_children in (2, 3, 4):
         for values in product([True, False, None], repeat=n_children):
-            found = combined(operation, n_children, values.count(True), values.count(False))
+            found = combine_truth(operation, n_children, values.count(True), values.count(False))
             assert VALUES[found] is table_2(operation, values)

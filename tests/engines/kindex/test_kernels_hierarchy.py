@@ -5,7 +5,7 @@ from ruledex.engines.kindex.hierarchy import (
     ARITY,
     LEVEL_BITS,
     Hierarchy,
-    write_keys,
+    write_interval_keys,
 )
 
 
@@ -23,9 +23,9 @@ def keys_of(hierarchy, intervals):
     offsets = np.array([0, len(intervals)], np.int64)
     low, high = (np.array([pair[side] for pair in intervals], np.int32) for side in (0, 1))
     key_offsets = np.zeros(2, np.int64)
-    n_keys = write_keys(hierarchy, offsets, low, high, key_offsets, np.zeros(0, np.int32))
+    n_keys = write_interval_keys(hierarchy, offsets, low, high, key_offsets, np.zeros(0, np.int32))
     keys = np.zeros(n_keys, np.int32)
-    assert write_keys(hierarchy, offsets, low, high, key_offsets, keys) == n_keys == key_offsets[1]
+    assert write_interval_keys(hierarchy, offsets, low, high, key_offsets, keys) == n_keys == key_offsets[1]
     return keys.tolist()
 
 

@@ -6,7 +6,7 @@ from ruledex.engines.kindex.normal_forms import (
     clauses_of,
     distinct_clauses,
     expressions_of,
-    joined,
+    join_clauses,
 )
 from ruledex.errors import BudgetError, RuledexError
 from tests.contract.builder import make_program
@@ -51,7 +51,7 @@ def test_clauses_are_the_same_whatever_is_converted_at_once(chunk, monkeypatch):
     monkeypatch.setattr(normal_forms, "CHUNK", chunk)
     program = program_of(PRODUCT, A, "always", ("or", A, ("and", B, C)))
     expressions = expressions_of(program, "DNF", 100, "error")
-    clauses = joined(clauses_of(program, "DNF", expressions))
+    clauses = join_clauses(clauses_of(program, "DNF", expressions))
     assert clauses.n_clauses.tolist() == [1, 1, 4, 2]
     assert np.diff(clauses.offsets).tolist() == [0, 1, 2, 2, 2, 2, 1, 2]
     assert len(clauses.literals) == clauses.offsets[-1]
@@ -68,6 +68,6 @@ def test_a_clause_that_several_rules_have_stands_once():
 def test_always_is_one_empty_conjunction_and_no_disjunction():
     program = program_of("always")
     for form, n_clauses in (("DNF", 1), ("CNF", 0)):
-        clauses = joined(clauses_of(program, form, expressions_of(program, form, 1, "error")))
+        clauses = join_clauses(clauses_of(program, form, expressions_of(program, form, 1, "error")))
         assert clauses.n_clauses.tolist() == [n_clauses]
         assert len(clauses.offsets) == n_clauses + 1

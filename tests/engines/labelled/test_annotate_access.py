@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from ruledex.engines.labelled.annotator import annotate_expressions, choose_access
+from ruledex.engines.labelled.annotator import annotate_expressions, choose_access_leaves
 from ruledex.engines.labelled.trees import LEAF
 from tests.program.trees import leaves_of, trees_of
 
@@ -12,7 +12,7 @@ def chosen(tree, how_often):
     often, is_chosen = np.zeros(len(trees.kind)), np.zeros(len(trees.kind), np.uint8)
     places = np.flatnonzero(trees.kind == LEAF)
     often[places] = [how_often[name] for name in leaves_of(tree)]
-    choose_access(trees, 1, often, is_chosen)
+    choose_access_leaves(trees, 1, often, is_chosen)
     assert not is_chosen[trees.kind != LEAF].any()
     return "".join(name for name, place in zip(leaves_of(tree), places, strict=True) if is_chosen[place])
 

@@ -56,7 +56,7 @@ def new_cover_plan(most_atoms: int) -> CoverPlan:
 
 
 @jit
-def find_candidates(
+def find_borrowable(
     nodes: NDArray[np.int32],
     heap: NDArray[np.int32],
     counts: NDArray[np.int64],

@@ -16,7 +16,7 @@ from ruledex.engines.atree.layout import (
 )
 from ruledex.engines.atree.match import TreeIndex
 from ruledex.engines.atree.matcher import TreeMatcher
-from ruledex.engines.atree.packing import NO_SCOPES, packed, scopes_of
+from ruledex.engines.atree.packing import NO_SCOPES, pack_tree, scopes_of
 from ruledex.engines.atree.rules import RulesToLoad
 from ruledex.engines.atree.tree import GrowingTree, LiteralIntervals, Switches
 from ruledex.engines.inputs import array_of, frozen_alive, frozen_batch
@@ -70,7 +70,7 @@ class AtreeEngine:
         switches = Switches(sharing, reorganisation, self_adjustment, zero_suppression, propagation_on_demand)
         tree = load(program, statistics, switches)
         made = tree.describe()
-        return cls(program, packed(tree, literal_chance(program, statistics)), switches, made)
+        return cls(program, pack_tree(tree, literal_chance(program, statistics)), switches, made)
 
     @classmethod
     def from_arrays(cls, program: Program, arrays: Arrays) -> Self:

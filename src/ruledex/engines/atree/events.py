@@ -9,7 +9,7 @@ from ruledex.compiled.decorator import jit
 from ruledex.engines.atree.match import (
     MatchScratch,
     TreeIndex,
-    collect,
+    collect_found,
     count_found,
     next_event,
     propagate,
@@ -58,7 +58,7 @@ def match_events(
     event, n_written = first_event, 0
     while event < event_offsets.size - 1 and n_written + n_rules <= out.size:
         _find(index, scratch, plain, scopes, switches, cells[event_offsets[event] : event_offsets[event + 1]])
-        n_found = collect(scratch.found, alive, out[n_written:])
+        n_found = collect_found(scratch.found, alive, out[n_written:])
         offsets[event + 1] = offsets[event] + n_found
         n_written += n_found
         event += 1

@@ -93,7 +93,7 @@ class Tree(NamedTuple):
 
 
 @inlined
-def mixed(number: int) -> int:
+def mix(number: int) -> int:
     """A hash of 32 bits."""
     hashed = ((int(number) + 1) * HASH_FACTOR) & HASH_MASK
     hashed ^= hashed >> 15
@@ -104,7 +104,7 @@ def mixed(number: int) -> int:
 @inlined
 def atom_bit(atom: int) -> int:
     """The bit of an atom in signatures."""
-    return 1 << (mixed(atom) % N_SIGNATURE_BITS)
+    return 1 << (mix(atom) % N_SIGNATURE_BITS)
 
 
 @inlined
@@ -118,8 +118,8 @@ def hash_of(operation: int, atoms: NDArray[np.int32], n_atoms: int) -> int:
     """A hash of a set, of 31 bits: the order of the atoms does not matter."""
     total = operation
     for place in range(n_atoms):
-        total += mixed(atoms[place])
-    return mixed(total & HASH_MASK) >> 1
+        total += mix(atoms[place])
+    return mix(total & HASH_MASK) >> 1
 
 
 @inlined
@@ -258,7 +258,7 @@ def refill_centers(centers: NDArray[np.int32], made: NDArray[np.int32]) -> None:
     mask = made.shape[0] - 1
     for bucket in range(centers.shape[0]):
         if centers[bucket, CENTER] != FREE:
-            slot = mixed(centers[bucket, CENTER]) & mask
+            slot = mix(centers[bucket, CENTER]) & mask
             while made[slot, CENTER] != FREE:
                 slot = (slot + 1) & mask
             for column in range(3):

@@ -44,7 +44,7 @@ from ruledex.engines.atree.layout import (
     ROW,
     USES,
     Tree,
-    mixed,
+    mix,
     new_node,
 )
 
@@ -72,7 +72,7 @@ def _center(high: int, width: int) -> int:
 def bucket_of(centers: NDArray[np.int32], center: int) -> int:
     """The slot of a center's bucket, or the free one where it would lie."""
     mask = centers.shape[0] - 1
-    slot = mixed(center) & mask
+    slot = mix(center) & mask
     while centers[slot, CENTER] != FREE and centers[slot, CENTER] != center:
         slot = (slot + 1) & mask
     return int(slot)
@@ -144,7 +144,7 @@ def _close_gap(centers: NDArray[np.int32], hole: int) -> None:
         slot = (slot + 1) & mask
         if centers[slot, CENTER] == FREE:
             break
-        wanted = mixed(centers[slot, CENTER]) & mask
+        wanted = mix(centers[slot, CENTER]) & mask
         if ((slot - wanted) & mask) >= ((slot - hole) & mask):
             for column in range(3):
                 centers[hole, column] = centers[slot, column]

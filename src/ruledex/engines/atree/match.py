@@ -272,7 +272,7 @@ def propagate(index: TreeIndex, scratch: MatchScratch, number: int, cells: NDArr
 
 
 @jit
-def collect(found: NDArray[np.uint64], alive: NDArray[np.uint8], out: NDArray[np.int32]) -> int:
+def collect_found(found: NDArray[np.uint64], alive: NDArray[np.uint8], out: NDArray[np.int32]) -> int:
     """Write the rules that were found and live, ascending; return how many. All live where `alive` is empty."""
     n_written = 0
     for at in range(found.size):

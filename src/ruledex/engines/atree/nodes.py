@@ -19,7 +19,7 @@ from ruledex.engines.atree.covers import (
     CoverPlan,
     choose_cover,
     find_adopters,
-    find_candidates,
+    find_borrowable,
     is_within,
 )
 from ruledex.engines.atree.heap import (
@@ -64,7 +64,7 @@ from ruledex.engines.atree.layout import (
     Tree,
     enter,
     hash_of,
-    mixed,
+    mix,
     new_node,
     signature_of,
 )
@@ -114,11 +114,11 @@ def _rank(chance: NDArray[np.float32], parent: int, child: int) -> float:
     """Children are ordered by this: by how often they are true where that is known, or else at random, as the paper."""
     if chance.size != 0:
         return float(chance[child])
-    return float(mixed(int(parent) ^ mixed(child)))
+    return float(mix(int(parent) ^ mix(child)))
 
 
 @jit
-def order_children(
+def reorder_children(
     nodes: NDArray[np.int32], heap: NDArray[np.int32], chance: NDArray[np.float32], node: int, first: int
 ) -> None:
     """Put a node's children from row `first` on into the order of their ranks: row 0 is the access child."""
@@ -163,7 +163,7 @@ def make_node(
         covered[place] = 0
         _fetch_lists(nodes, heap, operation, atoms[place])
     if switches & REORGANISE != 0:
-        n_candidates = find_candidates(nodes, heap, counts, atoms, n_atoms, signature, candidates)
+        n_candidates = find_borrowable(nodes, heap, counts, atoms, n_atoms, signature, candidates)
         n_chosen = choose_cover(nodes, heap, operation, atoms, n_atoms, covered, candidates, n_candidates)
     if switches & SELF_ADJUST != 0:
         n_adopters = find_adopters(nodes, heap, counts, atoms, n_atoms, signature, adopters)
@@ -179,7 +179,7 @@ def make_node(
         if chance.size != 0:
             chance[made] = chance_of
         _fill_rows(nodes, heap, switches, made, atoms, n_atoms, signature, covered, candidates, n_chosen)
-        order_children(nodes, heap, chance, made, 0)
+        reorder_children(nodes, heap, chance, made, 0)
         for row in range(nodes[made, N_DOWN]):
             child = heap[nodes[made, BLOCK] + ROW * row]
             was_sink = is_inner_sink(nodes, rules, child)

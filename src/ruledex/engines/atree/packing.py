@@ -233,7 +233,7 @@ def scopes_of(index: TreeIndex, first_cells: NDArray[np.int32]) -> Scopes:
     return Scopes(frozen(first_cells, np.int32), frozen(offsets, np.int32), frozen(literal[order], np.int32))
 
 
-def packed(tree: GrowingTree, literal_chance: NDArray[np.float64]) -> TreeIndex:
+def pack_tree(tree: GrowingTree, literal_chance: NDArray[np.float64]) -> TreeIndex:
     """The index of a tree whose first nodes are the literals of a Program, and which has lost none.
 
     Without zero suppression all results are carried upwards, so that no OR is asked.

@@ -71,7 +71,7 @@ def _meet(plain: PlainScratch, number: int, node: int) -> bool:
 
 
 @jit
-def combined(operation: int, n_children: int, n_true: int, n_false: int) -> int:
+def combine_truth(operation: int, n_children: int, n_true: int, n_false: int) -> int:
     """Table 2 for any number of operands: those that are neither true nor false are unknown."""
     if operation == AND:
         return FALSE if n_false > 0 else TRUE if n_true == n_children else UNKNOWN
@@ -90,7 +90,7 @@ def _result(index: TreeIndex, plain: PlainScratch, number: int, switches: int, n
             if plain.event[child] == number:
                 n_true += plain.result[child] == TRUE
                 n_false += plain.result[child] == FALSE
-    return combined(operation, n_down, n_true, n_false)
+    return combine_truth(operation, n_down, n_true, n_false)
 
 
 @jit

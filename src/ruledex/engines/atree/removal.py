@@ -69,8 +69,8 @@ from ruledex.engines.atree.literals import unhang_literal
 from ruledex.engines.atree.nodes import (
     SPARE_WORDS,
     add_child_row,
-    order_children,
     remove_child_row,
+    reorder_children,
 )
 
 
@@ -283,7 +283,7 @@ def _take_atoms(nodes: NDArray[np.int32], heap: NDArray[np.int32], node: int, pa
 def _put_access_first(tree: Tree, parent: int) -> None:
     """Choose the access child anew among all children: the old ones are silent, the new ones not linked yet."""
     nodes, heap = tree.nodes, tree.heap
-    order_children(nodes, heap, tree.chance, parent, 0)
+    reorder_children(nodes, heap, tree.chance, parent, 0)
     place = nodes[parent, BLOCK]
     if heap[place + UP] != UNLINKED:
         unlink(nodes, heap, tree.rules, tree.counts, parent, 0)

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from ruledex.engines.batch.kernels import (
     BatchIndex,
     Block,
-    evaluate,
+    evaluate_lists,
     load_block,
 )
 from ruledex.engines.batch.rank_rows import rank_rows, tile_bounds
@@ -147,7 +147,7 @@ class BlockWork:
         lists = index.row_operation, index.row_offsets, index.row_children
         for tile in range(len(index.tile_rules) - 1):
             first_row, last_row = index.tile_rows[tile], index.tile_rows[tile + 1]
-            evaluate(*lists, first_row, last_row, ALL_ALIVE, self.block, no_rules, self.block.rows)
+            evaluate_lists(*lists, first_row, last_row, ALL_ALIVE, self.block, no_rules, self.block.rows)
             yield int(index.tile_rules[tile]), int(index.tile_rules[tile + 1])
 
     def _found(self, first: int, last: int) -> Iterator[Found]:
@@ -160,7 +160,7 @@ class BlockWork:
                 rules, words, _ = self._chunks.pop()
             except IndexError:
                 rules, words = np.empty(size, np.int32), empty_rows(size + 1)
-            first, n_found = evaluate(*lists, first, last, self.alive, self.block, rules, words)
+            first, n_found = evaluate_lists(*lists, first, last, self.alive, self.block, rules, words)
             yield Found(rules, words, n_found)
 
     def _parts(self, keep: bool) -> Iterator[FoundPart]:

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from ruledex.engines.batch.block import BlockScratch, BlockWork
 from ruledex.engines.batch.kernels import BatchIndex, Block
-from ruledex.engines.batch.layout import build_layout
+from ruledex.engines.batch.layout import build_batch_index
 from ruledex.engines.batch.rows import N_EVENTS, empty_rows
 from ruledex.engines.inputs import (
     array_of,
@@ -29,7 +29,7 @@ from ruledex.engines.protocol import (
     Rank,
     Statistics,
 )
-from ruledex.engines.ranking import Ranker, checked_k
+from ruledex.engines.ranking import Ranker, check_k
 from ruledex.events.batch import EventBatch
 from ruledex.program.program import Program
 
@@ -104,7 +104,7 @@ class BatchEngine:
         cls, program: Program, statistics: Statistics | None = None, threads: int = 1, max_rows: int = MAX_ROWS
     ) -> Self:
         """Order children by `statistics`, and lay out rows, in tiles of rules that store `max_rows` at the most."""
-        return cls(program, build_layout(program, statistics, max_rows), threads)
+        return cls(program, build_batch_index(program, statistics, max_rows), threads)
 
     @classmethod
     def from_arrays(cls, program: Program, arrays: Arrays) -> Self:
@@ -144,7 +144,7 @@ class BatchEngine:
         static_score: NDArray[np.float64] | None = None,
     ) -> Matches:
         """The best k rules of each event with their ranks as scores, the best first, ties by position."""
-        kind, k = rank_code(rank), min(checked_k(k), self.program.n_rules)
+        kind, k = rank_code(rank), min(check_k(k), self.program.n_rules)
         if k > MAX_HEAP:
             return self._ranker.top(batch, self.match(batch, alive), k, rank, static_score)
         ranking = self._ranker.ranking(static_score)

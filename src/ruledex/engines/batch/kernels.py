@@ -147,7 +147,7 @@ def _interval_row(
 
 
 @jit
-def evaluate(
+def evaluate_lists(
     operations: NDArray[np.uint8],
     offsets: NDArray[np.int32],
     children: NDArray[np.int32],

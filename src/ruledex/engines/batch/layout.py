@@ -47,7 +47,7 @@ class TilePlan(NamedTuple):
     order: NDArray[np.int64]  # stored nodes from the bottom up; within a level, what is used most comes first
 
 
-def build_layout(program: Program, statistics: Statistics | None, max_rows: int) -> BatchIndex:
+def build_batch_index(program: Program, statistics: Statistics | None, max_rows: int) -> BatchIndex:
     """Compute the index, in as many tiles of rules as it takes for none to store more than `max_rows` rows."""
     plan = _plan(program, statistics)
     tiles = _tiles(plan, 0, program.n_rules, max_rows)

@@ -19,7 +19,7 @@ from ruledex.engines.kindex.normal_forms import (
     Overflow,
     clauses_of,
     expressions_of,
-    joined,
+    join_clauses,
 )
 from ruledex.engines.kindex.overflow import OverflowRules
 from ruledex.engines.protocol import Arrays, Statistics
@@ -49,7 +49,7 @@ class CnfEngine(NormalFormEngine):
         A rule past the budget is a BudgetError, or, with `overflow="sparse"`, is left to that engine.
         """
         expressions = expressions_of(program, "CNF", budget, overflow)
-        clauses = joined(clauses_of(program, "CNF", expressions))
+        clauses = join_clauses(clauses_of(program, "CNF", expressions))
         offsets = np.concatenate([[0], np.cumsum(clauses.n_clauses)])
         found = DisjunctionIndex.build(program, offsets, clauses.offsets, clauses.literals, statistics)
         number = np.empty(len(expressions.roots), np.int32)

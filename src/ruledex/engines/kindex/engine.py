@@ -27,7 +27,7 @@ from ruledex.engines.protocol import (
     Matches,
     Rank,
 )
-from ruledex.engines.ranking import Ranker, checked_k
+from ruledex.engines.ranking import Ranker, check_k
 from ruledex.engines.work import Work, averages
 from ruledex.events.batch import EventBatch
 from ruledex.program.program import Program
@@ -78,7 +78,7 @@ class NormalFormEngine(ABC):
     ) -> Matches:
         """The best k rules of each event with their ranks as scores, the best first, ties by position."""
         kind = rank_code(rank)
-        checked_k(k)
+        check_k(k)
         batch = frozen_batch(batch)
         best = self._form_ranker.top(batch, k, kind, frozen_alive(alive, self.program.n_rules), static_score)
         if self.overflow is None:

@@ -36,7 +36,7 @@ class Hierarchy(NamedTuple):
 
 
 @jit
-def write_keys(
+def write_interval_keys(
     hierarchy: Hierarchy,
     interval_offsets: NDArray[np.int64],
     interval_low: NDArray[np.int32],
@@ -145,9 +145,9 @@ def make_sources(program: Program, statistics: Statistics | None) -> Sources:
     low = frozen(np.concatenate([program.interval_low, cells]), np.int32)
     high = frozen(np.concatenate([program.interval_high, cells]), np.int32)
     key_offsets = np.zeros(len(interval_offsets), np.int64)
-    n_keys = write_keys(hierarchy, interval_offsets, low, high, key_offsets, np.zeros(0, np.int32))
+    n_keys = write_interval_keys(hierarchy, interval_offsets, low, high, key_offsets, np.zeros(0, np.int32))
     keys = np.zeros(n_keys, np.int32)
-    write_keys(hierarchy, interval_offsets, low, high, key_offsets, keys)
+    write_interval_keys(hierarchy, interval_offsets, low, high, key_offsets, keys)
     presence = of_cell[of_negative].astype(np.int32)
     before = np.concatenate([[0.0], np.cumsum(cell_frequencies(program, statistics))])
     within = np.concatenate([[0.0], np.cumsum(before[high + 1] - before[low])])

@@ -187,7 +187,7 @@ def distinct_clauses(parts: Iterator[Clauses]) -> tuple[Clauses, NDArray[np.int3
     return Clauses(np.concatenate(n_clauses), offsets, table.literals[: offsets[-1]]), np.concatenate(ids)
 
 
-def joined(parts: Iterator[Clauses]) -> Clauses:
+def join_clauses(parts: Iterator[Clauses]) -> Clauses:
     """All clauses of the parts."""
     n_clauses, lengths, literals = [np.zeros(0, np.int64)], [np.zeros(1, np.int64)], [np.zeros(0, np.int32)]
     for part in parts:

@@ -38,7 +38,9 @@ from ruledex.program.program import Program
 
 
 @jit
-def choose_access(trees: Trees, n_trees: int, how_often: NDArray[np.float64], is_chosen: NDArray[np.uint8]) -> None:
+def choose_access_leaves(
+    trees: Trees, n_trees: int, how_often: NDArray[np.float64], is_chosen: NDArray[np.uint8]
+) -> None:
     """Choose leaves of each tree so that at least one of them is true where the tree is, and few are otherwise.
 
     `how_often` says of the leaves how often they are true, and gets for the other nodes how often the leaves that were
@@ -285,7 +287,7 @@ def _labelled(
     node = trees.node[place]
     how_often, is_chosen = np.zeros(len(trees.kind)), np.zeros(len(trees.kind), np.uint8)
     how_often[place] = probability[node]
-    choose_access(trees, n_trees, how_often, is_chosen)
+    choose_access_leaves(trees, n_trees, how_often, is_chosen)
     # With their places instead of nodes the labeller gives the order of the leaves.
     trees.node[place] = np.arange(len(place))
     order = np.zeros(len(place), np.int32)

@@ -113,7 +113,7 @@ class DeweyStack(NamedTuple):
 
 
 @inlined
-def evaluate(
+def evaluate_expression(
     expression_of: NDArray[np.int32],
     label_offsets: NDArray[np.int32],
     labels: NDArray[np.uint8],
@@ -202,7 +202,7 @@ def evaluate_dewey(
         place, last = leaf_offsets[event], leaf_offsets[event + 1]
         while place < last:
             expression = expression_of[leaves[place]]
-            is_true, place = evaluate(
+            is_true, place = evaluate_expression(
                 expression_of, label_offsets, labels, leaves, place, last, child, result, last_explored, last_child
             )
             out[n_true] = expression

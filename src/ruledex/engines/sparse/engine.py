@@ -22,7 +22,7 @@ from ruledex.engines.sparse.kernels import (
     sparse_count,
     sparse_match,
 )
-from ruledex.engines.sparse.layout import build_layout
+from ruledex.engines.sparse.layout import build_sparse_index
 from ruledex.engines.sparse.work import COUNTED, sparse_count_touched
 from ruledex.engines.work import Work, averages
 from ruledex.events.batch import EventBatch
@@ -50,7 +50,7 @@ class SparseEngine:
     @classmethod
     def build(cls, program: Program, statistics: Statistics | None = None) -> Self:
         """Choose access children by `statistics`, and lay out slots and edges."""
-        return cls(program, build_layout(program, statistics))
+        return cls(program, build_sparse_index(program, statistics))
 
     @classmethod
     def from_arrays(cls, program: Program, arrays: Arrays) -> Self:

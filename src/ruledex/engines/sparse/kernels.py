@@ -109,7 +109,7 @@ def _set_range(bits: NDArray[np.uint64], touched: NDArray[np.uint64], first: int
 
 
 @jit
-def collect(
+def collect_set(
     bits: NDArray[np.uint64], touched: NDArray[np.uint64], first: int, last: int, out: NDArray[np.int32]
 ) -> int:
     """Write the set slots of a region that begins at a word, ascending; return their number."""
@@ -261,7 +261,7 @@ def _verify(index: SparseIndex, scratch: SparseScratch, first: int, last: int, f
     """Clear the bits of those nodes of a level that not all children are true of."""
     bits, waiting = scratch.bits, scratch.singles
     offsets, slots = index.verify_offsets, index.verify_slots
-    for place in range(collect(bits, scratch.touched, first, last, waiting)):
+    for place in range(collect_set(bits, scratch.touched, first, last, waiting)):
         slot = waiting[place]
         number = first_number + slot - first
         edge, end = offsets[number], offsets[number + 1]
@@ -272,7 +272,7 @@ def _verify(index: SparseIndex, scratch: SparseScratch, first: int, last: int, f
 
 
 @jit
-def propagate(index: SparseIndex, scratch: SparseScratch, cells: NDArray[np.int32], begin: int, end: int) -> None:
+def propagate_event(index: SparseIndex, scratch: SparseScratch, cells: NDArray[np.int32], begin: int, end: int) -> None:
     """Set the bits of all sinks whose rules are true of the event."""
     bits, touched, singles = scratch.bits, scratch.touched, scratch.singles
     n_ranges, n_singles = _true_atoms(index, scratch, cells, begin, end)
@@ -280,11 +280,11 @@ def propagate(index: SparseIndex, scratch: SparseScratch, cells: NDArray[np.int3
     _true_negatives(index, scratch, cells, begin, end)
     _fire(index, scratch, scratch.ranges, n_ranges, 2)
     _fire(index, scratch, singles, n_singles, 1)
-    _fire(index, scratch, singles, collect(bits, touched, index.places[0], index.places[2], singles), 1)
+    _fire(index, scratch, singles, collect_set(bits, touched, index.places[0], index.places[2], singles), 1)
     for level in range(index.level_slots.shape[0]):
         first_to_verify, first_other = index.level_slots[level, 0], index.level_slots[level, 1]
         _verify(index, scratch, first_to_verify, first_other, index.level_slots[level, 3])
-        n_true = collect(bits, touched, first_to_verify, index.level_slots[level, 2], singles)
+        n_true = collect_set(bits, touched, first_to_verify, index.level_slots[level, 2], singles)
         _fire(index, scratch, singles, n_true, 1)
 
 
@@ -319,8 +319,8 @@ def sparse_match(
     first_sink, n_rules = index.places[3], index.places[4]
     event, n_written = first_event, 0
     while event < event_offsets.size - 1 and n_written + n_rules <= out.size:
-        propagate(index, scratch, cells, event_offsets[event], event_offsets[event + 1])
-        n_found = collect(scratch.bits, scratch.touched, first_sink, first_sink + n_rules, out[n_written:])
+        propagate_event(index, scratch, cells, event_offsets[event], event_offsets[event + 1])
+        n_found = collect_set(scratch.bits, scratch.touched, first_sink, first_sink + n_rules, out[n_written:])
         n_kept = 0
         for place in range(n_written, n_written + n_found):
             rule = out[place] - first_sink
@@ -346,7 +346,7 @@ def sparse_count(
     index, scratch = SparseIndex(*index_arrays), SparseScratch(*scratch_arrays)
     first_sink, n_rules = index.places[3], index.places[4]
     for event in range(event_offsets.size - 1):
-        propagate(index, scratch, cells, event_offsets[event], event_offsets[event + 1])
+        propagate_event(index, scratch, cells, event_offsets[event], event_offsets[event + 1])
         n_found = 0
         for word in range(first_sink >> 6, (first_sink + n_rules + 63) >> 6):
             left = scratch.bits[word]

@@ -119,7 +119,7 @@ class Slots(NamedTuple):
     first_sink: int
 
 
-def build_layout(program: Program, statistics: Statistics | None) -> SparseIndex:
+def build_sparse_index(program: Program, statistics: Statistics | None) -> SparseIndex:
     """Compute the index."""
     probability = node_probabilities(program, statistics)
     children = children_by_probability(program, probability)

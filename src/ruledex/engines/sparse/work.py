@@ -12,9 +12,9 @@ from ruledex.engines.sparse.kernels import (
     SparseIndex,
     SparseScratch,
     clear,
-    collect,
+    collect_set,
     is_set,
-    propagate,
+    propagate_event,
 )
 
 COUNTED = (
@@ -79,12 +79,12 @@ def sparse_count_touched(
     index, scratch = SparseIndex(*index_arrays), SparseScratch(*scratch_arrays)
     end_of_literals, first_sink, n_rules = index.places[2], index.places[3], index.places[4]
     for event in range(event_offsets.size - 1):
-        propagate(index, scratch, cells, event_offsets[event], event_offsets[event + 1])
-        for place in range(collect(scratch.bits, scratch.touched, 0, first_sink, scratch.singles)):
+        propagate_event(index, scratch, cells, event_offsets[event], event_offsets[event + 1])
+        for place in range(collect_set(scratch.bits, scratch.touched, 0, first_sink, scratch.singles)):
             slot = scratch.singles[place]
             counts[N_LITERALS if slot < end_of_literals else N_TRUE] += 1
             _count_edges(index, scratch.bits, slot, counts)
-        counts[N_RULES] += collect(scratch.bits, scratch.touched, first_sink, first_sink + n_rules, scratch.singles)
+        counts[N_RULES] += collect_set(scratch.bits, scratch.touched, first_sink, first_sink + n_rules, scratch.singles)
         for words in scratch.touched:
             if words != ZERO:
                 counts[N_CLEARED] += n_bits(words)

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from ruledex.dictionary.dictionary import Dictionary
 from ruledex.engines.protocol import Matcher, Rank
-from ruledex.engines.sharded import merged, merged_top
+from ruledex.engines.sharded import combine_matches, combine_top
 from ruledex.errors import EventError
 from ruledex.events.arrow.tables import as_table, is_arrow
 from ruledex.events.batch import EventBatch
@@ -85,7 +85,7 @@ class LiveState:
             found = found._replace(rule=positions.of_base(found.rule))
             if len(self.delta):
                 added = delta.match(events)
-                found = merged(found, added._replace(rule=positions.of_delta[added.rule]))
+                found = combine_matches(found, added._replace(rule=positions.of_delta[added.rule]))
             return IndexMatches(found, self.identities)
 
     def counts(self, events: Events) -> NDArray[np.int64]:
@@ -107,7 +107,7 @@ class LiveState:
             found = found._replace(rule=positions.of_base(found.rule))
             if len(self.delta):
                 added = delta.top(events, k, rank, weights)
-                found = merged_top(found, added._replace(rule=positions.of_delta[added.rule]), k)
+                found = combine_top(found, added._replace(rule=positions.of_delta[added.rule]), k)
             return IndexMatches(found, self.identities)
 
     def _read_twice(self, events: Events) -> Events:
