@@ -20,6 +20,7 @@ from papers_data import Data, chosen_rules, draw
 from papers_measure import Algorithm, made_of
 from papers_progress import Steps
 from ruledex.engines.atree.engine import AtreeEngine
+from ruledex.engines.atree.tree import Switches
 from ruledex.workloads import workload
 from updates import measure_bulk, measure_index, measure_single
 
@@ -195,7 +196,7 @@ class Experiments:
                 steps.step(f"{algorithm.name}: order {order + 1} of {N_ORDERS}")
                 rules = np.random.default_rng(order).permutation(data.program.n_rules)
                 built = AtreeEngine.build(
-                    chosen_rules(data.program, rules), data.statistics, **algorithm.options
+                    chosen_rules(data.program, rules), data.statistics, Switches(**algorithm.options)
                 ).describe()
                 edges.append(built["n_edges"])
             found["algorithms"][algorithm.name]["edges_by_order"] = edges

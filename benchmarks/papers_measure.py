@@ -14,7 +14,7 @@ from core_timing import affordable, scaled, seconds, spread
 from papers_data import Data, first_events
 from ruledex.engines.auto import AutoEngine
 from ruledex.engines.protocol import Matches, Statistics
-from ruledex.engines.registry import engine_class
+from ruledex.engines.registry import engine_class, read_options
 from ruledex.events.batch import EventBatch
 from ruledex.program.program import Program
 
@@ -40,8 +40,9 @@ class Algorithm(NamedTuple):
         kind = self.kind or self.name
         if kind == "auto" and "sparse" in made:
             return AutoEngine(program, made["sparse"], statistics)
-        found = baseline_class(kind) if kind in BASELINES else engine_class(kind)
-        return found.build(program, statistics, **self.options)
+        if kind in BASELINES:
+            return baseline_class(kind).build(program, statistics, **self.options)
+        return engine_class(kind).build(program, statistics, read_options(kind, self.options))
 
 
 def named(*names: str) -> list[Algorithm]:

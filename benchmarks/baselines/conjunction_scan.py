@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from ruledex.compiled.arrays import frozen
 from ruledex.engines.kindex.normal_forms import nodes_of
-from ruledex.engines.labelled.engine import DEFAULT_BUDGET
+from ruledex.engines.labelled.engine import DEFAULT_BUDGET, LabelledOptions
 from ruledex.engines.labelled.interval import IntervalEngine
 from ruledex.engines.protocol import Statistics
 from ruledex.events.batch import EventBatch
@@ -32,7 +32,7 @@ class ConjunctionScan(Baseline):
 
     def __init__(self, program: Program, statistics: Statistics | None, budget: int) -> None:
         super().__init__(program)
-        annotated = IntervalEngine.build(program, statistics, budget=budget)
+        annotated = IntervalEngine.build(program, statistics, LabelledOptions(budget))
         annotations = annotated.annotations
         self.conjunctions = annotated.conjunctions
         n_trees = len(annotations.expression_offsets) - 1

@@ -4,7 +4,7 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 import pytest
 
-from ruledex.engines.auto import AutoEngine
+from ruledex.engines.auto import AutoEngine, AutoOptions
 from ruledex.engines.batch.engine import BatchEngine
 from ruledex.engines.protocol import Statistics
 from ruledex.engines.sparse.engine import SparseEngine
@@ -18,7 +18,7 @@ def test_the_size_of_the_batch_chooses(n_events, chosen):
 
 
 def test_the_choice_is_described_for_people_and_for_json():
-    engine = AutoEngine.build(drawn_program(20), threads=2)
+    engine = AutoEngine.build(drawn_program(20), options=AutoOptions(threads=2))
     assert engine.choose(128) is engine.batch
     described = json.loads(json.dumps(engine.describe()))
     assert described["batch_from_events"] == 128

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from ruledex.engines.atree.engine import AtreeEngine
+from ruledex.engines.atree.tree import Switches
 from ruledex.engines.auto import AutoEngine
 from ruledex.engines.protocol import Statistics
 from ruledex.engines.scan import ScanEngine
@@ -82,7 +83,7 @@ def test_without_its_optimisations_the_a_tree_carries_all_that_is_known():
 
 def test_without_zero_suppression_what_is_false_is_carried_too():
     program = make_program([3], [(("and", A, B), 0.0, None), (("or", A, B), 0.0, None)])
-    engine = AtreeEngine.build(program, zero_suppression=False, propagation_on_demand=False)
+    engine = AtreeEngine.build(program, options=Switches(zero_suppression=False, propagation_on_demand=False))
     counts = totals(engine, [{1}])
     assert (counts["literals true"], counts["literals false"]) == (1, 1)
     assert (counts["results propagated"], counts["nodes true"], counts["rules true"]) == (4, 1, 1)
@@ -117,7 +118,9 @@ def test_scan_counts_what_it_evaluates_until_a_value_is_known():
 @pytest.mark.parametrize("switches", list(product([False, True], repeat=2)))
 def test_an_a_tree_finds_the_rules_that_it_matches_and_looks_at_more_than_is_true(switches):
     program = drawn_program(scaled(300, 20))
-    engine = AtreeEngine.build(program, zero_suppression=switches[0], propagation_on_demand=switches[1])
+    engine = AtreeEngine.build(
+        program, options=Switches(zero_suppression=switches[0], propagation_on_demand=switches[1])
+    )
     batch = drawn_batch(program, 5, several=True)
     counts = engine.work(batch)
     assert counts["rules true"] == engine.count(batch).mean()

@@ -15,13 +15,14 @@ that answers one event at a time has neither its memory nor its bytes on disk.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ruledex.compiled.arrays import frozen
-from ruledex.engines.batch.engine import BatchEngine
+from ruledex.engines.batch.engine import BatchEngine, BatchOptions
 from ruledex.engines.batch.rows import N_EVENTS
 from ruledex.engines.protocol import (
     Alive,
@@ -40,10 +41,18 @@ FREQUENCY = "cell_frequency"
 CROSSOVERS = ((30_000, 128), (300_000, 192), (None, 320))  # up to that many rules, from that many events on
 
 
+@dataclass(frozen=True)
+class AutoOptions:
+    """The options of `auto`. `threads` are those of `batch`."""
+
+    threads: int = 1
+
+
 class AutoEngine:
     """`sparse` and, once there is a use for it, `batch` over the same Program."""
 
     name = "auto"
+    options_type = AutoOptions
 
     def __init__(
         self, program: Program, sparse: SparseEngine, statistics: Statistics | None = None, threads: int = 1
@@ -57,8 +66,9 @@ class AutoEngine:
         self.batch_from = next(events for rules, events in CROSSOVERS if rules is None or program.n_rules <= rules)
 
     @classmethod
-    def build(cls, program: Program, statistics: Statistics | None = None, threads: int = 1) -> Self:
-        """Build `sparse`; the statistics are kept for `batch`."""
+    def build(cls, program: Program, statistics: Statistics | None = None, options: AutoOptions | None = None) -> Self:
+        """Build `sparse`, and keep the statistics for `batch`."""
+        threads = (options or AutoOptions()).threads
         return cls(program, SparseEngine.build(program, statistics), statistics, threads)
 
     @classmethod
@@ -79,7 +89,7 @@ class AutoEngine:
         """The engine for large batches, made by whoever asks first."""
         with self._building:
             if self._batch is None:
-                self._batch = BatchEngine.build(self.program, self._statistics, threads=self.threads)
+                self._batch = BatchEngine.build(self.program, self._statistics, BatchOptions(self.threads))
             return self._batch
 
     def choose(self, n_events: int) -> SparseEngine | BatchEngine:

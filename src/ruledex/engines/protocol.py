@@ -6,7 +6,8 @@ position are ties by id.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol, Self
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, Protocol, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -61,6 +62,11 @@ class Statistics(NamedTuple):
     cell_frequency: NDArray[np.float64]  # [n_cells], between 0 and 1
 
 
+@dataclass(frozen=True)
+class NoOptions:
+    """The options of an engine that has none."""
+
+
 class Matcher(Protocol):
     """What answers events. Safe to use from several threads at once.
 
@@ -93,11 +99,14 @@ class Matcher(Protocol):
 class Engine(Matcher, Protocol):
     """An index structure over one Program."""
 
-    @classmethod
-    def build(cls, program: Program, *statistics: Any, **options: Any) -> Self:
-        """Compute what matching needs, from a Program, from Statistics or none, and by the engine's own options.
+    options_type: ClassVar[type[Any]]  # a dataclass or a NamedTuple; every field has a default
 
-        An option that the engine does not know is a TypeError.
+    @classmethod
+    def build(cls, program: Program, statistics: Statistics | None = None, options: Any = None) -> Self:
+        """Build the engine over a Program.
+
+        `statistics` change speed, never answers. `options` are of the engine's `options_type`, or None for its
+        defaults.
         """
 
     @classmethod

@@ -24,6 +24,7 @@ from ruledex.engines.protocol import (
     Alive,
     Arrays,
     Matches,
+    NoOptions,
     Rank,
     Statistics,
 )
@@ -147,6 +148,7 @@ class ScanEngine:
     """Has no structure of its own: a Program is all that it needs."""
 
     name = "scan"
+    options_type = NoOptions
 
     def __init__(self, program: Program) -> None:
         self.program = program
@@ -160,8 +162,13 @@ class ScanEngine:
         self._root = frozen(program.root, np.int32)
 
     @classmethod
-    def build(cls, program: Program, statistics: Statistics | None = None) -> Self:  # noqa: ARG003 - see the docstring
-        """Nothing is computed; statistics would change nothing."""
+    def build(
+        cls,
+        program: Program,
+        statistics: Statistics | None = None,  # noqa: ARG003 - see the docstring
+        options: NoOptions | None = None,  # noqa: ARG003 - there are none
+    ) -> Self:
+        """Return the engine. Nothing is computed, and statistics would change nothing."""
         return cls(program)
 
     @classmethod

@@ -12,6 +12,7 @@ from ruledex.artifact import RootLike, current
 from ruledex.dictionary.merging import merge_dictionaries
 from ruledex.engines.atree.live import OutdatedError
 from ruledex.engines.protocol import Rank
+from ruledex.engines.registry import read_options
 from ruledex.errors import ArtifactError, BudgetError, RuledexError, RuleFault, RulesError, quoted
 from ruledex.explain import Explanation, explain
 from ruledex.forks import ForkSafeLock
@@ -27,7 +28,6 @@ from ruledex.index.opening import open_state
 from ruledex.index.relaxed import Mode, RelaxedViews
 from ruledex.index.rules import RuleColumns, Rules, read_rules
 from ruledex.index.state import Snapshot
-from ruledex.index.storage import check_engine
 from ruledex.index.summary import describe_snapshot, full_schema
 from ruledex.language.checked import checked_schema
 from ruledex.language.parser import parse
@@ -102,7 +102,7 @@ class Index:
         engine, such as `{"overflow": "sparse"}` for engines that convert rules to another form.
         """
         check_choice("on_error", on_error, get_args(OnError))
-        check_engine(engine, engine_options)
+        read_options(engine, engine_options)
         schema = Schema() if schema is None else checked_schema(schema)
         if progress is not None and not callable(progress):
             raise RuledexError(
@@ -148,7 +148,7 @@ class Index:
         Unless given, an index is trusted if it is in a folder of this user's own (docs/index.md).
         """
         if engine is not None:
-            check_engine(engine)
+            read_options(engine)
         if version is not None:
             return Index(open_state(root, version, engine, trust), [], root, engine, None, trust)
         state, home = open_live(root, engine, trust)

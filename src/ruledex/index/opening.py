@@ -32,13 +32,14 @@ from ruledex.artifact.reader import open_current, open_own
 from ruledex.artifact.remote import RemoteStore
 from ruledex.artifact.untrusted import UntrustedArtifact
 from ruledex.artifact.writer import library_version
+from ruledex.engines.registry import read_options
 from ruledex.errors import ArtifactError, BudgetError, RuledexError, RuleFault, RulesError
 from ruledex.events.mappings import EventEncoder
 from ruledex.index.build import BuiltRules, CompiledPart, build_program, join_parts, state_of_rules
 from ruledex.index.identities import identities_of
 from ruledex.index.rules import RuleColumns, read_rules
 from ruledex.index.state import BuiltState, matcher_of
-from ruledex.index.storage import LAYOUT, IndexMetadata, check_engine, read_metadata, save_state, state_of
+from ruledex.index.storage import LAYOUT, IndexMetadata, read_metadata, save_state, state_of
 from ruledex.index.texts import TextsInMemory, table_name
 
 _log = logging.getLogger("ruledex.index")
@@ -80,7 +81,7 @@ def untrusted_state(store: LocalStore | RemoteStore, version: str, engine: str |
     artifact = UntrustedArtifact(store, version)
     about = read_metadata(artifact.metadata)
     wanted = engine or about.engine
-    check_engine(wanted)
+    read_options(wanted)
     name = _name(version, wanted)
     for folder in cache_folders():
         if (kept := _open_kept(folder / REBUILT / name, version)) is not None:

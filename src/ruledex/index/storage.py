@@ -13,8 +13,7 @@ The metadata hold the kind of the artifact, its engine, schema and counts.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from inspect import signature
-from typing import Any, Final, Literal, NamedTuple, get_args, get_origin, get_type_hints
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -24,7 +23,7 @@ from ruledex.artifact import Artifact, ArtifactWriter, RootLike
 from ruledex.dictionary.dictionary import Dictionary
 from ruledex.dictionary.stored import restore, store
 from ruledex.engines.protocol import Engine, Statistics
-from ruledex.engines.registry import engine_class
+from ruledex.engines.registry import engine_class, read_options
 from ruledex.errors import ArtifactError, RuledexError, quoted
 from ruledex.events.mappings import EventEncoder
 from ruledex.index.identities import stored_identities
@@ -36,7 +35,6 @@ from ruledex.program.program import Program
 
 KIND: Final = "ruledex.index"
 LAYOUT: Final = 2  # of what this module writes; the artifact has a format of its own
-_LARGEST_OPTION: Final = 2**31 - 1  # for options that are numbers
 
 
 def save_state(state: BuiltState, root: RootLike) -> str:
@@ -184,31 +182,4 @@ def build_engine(
     name: str, program: Program, statistics: Statistics | None, options: Mapping[str, Any] | None = None
 ) -> Engine:
     """Build an engine over a Program, with the engine's own options."""
-    check_engine(name, options)
-    return engine_class(name).build(program, statistics, **(options or {}))
-
-
-def check_engine(name: str, options: Mapping[str, Any] | None = None) -> None:
-    """Raise an error for an engine that does not exist, or for options that it does not have."""
-    build = engine_class(name).build
-    if options is not None and not isinstance(options, Mapping):
-        raise RuledexError(f"engine_options are a mapping of names to values, not {quoted(options)}")
-    known = {n: p for n, p in signature(build).parameters.items() if n not in ("program", "statistics")}
-    for option, value in (options or {}).items():
-        if option not in known:
-            has = f"it has {', '.join(known)}" if known else "it has none"
-            raise RuledexError(f"the engine {quoted(name)} has no option {quoted(option)}; {has}")
-        _check_option(f"the option {option} of the engine {name}", value, get_type_hints(build)[option])
-
-
-def _check_option(what: str, value: object, kind: Any) -> None:
-    """Raise an error for a value that an option of an engine cannot have."""
-    if get_origin(kind) is Literal:
-        is_right, wanted = value in get_args(kind), f"one of {', '.join(map(repr, get_args(kind)))}"
-    elif kind is bool:
-        is_right, wanted = isinstance(value, bool), "True or False"
-    else:
-        is_right = isinstance(value, int) and not isinstance(value, bool) and 1 <= value <= _LARGEST_OPTION
-        wanted = f"a whole number from 1 to {_LARGEST_OPTION:,}"
-    if not is_right:
-        raise RuledexError(f"{what} is {wanted}, not {quoted(value)}")
+    return engine_class(name).build(program, statistics, read_options(name, options))

@@ -1,7 +1,6 @@
 from itertools import product
 
 import numpy as np
-import pytest
 
 from ruledex.engines.atree.engine import AtreeEngine
 from ruledex.engines.atree.layout import (
@@ -24,7 +23,7 @@ def test_no_switch_changes_an_answer():
     batches = [drawn_batch(program, 4, seed, several=bool(seed)) for seed in range(2)]
     expected = [ScanEngine.build(program).match(batch) for batch in batches]
     for given in product([False, True], repeat=len(Switches._fields)):
-        engine = AtreeEngine.build(program, **dict(zip(Switches._fields, given, strict=True)))
+        engine = AtreeEngine.build(program, options=Switches(*given))
         for batch, answer in zip(batches, expected, strict=True):
             assert np.array_equal(engine.match(batch).rule, answer.rule), engine.switches
             assert np.array_equal(engine.count(batch), np.diff(answer.offsets))
@@ -32,15 +31,10 @@ def test_no_switch_changes_an_answer():
 
 def test_switches_are_stored_with_the_arrays():
     program = drawn_program(scaled(100, 20))
-    built = AtreeEngine.build(program, zero_suppression=False, sharing=False)
+    built = AtreeEngine.build(program, options=Switches(zero_suppression=False, sharing=False))
     engine = AtreeEngine.from_arrays(program, built.arrays())
     assert engine.describe()["switches"] == built.describe()["switches"]
     assert_agrees(engine, drawn_batch(program, 5))
-
-
-def test_an_unknown_switch_is_refused():
-    with pytest.raises(TypeError, match="speed"):
-        AtreeEngine.build(make_program([2], []), speed=True)
 
 
 def test_statistics_choose_the_access_child():

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from ruledex import Schema
-from ruledex.engines.batch.engine import BatchEngine
+from ruledex.engines.batch.engine import BatchEngine, BatchOptions
 from ruledex.engines.scan import ScanEngine
 from ruledex.events.mappings import EventEncoder
 from ruledex.index.build import build_program
@@ -22,7 +22,7 @@ def same(left, right):
 def test_tiles_of_rules_change_no_answer(several):
     program = drawn_program(N_RULES)
     batch = drawn_batch(program, scaled(600, 20), several=several)
-    whole, tiled = BatchEngine.build(program), BatchEngine.build(program, max_rows=MAX_ROWS)
+    whole, tiled = BatchEngine.build(program), BatchEngine.build(program, options=BatchOptions(max_rows=MAX_ROWS))
     assert whole.describe()["n_tiles"] == 1
     assert tiled.describe()["n_tiles"] > 4
     assert int(np.max(np.diff(tiled.index.tile_rows))) <= MAX_ROWS
@@ -36,7 +36,7 @@ def test_tiles_of_rules_change_no_answer(several):
 def test_threads_change_no_answer(n_events):
     program = drawn_program(N_RULES)
     batch = drawn_batch(program, scaled(n_events, 20))
-    one, three = BatchEngine.build(program), BatchEngine.build(program, threads=3)
+    one, three = BatchEngine.build(program), BatchEngine.build(program, options=BatchOptions(threads=3))
     assert same(one.match(batch), three.match(batch))
     assert np.array_equal(one.count(batch), three.count(batch))
     assert same(one.top(batch, 7, "product"), three.top(batch, 7, "product"))

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from ruledex.engines.labelled.dewey import DeweyEngine
-from ruledex.engines.labelled.engine import CHUNK
+from ruledex.engines.labelled.engine import CHUNK, LabelledOptions
 from ruledex.engines.labelled.interval import IntervalEngine
 from ruledex.engines.protocol import Statistics
 from ruledex.engines.scan import ScanEngine
@@ -23,8 +23,8 @@ LARGE = ("or", ("and", A, ("or", B, C)), ("and", B, D), C)
 def test_a_rule_past_the_budget_is_refused_by_its_position(engine_type):
     program = make_program([4], [(A, 0.0, None), (LARGE, 0.0, None)])
     with pytest.raises(BudgetError, match="the rule at position 1 has at least 5 leaves, over the budget of 4"):
-        engine_type.build(program, budget=4)
-    assert_agrees(engine_type.build(program, budget=5), make_batch(program, [{1, 2}, {3}]))
+        engine_type.build(program, options=LabelledOptions(budget=4))
+    assert_agrees(engine_type.build(program, options=LabelledOptions(budget=5)), make_batch(program, [{1, 2}, {3}]))
 
 
 def test_rules_past_the_budget_may_go_to_sparse_and_are_counted(engine_type):
@@ -33,7 +33,7 @@ def test_rules_past_the_budget_may_go_to_sparse_and_are_counted(engine_type):
     alive = np.random.default_rng(1).random(program.n_rules) < 0.7
     n_overflow = []
     for budget in (0, 3, 4, 1000):
-        engine = engine_type.build(program, budget=budget, overflow="sparse")
+        engine = engine_type.build(program, options=LabelledOptions(budget, "sparse"))
         stored = {name: array.copy() for name, array in engine.arrays().items()}
         restored = engine_type.from_arrays(program, stored)
         for one in (engine, restored):
@@ -48,7 +48,7 @@ def test_rules_past_the_budget_may_go_to_sparse_and_are_counted(engine_type):
 
 def test_an_unknown_overflow_is_refused(engine_type):
     with pytest.raises(RuledexError, match="'drop'"):
-        engine_type.build(make_program([2], []), overflow="drop")
+        engine_type.build(make_program([2], []), options=LabelledOptions(overflow="drop"))
 
 
 def test_statistics_change_no_answer(engine_type):

@@ -40,6 +40,7 @@ class AtreeEngine:
     """A tree that is not changed any more; the index is read-only, so that calls may run side by side."""
 
     name = "atree"
+    options_type = Switches
 
     def __init__(self, program: Program, index: TreeIndex, switches: Switches, made: dict[str, Any]) -> None:
         self.program = program
@@ -56,18 +57,10 @@ class AtreeEngine:
         cls,
         program: Program,
         statistics: Statistics | None = None,
-        *,
-        sharing: bool = True,
-        reorganisation: bool = True,
-        self_adjustment: bool = True,
-        zero_suppression: bool = True,
-        propagation_on_demand: bool = True,
+        options: Switches | None = None,
     ) -> Self:
-        """Insert all rules, one after the other. Access children are the rarest by `statistics`, or else random ones.
-
-        The switches turn off what the paper's experiments turn off; answers do not depend on them.
-        """
-        switches = Switches(sharing, reorganisation, self_adjustment, zero_suppression, propagation_on_demand)
+        """Insert all rules, one by one. Access children are the rarest by `statistics`, or else random ones."""
+        switches = options or Switches()
         tree = load(program, statistics, switches)
         made = tree.describe()
         return cls(program, pack_tree(tree, literal_chance(program, statistics)), switches, made)

@@ -69,7 +69,7 @@ _NODES, _LEVELS, _WORDS = 16, 32, 256  # of an empty tree
 
 
 class Switches(NamedTuple):
-    """Which of the paper's design elements are used; its experiments turn them off one by one."""
+    """Which of the paper's design elements are used: the options of `atree`. Answers do not depend on them."""
 
     sharing: bool = True
     reorganisation: bool = True

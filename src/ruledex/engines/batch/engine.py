@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from typing import Any, Self, TypeVar
 
 import numpy as np
@@ -84,6 +85,14 @@ MAX_ROWS = 1 << 22  # rows of a tile, of 64 bytes each
 MAX_HEAP = 1 << 10  # the largest k that is kept in heaps while rules are found
 
 
+@dataclass(frozen=True)
+class BatchOptions:
+    """The options of `batch`. No tile of rules stores more than `max_rows` rows."""
+
+    threads: int = 1
+    max_rows: int = MAX_ROWS
+
+
 class BatchEngine:
     """The index is read-only; each block takes scratch from a pool, so that calls may run side by side.
 
@@ -91,6 +100,7 @@ class BatchEngine:
     """
 
     name = "batch"
+    options_type = BatchOptions
 
     def __init__(self, program: Program, index: BatchIndex, threads: int = 1) -> None:
         self.program = program
@@ -100,11 +110,10 @@ class BatchEngine:
         self._pool: list[BlockScratch] = []
 
     @classmethod
-    def build(
-        cls, program: Program, statistics: Statistics | None = None, threads: int = 1, max_rows: int = MAX_ROWS
-    ) -> Self:
-        """Order children by `statistics`, and lay out rows, in tiles of rules that store `max_rows` at the most."""
-        return cls(program, build_batch_index(program, statistics, max_rows), threads)
+    def build(cls, program: Program, statistics: Statistics | None = None, options: BatchOptions | None = None) -> Self:
+        """Order children by `statistics`, and lay out rows in tiles of rules."""
+        options = options or BatchOptions()
+        return cls(program, build_batch_index(program, statistics, options.max_rows), options.threads)
 
     @classmethod
     def from_arrays(cls, program: Program, arrays: Arrays) -> Self:

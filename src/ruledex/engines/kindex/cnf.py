@@ -16,7 +16,7 @@ from ruledex.engines.kindex.engine import (
 )
 from ruledex.engines.kindex.matching import cnf_match
 from ruledex.engines.kindex.normal_forms import (
-    Overflow,
+    NormalFormOptions,
     clauses_of,
     expressions_of,
     join_clauses,
@@ -25,7 +25,6 @@ from ruledex.engines.kindex.overflow import OverflowRules
 from ruledex.engines.protocol import Arrays, Statistics
 from ruledex.events.batch import EventBatch
 from ruledex.program.program import Program
-from ruledex.rewrite.normal_form import DEFAULT_BUDGET
 
 
 class CnfEngine(NormalFormEngine):
@@ -40,15 +39,11 @@ class CnfEngine(NormalFormEngine):
         cls,
         program: Program,
         statistics: Statistics | None = None,
-        *,
-        budget: int = DEFAULT_BUDGET,
-        overflow: Overflow = "error",
+        options: NormalFormOptions | None = None,
     ) -> Self:
-        """Convert each rule to at most `budget` literals, and index the expressions.
-
-        A rule past the budget is a BudgetError, or, with `overflow="sparse"`, is left to that engine.
-        """
-        expressions = expressions_of(program, "CNF", budget, overflow)
+        """Convert each rule to its normal form, and index the expressions."""
+        options = options or NormalFormOptions()
+        expressions = expressions_of(program, "CNF", options.budget, options.overflow)
         clauses = join_clauses(clauses_of(program, "CNF", expressions))
         offsets = np.concatenate([[0], np.cumsum(clauses.n_clauses)])
         found = DisjunctionIndex.build(program, offsets, clauses.offsets, clauses.literals, statistics)

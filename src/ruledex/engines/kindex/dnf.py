@@ -16,7 +16,7 @@ from ruledex.engines.kindex.engine import (
 )
 from ruledex.engines.kindex.matching import dnf_match
 from ruledex.engines.kindex.normal_forms import (
-    Overflow,
+    NormalFormOptions,
     clauses_of,
     distinct_clauses,
     expressions_of,
@@ -26,7 +26,6 @@ from ruledex.engines.kindex.postings import PostingCursors
 from ruledex.engines.protocol import Arrays, Statistics
 from ruledex.events.batch import EventBatch
 from ruledex.program.program import Program
-from ruledex.rewrite.normal_form import DEFAULT_BUDGET
 
 
 class DnfEngine(NormalFormEngine):
@@ -41,15 +40,11 @@ class DnfEngine(NormalFormEngine):
         cls,
         program: Program,
         statistics: Statistics | None = None,
-        *,
-        budget: int = DEFAULT_BUDGET,
-        overflow: Overflow = "error",
+        options: NormalFormOptions | None = None,
     ) -> Self:
-        """Convert each rule to at most `budget` literals, and index the conjunctions.
-
-        A rule past the budget is a BudgetError, or, with `overflow="sparse"`, is left to that engine.
-        """
-        expressions = expressions_of(program, "DNF", budget, overflow)
+        """Convert each rule to its normal form, and index the conjunctions."""
+        options = options or NormalFormOptions()
+        expressions = expressions_of(program, "DNF", options.budget, options.overflow)
         clauses, distinct = distinct_clauses(clauses_of(program, "DNF", expressions))
         conjunctions = ConjunctionIndex.build(program, clauses.offsets, clauses.literals, statistics)
         # Owners go by the index's own numbers, so that the ids that the conjunctions were given need not be kept.

@@ -16,7 +16,7 @@ from ruledex.engines.inputs import (
     rank_code,
 )
 from ruledex.engines.kindex.matching import Disjunctions, Owners
-from ruledex.engines.kindex.normal_forms import Form
+from ruledex.engines.kindex.normal_forms import Form, NormalFormOptions
 from ruledex.engines.kindex.overflow import OverflowRules
 from ruledex.engines.kindex.postings import Postings
 from ruledex.engines.kindex.ranking import FormRanker
@@ -39,6 +39,7 @@ class NormalFormEngine(ABC):
     """An index of a normal form. It is read-only, and each call has its own scratch: calls may run side by side."""
 
     name = ""
+    options_type = NormalFormOptions
     form: Form
     items = ""  # what is indexed
 

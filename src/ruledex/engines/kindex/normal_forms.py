@@ -9,6 +9,7 @@ than the budget is an error, or is left to another engine: `overflow` says which
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Literal, NamedTuple, get_args
 
 import numpy as np
@@ -26,6 +27,7 @@ from ruledex.engines.kindex.normal_form_kernels import FormScratch, form_sizes, 
 from ruledex.engines.scan import Nodes
 from ruledex.errors import BudgetError, RuledexError, quoted
 from ruledex.program.program import Program
+from ruledex.rewrite.normal_form import DEFAULT_BUDGET
 
 
 class ClauseTable(NamedTuple):
@@ -77,10 +79,18 @@ def intern_clauses(
     return n_held
 
 
-Overflow = Literal["error", "sparse"]
+Overflow = Literal["error", "sparse"]  # a rule past the budget is a BudgetError, or is left to `sparse`
 Form = Literal["DNF", "CNF"]
 OUTER: dict[Form, int] = {"DNF": OR, "CNF": AND}
 CHUNK = 1 << 20  # literals that are converted at once, at the least
+
+
+@dataclass(frozen=True)
+class NormalFormOptions:
+    """The options of `dnf` and `cnf`. `budget` is the most literals that the normal form of one rule may have."""
+
+    budget: int = DEFAULT_BUDGET
+    overflow: Overflow = "error"
 
 
 class Expressions(NamedTuple):

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any, NamedTuple, Self, get_args
 
 import numpy as np
@@ -52,6 +53,14 @@ CONJUNCTIONS = "conjunctions."  # before the names of the arrays of their index
 WIDTHS: dict[str, type[np.generic]] = {"is_tested": np.uint8}
 
 
+@dataclass(frozen=True)
+class LabelledOptions:
+    """The options of `dewey` and `interval`. `budget` is the most leaves that the tree of one rule may have."""
+
+    budget: int = DEFAULT_BUDGET
+    overflow: Overflow = "error"
+
+
 class LabelledScratch(NamedTuple):
     """What one call needs while it matches."""
 
@@ -68,6 +77,7 @@ class AnnotatedEngine(ABC):
     """The index is read-only; each call takes scratch from a pool, so that calls may run side by side."""
 
     name: str
+    options_type = LabelledOptions
 
     def __init__(
         self, program: Program, annotated: Annotated, labels: Labels, overflow: OverflowRules | None = None
@@ -87,15 +97,11 @@ class AnnotatedEngine(ABC):
         cls,
         program: Program,
         statistics: Statistics | None = None,
-        *,
-        budget: int = DEFAULT_BUDGET,
-        overflow: Overflow = "error",
+        options: LabelledOptions | None = None,
     ) -> Self:
-        """Label the rules' trees. Labels need trees: what a rule shares within itself is there as often as it is used.
-
-        A rule of more leaves than `budget` is a BudgetError, or, if `overflow` is "sparse", is left to an engine of
-        that kind.
-        """
+        """Label the trees of the rules. Labels need trees, so a node that a rule uses twice is there twice."""
+        options = options or LabelledOptions()
+        budget, overflow = options.budget, options.overflow
         if overflow not in get_args(Overflow):
             raise RuledexError(f"overflow is {quoted(overflow)}, one of {', '.join(get_args(Overflow))} was expected")
         annotator = Annotator(program)

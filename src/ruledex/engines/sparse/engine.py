@@ -12,6 +12,7 @@ from ruledex.engines.protocol import (
     Alive,
     Arrays,
     Matches,
+    NoOptions,
     Rank,
     Statistics,
 )
@@ -38,6 +39,7 @@ class SparseEngine:
     """The index is read-only; each call takes scratch from a pool, so that calls may run side by side."""
 
     name = "sparse"
+    options_type = NoOptions
 
     def __init__(self, program: Program, index: SparseIndex) -> None:
         self.program = program
@@ -48,7 +50,12 @@ class SparseEngine:
         self._pool: list[SparseBuffers] = []
 
     @classmethod
-    def build(cls, program: Program, statistics: Statistics | None = None) -> Self:
+    def build(
+        cls,
+        program: Program,
+        statistics: Statistics | None = None,
+        options: NoOptions | None = None,  # noqa: ARG003 - there are none
+    ) -> Self:
         """Choose access children by `statistics`, and lay out slots and edges."""
         return cls(program, build_sparse_index(program, statistics))
 

@@ -75,7 +75,7 @@ def build_index(
     The same rules with the same options give the same version, byte for byte, in whatever order and partitions they
     come. Nothing is visible before the build is complete. A build first removes what failed builds have left.
     """
-    from ruledex.index.storage import check_engine
+    from ruledex.engines.registry import read_options
     from ruledex.spark.jobs.build.frames import select_rules
     from ruledex.spark.jobs.build.stages import Job
 
@@ -83,7 +83,7 @@ def build_index(
         raise RuledexError(f"on_error must be 'quarantine' or 'raise', not {quoted(on_error)}")
     if shards is not None and shards < 1:
         raise RuledexError(f"shards is {shards}; it must be at least 1")
-    check_engine(engine, engine_options)
+    read_options(engine, engine_options)
     given = select_rules(rules, id, expr, score)
     declared = (schema or Schema()).to_mapping()
     build = f"build-{secrets.token_hex(8)}"
