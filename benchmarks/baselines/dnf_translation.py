@@ -2,10 +2,20 @@
 
 from __future__ import annotations
 
+from typing import Self
+
 from ruledex.engines.kindex.dnf import DnfEngine
+from ruledex.engines.kindex.normal_forms import NormalFormOptions
+from ruledex.engines.protocol import Statistics
+from ruledex.program.program import Program
 
 
 class DnfTranslation(DnfEngine):
-    """The engine `dnf` over the translated trees; what its budget is decides how far the blow-up may go."""
+    """The engine `dnf` over the translated trees; its budget decides how far the blow-up may go."""
 
     name = "dnf translation"
+
+    @classmethod
+    def build(cls, program: Program, statistics: Statistics | None = None, **options: int) -> Self:
+        """Translate each rule to at most `budget` literals."""
+        return super().build(program, statistics, NormalFormOptions(**options))
