@@ -1,9 +1,8 @@
-"""The order of a node's children.
+"""How often each node is true, and the order of children that follows from it.
 
-How often each node is true: by what is known of the events, or else by what the rules themselves suggest.
-
-An AND node is reached through the child that is true least often, so the nearer these numbers are to the truth, the
-fewer nodes are looked at in vain. Answers do not depend on them.
+Frequencies come from what is known of the events, or else from what the rules themselves suggest. An AND node is
+reached through the child that is true least often, so the nearer these numbers are to the truth, the fewer nodes are
+looked at in vain. Answers do not depend on them.
 """
 
 from __future__ import annotations

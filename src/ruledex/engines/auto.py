@@ -1,16 +1,16 @@
-"""`auto`: the default. Small batches go event by event, large ones 512 at a time.
+"""`auto`: the default engine. Small batches go event by event, large ones 512 events at a time.
 
-A block of `batch` costs nearly the same for one event as for 512, so there is a number of events from which on it is
-the cheaper way. It grows with the number of rules, because `sparse` visits what an event makes true and `batch` visits
-all. `benchmarks/engine_kernels.py` measures it; on rules like a-tree2021's, of which 2.2% match an event, both ways
-cost the same at
+A block of `batch` costs nearly the same for one event as for 512, so from some number of events on it is the cheaper
+way. That number grows with the number of rules, because `sparse` visits what an event makes true and `batch` visits
+all rules. `benchmarks/engine_kernels.py` measures it. On rules like a-tree2021's, of which 2.2% match an event, both
+ways cost the same at
 
     some 130 events    1,000 and 10,000 rules
     some 180 events    100,000 rules
     some 300 events    1,000,000 rules
 
-`batch` is made when the first large batch comes, some two seconds for a million rules, and is not stored: a process
-that answers one event at a time has neither its memory nor its bytes on disk.
+`batch` is built when the first large batch comes, which takes some two seconds for a million rules, and is not stored:
+a process that answers one event at a time has neither its memory nor its bytes on disk.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Between a caller's arrays and the kernels: one type for each argument, so that each kernel is compiled once.
+"""A caller's arrays as the kernels take them: one type per argument, so that each kernel is compiled once.
 
-Numba takes a writable array and a read-only one for two types. Arrays of an index and of events are read-only here,
-scratch and results are not.
+Numba takes a writable array and a read-only one for two types. Arrays of an index and of events are read-only here;
+scratch and results are writable.
 """
 
 from __future__ import annotations

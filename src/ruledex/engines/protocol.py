@@ -1,7 +1,7 @@
-"""What every engine takes and gives.
+"""What every engine takes and returns.
 
-A rule's position is its place in the Program, and positions are in the order of the rules' ids, so that ties by
-position are ties by id.
+A rule's position is its number in the Program. Positions are in the order of the rules' ids, so ties by position are
+ties by id.
 """
 
 from __future__ import annotations

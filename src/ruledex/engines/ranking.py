@@ -1,4 +1,4 @@
-"""top(k) for engines that find an event's rules first and rank them after."""
+"""`top` for engines that first find an event's rules and then rank them."""
 
 from __future__ import annotations
 

@@ -1,9 +1,8 @@
-"""Every rule against one event, from the root down, leaving a node as soon as its value is known.
+"""`scan`: every rule against every event. It is the baseline, and enough for small rule sets.
 
-How many nodes `scan` evaluates. Counted apart, from below: what a node takes is what those of its children take that
-are looked at before its value is known.
-
-`scan`: every rule against every event. The baseline, and enough for small rule sets.
+A rule is evaluated from its root down, and a node is left as soon as its value is known. The work counter runs apart
+from matching, from the bottom up: a node costs what those of its children cost that are evaluated before its value is
+known.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""Two answers to the same events as one.
-
-Several engines as one: each has some of the rules, and all of them the same cells.
-"""
+"""Several engines as one: each has some of the rules, and all have the same cells."""
 
 from __future__ import annotations
 

@@ -1,12 +1,10 @@
-"""What rules are scored by, asked for before they are: for all rules one step of the way, then the next.
-
-A rule leads to its root, that to its children, they to theirs, and these to the literals' records; each is read where
-the one before says, and is seldom in the cache. For one rule after the other that is twenty waits each; for many rules
-side by side the loads of a step do not wait for each other.
-
-The best k of an event's rules: a heap with its worst entry on top, and bounds that spare most of the scoring.
+"""The best k of an event's rules: a heap with its worst entry on top, and bounds that spare most of the scoring.
 
 Rules are ordered by rank, the largest first, and by position where ranks are equal.
+
+What rules are scored by is prefetched. A rule leads to its root, the root to its children, they to theirs, and these to
+the records of literals; each is read where the one before says, and is seldom in the cache. For one rule after another
+these are twenty waits per rule; for many rules side by side, the loads of one step do not wait for each other.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What events make an engine touch: steadier than seconds, and the same on every machine."""
+"""What events make an engine touch: a measure that is steadier than seconds, and the same on every machine."""
 
 from __future__ import annotations
 

@@ -1,10 +1,8 @@
-"""Exact matching: subscriptions that are found by one interval each, in the order of their scores, and then checked.
+"""Exact matching: the subscriptions all of whose intervals an event meets, by their own scores.
 
-Exact matching: subscriptions all of whose intervals an event meets, by their own scores.
-
-The paper intersects one list a dimension. Here each subscription is in one tree alone, that of the dimension in which
-it is met least often, with the score of the whole subscription: lists without a subscription in common are merged by
-score, and what comes is checked in the other dimensions, until k have passed.
+The paper intersects one list per dimension. Here each subscription is in one tree alone, that of the dimension in which
+it is met least often, with the score of the whole subscription. So lists have no subscription in common: they are
+merged by score, and what comes is checked in the other dimensions until k have passed.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""The scored interval tree (Section 2.2.2): at each node its intervals, the best first, read until one fits.
+"""The scored interval tree (Section 2.2.2): each interval on the highest node whose pivot it holds.
 
-`ScoredIntervalTree`: each interval on the highest node whose pivot it holds, by score (Section 2.2.2).
+A node's intervals are in the order of their scores, and are read until one fits.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Users' intervals as the trees take them: closed at both ends, checked, in the order of their scores.
 
 An open end is the next number within: over numbers of 64 bits, (a, b) holds exactly what [next(a), previous(b)] holds,
-so that no tree and no kernel knows of open ends. Infinity is a number like others: [5, inf] holds it, [5, inf) does
-not. An interval that holds nothing, such as (3, 3], keeps its id and is in no tree.
+so no tree and no kernel knows of open ends. Infinity is a number like others: [5, inf] holds it, [5, inf) does not. An
+interval that holds nothing, such as (3, 3], keeps its id and is in no tree.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""IR-trees from skeletons, and back to entries: what a build and a rebuild of a part are made of.
-
-The arrays of an IR-tree: which there are, how they grow, and how they are filled at first.
-"""
+"""The arrays of an IR-tree: how they grow, how they are filled from a skeleton, and how entries are read back."""
 
 from __future__ import annotations
 

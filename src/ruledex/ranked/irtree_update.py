@@ -1,8 +1,8 @@
-"""Intervals that come to an IR-tree and go from it, one by one.
+"""Adding intervals to an IR-tree and removing them, one by one.
 
 An interval belongs to the first node on its way down whose pivot it holds, or to the node without a pivot where the
-way ends. There it goes into the chunk that its score belongs to. A full chunk is split, and a node's chunks move to
-where there is more room when there are too many for theirs; what was left behind stays unused until a rebuild.
+way ends. There it goes into the chunk that its score belongs to. A full chunk is split. A node's chunks move to where
+there is more room when there are too many for theirs; the room that they leave stays unused until a rebuild.
 """
 
 from __future__ import annotations

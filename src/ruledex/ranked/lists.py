@@ -1,4 +1,4 @@
-"""The lists of an event: one a dimension, read from a tree as far as somebody needs them."""
+"""The lists of an event: one per dimension, read from a tree as far as they are needed."""
 
 from __future__ import annotations
 

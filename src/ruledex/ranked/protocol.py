@@ -1,4 +1,4 @@
-"""What every structure over scored intervals takes and gives."""
+"""What every structure over scored intervals takes and returns."""
 
 from __future__ import annotations
 

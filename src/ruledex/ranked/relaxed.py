@@ -1,12 +1,9 @@
-"""Relaxed matching by a look at the subscriptions in the order of what they score when all their intervals are met.
+"""Relaxed matching: subscriptions that an event meets in some dimension, ranked by the scores of all that it meets.
 
-No subscription scores more than that, so that reading ends where it is less than the worst one that is held scores.
-
-Relaxed matching: subscriptions that an event meets in some dimension, by the scores of all that it meets.
-
-By the Threshold Algorithm as long as it pays. Where it has read so many entries that another way takes no longer, that
-is gone instead, which in many dimensions is most often so: to look at subscriptions in the order of what they can score
-at the most, to look at all of them as they lie, or to add up all that the event meets.
+The Threshold Algorithm is used as long as it pays. Once it has read so many entries that another way takes no longer,
+that way is taken instead, which in many dimensions is mostly so. The other ways are to read subscriptions in the order
+of what they score when all their intervals are met (no subscription scores more, so reading ends once that is less than
+the score of the worst one held), to scan all of them, or to add up all that the event meets.
 """
 
 from __future__ import annotations

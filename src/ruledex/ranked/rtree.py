@@ -1,12 +1,9 @@
-"""Trees that are a list of intervals with extents over it: the scored R-tree and the SOPT-R-tree (Sections 2.2.3, 3.2).
+"""Trees that are a list in the order of the answers with extents over it (ranked-pubsub2008, Sections 2.2.3 and 3.2).
 
-The list's order is the order of the answers. Every `branching` entries have an extent, the least interval around them,
-every `branching` extents one a level up, and so on until a level has at most `branching`. No pointers: the place of a
-node says where its children are, and a query's place in the list is all that it needs to go on.
-
-Trees that are a list in the order of the answers with extents over it: what R-trees and SOPT-R-trees share.
-
-`ScoredRTree`: intervals in the order of their scores, with extents over them (ranked-pubsub2008, Section 2.2.3).
+Every `branching` entries have an extent, the least interval around them, every `branching` extents have one a level up,
+and so on until a level has at most `branching`. There are no pointers: the place of a node says where its children are,
+and a query's place in the list is all that it needs to go on. The scored R-tree is here; the SOPT-R-tree, which differs
+in the order of the list, is in sopt_rtree.py.
 """
 
 from __future__ import annotations

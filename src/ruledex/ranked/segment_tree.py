@@ -1,12 +1,10 @@
-"""The scored segment tree (Sections 2.1.2 and 2.2.1).
+"""The scored segment tree (Sections 2.1.2 and 2.2.1): each interval in the lists of some of the nodes that it covers.
 
 The ends of the intervals cut the numbers into segments, the leaves of a balanced binary tree. A node's list has the
 intervals that cover all of its segments but not all of its parent's, the best first. All lists from a leaf to the root
-hold nothing but intervals that hold the point, so that they are merged and nothing is tested.
+hold only intervals that hold the point, so they are merged and nothing is tested.
 
 A tree has a power of two of leaves, and its nodes are numbered as a heap's, the root with 1.
-
-`ScoredSegmentTree`: each interval in the lists of some of the nodes that it covers (Section 2.2.1).
 """
 
 from __future__ import annotations

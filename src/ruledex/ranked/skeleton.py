@@ -1,9 +1,7 @@
-"""The binary tree of interval trees and IR-trees (Section 2.1.1): which intervals hang on which node.
+"""The binary tree under interval trees and IR-trees (Section 2.1.1): which intervals hang on which node.
 
-A node's pivot is the median of the ends of its intervals; those that hold the pivot stay, those below it go left and
+A node's pivot is the median of the ends of its intervals. Those that hold the pivot stay, those below it go left and
 those above it right. A few intervals are not split any further: they are one node without a pivot.
-
-The binary tree under interval trees and IR-trees, of one tree's entries.
 """
 
 from __future__ import annotations

@@ -1,17 +1,17 @@
-"""A set of small numbers that gives its next and its previous member: a bitmap, and bitmaps of its words above it.
+"""`SOPTRTree`: an R-tree whose intervals are arranged so that its extents have few holes (Section 3.2).
 
-A level has a bit for each word of the level below that is not 0, so that 64**n numbers need n levels.
+The arrangement is Algorithm 1 over the constraint graph, which is found by visible blocks (Sections 3.2.1, 3.2.2).
+Intervals are numbered in descending order of their scores, ties by id, so that of two the smaller number is the better.
+Numbers on the line are cells: each end is one, and what lies between two neighbouring ends, if anything does, is
+another.
 
-The arrangement of an SOPT-R-tree: the constraint graph by visible blocks, and Algorithm 1 (Sections 3.2.1, 3.2.2).
+Seen from below, each cell shows the worst interval so far that covers it; neighbouring cells that show the same
+interval are a block. A new interval has an edge from what each block shows that it meets, and then covers these blocks:
+those within it go, those at its ends are cut. That is at most three new blocks, and each edge takes one: at most 3n
+edges.
 
-Intervals are numbered in descending order of their scores, ties by id, so that of two the smaller number is the
-better. Numbers are cells: each end is one, and what lies between two ends side by side, if anything does, another.
-
-Looking up from below, each cell shows the worst interval so far that covers it; cells side by side that show the same
-are a block. A new interval has an edge from what each block shows that it meets, and then covers them: the blocks
-within it go, those at its ends are cut. That is three new blocks at the most, and each edge takes one: at most 3n.
-
-`SOPTRTree`: an R-tree whose intervals are arranged so that its extents have few holes (Section 3.2).
+Blocks and ready intervals are kept in sets of small numbers that give their next and previous member: a bitmap, and
+above it a bitmap of its words that are not 0, and so on, so that 64**n numbers need n levels.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The five structures by their names."""
+"""The five structures by name."""
 
 from __future__ import annotations
 

@@ -1,8 +1,7 @@
-"""Subscriptions over several dimensions: their intervals, subscription by subscription, and what they score.
+"""Subscriptions over several dimensions and events in them: read, checked, and what they score.
 
-Users' subscriptions as the kernels take them: checked, closed, in the order of dimensions.
-
-Events of a ranked index: numbers or intervals in some of its dimensions.
+A subscription's intervals lie together, closed, in the order of dimensions. An event is a number or an interval in some
+of the dimensions.
 """
 
 from __future__ import annotations

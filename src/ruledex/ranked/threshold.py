@@ -1,12 +1,12 @@
-"""The Threshold Algorithm over one list a dimension (Section 4, after Fagin, Lotem and Naor).
+"""The Threshold Algorithm over one list per dimension (Section 4, after Fagin, Lotem and Naor).
 
 A row is a dimension that the event has. Its list holds the entries that the event meets, the largest score first, ties
 by subscription, as far as the tree has been asked for them. All rows are read in step; a subscription that is new is
 scored over all its dimensions and may enter the heap of the best. What no row has shown yet scores at most what the
 rows' next entries score together: the threshold.
 
-Sums are taken in the order of the dimensions here and there, and rounding never turns the order of sums round, so that
-the threshold is a bound to the last bit.
+Sums are taken in the order of the dimensions everywhere, and rounding never reverses the order of sums, so the
+threshold is a bound to the last bit.
 """
 
 from __future__ import annotations

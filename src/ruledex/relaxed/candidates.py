@@ -1,6 +1,6 @@
-"""Which rules an event can relax to, and what each ranks at the most: the points of all keys that it meets, added up.
+"""Which rules an event can relax to, and the most that each can rank: the points of all keys that the event meets.
 
-Keys of one cell lie in lists, one a cell, the most points first. Keys of more cells are intervals, which trees find;
+Keys of one cell lie in lists, one per cell, the most points first. Keys of more cells are intervals, which trees find;
 they come as rows, one for each cell of the event that has a tree, and as long as `n_filled` says.
 """
 

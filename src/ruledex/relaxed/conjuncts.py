@@ -1,18 +1,17 @@
-"""Rules taken apart for relaxed matching: branches, their conjuncts, and each conjunct's own score program.
+"""Rules taken apart for relaxed matching: branches, their conjuncts, and the keys under which a conjunct is found.
 
-A rule that is an OR has its operands as branches, any other has one; a branch that is an AND has its operands as
-conjuncts, any other has one. Steps are those of a score program (see program/program.py).
-
-Under which literals a conjunct is found, and what each of them adds to its score at the most.
+A rule that is an OR has its operands as branches, any other rule has one branch. A branch that is an AND has its
+operands as conjuncts, any other branch has one conjunct. Each conjunct has its own score program, with the steps of
+program/program.py.
 
 The *keys* of a conjunct are literals with points, such that
 
-    where the conjunct is true, one of its keys is true at the least, and
+    where the conjunct is true, at least one of its keys is true, and
     it scores no more than its true keys have points together, each times the event's weight.
 
-A leaf is its own key with the points that it scores. An OR has the keys of all operands. An AND needs those of some of
-its operands only: the ones that score, or if none does then all. XOR and XNOR may be true because a side is false, so
-that below them what makes a leaf false is a key too, of no points, and so is what is always there.
+A leaf is its own key with the points that it scores. An OR has the keys of all operands. An AND needs the keys of some
+of its operands only: those that score, or all if none does. XOR and XNOR may be true because a side is false, so below
+them what makes a leaf false is a key too, of no points, and so is what is always there.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""The best rules of an event if not all of their conjuncts need hold: what `top(mode="relaxed")` asks.
+"""The best rules of an event if not all of their conjuncts need hold: the engine behind `top(mode="relaxed")`.
 
 Three ways give the same answer, to the last bit. `scan` scores every rule. `count` adds up, for each rule, the points
 of all keys that the event meets, and scores those whose sum may be enough. `threshold` reads the keys with the most
-points first, and stops where what is left cannot be enough.
+points first, and stops once what is left cannot be enough.
 """
 
 from __future__ import annotations

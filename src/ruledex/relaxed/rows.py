@@ -1,4 +1,4 @@
-"""The keys that an event meets, as rows that are read as far as somebody needs them."""
+"""The keys that an event meets, as rows that are read as far as they are needed."""
 
 from __future__ import annotations
 

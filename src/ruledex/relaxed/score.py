@@ -35,7 +35,7 @@ NOT_MET = -1.0  # scores are not negative
 
 
 class RelaxedRules(NamedTuple):
-    """Rules taken apart (see relaxed_layout.py). Conjuncts stand in `programs` as rules do elsewhere."""
+    """Rules taken apart (see layout.py). Conjuncts stand in `programs` as rules do elsewhere."""
 
     branch_offsets: NDArray[np.int32]
     conjunct_offsets: NDArray[np.int32]

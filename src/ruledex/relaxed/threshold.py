@@ -5,7 +5,7 @@ first, as far as they have been read. All rows are read in step. A rule that is 
 heap of the best. What no row has shown yet scores at most what the rows' next keys have together; where a rule may have
 several keys in one row, that row counts as often. Static scores are one more list, of all rules, the largest first.
 
-Rules of equal rank are ordered by position, which rows say nothing of: reading goes on while the threshold ties with
+Rules of equal rank are ordered by position, about which rows say nothing: reading goes on while the threshold ties with
 the worst rule that is held.
 """
 

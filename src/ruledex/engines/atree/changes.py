@@ -1,6 +1,6 @@
-"""Rules with what scores them, put into an A-Tree and taken out of it: a change of a live tree is one call of these.
+"""Putting rules into an A-Tree, with what scores them, and taking them out: each change of a live tree is one call.
 
-A call from Python costs more than the work for one rule, so whatever a change needs is done in the same one.
+A call from Python costs more than the work for one rule, so all that a change needs is done in the same call.
 """
 
 from __future__ import annotations

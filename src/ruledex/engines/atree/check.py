@@ -1,6 +1,6 @@
-"""Whether an A-Tree is what it should be: links at both ends, levels, uses, hashes, and nothing that no rule needs.
+"""Check an A-Tree: links at both ends, levels, uses, hashes, and that there is nothing that no rule needs.
 
-It is slow, and written without the kernels that it looks after.
+The check is slow, and written without the kernels that it checks.
 """
 
 from __future__ import annotations

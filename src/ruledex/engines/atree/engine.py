@@ -1,4 +1,4 @@
-"""`atree`: the A-Tree of a-tree2021 over a Program, loaded in one go. For rules that change there is atree_live.py."""
+"""`atree`: the A-Tree of a-tree2021 over a Program, loaded at once. For rules that change there is live.py."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ for; the second is a child that decides most cases by itself; flags are the node
 of its children must be looked at when that level comes. A member's entry is (node, signature): a signature has a bit
 for the operation and one for each atom, so that one set holds another only if its signature does.
 
-The block of a literal has rows (low, high, place in its bucket): see atree_literals.py.
+The block of a literal has rows (low, high, place in its bucket): see literals.py.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ RULE_COLUMNS = 3
 NO_RULE = -1
 RUN = -2  # in a packed tree, where a node has several rules: they and their number lie at RUN - rule in the heap
 
-# The columns of a bucket of intervals (see atree_literals.py).
+# The columns of a bucket of intervals (see literals.py).
 CENTER, ENTRIES, N_ENTRIES = 0, 1, 2
 
 # The counts.

@@ -53,7 +53,7 @@ PACKED = 2  # of `widths`
 
 
 class TreeIndex(NamedTuple):
-    """A tree that is matched: the arrays of a `Tree`, or of one that was packed (see atree_pack.py).
+    """A tree that is matched: the arrays of a `Tree`, or of one that was packed (see packing.py).
 
     Nodes lie in one dimension, `widths[0]` columns each, and `widths[1]` are the words of a row of a node's block.
     Where `widths[PACKED]` is 1, the entries of a bucket are sorted by their low ends, and behind them lie the number of

@@ -1,4 +1,4 @@
-"""Events through an A-Tree, whether it changes or not: scratch for each thread, and calls into the kernels."""
+"""Matching events with an A-Tree, live or packed: scratch per call, and the calls of the kernels."""
 
 from __future__ import annotations
 

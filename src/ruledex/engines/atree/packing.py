@@ -1,16 +1,15 @@
-"""A tree that will not change any more, packed for matching: nothing but what that needs, and in a better order.
+"""A tree that will not change any more, packed for matching: only what matching needs, and in a better order.
 
 Literals that an event makes true together lie together, as do other nodes that the same child leads to, and a node
 fires its parents in their order, so that an event touches fewer lines of memory. Blocks hold nothing but children, and
 have neither room to grow nor a word for their size. Several rules of one node lie behind what it fires, with their
 number before them.
 
-An OR that has no rule and fires nothing, since no AND has it as its access child, may be *asked*: nothing is carried up
+An OR that has no rule and fires nothing, since no AND has it as its access child, may be *asked*: nothing is propagated
 to it, and the ANDs that need it look at its children themselves. This takes propagation on demand a step further than
-the paper does, and spares half of what is fired on rules like its Ads. Where such an OR is a child or a second there
-stands ~place; at that place of the heap lie the number of its children, and these, behind the first AND that asks it.
-
-Trees packed for matching (see engines/atree/packing.py), and what their buckets tell of literals.
+the paper does, and spares half of what is fired on rules like its Ads. Where such an OR is a child or a second child,
+~place stands in its stead; at that place of the heap lie the number of its children and the children, behind the first
+AND that asks it.
 """
 
 from __future__ import annotations

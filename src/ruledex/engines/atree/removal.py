@@ -1,7 +1,7 @@
-"""What nothing is for any longer is taken out of an A-Tree (a-tree2021, Section 4.2.4).
+"""Taking out of an A-Tree the nodes that nothing uses any longer (a-tree2021, Section 4.2.4).
 
 A node is *doomed* once neither a rule nor a parent of the other operation uses it. Where others still borrow it, it is
-dissolved first: each of them takes, in its place, those of its children that are not covered by another.
+dissolved first: each of them takes, in its place, those of its children that no other child covers.
 """
 
 from __future__ import annotations

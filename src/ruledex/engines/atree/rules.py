@@ -1,4 +1,4 @@
-"""Rules put into an A-Tree and taken out of it, many at a time (a-tree2021, Algorithms 4 and 5)."""
+"""Putting rules into an A-Tree and taking them out, many at a time (a-tree2021, Algorithms 4 and 5)."""
 
 from __future__ import annotations
 

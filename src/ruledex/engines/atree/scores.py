@@ -1,4 +1,4 @@
-"""The score programs of rules that come and go, and the best of those that were found."""
+"""The score programs of rules that come and go, and the best k of those that were found."""
 
 from __future__ import annotations
 

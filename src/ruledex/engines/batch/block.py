@@ -1,4 +1,4 @@
-"""One block of events through the `batch` engine's kernels: found, then counted, written or ranked."""
+"""One block of events through the kernels of `batch`: its rules are found, then counted, written or ranked."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""The rules of many events as one array, while blocks of events are still to come.
-
-`batch`: 512 events at a time through all rules, a bit an event. For throughput.
-"""
+"""`batch`: 512 events at a time through all rules, one bit per event. It is for throughput."""
 
 from __future__ import annotations
 

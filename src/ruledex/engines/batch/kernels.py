@@ -1,14 +1,14 @@
-"""A block of up to 512 events at once, through all rules: a row of eight words for each node, a bit for each event.
+"""The kernels of `batch`: up to 512 events at once through all rules, one row of bits per node, one bit per event.
 
 The block's pairs of cell and event are sorted by cell. `start[c]` is how many pairs lie before cell `c`, and row `i`
-of `prefix` is the exclusive or of the bits of the first `i` pairs. So the events with a cell between two are two rows
-that differ in just their bits, as long as no event has two cells there: a literal of one interval costs two rows that
-the cache holds, whatever the number of rules, and is never stored itself. Where an event has several cells in one
-domain, `repeated` counts the pairs that follow another of the same event and domain, and an interval with such a pair
-in it is put together bit by bit.
+of `prefix` is the exclusive or of the bits of the first `i` pairs. So the events with a cell between two others are
+where two rows differ, as long as no event has two cells there: a literal of one interval costs two rows that the cache
+holds, whatever the number of rules, and is never stored itself. Where an event has several cells in one domain,
+`repeated` counts the pairs that follow another of the same event and domain, and an interval with such a pair in it is
+put together bit by bit.
 
-What is stored is a row for each node that several rules or nodes use, unless it is all zero: then only its mark says
-so, and nobody reads it. The root of one rule alone is evaluated where the rule is, and not stored either.
+A row is stored for each node that several rules or nodes use, unless it is all zero: then only its mark says so, and
+nobody reads it. The root of a single rule is evaluated with the rule, and is not stored either.
 """
 
 from __future__ import annotations

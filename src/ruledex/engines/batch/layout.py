@@ -1,4 +1,4 @@
-"""From a Program to the arrays of the `batch` engine; what they mean, engines/batch/kernels.py says."""
+"""From a Program to the arrays of `batch`; kernels.py says what they mean."""
 
 from __future__ import annotations
 

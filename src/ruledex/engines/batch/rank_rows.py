@@ -1,7 +1,7 @@
-"""From rows of bits, a bit an event, to the best rules of each event.
+"""From rows of bits, one bit per event, to the best rules of each event.
 
 A rule is scored on all of its events one after the other, while what it is made of is in the cache: first its literals
-become rows, as in engines/batch/kernels.py, and then its steps are run for each event with the bits of these rows.
+become rows, as in kernels.py, and then its steps are run for each event with the bits of these rows.
 """
 
 from __future__ import annotations

@@ -1,10 +1,8 @@
-"""Rows of eight words, a bit an event: what bit-parallel evaluation does with them.
+"""Rows of eight words, one bit per event: bit-parallel evaluation, and from rows to counts or CSR.
 
-Every function reads all eight words before it writes any, since the compiler cannot know that two arrays do not
-overlap, and only so may it put several words into one register. Places are unsigned, which spares Numba's test for
-negative indexes.
-
-From rows of bits, a bit an event, to answers an event: counted or written as CSR.
+Every function on rows reads all eight words before it writes any: the compiler cannot know that two arrays do not
+overlap, and only so may it put several words into one register. Indexes are unsigned, which spares Numba's test for
+negative ones.
 """
 
 from __future__ import annotations

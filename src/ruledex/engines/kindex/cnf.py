@@ -1,4 +1,4 @@
-"""`cnf`: rules as conjunctions of disjunctions, each whole in posting lists (whang2009, Section 4)."""
+"""`cnf`: rules as conjunctions of disjunctions, each one whole in posting lists (whang2009, Section 4)."""
 
 from __future__ import annotations
 

@@ -1,10 +1,8 @@
-"""The predicates of conjunctions as the uses of posting lists (whang2009, Section 3, "Inverted List Construction").
+"""The index of distinct conjunctions that `dnf`, `dewey` and `interval` share (whang2009, Section 3).
 
-A positive literal is an ∈ predicate over its source, the set of its cells. A negative one is a ∉ predicate, and, unless
-it holds without its attribute (the paper's WEAK form), an ∈ predicate over the presence of the attribute, which is
-counted once for all that name the same source.
-
-The index of distinct conjunctions that `dnf`, `dewey` and `interval` share (whang2009, Section 3).
+A positive literal is an ∈ predicate over its source, the set of its cells. A negative one is a ∉ predicate and, unless
+it holds without its attribute (the paper's WEAK form), also an ∈ predicate over the presence of the attribute, which is
+counted once for all that name the same source. Predicates become uses of posting lists ("Inverted List Construction").
 """
 
 from __future__ import annotations

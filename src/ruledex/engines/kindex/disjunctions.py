@@ -1,6 +1,6 @@
-"""The predicates of CNF expressions as the uses of posting lists; the codes are those of engines/kindex/matching.py.
+"""The index of CNF expressions (whang2009, Section 4): their predicates as uses of posting lists.
 
-The index of CNF expressions (whang2009, Section 4).
+The codes of uses are those of matching.py.
 """
 
 from __future__ import annotations

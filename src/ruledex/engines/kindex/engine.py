@@ -1,4 +1,4 @@
-"""What `dnf` and `cnf` have in common: owners of what was found, rules past the budget, and the form of answers."""
+"""What `dnf` and `cnf` share: the owners of what was found, rules past the budget, and answers."""
 
 from __future__ import annotations
 

@@ -3,9 +3,8 @@
 Each domain has a tree of its own. On level 0 a node is a cell; on each level above, a node stands for `ARITY`
 neighbours below it, and the topmost level has one node. The nodes of a domain have consecutive numbers, level by
 level from the bottom up. A literal is written as the fewest nodes whose cells are its own, and an event's cell
-stands for itself and all nodes above it.
-
-The trees over a Program's cells, and the sets of cells that predicates name, as keys of those trees.
+stands for itself and all nodes above it. The sets of cells that predicates name, the *sources*, become keys: nodes of
+these trees.
 """
 
 from __future__ import annotations

@@ -1,26 +1,23 @@
-"""The CNF algorithm (whang2009, Section 4, Algorithm 2), also for events with several values an attribute.
+"""The Conjunction and the CNF algorithm of whang2009, also for events with several values per attribute.
 
-An expression with m ∉ predicates, numbered over all its disjunctions, and D disjunctions has the codes
+**Conjunctions** (Section 3, Algorithm 1). The code of an entry is 0 for ∉, and for ∈ the predicate's ordinal within its
+conjunction, counted from 1. The paper accepts a conjunction that K lists agree on. Two values of one attribute, or one
+value in two domains, may put one predicate into two lists, so K lists are necessary here and not sufficient: the
+ordinals, which ascend as the entries do, are counted, and all K must be there.
+
+**CNF** (Section 4, Algorithm 2). An expression with m ∉ predicates, numbered over all its disjunctions, and D
+disjunctions has the codes
 
     2j        the attribute of the ∉ predicate j is there; only where the predicate needs that (the STRONG form)
     2j + 1    the ∉ predicate j is violated
     2m + d    an ∈ predicate of the disjunction d is satisfied
     2m + D    the list Z, which says nothing
 
-so that in the order of entries the counter of a disjunction is settled by its ∉ predicates before an ∈ predicate may
+so that in the order of entries, the counter of a disjunction is settled by its ∉ predicates before an ∈ predicate may
 decide it. K counts the disjunctions that no absence can satisfy: those without a WEAK ∉. Several values may put one
 entry into several lists; such entries stand side by side in `PLists`, and count once.
 
-The Conjunction algorithm (whang2009, Section 3, Algorithm 1), also for events with several values an attribute.
-
-The code of an entry is 0 for ∉, and for ∈ the predicate's ordinal within its conjunction, counted from 1. The paper
-accepts a conjunction that K lists agree on. Two values of one attribute, or one value in two domains, may put one
-predicate into two lists, so K lists are necessary here and not sufficient: the ordinals, which ascend as the entries
-do, are counted, and all K must be there.
-
-From what was found true, conjunctions or whole expressions, to the rules: each once, in ascending order.
-
-The rules of a batch of events, by the Conjunction algorithm or by the CNF algorithm.
+What was found true leads to the rules that own it: each rule once, in ascending order.
 """
 
 from __future__ import annotations

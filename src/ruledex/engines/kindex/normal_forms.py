@@ -1,9 +1,8 @@
-"""Distinct clauses: each is found by a hash of its literals, and compared with them on a hit.
-
-The normal forms of a Program's rules, within a budget.
+"""The normal forms of a Program's rules, within a budget.
 
 Sizes are computed for all nodes at once before anything is multiplied out. A rule whose form would have more literals
-than the budget is an error, or is left to another engine: `overflow` says which.
+than the budget is an error, or is left to another engine: `overflow` says which. A distinct clause is kept once: it is
+found by a hash of its literals, which are compared on a hit.
 """
 
 from __future__ import annotations

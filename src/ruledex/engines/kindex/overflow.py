@@ -1,4 +1,4 @@
-"""Rules whose normal form is past the budget, left to `sparse`: a Program of their nodes alone."""
+"""Rules whose normal form is past the budget, which are left to `sparse` over a Program of their nodes alone."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""The predicates that open partitions: which one each item is led by.
-
-Partitions of items: by size K, and by a predicate that leads many items of one size.
-"""
+"""Partitions of items: by size K, and by a predicate that leads many items of one size."""
 
 from __future__ import annotations
 

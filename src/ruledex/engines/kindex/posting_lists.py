@@ -1,9 +1,7 @@
-"""From what items say of their keys to posting lists: counted, then filled.
+"""Posting lists from the uses of items, for conjunctions and for CNF expressions.
 
 A *use* is what one predicate says of an item: a source (a set of keys) and a code. Uses come item by item, in the
-order of the items' numbers, and their codes ascend within an item.
-
-Posting lists from the uses of items, for conjunctions and for CNF expressions.
+order of the items' numbers, and their codes ascend within an item. Lists are counted first, then filled.
 """
 
 from __future__ import annotations

@@ -10,14 +10,14 @@ the paper orders them. A list holds an item at most once: where a key means seve
 several lists.
 
 Where many items of one size share a predicate, they have a partition of their own, which the predicate's nodes *open*:
-it is tested once for all of them, no list holds it, and K is one less. A partition that an event does not open costs
-nothing.
+the predicate is tested once for all of them, no list holds it, and K is one less. A partition that an event does not
+open costs nothing.
 
-The other way to find what lists agree on: every entry is noted in a word of its item, a bit for its code.
-
-A step of lists that skip takes several times as long as to note an entry. So skipping pays where most entries are in
-the K - 1 longest lists; an event's lists in a partition that a predicate opened are mostly short. What K lists may
-agree on is marked in `occupied`, and its codes are the bits of its word: they ascend, and each stands once.
+Lists can skip together to what they agree on (cursors.py). The other way is here: every entry is *noted* in a word of
+its item, one bit per code. A step of lists that skip takes several times as long as to note an entry, so skipping pays
+where most entries are in the K - 1 longest lists; an event's lists in a partition that a predicate opened are mostly
+short. What K lists may agree on is marked in `occupied`, and its codes are the bits of its word: they ascend, and each
+stands once.
 
 All functions work on the arrays of `PostingCursors`, under the names that they have there.
 """

@@ -1,4 +1,4 @@
-"""top(k) over a normal form: bounds of posting lists, made when they are first needed, and the ranking kernels."""
+"""`top` over a normal form: the bounds of posting lists, computed when first needed, and calls of the kernels."""
 
 from __future__ import annotations
 

@@ -1,12 +1,10 @@
-"""Upper bounds of posting lists, from what their items' rules may score (whang2009, Section 5).
+"""The best rules of an event, found and ranked in one pass that leaves out what cannot be among them (Section 5).
 
-The paper's bounds are sums over the keys of one conjunction, or of one CNF expression. A rule's score is such a sum
-where its score tree is the very form that is indexed (engines/kindex/plain_rules.py): there an ∈ entry adds at most
-UB(A, v), the largest weight that a rule gives a literal of that key, times the event's weight for it. Of any other rule
-only the match score as a whole is bounded; an item of such a rule is found through K lists at the least, so that each
-of its entries carries a K-th of the bound.
-
-The best rules of an event, found and ranked in one pass that leaves out what cannot be among them (Section 5).
+Posting lists have upper bounds, from what the rules of their items may score. The paper's bounds are sums over the keys
+of one conjunction, or of one CNF expression. A rule's score is such a sum where its score tree is the very form that is
+indexed (plain_rules.py): there an ∈ entry adds at most UB(A, v), the largest weight that a rule gives a literal of that
+key, times the event's weight for it. Of any other rule, only the match score as a whole is bounded; an item of such a
+rule is found through at least K lists, so each of its entries carries a K-th of the bound.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""How much of posting lists an event makes the algorithms touch. Counted apart, so that matching does not count.
-
-What events make the engines over posting lists touch.
-"""
+"""What events make the engines over posting lists touch, counted apart so that matching does not count."""
 
 from __future__ import annotations
 

@@ -1,11 +1,8 @@
-"""Which leaves lead to an expression: those of its access set (an AND through one child, an OR through all).
+"""The Conjunction Annotator (fontoura2010, Section 2.1): from a Program's rules to labelled leaves and their index.
 
-The literals of leaves.
-
-The Conjunction Annotator (fontoura2010, Section 2.1): from a Program's rules to labelled leaves and their index.
-
-What `dewey` and `interval` do alike is here; they differ in how a tree's leaves are labelled and in which order. An
-*expression* is a distinct root: rules that share one share its annotations.
+`dewey` and `interval` share it; they differ in how the leaves of a tree are labelled, and in which order. An
+*expression* is a distinct root: rules that share one share its annotations. Only the leaves of an expression's access
+set lead to it: an AND is reached through one child, an OR through all.
 """
 
 from __future__ import annotations

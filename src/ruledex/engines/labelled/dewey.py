@@ -1,15 +1,12 @@
-"""Dewey IDs (fontoura2010, Section 3.1): a leaf by the numbers of the edges from the root to it.
+"""`dewey`: arbitrary trees over the K-index, by Dewey IDs (fontoura2010, Section 3).
 
-The root is an AND, an artificial one if need be. A component is twice an edge's number, counted from 1, plus 1 where
-the edge is marked (the paper's *), which the last child of an AND is. In bytes a component takes seven bits of each,
-the lowest first, and the highest bit of a byte says that more follow: mostly one byte is enough.
+A Dewey ID names a leaf by the numbers of the edges from the root to it (Section 3.1). The root is an AND, an artificial
+one if need be. A component is twice an edge's number, counted from 1, plus 1 where the edge is marked (the paper's *):
+the edge to the last child of an AND is. In bytes, a component takes seven bits of each, the lowest first, and the
+highest bit of a byte says that more follow: mostly one byte is enough.
 
-The Expression Evaluator for Dewey IDs (fontoura2010, Section 3.2).
-
-The paper's EVALUATEAND and EVALUATEOR call each other down the virtual tree. Here the nodes that are being explored
-stand on a stack, by their depth: an even depth is an AND and an odd one an OR.
-
-`dewey`: arbitrary trees over the K-index, by Dewey IDs (fontoura2010, Section 3).
+In the Expression Evaluator (Section 3.2), the paper's EVALUATEAND and EVALUATEOR call each other down the virtual tree.
+Here the nodes that are being explored stand on a stack, by their depth: an even depth is an AND and an odd one an OR.
 """
 
 from __future__ import annotations

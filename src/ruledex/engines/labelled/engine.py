@@ -1,7 +1,7 @@
 """What `dewey` and `interval` share: an index of conjunctions, annotated with where they stand in the rules' trees.
 
-Matching has three steps (fontoura2010, Figure 1): the index gives the conjunctions that are true of an event, their
-annotations the true leaves of expressions, in order, and the evaluator of each engine the true expressions among them.
+Matching has three steps (fontoura2010, Figure 1). The index finds the conjunctions that are true of an event. Their
+annotations lead to the true leaves of expressions, in order. The evaluator of each engine finds the true expressions.
 """
 
 from __future__ import annotations

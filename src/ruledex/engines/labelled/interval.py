@@ -1,12 +1,9 @@
-"""Interval IDs (fontoura2010, Section 4.2): each leaf of a tree as an interval of integers, both ends inside.
+"""`interval`: arbitrary trees over the K-index, by Interval IDs (fontoura2010, Section 4).
 
-The tree itself has the interval from 1 to M. The children of an OR have the interval of their parent, those of an AND
-cut it into parts, and no two children of ANDs, the first ones left out, begin at the same place. A tree is then true if
-and only if intervals of true leaves cover 1 to M without overlap.
-
-The Expression Evaluator for Interval IDs (fontoura2010, Section 4.3).
-
-`interval`: arbitrary trees over the K-index, by Interval IDs (fontoura2010, Section 4).
+An Interval ID is an interval of integers per leaf, both ends inside (Section 4.2). The tree itself has the interval
+from 1 to M. The children of an OR have the interval of their parent, those of an AND cut it into parts, and no two
+children of ANDs, the first ones left out, begin at the same place. A tree is then true if and only if intervals of true
+leaves cover 1 to M without overlap, which is what the Expression Evaluator looks for (Section 4.3).
 """
 
 from __future__ import annotations

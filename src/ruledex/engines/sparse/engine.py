@@ -1,4 +1,4 @@
-"""`sparse`: one event at a time, upwards from what it makes true. For latency, and for events that match little."""
+"""`sparse`: one event at a time, upwards from what it makes true. For low latency, and for events that match little."""
 
 from __future__ import annotations
 

@@ -1,20 +1,21 @@
-"""One event at a time, upwards from the literals that it makes true.
+"""The kernels of `sparse`: one event at a time, upwards from the literals that it makes true.
 
-Truth is a bit a *slot*, in one bitmap over all of
+Truth is one bit per *place* in one bitmap over
 
     atoms         the distinct intervals of positive literals
     unions        positive literals of several intervals: true with one of their atoms
     negatives     negative literals
-    levels        AND and OR nodes from the bottom up; within a level those come first that are to be verified
-    sinks         one a rule, in the order of positions
+    levels        AND and OR nodes from the bottom up; within a level, those that are to be verified come first
+    sinks         one per rule, in the order of positions
 
-Sharing one bitmap makes every test of a child the same. A second bitmap has a bit for each word of the first, so that
-what an event touched is found in order, and cleared, without looking at the rest.
+With one bitmap for all, every test of a child is the same. A second bitmap has one bit per word of the first, so that
+what an event touched is found in order, and cleared, without looking at the rest. (Code and stored arrays call a place
+of the bitmap a slot; it has nothing to do with the slots of the dictionary.)
 
-A true slot sets the bits of its OR parents; of AND parents only those have an edge from it that it is the access
-child of, and with the edge goes a second child, whose bit decides most cases at once. Where a child of an AND node
-lies above the level of the access child, its truth is not yet known then: such a node's bit says that it is to be
-verified, which is done when its level comes.
+A true place sets the bits of its OR parents. It has an edge to an AND parent only if it is the parent's access child,
+and with the edge goes a second child, whose bit decides most cases at once. Where a child of an AND node lies above the
+level of the access child, its truth is not yet known then: the bit of such a node says that it is to be verified, which
+is done when its level comes.
 """
 
 from __future__ import annotations

@@ -1,13 +1,12 @@
-"""The atoms of the `sparse` engine: the distinct intervals of all literals, ordered so that true ones lie together.
+"""From a Program to the arrays of `sparse`; kernels.py says what they mean.
 
-Where a domain's values are compared with `<=` alone, those literals that hold of a value are the ones whose bound is
-not below it: sorted by their bounds, a run to the end. Likewise `>=`. All other intervals hang on the nodes of an
-interval tree over the domain's cells: on the cell of the interval that has the most trailing zeros, counted from 1. A
-value visits one node for each number of trailing zeros that is used at all (none where there are only points); at a
-node to its right it finds a run of the intervals sorted by their low ends, at one to its left a prefix of those
-sorted by their high ends. Each atom is held twice at the most, however wide it is.
-
-From a Program to the arrays of the `sparse` engine; what they mean, engines/sparse/kernels.py says.
+The *atoms* are the distinct intervals of all literals, ordered so that true ones lie together. Where values of a domain
+are compared with `<=` alone, the literals that hold of a value are those whose bound is not below it: sorted by their
+bounds, they are a run to the end. `>=` is alike. All other intervals hang on the nodes of an interval tree over the
+domain's cells: on the cell of the interval that has the most trailing zeros, counted from 1. A value visits one node
+for each number of trailing zeros that is used at all (none where there are only points). At a node to its right it
+finds a run of the intervals sorted by their low ends, at a node to its left a prefix of those sorted by their high
+ends. Each atom is stored at most twice, however wide it is.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""How much an event makes `sparse` touch. Counted apart, from the bits that are left when an event went through."""
+"""How much an event makes `sparse` touch, counted apart from matching from the bits that an event leaves."""
 
 from __future__ import annotations
 
