@@ -19,6 +19,9 @@ from ruledex.engines.protocol import Statistics
 from ruledex.errors import RuledexError
 from ruledex.program.program import Program
 
+MANY_CHILDREN = 64  # of one node; from here on all are sorted by NumPy, which takes longer for few
+PRESENCE = 0.5  # how often an attribute is there, where nothing is known
+
 
 @jit
 def order_children(
@@ -40,10 +43,6 @@ def order_children(
                 out[other] = out[other - 1]
                 other -= 1
             out[other] = child
-
-
-MANY_CHILDREN = 64  # of one node; from here on all are sorted by NumPy, which takes longer for few
-PRESENCE = 0.5  # how often an attribute is there, where nothing is known
 
 
 def cell_frequencies(program: Program, statistics: Statistics | None) -> NDArray[np.float64]:

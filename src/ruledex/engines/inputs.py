@@ -24,6 +24,7 @@ from ruledex.program.scores.run import ScorePrograms
 Item = TypeVar("Item", bound=np.generic)
 
 RANKS: dict[Rank, int] = {"sum": SUM, "product": PRODUCT, "static": STATIC}
+ALL_ALIVE = frozen(np.zeros(0), np.uint8)
 
 
 def frozen_batch(batch: EventBatch) -> EventBatch:
@@ -91,6 +92,3 @@ def array_of(arrays: Arrays, name: str, dtype: type[np.generic]) -> NDArray[Any]
     if name not in arrays:
         raise ArtifactError(f"the stored engine has no array {name!r}")
     return frozen(arrays[name], dtype)
-
-
-ALL_ALIVE = frozen(np.zeros(0), np.uint8)

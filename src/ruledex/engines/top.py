@@ -31,6 +31,8 @@ from ruledex.program.scores.run import (
 )
 
 MOST = 8  # children of a node, and twice as many steps of a program: what lies behind is on its way by then
+SUM, PRODUCT, STATIC = 0, 1, 2
+AHEAD = 16  # how many rules before its use a score is asked for
 
 
 @jit
@@ -76,10 +78,6 @@ def ask_for_rules(programs: ScorePrograms, records: NDArray[np.int32], rules: ND
                     for grandchild in range(first, min(last, first + MOST)):
                         if children[grandchild] < n_literals:
                             prefetch(records, np.int64(FIELDS) * children[grandchild])
-
-
-SUM, PRODUCT, STATIC = 0, 1, 2
-AHEAD = 16  # how many rules before its use a score is asked for
 
 
 class Ranking(NamedTuple):

@@ -30,6 +30,8 @@ from ruledex.ranked.subscriptions import (
 from ruledex.ranked.tree import ScoredTree
 
 N_HELD, N_FOUND, N_CHECKED = 0, 1, 2  # what `state` holds: rows in the heap, answers, subscriptions checked
+Arrays = tuple[NDArray[Any], ...]
+FEWEST_WANTED = 16  # subscriptions that each list is asked for at first
 
 
 class Candidates(NamedTuple):
@@ -43,9 +45,6 @@ class Candidates(NamedTuple):
     heap_score: NDArray[np.float64]  # [n_rows]
     heap_id: NDArray[np.int32]
     heap_row: NDArray[np.int32]
-
-
-Arrays = tuple[NDArray[Any], ...]
 
 
 @jit
@@ -100,9 +99,6 @@ def merge_exact(
             replace_best(heap_score, heap_id, heap_row, n_held, heap_score[n_held], heap_id[n_held], heap_row[n_held])
     state[N_HELD], state[N_FOUND], state[N_CHECKED] = n_held, n_found, n_checked
     return not needs_more
-
-
-FEWEST_WANTED = 16  # subscriptions that each list is asked for at first
 
 
 class ExactReport(NamedTuple):

@@ -28,6 +28,9 @@ from ruledex.ranked.tree import (
     Trees,
 )
 
+IntervalTreeArrays = tuple[NDArray[Any], ...]
+MOST_UNSPLIT = 32
+
 
 class IntervalTreeIndex(NamedTuple):
     """Several trees in the same arrays."""
@@ -41,9 +44,6 @@ class IntervalTreeIndex(NamedTuple):
     ends: NDArray[np.float64]  # [2 * n_entries]
     ids: NDArray[np.int32]
     score: NDArray[np.float64]  # by id
-
-
-IntervalTreeArrays = tuple[NDArray[Any], ...]
 
 
 @inlined
@@ -107,9 +107,6 @@ def fill_from_interval_tree(
                     heap_score, heap_id, heap_slot, n_held, heap_score[n_held], heap_id[n_held], heap_slot[n_held]
                 )
         cursors.n_held[cursor], n_filled[row] = n_held, n_found
-
-
-MOST_UNSPLIT = 32
 
 
 class ScoredIntervalTree(ScoredTree):

@@ -23,6 +23,27 @@ from ruledex.ranked.irtree_kernels import (
 from ruledex.ranked.rtree import check_branching
 from ruledex.ranked.skeleton import NO_NODE, Skeleton, skeleton_of
 
+Item = TypeVar("Item", bound=np.generic)
+DTYPES: dict[str, type[np.generic]] = {
+    name: np.int64
+    if name in ("used", "branching")
+    else np.float64
+    if name in ("pivot", "chunk_ends", "upper", "ends", "score")
+    else np.int32
+    for name in IRTreeIndex._fields
+}
+BY_NODE = ("pivot", "left", "right", "size", "first_chunk", "n_chunks", "chunk_room", "first_upper")
+BY_CHUNK = ("chunk_start", "chunk_count", "chunk_capacity")
+COUNTED = {
+    **dict.fromkeys(BY_NODE, (NODES, 1)),
+    **dict.fromkeys(BY_CHUNK, (CHUNKS, 1)),
+    "chunk_ends": (CHUNKS, 2),
+    "upper": (UPPER, 2),
+    "ends": (ENTRIES, 2),
+    "ids": (ENTRIES, 1),
+    "score": (IDS, 1),
+}  # which count of `used` says how much of an array is in use, and how many numbers each takes
+
 
 @inlined
 def upper_size(n_chunks: int, branching: int) -> int:
@@ -168,30 +189,6 @@ def collect_entries(
             if child != NO_NODE:
                 waiting[n_waiting] = child
                 n_waiting += 1
-
-
-Item = TypeVar("Item", bound=np.generic)
-
-DTYPES: dict[str, type[np.generic]] = {
-    name: np.int64
-    if name in ("used", "branching")
-    else np.float64
-    if name in ("pivot", "chunk_ends", "upper", "ends", "score")
-    else np.int32
-    for name in IRTreeIndex._fields
-}
-
-BY_NODE = ("pivot", "left", "right", "size", "first_chunk", "n_chunks", "chunk_room", "first_upper")
-BY_CHUNK = ("chunk_start", "chunk_count", "chunk_capacity")
-COUNTED = {
-    **dict.fromkeys(BY_NODE, (NODES, 1)),
-    **dict.fromkeys(BY_CHUNK, (CHUNKS, 1)),
-    "chunk_ends": (CHUNKS, 2),
-    "upper": (UPPER, 2),
-    "ends": (ENTRIES, 2),
-    "ids": (ENTRIES, 1),
-    "score": (IDS, 1),
-}  # which count of `used` says how much of an array is in use, and how many numbers each takes
 
 
 def of_length(array: NDArray[Item], length: int) -> NDArray[Item]:

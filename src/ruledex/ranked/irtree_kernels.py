@@ -28,6 +28,7 @@ OFFSET_MASK = (1 << OFFSET_BITS) - 1
 
 # What `used` counts.
 ENTRIES, CHUNKS, UPPER, NODES, IDS, DEPTH = 0, 1, 2, 3, 4, 5
+IRTreeArrays = tuple[NDArray[Any], ...]
 
 
 class IRTreeIndex(NamedTuple):
@@ -52,9 +53,6 @@ class IRTreeIndex(NamedTuple):
     ends: NDArray[np.float64]  # pairs, by entry
     ids: NDArray[np.int32]
     score: NDArray[np.float64]  # by id
-
-
-IRTreeArrays = tuple[NDArray[Any], ...]
 
 
 @inlined

@@ -43,6 +43,19 @@ from ruledex.ranked.tree import ScoredTree
 
 AHEAD = 8  # how many subscriptions before its use a line of memory is asked for
 ENTRIES_A_LINE = 4  # whose ends lie in one line of memory
+FEWEST_WANTED = 64  # entries that each list is asked for at first
+MANY_WANTED = 4096  # up to here lists are asked for four times as many each time, for a call costs more than entries
+# Measured at a million subscriptions: for one entry that the Threshold Algorithm reads, a scan passes some 40, and for
+# one in the event's dimensions that is added up if it is met, 4.
+ENTRIES_A_READ = 40
+ENTRIES_AN_ADDITION = 4
+# After it was in vain for an event, so much less is read for the next ones, and as much again for the 16th.
+PATIENCE = 16
+MOST_READ = 256  # entries of a list by the Threshold Algorithm, before subscriptions are read best first
+PATIENCE_IN_ORDER = 4  # the same for reading best first, which costs less in vain
+FEWEST_BY_SCORE = 1 << 14  # subscriptions, of which fewer are read best first without asking whether that pays
+Method = Literal["auto", "threshold", "best_first", "add_up", "scan"]
+METHODS: tuple[Method, ...] = ("auto", "threshold", "best_first", "add_up", "scan")
 
 
 @jit
@@ -87,22 +100,6 @@ def read_best_first(
             n_held = push(ranks, found, n_held, rank, subscription)
         place += 1
     return place, n_held
-
-
-FEWEST_WANTED = 64  # entries that each list is asked for at first
-MANY_WANTED = 4096  # up to here lists are asked for four times as many each time, for a call costs more than entries
-# Measured at a million subscriptions: for one entry that the Threshold Algorithm reads, a scan passes some 40, and for
-# one in the event's dimensions that is added up if it is met, 4.
-ENTRIES_A_READ = 40
-ENTRIES_AN_ADDITION = 4
-# After it was in vain for an event, so much less is read for the next ones, and as much again for the 16th.
-PATIENCE = 16
-MOST_READ = 256  # entries of a list by the Threshold Algorithm, before subscriptions are read best first
-PATIENCE_IN_ORDER = 4  # the same for reading best first, which costs less in vain
-FEWEST_BY_SCORE = 1 << 14  # subscriptions, of which fewer are read best first without asking whether that pays
-
-Method = Literal["auto", "threshold", "best_first", "add_up", "scan"]
-METHODS: tuple[Method, ...] = ("auto", "threshold", "best_first", "add_up", "scan")
 
 
 class SubscriptionReport(NamedTuple):

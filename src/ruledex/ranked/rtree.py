@@ -20,6 +20,10 @@ from ruledex.ranked.cursor import NOT_STARTED, TreeCursors
 from ruledex.ranked.intervals import Entries
 from ruledex.ranked.tree import Floats, ScoredTree, Trees
 
+RTreeArrays = tuple[NDArray[Any], ...]
+MOST_BRANCHES = 1 << 20
+BRANCHING = 32
+
 
 class RTreeIndex(NamedTuple):
     """Several trees in the same arrays. Intervals and extents are pairs: the low end, the high end."""
@@ -32,9 +36,6 @@ class RTreeIndex(NamedTuple):
     level_starts: NDArray[np.int64]  # extents: where each level begins, from the lowest, and where the last one ends
     extents: NDArray[np.float64]  # [2 * n_extents]
     branching: NDArray[np.int64]  # [1]
-
-
-RTreeArrays = tuple[NDArray[Any], ...]
 
 
 @jit
@@ -119,9 +120,6 @@ def fill_from_rtree(
         places[cursor, 0], n_filled[row] = place, n_found
 
 
-MOST_BRANCHES = 1 << 20
-
-
 class PackedTree(ScoredTree):
     """A list and its extents, level by level."""
 
@@ -200,9 +198,6 @@ def check_branching(branching: int) -> int:
             f"the branching factor is {branching}, at least 2 and at most {MOST_BRANCHES:,} was expected"
         )
     return branching
-
-
-BRANCHING = 32
 
 
 class ScoredRTree(PackedTree):

@@ -25,6 +25,8 @@ from ruledex.ranked.cursor import (
 from ruledex.ranked.intervals import Entries
 from ruledex.ranked.tree import Floats, ScoredTree, Trees
 
+SegmentTreeArrays = tuple[NDArray[Any], ...]
+
 
 class SegmentTreeIndex(NamedTuple):
     """Several trees in the same arrays."""
@@ -35,9 +37,6 @@ class SegmentTreeIndex(NamedTuple):
     list_offsets: NDArray[np.int64]  # [n_nodes + 1]
     ids: NDArray[np.int32]
     score: NDArray[np.float64]  # by id
-
-
-SegmentTreeArrays = tuple[NDArray[Any], ...]
 
 
 @jit

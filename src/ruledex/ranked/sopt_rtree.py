@@ -34,6 +34,7 @@ from ruledex.ranked.intervals import Entries
 from ruledex.ranked.rtree import PackedTree, pack_entries
 
 NONE = -1
+BRANCHING = 32
 
 
 @jit
@@ -201,9 +202,6 @@ def arrange(
             n_incoming[edges[edge]] -= 1
             if n_incoming[edges[edge]] == 0:
                 put(ready, offsets, left_place[edges[edge]])
-
-
-BRANCHING = 32
 
 
 class Edges(NamedTuple):

@@ -20,6 +20,10 @@ from ruledex.ranked.intervals import closed_intervals, doubles
 
 SUM, MAX = 0, 1
 NO_ENTRY = -1
+SubscriptionArrays = tuple[NDArray[Any], ...]
+Floats = NDArray[np.float64]
+Value = float | tuple[float, float]
+EventLike = Mapping[int, Value] | Sequence[float] | NDArray[np.float64]
 
 
 class Subscriptions(NamedTuple):
@@ -30,9 +34,6 @@ class Subscriptions(NamedTuple):
     ends: NDArray[np.float64]  # [2 * n_entries]
     score: NDArray[np.float64]  # [n_entries] finite and not negative
     owner: NDArray[np.int32]  # [n_entries] the subscription
-
-
-SubscriptionArrays = tuple[NDArray[Any], ...]
 
 
 class Event(NamedTuple):
@@ -150,9 +151,6 @@ def relaxed_scan(
     return n_held
 
 
-Floats = NDArray[np.float64]
-
-
 def subscriptions_of(
     offsets: ArrayLike,
     dimension: ArrayLike,
@@ -218,10 +216,6 @@ def from_columns(
     offsets = np.concatenate([[0], np.cumsum(is_there.sum(axis=1))])
     dimension = np.nonzero(is_there)[1].astype(np.int32)
     return offsets, dimension, lefts.T[is_there], rights.T[is_there], scores.T[is_there]
-
-
-Value = float | tuple[float, float]
-EventLike = Mapping[int, Value] | Sequence[float] | NDArray[np.float64]
 
 
 class EventRows(NamedTuple):

@@ -36,6 +36,7 @@ from ruledex.ranked.subscriptions import (
 
 AHEAD = 8  # how many entries before its use a line of memory is asked for
 N_READ, N_HELD, N_SCORED = 0, 1, 2  # what `state` holds: entries read of each row, size of the heap, scored so far
+Arrays = tuple[NDArray[Any], ...]
 
 
 class DimensionRows(NamedTuple):
@@ -47,9 +48,6 @@ class DimensionRows(NamedTuple):
     n_filled: NDArray[np.int64]  # [n_rows]
     has_more: NDArray[np.int64]  # [n_rows] 0 where the list is whole
     gap: NDArray[np.float64]  # by dimension
-
-
-Arrays = tuple[NDArray[Any], ...]
 
 
 @inlined

@@ -37,6 +37,7 @@ from ruledex.compiled.constants import (
 from ruledex.compiled.decorator import inlined, jit
 
 _NOT_ENTERED = -1
+EVERY_EVENT = -1  # its key, in place of a literal
 
 
 class Conjuncts(NamedTuple):
@@ -112,9 +113,6 @@ def split_rules(
             conjunct_offsets[n_branches] = n_conjuncts
         branch_offsets[rule + 1] = n_branches
     return n_branches, n_conjuncts
-
-
-EVERY_EVENT = -1  # its key, in place of a literal
 
 
 @inlined

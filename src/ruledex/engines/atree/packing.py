@@ -53,6 +53,7 @@ from ruledex.engines.atree.plain import Scopes
 from ruledex.engines.atree.tree import GrowingTree
 
 NOWHERE = -1  # of a block that is not written as yet
+NO_SCOPES = Scopes(*(frozen(np.zeros(0), np.int32) for _ in Scopes._fields))
 
 
 @jit
@@ -194,9 +195,6 @@ def _put_entries(
             heap[entry] = names[old[fired]] if old[fired] >= 0 else old[fired]
             heap[entry + 1] = _reference(nodes, names, is_asked, old[fired + 1])
             heap[entry + 2] = old[fired + 2]
-
-
-NO_SCOPES = Scopes(*(frozen(np.zeros(0), np.int32) for _ in Scopes._fields))
 
 
 class _Entries(NamedTuple):

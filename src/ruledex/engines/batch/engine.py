@@ -32,6 +32,9 @@ from ruledex.events.batch import EventBatch
 from ruledex.program.program import Program
 
 _SPARE = 1.125  # of what the events so far let expect
+Result = TypeVar("Result")
+MAX_ROWS = 1 << 22  # rows of a tile, of 64 bytes each
+MAX_HEAP = 1 << 10  # the largest k that is kept in heaps while rules are found
 
 
 class RuleBuffer:
@@ -74,12 +77,6 @@ class RuleBuffer:
             larger = np.empty(min(expected, 2 * least), np.int32)
         larger[: self._n_rules] = self._rules[: self._n_rules]
         self._rules = larger
-
-
-Result = TypeVar("Result")
-
-MAX_ROWS = 1 << 22  # rows of a tile, of 64 bytes each
-MAX_HEAP = 1 << 10  # the largest k that is kept in heaps while rules are found
 
 
 @dataclass(frozen=True)

@@ -21,6 +21,8 @@ U4, U5, U6, U7 = np.uint64(4), np.uint64(5), np.uint64(6), np.uint64(7)
 ROW = np.uint64(N_WORDS)
 
 Words = NDArray[np.uint64]
+N_DIGITS = 32  # of a column's sum, which is at most the number of rules
+SIXTY_FOUR = np.uint64(64)
 
 
 def empty_rows(n_rows: int) -> Words:
@@ -106,10 +108,6 @@ def and_difference(target: Words, t: np.uint64, source: Words, s: np.uint64, u: 
     target[t], target[t + U1], target[t + U2], target[t + U3] = a, b, c, d
     target[t + U4], target[t + U5], target[t + U6], target[t + U7] = e, f, g, h
     return bool(((a | b) | (c | d)) | ((e | f) | (g | h)))
-
-
-N_DIGITS = 32  # of a column's sum, which is at most the number of rules
-SIXTY_FOUR = np.uint64(64)
 
 
 @jit

@@ -26,6 +26,11 @@ from ruledex.events.batch import EventBatch
 from ruledex.program.program import Program
 
 NO_SOURCE = -1
+N_LEADING = 3  # predicates of a conjunction that say where it stands among its like
+N_CLUSTERED = 256  # conjunctions from which on their order is worth while
+RANK_BITS = 21  # of a place by frequency; three of them fit into 64 bits
+NOTHING = frozen(np.zeros(0), np.int32)
+NO_DISJUNCTIONS = Disjunctions(NOTHING, NOTHING, NOTHING)  # for kernels that take conjunctions and CNF expressions
 
 
 @jit
@@ -125,13 +130,6 @@ def write_uses(
             n_uses += 1
         offsets[number + 1] = n_uses
     return n_uses
-
-
-N_LEADING = 3  # predicates of a conjunction that say where it stands among its like
-N_CLUSTERED = 256  # conjunctions from which on their order is worth while
-RANK_BITS = 21  # of a place by frequency; three of them fit into 64 bits
-NOTHING = frozen(np.zeros(0), np.int32)
-NO_DISJUNCTIONS = Disjunctions(NOTHING, NOTHING, NOTHING)  # for kernels that take conjunctions and CNF expressions
 
 
 class ConjunctionSources(NamedTuple):

@@ -25,6 +25,7 @@ from ruledex.program.program import Program
 
 LEVEL_BITS = 2  # with 1 an event has twice as many nodes to look at, with 3 a range has half as many keys again
 ARITY = 1 << LEVEL_BITS
+N_SHARED = 4  # uses from which on a set of several nodes is worth a node of its own
 
 
 class Hierarchy(NamedTuple):
@@ -80,9 +81,6 @@ def write_interval_keys(
                 low, high, last = (low >> LEVEL_BITS), (high >> LEVEL_BITS) if low <= high else -1, last >> LEVEL_BITS
         key_offsets[literal + 1] = n_keys
     return n_keys
-
-
-N_SHARED = 4  # uses from which on a set of several nodes is worth a node of its own
 
 
 class Sources(NamedTuple):

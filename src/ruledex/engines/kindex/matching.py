@@ -54,6 +54,7 @@ from ruledex.engines.kindex.postings import (
 )
 
 NOTHING_LEAST = -np.inf
+AHEAD = 8  # how far before its use a line of memory is asked for
 
 
 class Disjunctions(NamedTuple):
@@ -229,9 +230,6 @@ def matching_conjunctions(
     for place in range(n_found):
         out[place] = item[out[place]]
     return n_found
-
-
-AHEAD = 8  # how far before its use a line of memory is asked for
 
 
 class Owners(NamedTuple):

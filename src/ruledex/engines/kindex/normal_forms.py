@@ -28,6 +28,11 @@ from ruledex.errors import BudgetError, RuledexError, quoted
 from ruledex.program.program import Program
 from ruledex.rewrite.normal_form import DEFAULT_BUDGET
 
+Overflow = Literal["error", "sparse"]  # a rule past the budget is a BudgetError, or is left to `sparse`
+Form = Literal["DNF", "CNF"]
+OUTER: dict[Form, int] = {"DNF": OR, "CNF": AND}
+CHUNK = 1 << 20  # literals that are converted at once, at the least
+
 
 class ClauseTable(NamedTuple):
     """Clauses by id, and a table of `slots`, a power of two of them, that leads from a hash to an id."""
@@ -76,12 +81,6 @@ def intern_clauses(
         ids[clause] = slots[slot]
         begin = int(end)
     return n_held
-
-
-Overflow = Literal["error", "sparse"]  # a rule past the budget is a BudgetError, or is left to `sparse`
-Form = Literal["DNF", "CNF"]
-OUTER: dict[Form, int] = {"DNF": OR, "CNF": AND}
-CHUNK = 1 << 20  # literals that are converted at once, at the least
 
 
 @dataclass(frozen=True)

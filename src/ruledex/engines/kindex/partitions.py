@@ -12,6 +12,9 @@ from ruledex.compiled.arrays import frozen
 from ruledex.compiled.decorator import jit
 
 NO_LEAD = -1
+LARGEST = np.iinfo(np.int32).max
+N_LED = 256  # items that a partition with a lead has at the least: each cuts lists, and a list has a head
+N_ROUNDS = 4  # in which leads that few items chose are given up
 
 
 @jit
@@ -39,11 +42,6 @@ def pick_leads(
     for item in range(lead.size):
         if lead[item] != NO_LEAD:
             n_items[group[lead[item]]] += 1
-
-
-LARGEST = np.iinfo(np.int32).max
-N_LED = 256  # items that a partition with a lead has at the least: each cuts lists, and a list has a head
-N_ROUNDS = 4  # in which leads that few items chose are given up
 
 
 class Partitions(NamedTuple):

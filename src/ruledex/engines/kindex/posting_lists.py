@@ -22,6 +22,12 @@ from ruledex.engines.protocol import Arrays
 from ruledex.errors import RuledexError
 from ruledex.events.batch import EventBatch
 
+WIDTHS: dict[str, type[np.generic]] = {
+    "domain_levels": np.int64,
+    "list_offsets": np.int64,
+    "partition_opened": np.uint8,
+}
+
 
 class Uses(NamedTuple):
     """The uses of all items, and the keys of each source."""
@@ -128,13 +134,6 @@ def note_levels(hierarchy: Hierarchy, node_is_used: NDArray[np.bool_], domain_le
                 if node_is_used[node + within]:
                     domain_levels[domain] |= 1 << level
             node, last, level = node + last + 1, last >> LEVEL_BITS, level + 1
-
-
-WIDTHS: dict[str, type[np.generic]] = {
-    "domain_levels": np.int64,
-    "list_offsets": np.int64,
-    "partition_opened": np.uint8,
-}
 
 
 def make_postings(

@@ -42,6 +42,10 @@ from ruledex.compiled.csr import first_at_least
 from ruledex.compiled.decorator import inlined, jit
 from ruledex.engines.kindex.hierarchy import LEVEL_BITS
 
+MOST_CODE_BITS = 5  # of codes that are bits of a word of 32
+WORTH_A_STEP = 8  # entries noted in the time of a step: 6 and 9 were measured; 4 to 1,000 gave like times there
+MUCH_LONGER = 4  # than the average list
+
 
 class Postings(NamedTuple):
     """The lists of all partitions. Partitions come in descending order of K; lists by node, then by partition."""
@@ -215,11 +219,6 @@ def get_posting_lists(
         partition_lists[partition] = partition_lists[partition - 1]
     partition_lists[0] = 0
     return n_nodes
-
-
-MOST_CODE_BITS = 5  # of codes that are bits of a word of 32
-WORTH_A_STEP = 8  # entries noted in the time of a step: 6 and 9 were measured; 4 to 1,000 gave like times there
-MUCH_LONGER = 4  # than the average list
 
 
 @inlined

@@ -33,6 +33,11 @@ from ruledex.engines.scan import Nodes
 from ruledex.errors import RuledexError
 from ruledex.program.program import Program
 
+LARGEST = np.iinfo(np.int32).max
+LEAVES_AT_ONCE = 1 << 20  # of trees that are unfolded together
+MOST_TESTED = 64  # leaves of an expression that are all looked at when one of them leads to it
+Labels = dict[str, NDArray[Any]]
+
 
 @jit
 def choose_access_leaves(
@@ -142,13 +147,6 @@ def write_conjunctions(
                     literals[stop] = literals[other]
                     stop += 1
         offsets[place + 1] = stop
-
-
-LARGEST = np.iinfo(np.int32).max
-LEAVES_AT_ONCE = 1 << 20  # of trees that are unfolded together
-MOST_TESTED = 64  # leaves of an expression that are all looked at when one of them leads to it
-
-Labels = dict[str, NDArray[Any]]
 
 
 class Labeller(Protocol):

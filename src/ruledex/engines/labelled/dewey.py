@@ -30,6 +30,7 @@ from ruledex.program.program import Program
 
 MORE = 128  # the bit of a byte that is not the last of its component
 ONLY_CHILD = 3  # 1*, the component of what stands below an artificial root
+AHEAD = 8  # how far before its use a line of memory is asked for
 
 
 @inlined
@@ -95,9 +96,6 @@ def label_leaves(
                 stack[0, depth], stack[1, depth] = n, 0
                 depth += 1
     return n_bytes
-
-
-AHEAD = 8  # how far before its use a line of memory is asked for
 
 
 class DeweyStack(NamedTuple):

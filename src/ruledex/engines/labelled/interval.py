@@ -22,6 +22,9 @@ from ruledex.engines.labelled.trees import LEAF, Trees
 from ruledex.engines.protocol import Arrays
 from ruledex.program.program import Program
 
+AHEAD = 16  # how far before its use a line of memory is asked for
+NARROW, WIDE = np.uint16, np.int32  # the ends of intervals, where no tree has more leaves than the first can count
+
 
 @jit
 def label(
@@ -100,9 +103,6 @@ def label_sorted(
         first_leaf += m
 
 
-AHEAD = 16  # how far before its use a line of memory is asked for
-
-
 @jit
 def match_intervals(
     expression_of: NDArray[np.int32],
@@ -154,9 +154,6 @@ def match_intervals(
             n_true += 1 if matched[m] == true else 0
         true_offsets[event + 1] = n_true
     matched[matched.size - 1] = true
-
-
-NARROW, WIDE = np.uint16, np.int32  # the ends of intervals, where no tree has more leaves than the first can count
 
 
 class IntervalLabeller:

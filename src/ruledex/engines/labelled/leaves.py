@@ -30,6 +30,9 @@ from ruledex.engines.kindex.postings import PostingCursors, Postings
 
 BLOCK_BITS = 12  # leaves that share a byte of marks, as a power of two
 AHEAD = 8  # how far before its use a line of memory is asked for
+# Leaves that are marked in any order and read in ascending order: their bits, and for each 64 words of them a byte that
+# says whether there is any. All zero between events.
+Marks = tuple[NDArray[np.uint64], NDArray[np.uint8]]
 
 
 class Annotations(NamedTuple):
@@ -43,11 +46,6 @@ class Annotations(NamedTuple):
     expression_offsets: NDArray[np.int32]  # [n_expressions + 1] leaves
     rule_offsets: NDArray[np.int32]  # [n_expressions + 1]
     rules: NDArray[np.int32]  # positions, ascending within an expression
-
-
-# Leaves that are marked in any order and read in ascending order: their bits, and for each 64 words of them a byte that
-# says whether there is any. All zero between events.
-Marks = tuple[NDArray[np.uint64], NDArray[np.uint8]]
 
 
 @inlined

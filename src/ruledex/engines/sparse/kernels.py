@@ -39,6 +39,7 @@ from ruledex.compiled.decorator import jit
 
 AHEAD = 12  # how far before its use a line of memory is asked for
 TWO = np.uint64(2)
+SparseArrays = tuple[NDArray[Any], ...]  # the fields of an index or of scratch
 
 
 class SparseIndex(NamedTuple):
@@ -65,9 +66,6 @@ class SparseIndex(NamedTuple):
     verify_slots: NDArray[np.int32]  # children of the nodes that are to be verified
     level_slots: NDArray[np.int32]  # [n_levels, 4]: first to verify, first other, end, the first's number among all
     places: NDArray[np.int64]  # first union, first negative, end of negatives, first sink, number of rules
-
-
-SparseArrays = tuple[NDArray[Any], ...]  # the fields of an index or of scratch
 
 
 class SparseScratch(NamedTuple):

@@ -26,6 +26,8 @@ from ruledex.errors import RuledexError
 from ruledex.program.program import Program
 
 AT_MOST, AT_LEAST, TREE = 0, 1, 2
+WORD = 64  # regions of slots begin at a word of their own
+LARGEST = np.iinfo(np.int32).max
 
 
 class Atoms(NamedTuple):
@@ -97,10 +99,6 @@ def _tree_nodes(low: NDArray[np.int64], high: NDArray[np.int64]) -> tuple[NDArra
 
 def _offsets(sorted_keys: NDArray[np.int64], keys: NDArray[np.int64], first: int) -> NDArray[np.int32]:
     return (first + np.searchsorted(sorted_keys, keys)).astype(np.int32)
-
-
-WORD = 64  # regions of slots begin at a word of their own
-LARGEST = np.iinfo(np.int32).max
 
 
 class Slots(NamedTuple):
