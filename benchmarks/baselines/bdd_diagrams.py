@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from ruledex.compiled.arrays import frozen
 from ruledex.compiled.constants import ALWAYS, AND, NEVER
 from ruledex.compiled.decorator import jit
-from ruledex.engines.scan import Nodes
+from ruledex.engines.inputs import Nodes
 from ruledex.errors import BudgetError
 from ruledex.program.program import Program
 

@@ -14,10 +14,10 @@ from numpy.typing import NDArray
 from ruledex.compiled.arrays import frozen
 from ruledex.compiled.constants import ALWAYS, AND
 from ruledex.engines.access import node_probabilities
+from ruledex.engines.inputs import Nodes
 from ruledex.engines.kindex.engine import make_owners
 from ruledex.engines.labelled.engine import DEFAULT_BUDGET
 from ruledex.engines.protocol import Statistics
-from ruledex.engines.scan import Nodes
 from ruledex.errors import BudgetError
 from ruledex.events.batch import EventBatch
 from ruledex.program.program import Program

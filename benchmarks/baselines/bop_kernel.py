@@ -20,8 +20,8 @@ from ruledex.compiled.bits import (
 )
 from ruledex.compiled.constants import AND
 from ruledex.compiled.decorator import jit
+from ruledex.engines.inputs import Nodes
 from ruledex.engines.kindex.matching import Owners, collect_rules, mark_rules
-from ruledex.engines.scan import Nodes
 
 from .true_literals_kernel import tick
 

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ruledex.compiled.arrays import frozen
-from ruledex.engines.kindex.normal_forms import nodes_of
+from ruledex.engines.inputs import nodes_of
 from ruledex.engines.labelled.engine import DEFAULT_BUDGET, LabelledOptions
 from ruledex.engines.labelled.interval import IntervalEngine
 from ruledex.engines.protocol import Statistics

@@ -15,9 +15,9 @@ from numpy.typing import NDArray
 from ruledex.compiled.bits import prefetch
 from ruledex.compiled.constants import ALWAYS, AND
 from ruledex.compiled.decorator import jit
+from ruledex.engines.inputs import Nodes
 from ruledex.engines.kindex.matching import Owners, collect_rules, mark_rules, matching_conjunctions
 from ruledex.engines.kindex.postings import PostingCursors, Postings
-from ruledex.engines.scan import Nodes
 
 from .true_literals_kernel import tick
 

@@ -6,14 +6,12 @@ scratch and results are writable.
 
 from __future__ import annotations
 
-from typing import Any, TypeVar
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ruledex.compiled.arrays import (
-    frozen,
-)
+from ruledex.compiled.arrays import frozen
 from ruledex.engines.protocol import Alive, Arrays, Rank
 from ruledex.engines.top import PRODUCT, STATIC, SUM
 from ruledex.errors import ArtifactError, RuledexError, quoted
@@ -21,10 +19,18 @@ from ruledex.events.batch import EventBatch
 from ruledex.program.program import Literals, Program
 from ruledex.program.scores.run import ScorePrograms
 
-Item = TypeVar("Item", bound=np.generic)
-
 RANKS: dict[Rank, int] = {"sum": SUM, "product": PRODUCT, "static": STATIC}
 ALL_ALIVE = frozen(np.zeros(0), np.uint8)
+
+LARGEST = np.iinfo(np.int32).max  # offset or id that the arrays of an engine can hold
+
+
+class Nodes(NamedTuple):
+    """The inner nodes of a Program, under the names that they have there."""
+
+    node_op: NDArray[np.uint8]
+    child_offsets: NDArray[np.int32]
+    children: NDArray[np.int32]
 
 
 def frozen_batch(batch: EventBatch) -> EventBatch:
@@ -71,6 +77,15 @@ def literals_of(program: Program) -> Literals:
         frozen(program.interval_high, np.int32),
         frozen(program.negative_presence, np.int32),
         frozen(program.negative_of, np.int32),
+    )
+
+
+def nodes_of(program: Program) -> Nodes:
+    """Return a Program's inner nodes for the kernels."""
+    return Nodes(
+        frozen(program.node_op, np.uint8),
+        frozen(program.child_offsets, np.int32),
+        frozen(program.children, np.int32),
     )
 
 

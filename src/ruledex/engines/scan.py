@@ -7,7 +7,7 @@ known.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple, Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,7 +18,7 @@ from ruledex.compiled.constants import (
     AND,
 )
 from ruledex.compiled.decorator import jit
-from ruledex.engines.inputs import frozen_alive, frozen_batch, literals_of
+from ruledex.engines.inputs import Nodes, frozen_alive, frozen_batch, literals_of, nodes_of
 from ruledex.engines.protocol import (
     Alive,
     Arrays,
@@ -31,14 +31,6 @@ from ruledex.engines.ranking import Ranker
 from ruledex.engines.work import Work, averages
 from ruledex.events.batch import EventBatch
 from ruledex.program.program import Literals, Program
-
-
-class Nodes(NamedTuple):
-    """The inner nodes of a Program, under the names that they have there."""
-
-    node_op: NDArray[np.uint8]
-    child_offsets: NDArray[np.int32]
-    children: NDArray[np.int32]
 
 
 @jit
@@ -153,11 +145,7 @@ class ScanEngine:
         self.program = program
         self._ranker = Ranker(program)
         self._literals = literals_of(program)
-        self._nodes = Nodes(
-            frozen(program.node_op, np.uint8),
-            frozen(program.child_offsets, np.int32),
-            frozen(program.children, np.int32),
-        )
+        self._nodes = nodes_of(program)
         self._root = frozen(program.root, np.int32)
 
     @classmethod

@@ -31,10 +31,9 @@ from ruledex.compiled.bits import (
 )
 from ruledex.compiled.decorator import inlined, jit
 from ruledex.ranked.intervals import Entries
-from ruledex.ranked.rtree import PackedTree, pack_entries
+from ruledex.ranked.rtree import BRANCHING, PackedTree, pack_entries
 
 NONE = -1
-BRANCHING = 32
 
 
 @jit

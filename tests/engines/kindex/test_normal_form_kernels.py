@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from ruledex.compiled.constants import AND, OR
+from ruledex.engines.inputs import Nodes
 from ruledex.engines.kindex.normal_form_kernels import FormScratch, form_sizes, write_clauses
-from ruledex.engines.scan import Nodes
 
 N_LITERALS = 6
 

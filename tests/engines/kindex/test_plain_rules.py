@@ -2,8 +2,7 @@ import numpy as np
 import pytest
 
 from ruledex.compiled.constants import AND, OR
-from ruledex.engines.inputs import score_programs_of
-from ruledex.engines.kindex.normal_forms import nodes_of
+from ruledex.engines.inputs import nodes_of, score_programs_of
 from ruledex.engines.kindex.plain_rules import MOST_LITERALS, find_plain_rules
 from tests.contract.builder import make_program
 

@@ -1,7 +1,7 @@
 import numpy as np
 
 from ruledex.compiled.constants import ALWAYS
-from ruledex.engines.kindex.normal_forms import nodes_of
+from ruledex.engines.inputs import nodes_of
 from ruledex.engines.labelled.annotator import write_conjunctions
 from tests.contract.builder import make_program
 

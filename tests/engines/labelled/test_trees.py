@@ -2,7 +2,7 @@ import numpy as np
 from hypothesis import given
 
 from ruledex.compiled.constants import ALWAYS, AND, NEVER, OR
-from ruledex.engines.kindex.normal_forms import nodes_of
+from ruledex.engines.inputs import Nodes, nodes_of
 from ruledex.engines.labelled.trees import (
     LEAF,
     MANY,
@@ -11,7 +11,6 @@ from ruledex.engines.labelled.trees import (
     list_annotations,
     unfold,
 )
-from ruledex.engines.scan import Nodes
 from tests.contract.builder import make_program
 from tests.contract.sizes import DRAWN
 from tests.contract.strategies import programs

@@ -60,10 +60,10 @@ from ruledex.engines.atree.rules import (
     insert_rules,
     release_literals,
 )
+from ruledex.engines.inputs import LARGEST
 from ruledex.errors import RuledexError
 
 WIDTHS = read_only(np.array([N_COLUMNS, ROW, 0]))
-LARGEST = np.iinfo(np.int32).max
 NOTHING_FREED = read_only(np.zeros(0, np.int32))
 _NODES, _LEVELS, _WORDS = 16, 32, 256  # of an empty tree
 

@@ -13,11 +13,10 @@ from ruledex.compiled.constants import AND as PROGRAM_AND
 from ruledex.compiled.csr import gather_lists
 from ruledex.engines.access import children_by_probability, domain_boundaries, node_probabilities
 from ruledex.engines.batch.kernels import AND_NOT, BatchIndex
+from ruledex.engines.inputs import LARGEST
 from ruledex.engines.protocol import Statistics
 from ruledex.errors import RuledexError
 from ruledex.program.program import Program
-
-LARGEST = np.iinfo(np.int32).max
 
 
 class OperationLists(NamedTuple):

@@ -19,6 +19,7 @@ from ruledex.compiled.constants import EVERY
 from ruledex.compiled.csr import first_at_least
 from ruledex.compiled.decorator import jit
 from ruledex.engines.access import cell_frequencies, domain_boundaries
+from ruledex.engines.inputs import LARGEST
 from ruledex.engines.protocol import Statistics
 from ruledex.errors import RuledexError
 from ruledex.program.program import Program
@@ -115,7 +116,7 @@ def make_hierarchy(program: Program) -> tuple[Hierarchy, int]:
         width = np.where(width > 1, ((width - 1) >> LEVEL_BITS) + 1, 0)
         n_nodes += width
     nodes = np.concatenate([[0], np.cumsum(n_nodes)])
-    if nodes[-1] > np.iinfo(np.int32).max:
+    if nodes[-1] > LARGEST:
         raise RuledexError(f"the rules name {program.n_cells:,} cells, too many for one index; build several indexes")
     return Hierarchy(frozen(boundaries, np.int32), frozen(nodes, np.int32)), int(nodes[-1])
 

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ruledex.compiled.decorator import inlined, jit
-from ruledex.engines.scan import Nodes
+from ruledex.engines.inputs import Nodes
 
 LARGEST_SIZE = 1e18  # sizes are counted up to here
 MOST_COMPARED = 1000  # clauses of one rule; in a rule of more, none is compared with the others

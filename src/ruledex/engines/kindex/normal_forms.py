@@ -22,8 +22,8 @@ from ruledex.compiled.constants import (
     OR,
 )
 from ruledex.compiled.decorator import jit
+from ruledex.engines.inputs import nodes_of
 from ruledex.engines.kindex.normal_form_kernels import FormScratch, form_sizes, write_clauses
-from ruledex.engines.scan import Nodes
 from ruledex.errors import BudgetError, RuledexError, quoted
 from ruledex.program.program import Program
 from ruledex.rewrite.normal_form import DEFAULT_BUDGET
@@ -107,15 +107,6 @@ class Clauses(NamedTuple):
     n_clauses: NDArray[np.int64]  # of each root
     offsets: NDArray[np.int64]
     literals: NDArray[np.int32]
-
-
-def nodes_of(program: Program) -> Nodes:
-    """A Program's inner nodes for the kernels."""
-    return Nodes(
-        frozen(program.node_op, np.uint8),
-        frozen(program.child_offsets, np.int32),
-        frozen(program.children, np.int32),
-    )
 
 
 def expressions_of(program: Program, form: Form, budget: int, overflow: Overflow) -> Expressions:

@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 
 from ruledex.compiled.arrays import frozen
 from ruledex.compiled.decorator import jit
+from ruledex.engines.inputs import LARGEST
 
 NO_LEAD = -1
-LARGEST = np.iinfo(np.int32).max
 N_LED = 256  # items that a partition with a lead has at the least: each cuts lists, and a list has a head
 N_ROUNDS = 4  # in which leads that few items chose are given up
 

@@ -14,7 +14,7 @@ from ruledex.compiled.constants import (
     WEIGH,
 )
 from ruledex.compiled.decorator import inlined, jit
-from ruledex.engines.scan import Nodes
+from ruledex.engines.inputs import Nodes
 from ruledex.program.scores.run import ScorePrograms
 
 MOST_LITERALS = 512  # of a rule that is looked at

@@ -13,10 +13,10 @@ from numpy.typing import NDArray
 
 from ruledex.compiled.arrays import frozen
 from ruledex.compiled.decorator import jit
-from ruledex.engines.inputs import array_of
+from ruledex.engines.inputs import LARGEST, array_of
 from ruledex.engines.kindex.cursors import NONE
 from ruledex.engines.kindex.hierarchy import LEVEL_BITS, Hierarchy, Sources, with_shared_sets
-from ruledex.engines.kindex.partitions import LARGEST, NO_LEAD, Partitions
+from ruledex.engines.kindex.partitions import NO_LEAD, Partitions
 from ruledex.engines.kindex.postings import PostingCursors, Postings, most_lists
 from ruledex.engines.protocol import Arrays
 from ruledex.errors import RuledexError

@@ -8,9 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ruledex.compiled.arrays import frozen
+from ruledex.engines.inputs import nodes_of
 from ruledex.engines.kindex.hierarchy import make_sources
 from ruledex.engines.kindex.matching import Disjunctions, Owners
-from ruledex.engines.kindex.normal_forms import OUTER, Form, nodes_of
+from ruledex.engines.kindex.normal_forms import OUTER, Form
 from ruledex.engines.kindex.plain_rules import find_plain_rules
 from ruledex.engines.kindex.posting_lists import new_cursors
 from ruledex.engines.kindex.postings import ListBounds, Postings

@@ -18,8 +18,9 @@ from ruledex.compiled.arrays import frozen
 from ruledex.compiled.constants import ALWAYS, AND, NEVER, OR
 from ruledex.compiled.decorator import jit
 from ruledex.engines.access import node_probabilities
+from ruledex.engines.inputs import LARGEST, Nodes, nodes_of
 from ruledex.engines.kindex.conjunctions import ConjunctionIndex
-from ruledex.engines.kindex.normal_forms import Clauses, distinct_clauses, nodes_of
+from ruledex.engines.kindex.normal_forms import Clauses, distinct_clauses
 from ruledex.engines.labelled.leaves import Annotations
 from ruledex.engines.labelled.trees import (
     LEAF,
@@ -29,11 +30,9 @@ from ruledex.engines.labelled.trees import (
     unfold,
 )
 from ruledex.engines.protocol import Statistics
-from ruledex.engines.scan import Nodes
 from ruledex.errors import RuledexError
 from ruledex.program.program import Program
 
-LARGEST = np.iinfo(np.int32).max
 LEAVES_AT_ONCE = 1 << 20  # of trees that are unfolded together
 MOST_TESTED = 64  # leaves of an expression that are all looked at when one of them leads to it
 Labels = dict[str, NDArray[Any]]

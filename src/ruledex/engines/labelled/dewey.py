@@ -20,8 +20,8 @@ from ruledex.compiled.arrays import frozen
 from ruledex.compiled.bits import prefetch
 from ruledex.compiled.constants import AND
 from ruledex.compiled.decorator import inlined, jit
-from ruledex.engines.inputs import array_of
-from ruledex.engines.labelled.annotator import LARGEST, Labels
+from ruledex.engines.inputs import LARGEST, array_of
+from ruledex.engines.labelled.annotator import Labels
 from ruledex.engines.labelled.engine import AnnotatedEngine, LabelledScratch
 from ruledex.engines.labelled.trees import LEAF, Trees
 from ruledex.engines.protocol import Arrays

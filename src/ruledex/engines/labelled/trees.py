@@ -19,7 +19,7 @@ from ruledex.compiled.constants import (
     AND,
 )
 from ruledex.compiled.decorator import jit
-from ruledex.engines.scan import Nodes
+from ruledex.engines.inputs import Nodes
 
 LEAF = 2
 MANY = 1 << 40  # counts do not grow past it

@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from ruledex.compiled.arrays import frozen
 from ruledex.compiled.constants import ALWAYS, AND, EVERY
 from ruledex.engines.access import children_by_probability, domain_boundaries, node_probabilities
+from ruledex.engines.inputs import LARGEST
 from ruledex.engines.protocol import Statistics
 from ruledex.engines.sparse.kernels import SparseIndex
 from ruledex.errors import RuledexError
@@ -27,7 +28,6 @@ from ruledex.program.program import Program
 
 AT_MOST, AT_LEAST, TREE = 0, 1, 2
 WORD = 64  # regions of slots begin at a word of their own
-LARGEST = np.iinfo(np.int32).max
 
 
 class Atoms(NamedTuple):
