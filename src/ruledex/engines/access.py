@@ -46,7 +46,7 @@ def order_children(
 
 
 def cell_frequencies(program: Program, statistics: Statistics | None) -> NDArray[np.float64]:
-    """For each cell the part of events that have it; without statistics all cells of a domain are taken as alike."""
+    """Return for each cell the part of events that have it; without statistics, all cells of a domain count alike."""
     if statistics is not None:
         if statistics.cell_frequency.shape != (program.n_cells,):
             expected = f"one entry for each of {program.n_cells:,} cells was expected"
@@ -60,13 +60,13 @@ def cell_frequencies(program: Program, statistics: Statistics | None) -> NDArray
 
 
 def domain_boundaries(program: Program) -> NDArray[np.int32]:
-    """Where domains begin, the end of the last one included; a Program may leave out the outermost."""
+    """Return where domains begin, and where the last one ends; a Program may leave out the outermost."""
     inside = program.domain_offsets
     return np.unique(np.concatenate([inside, [0, 1, program.n_cells]]).astype(np.int32))
 
 
 def node_probabilities(program: Program, statistics: Statistics | None) -> NDArray[np.float64]:
-    """For each node how often it is true, children taken as independent of one another."""
+    """Return for each node how often it is true, as if children were independent of one another."""
     frequency = cell_frequencies(program, statistics)
     before = np.concatenate([[0.0], np.cumsum(frequency)])
     probability = np.zeros(program.n_nodes)

@@ -80,7 +80,7 @@ class AutoEngine:
         return cls(program, SparseEngine.from_arrays(program, arrays), statistics)
 
     def arrays(self) -> Arrays:
-        """Those of `sparse`, and the statistics where there are some."""
+        """Return the arrays of `sparse`, and the statistics if there are any."""
         known = {} if self._statistics is None else {FREQUENCY: self._statistics.cell_frequency}
         return {**self.sparse.arrays(), **known}
 
@@ -93,15 +93,15 @@ class AutoEngine:
             return self._batch
 
     def choose(self, n_events: int) -> SparseEngine | BatchEngine:
-        """The engine for a batch of that many events."""
+        """Return the engine for a batch of that many events."""
         return self.sparse if n_events < self.batch_from else self.batch
 
     def match(self, batch: EventBatch, alive: Alive | None = None) -> Matches:
-        """All rules that are true, ascending within an event."""
+        """Return all rules that are true, ascending within each event."""
         return self.choose(batch.n_events).match(batch, alive)
 
     def count(self, batch: EventBatch, alive: Alive | None = None) -> NDArray[np.int64]:
-        """For each event, how many rules are true."""
+        """Return how many rules are true of each event."""
         return self.choose(batch.n_events).count(batch, alive)
 
     def top(
@@ -112,15 +112,15 @@ class AutoEngine:
         alive: Alive | None = None,
         static_score: NDArray[np.float64] | None = None,
     ) -> Matches:
-        """The best k rules of each event with their ranks as scores, the best first, ties by position."""
+        """Return the best k rules of each event with their ranks as scores, the best first, ties by position."""
         return self.choose(batch.n_events).top(batch, k, rank, alive, static_score)
 
     def work(self, batch: EventBatch) -> Work:
-        """What an event that comes alone makes the engine touch, on average; a block of `batch` touches all rules."""
+        """Return what a single event makes the engine touch, on average; a block of `batch` touches all rules."""
         return self.sparse.work(batch)
 
     def describe(self) -> dict[str, Any]:
-        """What was built, and which of it answers what; `batch` is none before it is needed."""
+        """Describe what was built, and which part answers what; `batch` is None before it is needed."""
         sparse, batch = self.sparse.describe(), self._batch.describe() if self._batch else None
         return {
             "engine": self.name,

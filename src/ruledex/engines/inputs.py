@@ -34,7 +34,7 @@ class Nodes(NamedTuple):
 
 
 def frozen_batch(batch: EventBatch) -> EventBatch:
-    """The batch as kernels take it."""
+    """Return the batch as kernels take it."""
     return EventBatch(
         frozen(batch.offsets, np.int64),
         frozen(batch.cells, np.int32),
@@ -44,7 +44,7 @@ def frozen_batch(batch: EventBatch) -> EventBatch:
 
 
 def frozen_alive(alive: Alive | None, n_rules: int) -> NDArray[np.uint8]:
-    """One byte a rule, or nothing where all rules live."""
+    """Return one byte per rule, or nothing where all rules are alive."""
     if alive is None:
         return ALL_ALIVE
     if alive.shape != (n_rules,):
@@ -53,7 +53,7 @@ def frozen_alive(alive: Alive | None, n_rules: int) -> NDArray[np.uint8]:
 
 
 def frozen_static_score(static_score: NDArray[np.float64] | None, program: Program) -> NDArray[np.float64]:
-    """The given static scores, or else the Program's."""
+    """Return the given static scores, or else the Program's."""
     if static_score is None:
         return frozen(program.static_scores(), np.float64)
     if static_score.shape != (program.n_rules,):
@@ -63,14 +63,14 @@ def frozen_static_score(static_score: NDArray[np.float64] | None, program: Progr
 
 
 def rank_code(rank: Rank) -> int:
-    """The kernels' number for a way to rank."""
+    """Return the kernels' number for a way to rank."""
     if not isinstance(rank, str) or rank not in RANKS:
         raise RuledexError(f"rank is {quoted(rank)}, one of {', '.join(RANKS)} was expected")
     return RANKS[rank]
 
 
 def literals_of(program: Program) -> Literals:
-    """A Program's literals for the kernels."""
+    """Return a Program's literals for the kernels."""
     return Literals(
         frozen(program.interval_offsets, np.int32),
         frozen(program.interval_low, np.int32),
@@ -90,7 +90,7 @@ def nodes_of(program: Program) -> Nodes:
 
 
 def score_programs_of(program: Program) -> ScorePrograms:
-    """A Program's score programs for the kernels."""
+    """Return a Program's score programs for the kernels."""
     return ScorePrograms(
         frozen(program.score_offsets, np.int32),
         frozen(program.score_code, np.int32),

@@ -39,15 +39,15 @@ class Matches(NamedTuple):
         return len(self.offsets) - 1
 
     def pairs(self) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
-        """One entry a match: the event's place in the batch, and the rule's position."""
+        """Return one entry per match: the event's place in the batch, and the rule's position."""
         return np.repeat(np.arange(self.n_events, dtype=np.int64), np.diff(self.offsets)), self.rule
 
     def of(self, event: int) -> NDArray[np.int32]:
-        """The rules of one event."""
+        """Return the rules of one event."""
         return self.rule[self.offsets[event] : self.offsets[event + 1]]
 
     def to_arrow(self) -> pa.RecordBatch:
-        """One row an event: the list `rules`, and beside it `scores` where there are any. Nothing is copied."""
+        """Return one row per event: the list `rules`, and `scores` where there are any. Nothing is copied."""
         import pyarrow as pa
 
         columns = {"rules": pa.LargeListArray.from_arrays(self.offsets, self.rule)}
@@ -68,19 +68,19 @@ class NoOptions:
 
 
 class Matcher(Protocol):
-    """What answers events. Safe to use from several threads at once.
+    """Finds the rules that are true of events. Safe to use from several threads at once.
 
-    `alive` has an entry a rule, 0 for those that are deleted; none means that all live. `static_score` replaces the
-    Program's, so that scores may change without a build.
+    `alive` has one entry per rule, 0 for those that are deleted; None means that all are alive. `static_score` replaces
+    the Program's, so that scores may change without a build.
     """
 
     name: str
 
     def match(self, batch: EventBatch, alive: Alive | None = None) -> Matches:
-        """All rules that are true, ascending within an event."""
+        """Return all rules that are true, ascending within each event."""
 
     def count(self, batch: EventBatch, alive: Alive | None = None) -> NDArray[np.int64]:
-        """For each event, how many rules are true."""
+        """Return how many rules are true of each event."""
 
     def top(
         self,
@@ -90,10 +90,10 @@ class Matcher(Protocol):
         alive: Alive | None = None,
         static_score: NDArray[np.float64] | None = None,
     ) -> Matches:
-        """The best k rules of each event with their ranks as scores, the best first, ties by position."""
+        """Return the best k rules of each event with their ranks as scores, the best first, ties by position."""
 
     def describe(self) -> dict[str, Any]:
-        """What it is made of and why, in plain values for people and for JSON."""
+        """Describe what it is made of and why, in plain values for people and for JSON."""
 
 
 class Engine(Matcher, Protocol):
@@ -111,7 +111,7 @@ class Engine(Matcher, Protocol):
 
     @classmethod
     def from_arrays(cls, program: Program, arrays: Arrays) -> Self:
-        """The engine whose build gave `arrays`, over the same Program; maps of a file will do, and are not copied."""
+        """Return the engine whose build gave `arrays`, over the same Program. Arrays may be mapped; none is copied."""
 
     def arrays(self) -> Arrays:
-        """What the build computed, to be stored beside the Program."""
+        """Return what the build computed, to be stored beside the Program."""

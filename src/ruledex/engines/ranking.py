@@ -110,7 +110,7 @@ class Ranker:
         self._pool.append(stack)
 
     def ranking(self, static_score: NDArray[np.float64] | None) -> Ranking:
-        """What the kernels need to rank."""
+        """Return what the kernels need to rank."""
         return Ranking(frozen_static_score(static_score, self.program), self.match_bound, self.programs)
 
     def top(
@@ -121,7 +121,7 @@ class Ranker:
         rank: Rank,
         static_score: NDArray[np.float64] | None,
     ) -> Matches:
-        """The best k of the rules `found`."""
+        """Return the best k of the rules `found`."""
         kind = rank_code(rank)
         check_k(k)
         batch = frozen_batch(batch)
@@ -148,7 +148,7 @@ class Ranker:
 
 
 def check_k(k: int) -> int:
-    """How many rules are wanted: none or more."""
+    """Return k, the number of rules that are wanted; refuse a negative one."""
     if k < 0:
         raise RuledexError(f"k is {k}, a number of rules was expected")
     return k

@@ -50,7 +50,7 @@ def scan(
 
     `alive` is empty where all rules are. `out` has room for all rules. `path` is scratch of two rows, the nodes from a
     root down to the one at hand and the next child of each, as long as the deepest rule. `before` is scratch of one
-    entry a cell and one more: how many of the event's cells lie before it, so that two of them answer an interval.
+    entry per cell and one more: how many of the event's cells lie before it, so that two of them answer an interval.
     """
     before[:] = 0
     for place in range(begin, end):
@@ -160,7 +160,7 @@ class ScanEngine:
 
     @classmethod
     def from_arrays(cls, program: Program, arrays: Arrays) -> Self:  # noqa: ARG003 - there are none
-        """The engine over `program`; it has no arrays of its own."""
+        """Return the engine over `program`; it has no arrays of its own."""
         return cls(program)
 
     def arrays(self) -> Arrays:
@@ -168,14 +168,14 @@ class ScanEngine:
         return {}
 
     def match(self, batch: EventBatch, alive: Alive | None = None) -> Matches:
-        """All rules that are true, ascending within an event."""
+        """Return all rules that are true, ascending within each event."""
         found = list(self._found(batch, alive))
         offsets = np.zeros(len(found) + 1, np.int64)
         np.cumsum([len(rules) for rules in found], out=offsets[1:])
         return Matches(offsets, np.concatenate([np.zeros(0, np.int32), *found]))
 
     def count(self, batch: EventBatch, alive: Alive | None = None) -> NDArray[np.int64]:
-        """For each event, how many rules are true."""
+        """Return how many rules are true of each event."""
         return np.array([len(rules) for rules in self._found(batch, alive)], np.int64)
 
     def top(
@@ -186,15 +186,15 @@ class ScanEngine:
         alive: Alive | None = None,
         static_score: NDArray[np.float64] | None = None,
     ) -> Matches:
-        """The best k rules of each event with their ranks as scores, the best first, ties by position."""
+        """Return the best k rules of each event with their ranks as scores, the best first, ties by position."""
         return self._ranker.top(batch, self.match(batch, alive), k, rank, static_score)
 
     def describe(self) -> dict[str, Any]:
-        """What the engine is made of."""
+        """Describe what the engine is made of."""
         return {"engine": self.name, "n_rules": self.program.n_rules, "n_nodes": self.program.n_nodes, "bytes": 0}
 
     def work(self, batch: EventBatch) -> Work:
-        """What an event makes the engine evaluate, on average."""
+        """Return what an event makes the engine evaluate, on average."""
         counts = np.zeros(2, np.int64)
         n_evaluated = np.zeros((2, self.program.n_nodes), np.int64)
         for event in range(batch.n_events):
@@ -206,7 +206,7 @@ class ScanEngine:
         return averages(dict(zip(("literals evaluated", "nodes evaluated"), counts.tolist(), strict=True)), batch)
 
     def _true_literals(self, cells: NDArray[np.int32]) -> NDArray[np.bool_]:
-        """Which literals an event of these cells makes true."""
+        """Return which literals an event of these cells makes true."""
         literals = self._literals
         before = np.concatenate([[0], np.cumsum(np.bincount(cells, minlength=self.program.n_cells))])
         n_intervals = np.diff(literals.interval_offsets)

@@ -98,13 +98,13 @@ class ShardedEngine:
         self._alive, self._scores = _Slices(parts), _Slices(parts)
 
     def match(self, batch: EventBatch, alive: Alive | None = None) -> Matches:
-        """All rules that are true, ascending within an event."""
+        """Return all rules that are true, ascending within each event."""
         batch = frozen_batch(batch)
         mine = zip(self.parts, self._alive.of(alive), strict=True)
         return reduce(combine_matches, (_whole(part.engine.match(batch, living), part) for part, living in mine))
 
     def count(self, batch: EventBatch, alive: Alive | None = None) -> NDArray[np.int64]:
-        """For each event, how many rules are true."""
+        """Return how many rules are true of each event."""
         batch = frozen_batch(batch)
         counts = np.zeros(batch.n_events, np.int64)
         for part, living in zip(self.parts, self._alive.of(alive), strict=True):
@@ -119,14 +119,14 @@ class ShardedEngine:
         alive: Alive | None = None,
         static_score: NDArray[np.float64] | None = None,
     ) -> Matches:
-        """The best k rules of each event with their ranks as scores, the best first, ties by position."""
+        """Return the best k rules of each event with their ranks as scores, the best first, ties by position."""
         batch, k = frozen_batch(batch), check_k(k)
         mine = zip(self.parts, self._alive.of(alive), self._scores.of(static_score), strict=True)
         best = [_whole(part.engine.top(batch, k, rank, living, scores), part) for part, living, scores in mine]
         return reduce(lambda left, right: combine_top(left, right, k), best)
 
     def describe(self) -> dict[str, Any]:
-        """What the parts say of themselves."""
+        """Describe all shards."""
         told = [part.engine.describe() for part in self.parts]
         return {
             "engine": self.name,
@@ -137,14 +137,14 @@ class ShardedEngine:
 
 
 class _Slices:
-    """Each part's own of what there is one a rule."""
+    """The shards' parts of arrays that have one entry per rule."""
 
     def __init__(self, parts: Sequence[EngineShard]) -> None:
         self._parts = parts
         self._last: tuple[NDArray[Any], list[NDArray[Any]]] | None = None
 
     def of(self, values: NDArray[Any] | None) -> Sequence[NDArray[Any] | None]:
-        """For each part; None where there are no values."""
+        """Return the values of each shard; None for each where there are no values."""
         if values is None:
             return [None] * len(self._parts)
         last = self._last
@@ -159,12 +159,12 @@ class _Slices:
 
 
 def _whole(found: Matches, part: EngineShard) -> Matches:
-    """A part's matches by the positions of the whole."""
+    """Return a shard's matches by the positions of all rules."""
     return found._replace(rule=part.rules[found.rule])
 
 
 def combine_matches(left: Matches, right: Matches) -> Matches:
-    """The matches of both, of the same events and of rules that are others, ascending within an event."""
+    """Return the matches of both, ascending within each event. Events are the same, and no rule is in both."""
     offsets = left.offsets + right.offsets
     rules = np.empty(offsets[-1], np.int32)
     merge_matches(
@@ -178,7 +178,7 @@ def combine_matches(left: Matches, right: Matches) -> Matches:
 
 
 def combine_top(left: Matches, right: Matches, k: int) -> Matches:
-    """The best k of both, ranked as each of them is."""
+    """Return the best k of both, ranked as each of them is."""
     assert left.scores is not None
     assert right.scores is not None
     offsets = np.zeros_like(left.offsets)

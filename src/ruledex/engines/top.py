@@ -90,7 +90,7 @@ class Ranking(NamedTuple):
 
 @jit
 def rank_of(kind: int, static: float, match: float) -> float:
-    """The rank of a rule from its two scores."""
+    """Return the rank of a rule from its two scores."""
     if kind == SUM:
         return static + match
     if kind == PRODUCT:
@@ -100,7 +100,7 @@ def rank_of(kind: int, static: float, match: float) -> float:
 
 @jit
 def rank_bound(kind: int, static: float, match_bound: float, largest_weight: float) -> float:
-    """A rank that a rule does not exceed on an event whose weights are at most `largest_weight`."""
+    """Return a rank that a rule does not exceed on an event whose weights are at most `largest_weight`."""
     if kind == PRODUCT and static <= 0.0:
         return 0.0  # the match score may be 0
     return rank_of(kind, static, largest_weight * match_bound)
@@ -118,7 +118,7 @@ def rank_in_event(
     end: int,
     stack: ScoreStack,
 ) -> float:
-    """The rank of a rule that is true of the event."""
+    """Return the rank of a rule that is true of the event."""
     match = 0.0
     if kind != STATIC:
         stack.chosen[0] = rule
@@ -129,7 +129,7 @@ def rank_in_event(
 
 @jit
 def largest_weight(weights: NDArray[np.float64], begin: int, end: int) -> float:
-    """The largest weight of an event, and at least 1: constants count whole, whatever the event weighs."""
+    """Return the largest weight of an event, and at least 1: constants count whole, whatever the event weighs."""
     largest = 1.0
     if weights.size != 0:
         for place in range(begin, end):
@@ -139,7 +139,7 @@ def largest_weight(weights: NDArray[np.float64], begin: int, end: int) -> float:
 
 @jit
 def precedes(rank: float, rule: int, other_rank: float, other_rule: int) -> bool:
-    """Whether the first of two rules stands before the other in an answer."""
+    """Return whether the first of two rules stands before the other in an answer."""
     return rank > other_rank or (rank == other_rank and rule < other_rule)
 
 
@@ -283,7 +283,7 @@ def top_of_batch(
 def largest_weights(
     event_offsets: NDArray[np.int64], weights: NDArray[np.float64], first_event: int, out: NDArray[np.float64]
 ) -> None:
-    """The largest weight of each event from `first_event` on, as many as `out` has room for."""
+    """Write the largest weight of each event from `first_event` on, as many as `out` has room for."""
     for event in range(out.size):
         out[event] = largest_weight(weights, event_offsets[first_event + event], event_offsets[first_event + event + 1])
 

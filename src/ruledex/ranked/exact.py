@@ -35,7 +35,7 @@ FEWEST_WANTED = 16  # subscriptions that each list is asked for at first
 
 
 class Candidates(NamedTuple):
-    """A row a dimension: subscriptions whose interval there is met, the best first, as far as they were asked for."""
+    """One row per dimension: subscriptions whose interval there is met, the best first, as far as they were read."""
 
     ids: NDArray[np.int32]  # [n_rows, n_room]
     scores: NDArray[np.float64]
@@ -108,7 +108,7 @@ class ExactReport(NamedTuple):
 
 
 class ExactIndex:
-    """A tree a dimension over subscriptions. Safe to use from several threads at once.
+    """One tree per dimension over subscriptions. Safe to use from several threads at once.
 
     `unconditional` are the subscriptions without intervals, which match every event, the best first.
     """
@@ -125,7 +125,7 @@ class ExactIndex:
         return self.tree.n_bytes + self.unconditional.nbytes
 
     def top(self, rows: EventRows, k: int) -> tuple[Ranked, ExactReport]:
-        """The best k subscriptions, ties by id; k is not more than there are."""
+        """Return the best k subscriptions, ties by id; k is not more than there are."""
         out_ids, out_scores, state = np.empty(k, np.int32), np.empty(k), np.zeros(3, np.int64)
         others = self.unconditional[:k]
         lists = RankedLists(self.tree, rows, FEWEST_WANTED, Ranked(others, self.score[others]))
@@ -152,7 +152,7 @@ class ExactIndex:
 
 
 def exact_entries(subscriptions: Subscriptions, score: NDArray[np.float64], n_dimensions: int) -> Entries:
-    """Each subscription in the tree of one of its dimensions, with its whole score."""
+    """Return each subscription in the tree of one of its dimensions, with its whole score."""
     access = np.empty(len(score), np.int32)
     choose_access_entries(tuple(subscriptions), _likelihood(subscriptions, n_dimensions), access)
     ids = np.flatnonzero(access != NO_ENTRY)
@@ -168,7 +168,7 @@ def exact_entries(subscriptions: Subscriptions, score: NDArray[np.float64], n_di
 
 
 def unconditional_of(subscriptions: Subscriptions, score: NDArray[np.float64]) -> NDArray[np.int32]:
-    """The subscriptions without intervals, by score and then by id."""
+    """Return the subscriptions without intervals, by score and then by id."""
     ids = np.flatnonzero(np.diff(subscriptions.offsets) == 0)
     return frozen(ids[np.argsort(-score[ids], kind="stable")], np.int32)
 

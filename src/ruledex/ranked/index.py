@@ -54,7 +54,7 @@ SUBSCRIPTION_DTYPES: tuple[type[np.generic], ...] = (np.int64, np.int32, np.floa
 
 
 class RankedIndex:
-    """Subscriptions, which are intervals with scores in some dimensions each, and a tree a dimension over them.
+    """Subscriptions, which are intervals with scores in some dimensions each, and one tree per dimension over them.
 
     Exact: those all of whose intervals an event meets, by the scores of all of them. Relaxed: those of which it meets
     one at the least, by the scores of those that it meets. Scores are combined by their sum or by the largest; a
@@ -144,7 +144,7 @@ class RankedIndex:
         weights: ArrayLike | None = None,
         method: Method = "auto",
     ) -> Ranked:
-        """The best k subscriptions.
+        """Return the best k subscriptions.
 
         An event maps dimensions to numbers or to closed intervals (low, high), or is an array with a number for each
         dimension; NaN stands for a dimension that it lacks. `weights` multiply the scores of each dimension for this
@@ -184,7 +184,7 @@ class RankedIndex:
         return Matches(offsets, np.concatenate(ids), np.concatenate(scores))
 
     def arrays(self) -> Arrays:
-        """All that a build computed, by names with a dot; what several parts share is there once."""
+        """Return all that a build computed, by names with a dot; what several parts share is there once."""
         kinds = list(STRUCTURES)
         found: Arrays = {f"subscriptions.{name}": array for name, array in self.subscriptions._asdict().items()}
         structure = 0
@@ -204,7 +204,7 @@ class RankedIndex:
 
     @classmethod
     def from_arrays(cls, arrays: Arrays) -> Self:
-        """The index whose build gave `arrays`; maps of a file will do, and are not copied."""
+        """Return the index whose build gave `arrays`; maps of a file will do, and are not copied."""
         names = zip(Subscriptions._fields, SUBSCRIPTION_DTYPES, strict=True)
         subscriptions = Subscriptions(*(array_of(arrays, f"subscriptions.{name}", dtype) for name, dtype in names))
         n_dimensions, combination, structure = array_of(arrays, "about", np.int64).tolist()
@@ -228,7 +228,7 @@ class RankedIndex:
         return cls(subscriptions, n_dimensions, combine, exact, relaxed)
 
     def describe(self) -> dict[str, Any]:
-        """What the index is made of, in plain values."""
+        """Describe what the index is made of, in plain values."""
         parts = {"exact": self._exact, "relaxed": self._relaxed}
         return {
             "n_subscriptions": self.n_subscriptions,
@@ -249,7 +249,7 @@ def _built(part: Part | None, mode: Mode) -> Part:
 
 
 def check_mode(mode: Mode) -> Mode:
-    """One of the modes."""
+    """Return the mode; refuse an unknown one."""
     if mode not in MODES:
         raise RuledexError(f"mode is {quoted(mode)}, one of {', '.join(MODES)} was expected")
     return mode
@@ -264,7 +264,7 @@ def _check_intervals(rows: EventRows, part: ExactIndex | RelaxedIndex) -> None:
 
 
 def _own_scores(whole: Floats, given: ArrayLike | None) -> Floats:
-    """What exact matching ranks each subscription by."""
+    """Return what exact matching ranks each subscription by."""
     points = whole if given is None else doubles("subscription_score", given)
     if len(points) != len(whole) or not np.isfinite(points).all():
         raise RuledexError(f"subscription_score must be {len(whole):,} finite numbers")

@@ -48,7 +48,7 @@ class IntervalTreeIndex(NamedTuple):
 
 @inlined
 def _next_fit(ends: NDArray[np.float64], place: int, last: int, low: float, high: float) -> int:
-    """The first entry from `place` on that overlaps [low, high], or `last`."""
+    """Return the first entry from `place` on that overlaps [low, high], or `last`."""
     while place < last and not (ends[2 * place] <= high and ends[2 * place + 1] >= low):
         place += 1
     return place
@@ -175,7 +175,7 @@ class ScoredIntervalTree(ScoredTree):
         return IntervalTreeIndex(*self._index)
 
     def width(self, is_point: bool) -> int:
-        """A way down for a point; an interval may need every node."""
+        """Return the depth for a point; an interval may need every node."""
         return self._depth if is_point else max(len(self.index.pivot), 1)
 
     def fill(
@@ -195,14 +195,14 @@ class ScoredIntervalTree(ScoredTree):
 
 
 def _by_node(first: NDArray[np.int32], last: NDArray[np.int32]) -> NDArray[np.int64]:
-    """The places from `first` up to `last` of each node, one node after the other."""
+    """Return the places from `first` up to `last` of each node, one node after the other."""
     sizes = (last - first).astype(np.int64)
     shift = first - (np.cumsum(sizes) - sizes)
     return np.repeat(shift, sizes) + np.arange(int(sizes.sum()))
 
 
 def _deepest(index: IntervalTreeIndex) -> int:
-    """How many nodes the longest way down has, and 1 where there is none."""
+    """Return how many nodes the longest way down has, and 1 where there is none."""
     level, depth = index.roots[index.roots != NO_NODE], 0
     while len(level):
         children = np.concatenate([index.left[level], index.right[level]])

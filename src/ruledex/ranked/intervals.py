@@ -44,7 +44,7 @@ class Entries(NamedTuple):
 
 
 def doubles(name: str, values: ArrayLike) -> Floats:
-    """One dimension of numbers, none of which changes on its way to 64 bits."""
+    """Return numbers in one dimension as doubles; refuse those that 64 bits would change."""
     given = np.atleast_1d(np.asarray(values))
     if given.ndim != 1 or given.dtype.kind not in "biuf":
         raise RuledexError(f"{name} must be one dimension of numbers, not {given.dtype} of shape {given.shape}")
@@ -85,7 +85,7 @@ def closed_intervals(
 
 
 def _flags(name: str, given: ArrayLike | None, n_intervals: int) -> NDArray[np.bool_]:
-    """Whether each end is open, by a flag for each or by one for all."""
+    """Return whether each end is open, by a flag for each or by one for all."""
     flags = np.asarray(False if given is None else given, np.bool_)
     if flags.shape not in ((), (n_intervals,)):
         raise RuledexError(f"{name} has the shape {flags.shape}, one entry for each interval was expected")
@@ -93,13 +93,13 @@ def _flags(name: str, given: ArrayLike | None, n_intervals: int) -> NDArray[np.b
 
 
 def refuse(is_wrong: NDArray[np.bool_], what: str) -> None:
-    """An error that names the first interval that is wrong."""
+    """Raise an error that names the first interval that is wrong."""
     if is_wrong.any():
         raise RuledexError(f"interval {int(np.argmax(is_wrong)):,}: {what}")
 
 
 def entries_of(intervals: Intervals, tree: NDArray[np.integer] | None = None, n_trees: int = 1) -> Entries:
-    """The intervals that hold something, by tree and then by score; `tree` has the tree of each, all 0 if not given."""
+    """Return the intervals that hold something, by tree and then by score; `tree` has the tree of each, or all have 0."""
     ids = np.flatnonzero(intervals.ends[0::2] <= intervals.ends[1::2])
     if tree is None:
         order = np.argsort(-intervals.score[ids], kind="stable")

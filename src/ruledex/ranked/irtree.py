@@ -87,7 +87,7 @@ class IRTree(ScoredTree):
         return IRTreeIndex(*self._index)
 
     def arrays(self) -> Arrays:
-        """What is in use of the arrays."""
+        """Return what is in use of the arrays."""
         used = self.index.used
         return {
             name: array[: used[COUNTED[name][0]] * COUNTED[name][1]] if name in COUNTED else array
@@ -105,7 +105,7 @@ class IRTree(ScoredTree):
         return int(self.index.used[IDS])
 
     def width(self, is_point: bool) -> int:
-        """A way down for a point; an interval may need every node."""
+        """Return the depth for a point; an interval may need every node."""
         return max(int(self.index.used[DEPTH if is_point else NODES]), 1)
 
     def fill(
@@ -214,7 +214,7 @@ class IRTree(ScoredTree):
         live.used[DEPTH] = max(int(live.used[DEPTH]), depth + built.depth)
 
     def _changeable(self) -> IRTreeIndex:
-        """The arrays to be written."""
+        """Return the arrays to be written."""
         if self._live is None:
             if len(self.index.roots) != 1:
                 raise RuledexError("only an IR-tree that stands alone can be changed")
@@ -239,7 +239,7 @@ class IRTree(ScoredTree):
         n_nodes: int = 0,
         n_ids: int = 0,
     ) -> IRTreeIndex:
-        """The arrays with room for so many more, which may be other arrays."""
+        """Return the arrays with room for so many more, which may be other arrays."""
         more = {ENTRIES: n_entries, CHUNKS: n_chunks, UPPER: n_upper, NODES: n_nodes, IDS: n_ids}
         rooms = {}
         for name, (kind, width) in COUNTED.items():

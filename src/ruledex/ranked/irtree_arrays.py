@@ -47,7 +47,7 @@ COUNTED = {
 
 @inlined
 def upper_size(n_chunks: int, branching: int) -> int:
-    """How many extents there are above the extents of `n_chunks` chunks."""
+    """Return how many extents there are above the extents of `n_chunks` chunks."""
     total = 0
     while n_chunks > branching:
         n_chunks = (n_chunks + branching - 1) // branching
@@ -100,7 +100,7 @@ def renew_upper(
 
 @jit
 def sizes_of(skeleton: Skeleton, branching: int) -> tuple[int, int]:
-    """How many chunks a skeleton's nodes need, and how many extents above the chunks'."""
+    """Return how many chunks a skeleton's nodes need, and how many extents above the chunks'."""
     n_chunks, n_upper = 0, 0
     for node in range(skeleton.first.size):
         of_node = (skeleton.last[node] - skeleton.first[node] + branching - 1) // branching
@@ -192,7 +192,7 @@ def collect_entries(
 
 
 def of_length(array: NDArray[Item], length: int) -> NDArray[Item]:
-    """The array with room at its end. Arrays of one kind always have the same room, by which the kernels go."""
+    """Return the array with room at its end. Arrays of one kind always have the same room, by which the kernels go."""
     if len(array) == length:
         return array
     made = np.empty(length, array.dtype)
@@ -201,7 +201,7 @@ def of_length(array: NDArray[Item], length: int) -> NDArray[Item]:
 
 
 def collect_intervals(index: IRTreeIndex, root: int) -> tuple[Floats, NDArray[np.int32], NDArray[np.int32]]:
-    """The ends, ids and nodes of all entries of a node and of all below it."""
+    """Return the ends, ids and nodes of all entries of a node and of all below it."""
     n_entries = 0 if root == NO_NODE else int(index.size[root])
     ends, ids, nodes = np.empty(2 * n_entries), np.empty(n_entries, np.int32), np.empty(n_entries, np.int32)
     collect_entries(tuple(index), root, ends, ids, nodes)
@@ -209,7 +209,7 @@ def collect_intervals(index: IRTreeIndex, root: int) -> tuple[Floats, NDArray[np
 
 
 def build_arrays(entries: Entries, branching: int) -> IRTreeIndex:
-    """Arrays of just the right size, to be written."""
+    """Return arrays of just the right size, to be written."""
     check_branching(branching)
     bounds = list(zip(entries.offsets[:-1].tolist(), entries.offsets[1:].tolist(), strict=True))
     built = [skeleton_of(entries.ends[2 * first : 2 * last], branching) for first, last in bounds]

@@ -67,7 +67,7 @@ def fitting_chunk(
     low: float,
     high: float,
 ) -> int:
-    """The first chunk of a node from `chunk` on whose extent overlaps [low, high], or `n_chunks`."""
+    """Return the first chunk of a node from `chunk` on whose extent overlaps [low, high], or `n_chunks`."""
     # One way out of this and of what calls it: with several, Numba counts references to the arrays.
     level, place, start, size = 0, chunk, 0, n_chunks
     goes_up, is_found = True, False
@@ -110,7 +110,7 @@ def _next_fit(
     low: float,
     high: float,
 ) -> int:
-    """The first place in a node from `place` on whose entry overlaps [low, high], or the end of the last chunk."""
+    """Return the first place in a node, from `place` on, whose entry overlaps [low, high], or the last chunk's end."""
     chunk, offset = place >> OFFSET_BITS, place & OFFSET_MASK
     count = chunk_count[first_chunk + chunk] if offset > 0 else 0
     entry = chunk_start[first_chunk + chunk] + offset if offset > 0 else 0

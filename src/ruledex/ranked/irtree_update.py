@@ -108,7 +108,7 @@ def _chunk_of(
     score: NDArray[np.float64],
     identity: int,
 ) -> int:
-    """The last chunk of a node that does not begin behind an interval, or the first; counted within the node."""
+    """Return the last chunk of a node that does not begin behind an interval, or the first; counted within the node."""
     begin, end = 0, n_chunks - 1
     while begin < end:
         middle = (begin + end + 1) >> 1
@@ -122,7 +122,7 @@ def _chunk_of(
 
 @inlined
 def _place_in(first: int, count: int, ids: NDArray[np.int32], score: NDArray[np.float64], identity: int) -> int:
-    """How many of a chunk's intervals come before one."""
+    """Return how many of a chunk's intervals come before one."""
     place = 0
     while place < count and precedes(score[ids[first + place]], ids[first + place], score[identity], identity):
         place += 1

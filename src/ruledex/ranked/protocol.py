@@ -46,16 +46,16 @@ class ScoredIntervals(Protocol):
 
     @classmethod
     def from_arrays(cls, arrays: Arrays) -> Self:
-        """The structure whose build gave `arrays`; maps of a file will do, and are not copied."""
+        """Return the structure whose build gave `arrays`; maps of a file will do, and are not copied."""
 
     def arrays(self) -> Arrays:
-        """What the build computed, to be stored."""
+        """Return what the build computed, to be stored."""
 
     def stab(self, query: float) -> Iterator[tuple[int, float]]:
         """Ids and scores of the intervals that hold a point, the largest score first, ties by id."""
 
     def stab_top(self, query: float, k: int) -> Ranked:
-        """The first k of `stab`."""
+        """Return the first k of `stab`."""
 
     def stab_top_batch(self, queries: ArrayLike, k: int) -> Matches:
         """`stab_top` of several points."""
@@ -64,7 +64,7 @@ class ScoredIntervals(Protocol):
         """As `stab`, those that share a point with the closed interval [low, high]."""
 
     def overlap_top(self, low: float, high: float, k: int) -> Ranked:
-        """The first k of `overlap`."""
+        """Return the first k of `overlap`."""
 
     def overlap_top_batch(self, low: ArrayLike, high: ArrayLike, k: int) -> Matches:
         """`overlap_top` of several intervals."""

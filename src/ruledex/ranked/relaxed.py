@@ -124,7 +124,7 @@ class BestFirst(NamedTuple):
 
 
 class RelaxedIndex:
-    """A tree a dimension over the entries of all subscriptions. Safe to use from several threads at once."""
+    """One tree per dimension over the entries of all subscriptions. Safe to use from several threads at once."""
 
     def __init__(
         self,
@@ -151,7 +151,7 @@ class RelaxedIndex:
         return self.tree.n_bytes + sum(array.nbytes for array in self.best_first)
 
     def top(self, rows: EventRows, k: int, method: Method) -> tuple[Ranked, SubscriptionReport]:
-        """The best k subscriptions, ties by id; k is not more than there are."""
+        """Return the best k subscriptions, ties by id; k is not more than there are."""
         if method not in METHODS:
             raise RuledexError(f"method is {quoted(method)}, one of {', '.join(METHODS)} was expected")
         ranks, found = np.empty(k), np.empty(k, np.int32)
@@ -217,7 +217,7 @@ class RelaxedIndex:
         )
 
     def _factor(self, rows: EventRows) -> float:
-        """How much more than in the order of subscriptions one may score by the weights of the event."""
+        """Return how much more than in the order of subscriptions one may score by the weights of the event."""
         largest = float(rows.event.weight[rows.dimensions].max(initial=0.0))
         if largest <= 1.0:
             return 1.0  # each product and each sum is then not larger than there, in floating point too
@@ -278,7 +278,7 @@ class RelaxedIndex:
     def _otherwise(
         self, are_added_up: bool, rows: EventRows, ranks: NDArray[np.float64], found: NDArray[np.int32]
     ) -> tuple[int, SubscriptionReport]:
-        """What is done where the Threshold Algorithm does not pay."""
+        """Answer in another way where the Threshold Algorithm does not pay."""
         self._n_in_vain += 1
         if are_added_up:
             return self._add_up(rows, ranks, found)
@@ -300,12 +300,12 @@ class RelaxedIndex:
 
 
 def relaxed_entries(subscriptions: Subscriptions, n_dimensions: int) -> Entries:
-    """The entries of all subscriptions, a tree a dimension."""
+    """Return the entries of all subscriptions, one tree per dimension."""
     return entries_of(Intervals(subscriptions.ends, subscriptions.score), subscriptions.dimension, n_dimensions)
 
 
 def score_gaps(entries: Entries) -> NDArray[np.float64]:
-    """For each dimension a number that two different scores differ by, or more; infinity where all are the same."""
+    """Return for each dimension the least that two different scores differ by; infinity where all are the same."""
     gaps = np.full(len(entries.offsets) - 1, np.inf)
     scores = entries.score[entries.ids]
     for dimension, (first, last) in enumerate(zip(entries.offsets[:-1], entries.offsets[1:], strict=True)):

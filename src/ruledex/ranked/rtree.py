@@ -140,7 +140,7 @@ class PackedTree(ScoredTree):
         return RTreeIndex(*self._index)
 
     def width(self, is_point: bool) -> int:  # noqa: ARG002
-        """One list, whatever the query."""
+        """Return 1: there is one list, whatever the query."""
         return 1
 
     def fill(
@@ -192,7 +192,7 @@ def pack_entries(entries: Entries, branching: int) -> RTreeIndex:
 
 
 def check_branching(branching: int) -> int:
-    """How many entries have one extent: two or more."""
+    """Return the branching factor; refuse one that is below two or too large."""
     if not 2 <= branching <= MOST_BRANCHES:
         raise RuledexError(
             f"the branching factor is {branching}, at least 2 and at most {MOST_BRANCHES:,} was expected"

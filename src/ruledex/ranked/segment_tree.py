@@ -136,7 +136,7 @@ def fill_from_segment_tree(
 
 
 class ScoredSegmentTree(ScoredTree):
-    """No interval is looked at that does not hold the point; each takes up to two entries a level of the tree."""
+    """No interval is looked at that does not hold the point. Each takes up to two entries per level of the tree."""
 
     name = "segment"
     can_overlap = False
@@ -185,7 +185,7 @@ class ScoredSegmentTree(ScoredTree):
         return SegmentTreeIndex(*self._index)
 
     def width(self, is_point: bool) -> int:  # noqa: ARG002
-        """The levels of the deepest tree."""
+        """Return the levels of the deepest tree."""
         return int(np.max(np.diff(self.index.node_offsets), initial=2)).bit_length()
 
     def fill(
@@ -205,7 +205,7 @@ class ScoredSegmentTree(ScoredTree):
 
 
 def _segments(ends: Floats) -> tuple[Floats, NDArray[np.int32], NDArray[np.int32]]:
-    """The cuts, and for each interval its first segment and the one after its last."""
+    """Return the cuts, and for each interval its first segment and the one after its last."""
     low, high = ends[0::2], ends[1::2]
     with np.errstate(over="ignore"):  # after the largest number comes infinity, as it should
         after = np.nextafter(high, np.inf)  # where the interval has ended; at infinity, nowhere

@@ -30,7 +30,7 @@ class Skeleton(NamedTuple):
 
 @jit
 def select(values: NDArray[np.float64], n_values: int, place: int) -> float:
-    """What the first `n_values` values would have at `place` if they were sorted; they are put in another order."""
+    """Return what would stand at `place` if the first `n_values` values were sorted; their order changes."""
     low, high = 0, n_values - 1
     while low < high:
         middle, left, right = values[(low + high) >> 1], low, high
@@ -143,7 +143,7 @@ class BuiltSkeleton(NamedTuple):
 
 
 def skeleton_of(ends: Floats, most: int) -> BuiltSkeleton:
-    """The nodes over intervals in descending order of scores; at most `most` stay together without a pivot."""
+    """Return the nodes over intervals in descending order of scores; at most `most` stay together without a pivot."""
     n_entries = len(ends) // 2
     # Nodes with a pivot have more than `most` intervals in and below them, and each level halves them: at most
     # 2n / most nodes with a pivot, two children each.

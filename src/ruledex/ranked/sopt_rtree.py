@@ -77,7 +77,7 @@ def drop(words: NDArray[np.uint64], offsets: NDArray[np.int64], place: int) -> N
 
 @inlined
 def highest_bit(word: np.uint64) -> int:
-    """The place of the highest set bit of a word that is not 0."""
+    """Return the place of the highest set bit of a word that is not 0."""
     place = 0
     for step in (32, 16, 8, 4, 2, 1):
         if word >> np.uint64(step) != ZERO:
@@ -88,7 +88,7 @@ def highest_bit(word: np.uint64) -> int:
 
 @inlined
 def next_member(words: NDArray[np.uint64], offsets: NDArray[np.int64], place: int) -> int:
-    """The smallest member that is not below `place`, or `NONE`."""
+    """Return the smallest member that is not below `place`, or `NONE`."""
     n_levels = offsets.size - 1
     level, rest, found = 0, np.int64(place), np.int64(NONE)
     while level < n_levels and found == NONE:
@@ -108,7 +108,7 @@ def next_member(words: NDArray[np.uint64], offsets: NDArray[np.int64], place: in
 
 @inlined
 def last_member(words: NDArray[np.uint64], offsets: NDArray[np.int64], place: int) -> int:
-    """The largest member that is not above `place`, or `NONE`."""
+    """Return the largest member that is not above `place`, or `NONE`."""
     n_levels = offsets.size - 1
     level, rest, found = 0, np.int64(place), np.int64(NONE)
     while level < n_levels and rest >= 0 and found == NONE:
@@ -211,7 +211,7 @@ class Edges(NamedTuple):
 
 
 class SOPTRTree(PackedTree):
-    """Fastest for points, and never more than 2k + 1 nodes a level for the best k. It does not change once built.
+    """Fastest for points, and never more than 2k + 1 nodes per level for the best k. It does not change once built.
 
     Only intervals that share a point are in the order of their scores, so that what overlaps an interval has no order.
     """
@@ -233,7 +233,7 @@ class SOPTRTree(PackedTree):
 
 
 def edges_between(ends: NDArray[np.float64]) -> Edges:
-    """The constraint graph of intervals in descending order of scores."""
+    """Return the constraint graph of intervals in descending order of scores."""
     distinct, ranks = np.unique(ends, return_inverse=True)
     with np.errstate(over="ignore"):
         has_gap = np.nextafter(distinct[:-1], np.inf) < distinct[1:]
@@ -247,7 +247,7 @@ def edges_between(ends: NDArray[np.float64]) -> Edges:
 
 
 def arrangement(ends: NDArray[np.float64]) -> NDArray[np.int32]:
-    """The places of the intervals, which are in descending order of scores, in Algorithm 1's order."""
+    """Return the places of the intervals, which are in descending order of scores, in Algorithm 1's order."""
     edges = edges_between(ends)
     n_intervals = len(ends) // 2
     out = np.empty(n_intervals, np.int32)

@@ -16,7 +16,7 @@ STRUCTURES: dict[str, type[ScoredTree]] = {
 
 
 def structure_named(name: str) -> type[ScoredTree]:
-    """The class of a structure."""
+    """Return the class of a structure."""
     if name not in STRUCTURES:
         raise RuledexError(f"there is no structure {quoted(name)}, one of {', '.join(STRUCTURES)} was expected")
     return STRUCTURES[name]

@@ -46,7 +46,7 @@ class Event(NamedTuple):
 
 @inlined
 def combine_scores(combination: int, score: float, other: float) -> float:
-    """Two scores as one. Neither way is less than the larger, and in floating point too both grow with each score."""
+    """Combine two scores. The result is never less than the larger one, and grows with each, in floating point too."""
     return score + other if combination == SUM else max(score, other)
 
 
@@ -62,7 +62,7 @@ def relaxed_score(
     combination: int,
     subscription: int,
 ) -> float:
-    """The score of those intervals that the event meets, from the first dimension to the last; -1 if it meets none."""
+    """Return the score of the intervals that the event meets, in the order of dimensions; -1 if it meets none."""
     # Without branches, which would be guessed wrong as often as not: what is not met adds 0, which changes no bit.
     total, n_met = 0.0, 0
     for entry in range(offsets[subscription], offsets[subscription + 1]):
@@ -83,7 +83,7 @@ def matches(
     high: NDArray[np.float64],
     subscription: int,
 ) -> bool:
-    """Whether the event meets all of a subscription's intervals."""
+    """Return whether the event meets all of a subscription's intervals."""
     entry, last = offsets[subscription], offsets[subscription + 1]
     while entry < last:
         d = dimension[entry]
@@ -95,7 +95,7 @@ def matches(
 
 @jit
 def full_scores(subscription_arrays: SubscriptionArrays, combination: int, out: NDArray[np.float64]) -> None:
-    """What each subscription scores when all its intervals are met."""
+    """Write what each subscription scores when all its intervals are met."""
     subscriptions = Subscriptions(*subscription_arrays)
     for subscription in range(out.size):
         total = 0.0
@@ -108,7 +108,7 @@ def full_scores(subscription_arrays: SubscriptionArrays, combination: int, out: 
 def choose_access_entries(
     subscription_arrays: SubscriptionArrays, likelihood: NDArray[np.float64], out: NDArray[np.int32]
 ) -> None:
-    """For each subscription the entry that is met least often, by which it is found.
+    """Write for each subscription the entry that is met least often, by which it is found.
 
     None for those that have no intervals, and for those with one that holds nothing.
     """
@@ -193,7 +193,7 @@ def subscriptions_of(
 
 
 def check_dimension_weights(weights: ArrayLike | None, n_dimensions: int) -> Floats:
-    """A weight for each dimension, 1 where none are given."""
+    """Return the weight of each dimension, 1 where none are given; refuse wrong ones."""
     if weights is None:
         return np.ones(n_dimensions)
     given = doubles("weights", weights)

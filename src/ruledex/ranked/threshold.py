@@ -54,7 +54,7 @@ class DimensionRows(NamedTuple):
 def next_score(
     scores: NDArray[np.float64], n_filled: NDArray[np.int64], has_more: NDArray[np.int64], row: int, n_read: int
 ) -> float:
-    """The largest score that an entry not read of a row may have; 0 where there is none, for it adds as much."""
+    """Return the largest score that an entry not read of a row may have; 0 where there is none, for it adds as much."""
     if n_read < n_filled[row]:
         return float(scores[row, n_read])
     return float(scores[row, n_read - 1]) if has_more[row] != 0 else 0.0
@@ -72,7 +72,7 @@ def _threshold(
     other_row: int,
     other_score: float,
 ) -> float:
-    """What an unseen subscription scores at the most; `other_row` counts with `other_score` instead of its own."""
+    """Return the most that an unseen subscription scores; `other_row` counts with `other_score` instead of its own."""
     bound = 0.0
     for row in range(dimensions.size):
         score = other_score if row == other_row else next_score(scores, n_filled, has_more, row, n_read)
@@ -90,7 +90,7 @@ def _only_later_can_tie(
     rank: float,
     subscription: int,
 ) -> bool:
-    """Whether all unseen subscriptions that reach `rank`, which is the threshold, have ids above `subscription`.
+    """Return whether all unseen subscriptions that reach `rank`, which is the threshold, have ids above `subscription`.
 
     An entry not read with the score of its row's next one has a later subscription than that. A sum reaches the
     threshold only with such an entry in each row without which it would not: where the next smaller score of the row,

@@ -46,7 +46,7 @@ class OneQuery(NamedTuple):
 
 
 class ScoredTree(ScoredIntervals):
-    """One tree or several over the same scores, in the same arrays; a tree a dimension is what `RankedIndex` holds."""
+    """One or several trees over the same scores, in the same arrays; `RankedIndex` holds one tree per dimension."""
 
     name: ClassVar[str]
     can_overlap: ClassVar[bool]
@@ -77,11 +77,11 @@ class ScoredTree(ScoredIntervals):
 
     @classmethod
     def from_arrays(cls, arrays: Arrays) -> Self:
-        """The trees over stored arrays, which are used as they lie."""
+        """Return the trees over stored arrays, which are used as they lie."""
         return cls(tuple(array_of(arrays, name, dtype) for name, dtype in cls.dtypes.items()))
 
     def arrays(self) -> Arrays:
-        """The arrays by their names."""
+        """Return the arrays by their names."""
         return dict(zip(self.dtypes, self._index, strict=True))
 
     @property
@@ -91,7 +91,7 @@ class ScoredTree(ScoredIntervals):
 
     @abstractmethod
     def width(self, is_point: bool) -> int:
-        """How many nodes a query of a point or of an interval may visit at the most."""
+        """Return how many nodes a query of a point or of an interval may visit at the most."""
 
     @abstractmethod
     def fill(
@@ -133,11 +133,11 @@ class ScoredTree(ScoredIntervals):
         return self._iterate(*check_queries(low, high))
 
     def stab_top(self, query: float, k: int) -> Ranked:
-        """The first k of `stab`."""
+        """Return the first k of `stab`."""
         return self._top(check_query(query), check_query(query), k)
 
     def overlap_top(self, low: float, high: float, k: int) -> Ranked:
-        """The first k of `overlap`."""
+        """Return the first k of `overlap`."""
         self._check_overlap()
         if low > high:
             raise RuledexError(LOW_ABOVE_HIGH)
@@ -205,14 +205,14 @@ class ScoredTree(ScoredIntervals):
 
 
 def check_query(query: float) -> float:
-    """A query that is a number."""
+    """Return the query; refuse one that is not a number."""
     if isnan(query):
         raise RuledexError(NOT_A_NUMBER)
     return float(query)
 
 
 def check_queries(low: ArrayLike, high: ArrayLike) -> tuple[Floats, Floats]:
-    """The ends of queries as kernels take them."""
+    """Return the ends of queries as kernels take them; refuse those that are not numbers."""
     lows = doubles("query", low)
     highs = lows if high is low else doubles("query", high)
     if len(highs) != len(lows):

@@ -30,7 +30,7 @@ class ConjunctKeys(NamedTuple):
 
 
 class CellRows(NamedTuple):
-    """Intervals that hold a cell of the event, a row a cell."""
+    """Intervals that hold a cell of the event, one row per cell."""
 
     keys: NDArray[np.int32]  # [n_rows, n_room]
     n_filled: NDArray[np.int64]  # [n_rows]

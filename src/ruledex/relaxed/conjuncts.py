@@ -117,7 +117,7 @@ def split_rules(
 
 @inlined
 def _is_exclusive(code: NDArray[np.int32], first: int, last: int) -> bool:
-    """Whether there is an XOR or an XNOR in it."""
+    """Return whether there is an XOR or an XNOR in it."""
     found = False
     for place in range(first, last):
         operation = code[place] & OPERATION
@@ -154,7 +154,7 @@ def _add_and(
 
 @inlined
 def _key_of(n_positive: int, presence: NDArray[np.int32], literal: int) -> int:
-    """The literal, or what each event has where that is all that it needs to be there."""
+    """Return the literal, or what each event has where that is all that it needs to be there."""
     is_everywhere = literal >= n_positive and presence[literal - n_positive] == EVERY
     return EVERY_EVENT if is_everywhere else literal
 
@@ -206,7 +206,7 @@ def _write_conjunct(
 
 @inlined
 def _cost(keys: NDArray[np.int32], first: int, last: int) -> int:
-    """How often the keys may be met, as far as can be told: a key that each event has counts more than all others."""
+    """Estimate how often the keys are met: a key that each event has counts more than all others."""
     cost = last - first
     for key in range(first, last):
         if keys[key] == EVERY_EVENT:

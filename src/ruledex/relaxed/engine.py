@@ -109,7 +109,7 @@ class RelaxedEngine:
         static_score: NDArray[np.float64] | None = None,
         method: Method = "auto",
     ) -> Matches:
-        """The best k rules of each event with their ranks as scores, the best first, ties by position."""
+        """Return the best k rules of each event with their ranks as scores, the best first, ties by position."""
         n_events = len(batch.offsets) - 1
         offsets, rules, ranks = np.zeros(n_events + 1, np.int64), [np.zeros(0, np.int32)], [np.zeros(0)]
         for event in range(n_events):
@@ -129,7 +129,7 @@ class RelaxedEngine:
         static_score: NDArray[np.float64] | None = None,
         method: Method = "auto",
     ) -> tuple[Best, RelaxedReport]:
-        """The best k rules of one event of a batch, and how they were found."""
+        """Return the best k rules of one event of a batch, and how they were found."""
         if method not in METHODS:
             raise RuledexError(f"method is {quoted(method)}, one of {', '.join(METHODS)} was expected")
         batch, most = frozen_batch(batch), min(check_k(k), self.program.n_rules)
@@ -248,14 +248,14 @@ class RelaxedEngine:
         return n_found, RelaxedReport("threshold", n_keys, int(state[N_SCORED]))
 
     def _slack(self, call: _Call) -> float:
-        """How much larger a rank may be than its bound, for sums are rounded in another order; a factor."""
+        """Return how much larger a rank may be than its bound, for sums are rounded in another order; a factor."""
         if self.layout.is_exact and len(call.event.weights) == 0:
             return 1.0
         n_additions = (self.layout.most_keys + 1) * len(call.cells.cells)
         return 1.0 + 8.0 * EPSILON * (n_additions + 8)
 
     def _by_static(self, call: _Call) -> NDArray[np.int32]:
-        """All rules by static score, remembered for the scores that were asked for last; none where all are equal."""
+        """Return all rules by static score, or none where all are equal; the last answer is remembered."""
         known = self._static_order
         if known is None or known[0] is not call.given_static:
             static = call.event.static_score
@@ -277,7 +277,7 @@ class RelaxedEngine:
             return scratch, np.zeros(n_rules // 64 + 1, np.uint64)
 
     def describe(self) -> dict[str, Any]:
-        """What the engine is made of."""
+        """Describe what the engine is made of."""
         layout = self.layout
         return {
             "engine": self.name,

@@ -164,7 +164,7 @@ def _literal_keys(
 def _cells_of(
     program: Program, literal: NDArray[np.int32]
 ) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.int64]]:
-    """The cells under which each key is found, as intervals, and which key each interval is of.
+    """Return the cells under which each key is found, as intervals, and which key each interval is of.
 
     A negative literal is found under what must be there for it to be true.
     """

@@ -48,7 +48,7 @@ class ThresholdRows(NamedTuple):
 
 @inlined
 def _is_new(seen: NDArray[np.uint64], rule: int) -> bool:
-    """Whether a rule was not seen before; from now on it was."""
+    """Mark a rule as seen; return whether it was new."""
     word, bit = np.uint64(rule) >> SIX, ONE << (np.uint64(rule) & LOW_SIX)
     is_new = seen[word] & bit == ZERO
     seen[word] |= bit

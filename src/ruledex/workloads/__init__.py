@@ -26,7 +26,7 @@ WORKLOADS = {
 
 
 def workload_class(name: str) -> type[Workload]:
-    """The generator class of that name, its module loaded now."""
+    """Return the generator class of that name, and load its module."""
     if name not in WORKLOADS:
         raise InputError(f"there is no workload {quoted(name)}; there are {', '.join(WORKLOADS)}")
     module, attribute = WORKLOADS[name]
@@ -35,7 +35,7 @@ def workload_class(name: str) -> type[Workload]:
 
 
 def workload(name: str, seed: int = 0, **parameters: object) -> Workload:
-    """A generator with its paper's defaults, but for the parameters that are given."""
+    """Return a generator with its paper's defaults, but for the parameters that are given."""
     generator = workload_class(name)
     known = [field.name for field in dataclasses.fields(generator) if field.name != "seed"]
     for parameter in parameters:

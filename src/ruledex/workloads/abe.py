@@ -111,7 +111,7 @@ class ArbitraryExpressions(Workload):
         return np.array([self.n_children, self.n_children, 1, 2, 2])
 
     def _pool_size(self, depth: int) -> int:
-        """How many different nodes of a depth `n_expressions` rules are made of."""
+        """Return how many different nodes of a depth `n_expressions` rules are made of."""
         weights = np.array(self.operator_weights)
         mean_arity = float(weights @ self._arities / weights.sum())
         default_sharing = self.predicate_sharing if depth == self.depth else self.subexpression_sharing

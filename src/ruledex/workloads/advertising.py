@@ -7,7 +7,7 @@ predicates of the one before is copied. All conjunctions of a rule have the same
 selectivity. A CNF is the same with the roles exchanged, and its month is a disjunction of its own.
 
 The contracts' statistics were not published; `catalogue.py` stands for them, tuned to what was. Without the month
-2.65 predicates a conjunction (3.65 with it) and 2.65 a disjunction, 91 keys a log, 1461 attributes; with
+2.65 predicates per conjunction (3.65 with it) and 2.65 per disjunction, 91 keys per log, 1461 attributes; with
 `n_months=1` some 12% of the DNF rules match an event (the paper: 11.91%), with `n_months=6` some 5.5% of the
 CNF rules (the paper: 5.16%), and with twelve months some 1% of the DNF rules.
 
@@ -131,7 +131,7 @@ class AdvertisingContracts(Workload):
         return cumulative(zipf_weights(self.max_groups, self.size_exponent - SIZE_EXPONENT_SHIFT))
 
     def _draw_groups(self, stream: Stream, sizes: Integers) -> Groups:
-        """The groups of rules with these numbers of groups; the n-th groups of all rules are drawn together."""
+        """Return the groups of rules with these numbers of groups; the n-th groups of all rules are drawn together."""
         n_groups, width = int(sizes.sum()), len(self.predicate_weights)
         groups = Groups(
             1 + stream.choose(cumulative(self.predicate_weights), n_groups),
@@ -173,7 +173,7 @@ class AdvertisingContracts(Workload):
         return n_copied
 
     def _predicate_texts(self, stream: Stream, groups: Groups) -> pa.StringArray:
-        """The predicates' texts, group by group."""
+        """Return the predicates' texts, group by group."""
         there = np.arange(groups.attributes.shape[1]) < groups.counts[:, None]
         names = words(self._catalogue.names, groups.attributes[there])
         sets, negated = groups.sets[there], groups.negated[there]
@@ -189,7 +189,7 @@ class AdvertisingContracts(Workload):
     def _weighted_sets(
         self, stream: Stream, attributes: Integers, sets: Integers, negated: npt.NDArray[np.bool_]
     ) -> pa.StringArray:
-        """The sets with a weight drawn for each value of an IN; a NOT IN scores nothing and has none.
+        """Return the sets with a weight drawn for each value of an IN; a NOT IN scores nothing and has none.
 
         The paper's upper bound of a key is the inverse of how often it appears in its 1,000 assignments; that is
         known here without counting. Weights are Gaussian around 0.8 of the bound with 0.05 of it as variance.

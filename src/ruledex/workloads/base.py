@@ -54,14 +54,14 @@ class Workload(abc.ABC):
 
     @abc.abstractmethod
     def _rule_block(self, block: int) -> pa.StringArray:
-        """The texts of a whole block of RULES_PER_BLOCK rules."""
+        """Return the texts of a whole block of RULES_PER_BLOCK rules."""
 
     @abc.abstractmethod
     def _event_block(self, block: int) -> EventBlock:
-        """A whole block of EVENTS_PER_BLOCK events."""
+        """Return a whole block of EVENTS_PER_BLOCK events."""
 
     def rule_batches(self, n: int) -> Iterator[pa.RecordBatch]:
-        """The first `n` rules as record batches with the columns id and expr."""
+        """Yield the first `n` rules as record batches with the columns id and expr."""
         for block, size in _blocks(n, RULES_PER_BLOCK):
             first = block * RULES_PER_BLOCK
             ids = pa.array(range(first, first + size), pa.int64())
@@ -73,7 +73,7 @@ class Workload(abc.ABC):
             yield from zip(batch["id"].to_pylist(), batch["expr"].to_pylist(), strict=True)
 
     def rule_table(self, n: int) -> pa.Table:
-        """The first `n` rules as a table with the columns id (int64) and expr (string), a chunk a block."""
+        """Return the first `n` rules as a table with the columns id (int64) and expr (string), one chunk per block."""
         return pa.Table.from_batches(self.rule_batches(n), schema=RULE_SCHEMA)
 
     def events(self, n: int) -> Iterator[Event]:
@@ -82,17 +82,17 @@ class Workload(abc.ABC):
             yield from self._event_block(block).dicts()[:size]
 
     def event_batches(self, n: int) -> Iterator[pa.RecordBatch]:
-        """The same events as record batches, a column an attribute."""
+        """Yield the same events as record batches, one column per attribute."""
         for block, size in _blocks(n, EVENTS_PER_BLOCK):
             yield self._event_block(block).record_batch()[:size]
 
     def event_table(self, n: int) -> pa.Table:
-        """The same events as a table, a column an attribute."""
+        """Return the same events as a table, one column per attribute."""
         return pa.Table.from_batches(self.event_batches(n), schema=self._event_schema())
 
     @abc.abstractmethod
     def _event_schema(self) -> pa.Schema:
-        """The columns of the event table."""
+        """Return the columns of the event table."""
 
 
 class EventBlock(abc.ABC):
@@ -100,11 +100,11 @@ class EventBlock(abc.ABC):
 
     @abc.abstractmethod
     def dicts(self) -> list[Event]:
-        """The events as dictionaries."""
+        """Return the events as dictionaries."""
 
     @abc.abstractmethod
     def record_batch(self) -> pa.RecordBatch:
-        """The events as columns."""
+        """Return the events as columns."""
 
 
 def _blocks(n: int, block_size: int) -> Iterator[tuple[int, int]]:

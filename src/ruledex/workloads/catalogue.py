@@ -95,7 +95,7 @@ class Catalogue:
         return np.resize(np.array(CLASS_CYCLE), self.n_attributes)
 
     def value_probabilities(self, cardinality: int) -> Floats:
-        """How likely a log has each value of an attribute, if it has the attribute."""
+        """Return how likely a log has each value of an attribute, if it has the attribute."""
         weights = zipf_weights(cardinality, self.value_exponent)
         probabilities: Floats = weights / weights.sum()
         return probabilities
@@ -118,14 +118,14 @@ class Catalogue:
 
     @cached_property
     def set_texts(self) -> pa.StringArray:
-        """Each set as the right side of an IN."""
+        """Return each set as the right side of an IN."""
         offsets, values = self.sets
         quoted = words([f"'{name}'" for name in self.value_names], values)
         n_sets = offsets.size - 1
         return concatenate("(", join_groups(quoted, np.diff(offsets), pa.repeat(", ", n_sets)), ")")
 
     def draw_sets(self, stream: Stream, attributes: Integers) -> Integers:
-        """For each attribute one of its sets, by its frequency."""
+        """Draw for each attribute one of its sets, by its frequency."""
         law = cumulative(zipf_weights(self.n_sets, 1.0))
         return attributes * self.n_sets + stream.choose(law, attributes.size)
 
@@ -142,7 +142,7 @@ class Catalogue:
                 rows = rows[(attributes[rows, :column] == drawn[:, None]).any(axis=1)]
 
     def draw_logs(self, stream: Stream) -> tuple[Integers, Integers, Integers]:
-        """A block of logs as the row, attribute and value of each key, ascending by row and attribute."""
+        """Return a block of logs as the row, attribute and value of each key, ascending by row and attribute."""
         rows, columns = np.nonzero(stream.uniform(EVENTS_PER_BLOCK, self.n_attributes) < self.presence)
         uniform = stream.uniform(columns.size)
         values = np.zeros(columns.size, np.int64)

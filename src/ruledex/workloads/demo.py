@@ -45,17 +45,17 @@ class Vocabulary:
         self._cumulative = list(accumulate(frequencies.values()))
 
     def one(self, random: Random) -> str:
-        """A word by its frequency."""
+        """Draw a word by its frequency."""
         return random.choices(self.words, cum_weights=self._cumulative)[0]
 
     def several(self, random: Random, at_most: int) -> list[str]:
-        """One to `at_most` different words by their frequency."""
+        """Return one to `at_most` different words by their frequency."""
         drawn = set(random.choices(self.words, cum_weights=self._cumulative, k=1 + int(random.random() * at_most)))
         return [word for word in self.words if word in drawn]
 
 
 def by_rank(*words: str) -> Vocabulary:
-    """A vocabulary in which the n-th word is 1/n as frequent as the first."""
+    """Return a vocabulary in which the n-th word is 1/n as frequent as the first."""
     return Vocabulary({word: 1 / rank for rank, word in enumerate(words, 1)})
 
 
@@ -245,11 +245,11 @@ class NestedEvents(EventBlock):
     requests: list[Event]
 
     def dicts(self) -> list[Event]:
-        """The requests themselves."""
+        """Return the requests themselves."""
         return self.requests
 
     def record_batch(self) -> pa.RecordBatch:
-        """The requests with struct and list columns."""
+        """Return the requests with struct and list columns."""
         return pa.RecordBatch.from_pylist(self.requests, schema=EVENT_SCHEMA)
 
 

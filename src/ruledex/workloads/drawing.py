@@ -60,13 +60,13 @@ class Stream:
 
 
 def cumulative(weights: Sequence[float] | Floats) -> Floats:
-    """The cumulative distribution of weights that need not sum to one; the last is exactly 1."""
+    """Return the cumulative distribution of weights that need not sum to one; the last is exactly 1."""
     sums = np.cumsum(np.asarray(weights, np.float64))
     distribution: Floats = sums / sums[-1]
     return distribution
 
 
 def zipf_weights(n: int, exponent: float) -> Floats:
-    """The weights of ranks 1 to `n` under P(r) = C / r^exponent, unnormalised; exponent 0 is uniform."""
+    """Return the weights of ranks 1 to `n` under P(r) = C / r^exponent, unnormalised; exponent 0 is uniform."""
     weights: Floats = np.arange(1, n + 1, dtype=np.float64) ** -exponent
     return weights

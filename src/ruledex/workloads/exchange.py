@@ -96,7 +96,7 @@ class ExchangeContracts(Workload):
         )
 
     def _draw_conjunctions(self, stream: Stream, n: int) -> tuple[pa.StringArray, npt.NDArray[np.bool_]]:
-        """The texts of `n` conjunctions, and which have several predicates."""
+        """Return the texts of `n` conjunctions, and which have several predicates."""
         counts = 1 + stream.choose(cumulative(self.predicate_weights), n)
         attributes = np.full((n, len(self.predicate_weights)), -1, np.int64)
         self._catalogue.draw_attributes(stream, attributes, np.zeros(n, np.int64), counts)
@@ -106,7 +106,7 @@ class ExchangeContracts(Workload):
         return join_groups(predicates, counts, pa.repeat(" AND ", n)), counts > 1
 
     def _draw_nodes(self, stream: Stream, depth: int, n: int) -> tuple[pa.StringArray, npt.NDArray[np.bool_]]:
-        """The texts of `n` nodes of a depth, and which of them need parentheses below another node."""
+        """Return the texts of `n` nodes of a depth, and which of them need parentheses below another node."""
         if depth == self.max_depth:
             return self._draw_conjunctions(stream, n)
         counts = 1 + stream.choose(cumulative(self.children_weights), n)

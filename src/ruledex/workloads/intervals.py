@@ -1,9 +1,9 @@
 """Scored subscriptions over intervals: ranked-pubsub2008, Section 4 ("Data Set") and Table 1.
 
-Points come from a Zipfian generator over a grid of c parts a dimension: regions are hyper-rectangles of the grid
+Points come from a Zipfian generator over a grid of c parts per dimension: regions are hyper-rectangles of the grid
 placed at random, a point's region follows a Zipf law over the regions and its cell one that makes cells far from
 the region's middle unlikely; the point is uniform in its cell. An event is a point. A subscription is a point and a
-length l a dimension, from a Zipf law: the intervals [x - l, x + l], each with the score 1 - l.
+length l per dimension, from a Zipf law: the intervals [x - l, x + l], each with the score 1 - l.
 
 Open in the paper, and chosen here: a region has the same portion of every dimension; its volume is uniform between
 the two bounds; within a region each dimension follows P(distance) ~ 1 / (1 + distance)^skew_within for itself, so
@@ -59,18 +59,18 @@ class Regions(NamedTuple):
 
 @dataclass(frozen=True)
 class PointEvents(EventBlock):
-    """A block of points, in units; one row a dimension."""
+    """A block of points, in units; one row per dimension."""
 
     schema: pa.Schema
     units: Integers
 
     def dicts(self) -> list[Event]:
-        """The points as dictionaries of d0, d1, ..."""
+        """Return the points as dictionaries of d0, d1, ..."""
         names = self.schema.names
         return [dict(zip(names, point, strict=True)) for point in (self.units / UNITS).T.tolist()]
 
     def record_batch(self) -> pa.RecordBatch:
-        """The points as one column a dimension."""
+        """Return the points as one column per dimension."""
         return pa.record_batch([pa.array(row / UNITS) for row in self.units], schema=self.schema)
 
 
@@ -149,7 +149,7 @@ class SubscriptionIntervals(Workload):
         return join_groups(predicates, counts, pa.repeat(" AND ", RULES_PER_BLOCK))
 
     def arrays(self, n: int) -> IntervalArrays:
-        """The first `n` rules as arrays; the numbers are exactly those of the texts."""
+        """Return the first `n` rules as arrays; the numbers are exactly those of the texts."""
         require(n >= 0, f"the number asked for must not be negative, not {n}")
         arrays = IntervalArrays(*(np.empty((self.n_dimensions, n)) for _ in range(3)))
         for start in range(0, n, RULES_PER_BLOCK):

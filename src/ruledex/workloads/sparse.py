@@ -26,7 +26,7 @@ class SparseEvents(EventBlock):
     vocabulary: pa.Array | None = None
 
     def dicts(self) -> list[Event]:
-        """The events as dictionaries, without the attributes that they lack."""
+        """Return the events as dictionaries, without the attributes that they lack."""
         names = self.schema.names
         keys = [names[column] for column in self.columns.tolist()]
         codes = self.codes.tolist()
@@ -39,7 +39,7 @@ class SparseEvents(EventBlock):
         return [dict(zip(keys[start:end], values[start:end], strict=True)) for start, end in pairwise(bounds)]
 
     def record_batch(self) -> pa.RecordBatch:
-        """The events as one column an attribute, null where an event lacks it."""
+        """Return the events as one column per attribute, null where an event lacks it."""
         n_events = self.offsets.size - 1
         rows = np.repeat(np.arange(n_events), np.diff(self.offsets))
         codes = np.zeros((len(self.schema), n_events), np.int32)

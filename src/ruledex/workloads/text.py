@@ -13,14 +13,14 @@ from ruledex.workloads.drawing import Integers
 
 
 def offsets_of(counts: npt.NDArray[np.integer]) -> npt.NDArray[np.int32]:
-    """The CSR offsets of groups of these sizes."""
+    """Return the CSR offsets of groups of these sizes."""
     offsets = np.zeros(counts.size + 1, np.int32)
     np.cumsum(counts, out=offsets[1:])
     return offsets
 
 
 def concatenate(*columns: pa.StringArray | str) -> pa.StringArray:
-    """The columns' strings run together row by row; a plain string stands in every row."""
+    """Return the columns' strings run together row by row; a plain string stands in every row."""
     return pc.binary_join_element_wise(*columns, "")
 
 
@@ -30,13 +30,13 @@ def join_groups(items: pa.StringArray, counts: npt.NDArray[np.integer], separato
 
 
 def parenthesise(texts: pa.StringArray, where: npt.NDArray[np.bool_]) -> pa.StringArray:
-    """The texts, in parentheses where wanted."""
+    """Return the texts, in parentheses where wanted."""
     mask = pa.array(where)
     return concatenate(pc.if_else(mask, "(", ""), texts, pc.if_else(mask, ")", ""))
 
 
 def words(vocabulary: Sequence[str], codes: npt.NDArray[np.integer]) -> pa.StringArray:
-    """The vocabulary's word for each code."""
+    """Return the vocabulary's word for each code."""
     return pa.array(vocabulary, pa.string()).take(pa.array(codes))
 
 

@@ -120,7 +120,7 @@ def choose_cover(
     candidates: NDArray[np.int32],
     n_candidates: int,
 ) -> int:
-    """The greedy set cover of Algorithm 2: put the chosen candidates first, mark what they cover, return how many.
+    """Run the greedy set cover of Algorithm 2: put the chosen candidates first, mark what they cover, return how many.
 
     One that covers a single atom more takes its place in an AND, where it is true less often; in an OR it is of no use.
     """
@@ -151,7 +151,7 @@ def choose_cover(
 def _n_replaced(
     nodes: NDArray[np.int32], heap: NDArray[np.int32], node: int, atoms: NDArray[np.int32], n_atoms: int
 ) -> int:
-    """How many children of a node a set of its atoms stands for."""
+    """Return how many children of a node a set of its atoms stands for."""
     n_replaced, start = 0, nodes[node, BLOCK]
     for row in range(nodes[node, N_DOWN]):
         n_replaced += is_within(nodes, heap, start + ROW * row, atoms, n_atoms)
@@ -162,7 +162,7 @@ def _n_replaced(
 def is_within(
     nodes: NDArray[np.int32], heap: NDArray[np.int32], place: int, atoms: NDArray[np.int32], n_atoms: int
 ) -> bool:
-    """Whether the child in the row at `place` is one of the atoms, or borrowed and made of some of them."""
+    """Return whether the child in the row at `place` is one of the atoms, or borrowed and made of some of them."""
     child = heap[place + CHILD]
     is_within = place_in(atoms, n_atoms, child) >= 0
     if heap[place + MEMBER] == BORROWED:

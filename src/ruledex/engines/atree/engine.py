@@ -67,22 +67,22 @@ class AtreeEngine:
 
     @classmethod
     def from_arrays(cls, program: Program, arrays: Arrays) -> Self:
-        """The engine over stored arrays, which are used as they lie."""
+        """Return the engine over stored arrays, which are not copied."""
         index = {name: array_of(arrays, name, np.int64 if name == "counts" else np.int32) for name in TreeIndex._fields}
         index["rules"], index["centers"] = index["rules"].reshape(-1, 3), index["centers"].reshape(-1, 3)
         switches = Switches(*array_of(arrays, _SWITCHES, np.bool_).tolist())
         return cls(program, TreeIndex(**index), switches, {})
 
     def arrays(self) -> Arrays:
-        """The fields of the index, and the switches."""
+        """Return the fields of the index, and the switches."""
         return {**self.index._asdict(), _SWITCHES: np.array(self.switches, np.bool_)}
 
     def match(self, batch: EventBatch, alive: Alive | None = None) -> Matches:
-        """All rules that are true, ascending within an event."""
+        """Return all rules that are true, ascending within each event."""
         return self._matcher.match(frozen_batch(batch), frozen_alive(alive, self.program.n_rules))
 
     def count(self, batch: EventBatch, alive: Alive | None = None) -> NDArray[np.int64]:
-        """For each event, how many rules are true."""
+        """Return how many rules are true of each event."""
         return self._matcher.count(frozen_batch(batch), frozen_alive(alive, self.program.n_rules))
 
     def top(
@@ -93,15 +93,15 @@ class AtreeEngine:
         alive: Alive | None = None,
         static_score: NDArray[np.float64] | None = None,
     ) -> Matches:
-        """The best k rules of each event with their ranks as scores, the best first, ties by position."""
+        """Return the best k rules of each event with their ranks as scores, the best first, ties by position."""
         return self._ranker.top(batch, self.match(batch, alive), k, rank, static_score)
 
     def work(self, batch: EventBatch) -> Work:
-        """What an event makes the engine touch, on average."""
+        """Return what an event makes the engine touch, on average."""
         return self._matcher.work(frozen_batch(batch))
 
     def describe(self) -> dict[str, Any]:
-        """What the engine is made of."""
+        """Describe what the engine is made of."""
         counts = self.index.counts
         return {
             "engine": self.name,
@@ -117,7 +117,7 @@ class AtreeEngine:
 
 
 def load(program: Program, statistics: Statistics | None, switches: Switches) -> GrowingTree:
-    """A tree of all rules of a Program; its first nodes are the Program's literals, its rules have their positions."""
+    """Return a tree of all rules of a Program; its first nodes are the literals, and rules have their positions."""
     n_literals, n_inner = program.n_literals, len(program.node_op)
     chance = inner_chance = None
     if statistics is not None:
@@ -147,5 +147,5 @@ def load(program: Program, statistics: Statistics | None, switches: Switches) ->
 
 
 def literal_chance(program: Program, statistics: Statistics | None) -> NDArray[np.float64]:
-    """How often each literal is true; without statistics a guess, by which nodes are put in order and nothing else."""
+    """Return how often each literal is true; without statistics a guess, which only puts nodes in order."""
     return node_probabilities(program, statistics)[: program.n_literals]

@@ -24,7 +24,7 @@ _STEPS_BEFORE_SHRINKING = 4  # sizes; four are a quarter
 
 
 def empty_heap(n_words: int) -> NDArray[np.int32]:
-    """A heap of so many words, none of them used."""
+    """Return a heap of so many words, none of them used."""
     heap = np.zeros(max(n_words, FIRST_WORD), np.int32)
     heap[TOP] = FIRST_WORD
     return heap
@@ -37,7 +37,7 @@ def _words_of(size: int) -> int:
 
 @inlined
 def _size_for(n_words: int) -> int:
-    """The smallest size with room for so many words beside its own."""
+    """Return the smallest size with room for so many words beside its own."""
     size = 0
     while _words_of(size) <= n_words:
         size += 1
@@ -46,7 +46,7 @@ def _size_for(n_words: int) -> int:
 
 @inlined
 def _stays_in_size(n_words: int, n_after: int) -> bool:
-    """Whether a list that grows or shrinks is known to need a block of the same size as before.
+    """Return whether a list that grows or shrinks is known to need a block of the same size as before.
 
     Sizes differ in the two highest bits alone, so most lists need not be asked: the word that says how large a block is
     lies far from the end of a long one.
@@ -56,13 +56,13 @@ def _stays_in_size(n_words: int, n_after: int) -> bool:
 
 @inlined
 def words_for(n_words: int) -> int:
-    """How much of the heap a new list of so many words takes at the most."""
+    """Return how much of the heap a new list of so many words takes at the most."""
     return _words_of(_size_for(n_words)) if n_words > 0 else 0
 
 
 @inlined
 def words_to_append(heap: NDArray[np.int32], start: int, n_words: int, n_more: int) -> int:
-    """How much of the heap it takes at the most to append to a list of `n_words`."""
+    """Return how much of the heap it takes at the most to append to a list of `n_words`."""
     n_wanted = 0
     if not _stays_in_size(n_words, n_words + n_more):
         capacity = 0
@@ -75,7 +75,7 @@ def words_to_append(heap: NDArray[np.int32], start: int, n_words: int, n_more: i
 
 @inlined
 def new_block(heap: NDArray[np.int32], n_words: int) -> int:
-    """The start of a block with room for so many words, one that was given back if there is such a one."""
+    """Return the start of a block with room for so many words, one that was given back if there is such a one."""
     size = _size_for(n_words)
     start = int(heap[_FIRST_FREE + size])
     if start != NO_BLOCK:
@@ -108,7 +108,7 @@ def _moved(heap: NDArray[np.int32], start: int, n_words: int, n_room: int) -> in
 
 @inlined
 def with_room(heap: NDArray[np.int32], start: int, n_words: int, n_more: int) -> int:
-    """The start of the same list where `n_more` words fit behind its `n_words`."""
+    """Return the start of the same list where `n_more` words fit behind its `n_words`."""
     made = start
     if not _stays_in_size(n_words, n_words + n_more) and (
         start == NO_BLOCK or n_words + n_more > _words_of(heap[start - 1]) - 1

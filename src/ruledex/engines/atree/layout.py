@@ -94,7 +94,7 @@ class Tree(NamedTuple):
 
 @inlined
 def mix(number: int) -> int:
-    """A hash of 32 bits."""
+    """Return a hash of 32 bits."""
     hashed = ((int(number) + 1) * HASH_FACTOR) & HASH_MASK
     hashed ^= hashed >> 15
     hashed = (hashed * 0x2C1B3C6D) & HASH_MASK
@@ -103,19 +103,19 @@ def mix(number: int) -> int:
 
 @inlined
 def atom_bit(atom: int) -> int:
-    """The bit of an atom in signatures."""
+    """Return the bit of an atom in signatures."""
     return 1 << (mix(atom) % N_SIGNATURE_BITS)
 
 
 @inlined
 def operation_bit(operation: int) -> int:
-    """The bit of an operation in signatures."""
+    """Return the bit of an operation in signatures."""
     return 1 << (N_SIGNATURE_BITS + operation)
 
 
 @inlined
 def hash_of(operation: int, atoms: NDArray[np.int32], n_atoms: int) -> int:
-    """A hash of a set, of 31 bits: the order of the atoms does not matter."""
+    """Return a hash of a set, of 31 bits: the order of the atoms does not matter."""
     total = operation
     for place in range(n_atoms):
         total += mix(atoms[place])
@@ -124,7 +124,7 @@ def hash_of(operation: int, atoms: NDArray[np.int32], n_atoms: int) -> int:
 
 @inlined
 def signature_of(operation: int, atoms: NDArray[np.int32], n_atoms: int) -> int:
-    """The bits of an operation and of all atoms."""
+    """Return the bits of an operation and of all atoms."""
     signature = operation_bit(operation)
     for place in range(n_atoms):
         signature |= atom_bit(atoms[place])
@@ -133,7 +133,7 @@ def signature_of(operation: int, atoms: NDArray[np.int32], n_atoms: int) -> int:
 
 @inlined
 def place_in(atoms: NDArray[np.int32], n_atoms: int, atom: int) -> int:
-    """The place of an atom among ascending ones, or -1."""
+    """Return the place of an atom among ascending ones, or -1."""
     low, high = 0, n_atoms
     while low < high:
         middle = (low + high) >> 1
@@ -148,7 +148,7 @@ def place_in(atoms: NDArray[np.int32], n_atoms: int, atom: int) -> int:
 def n_atoms_in(
     nodes: NDArray[np.int32], heap: NDArray[np.int32], node: int, atoms: NDArray[np.int32], n_atoms: int
 ) -> int:
-    """How many of a node's atoms are among ascending ones."""
+    """Return how many of a node's atoms are among ascending ones."""
     n_found = 0
     start = nodes[node, BLOCK]
     for row in range(nodes[node, N_ATOMS] + nodes[node, N_BORROWED]):
@@ -167,7 +167,7 @@ def find(
     n_atoms: int,
     key: int,
 ) -> int:
-    """The node of these ascending atoms, or `FREE`; equal hashes are not enough."""
+    """Return the node of these ascending atoms, or `FREE`; equal hashes are not enough."""
     mask = table.size - 1
     slot = key & mask
     found = FREE
@@ -217,7 +217,7 @@ def leave(nodes: NDArray[np.int32], table: NDArray[np.int32], node: int) -> None
 def new_node(
     nodes: NDArray[np.int32], levels: NDArray[np.int32], counts: NDArray[np.int64], operation: int, level: int
 ) -> int:
-    """A row for a node without links; there must be one."""
+    """Return a row for a node without links; there must be one."""
     node = int(counts[FREE_NODE])
     if node != UNUSED:
         counts[FREE_NODE] = nodes[node, KEY]

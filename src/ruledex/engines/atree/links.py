@@ -47,7 +47,7 @@ VERIFY = 1  # in the flags of an entry
 
 @inlined
 def target_node(rules: NDArray[np.int32], target: int) -> int:
-    """The node that an entry fires."""
+    """Return the node that an entry fires."""
     return target if target >= 0 else int(rules[~target, ROOT])
 
 
@@ -196,7 +196,7 @@ def swap_rows(heap: NDArray[np.int32], start: int, row: int, other: int) -> None
 
 @inlined
 def is_inner_sink(nodes: NDArray[np.int32], rules: NDArray[np.int32], node: int) -> bool:
-    """Whether one rule is all that an AND or OR is for."""
+    """Return whether one rule is all that an AND or OR is for."""
     rule = nodes[node, RULE]
     is_alone = nodes[node, USES] == 1 and rule != NO_RULE and rules[rule, NEXT] == NO_RULE
     return bool(nodes[node, OP] <= OR and is_alone)

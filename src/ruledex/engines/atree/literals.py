@@ -55,7 +55,7 @@ POINT = 31  # the width of an interval of one cell, which hangs on itself
 
 @inlined
 def _width(low: int, high: int) -> int:
-    """The number of trailing zeros of an interval's center, or `POINT`."""
+    """Return the number of trailing zeros of an interval's center, or `POINT`."""
     width, differing = POINT, int(low) ^ int(high)
     while differing > 0:
         width = 0 if width == POINT else width + 1
@@ -70,7 +70,7 @@ def _center(high: int, width: int) -> int:
 
 @jit
 def bucket_of(centers: NDArray[np.int32], center: int) -> int:
-    """The slot of a center's bucket, or the free one where it would lie."""
+    """Return the slot of a center's bucket, or the free one where it would lie."""
     mask = centers.shape[0] - 1
     slot = mix(center) & mask
     while centers[slot, CENTER] != FREE and centers[slot, CENTER] != center:
@@ -199,7 +199,7 @@ def _words_wanted(
     first: int,
     last: int,
 ) -> int:
-    """How much of the heap the intervals of one literal may take: they are disjoint, so each has its own bucket."""
+    """Return how many words of the heap one literal may take: each of its disjoint intervals has its own bucket."""
     n_words = words_for(max(ROW * (last - first), 1))
     for place in range(first, last):
         slot = bucket_of(centers, _center(high[place], _width(low[place], high[place])))
@@ -212,7 +212,7 @@ def _words_wanted(
 
 @jit
 def has_room_for_intervals(tree: Tree, low: NDArray[np.int32], high: NDArray[np.int32], first: int, last: int) -> bool:
-    """Whether there is room for one more literal with these intervals."""
+    """Return whether there is room for one more literal with these intervals."""
     counts, heap, centers = tree.counts, tree.heap, tree.centers
     counts[N_CENTERS_WANTED] = counts[N_CENTERS] + last - first
     has_room = counts[N_NODES] < tree.nodes.shape[0] and 2 * counts[N_CENTERS_WANTED] < centers.shape[0]

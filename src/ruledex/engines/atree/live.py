@@ -148,12 +148,12 @@ class LiveTree:
             version.replica.leave(token)
 
     def match(self, events: Sequence[Mapping[str, Any]]) -> Matches:
-        """The slots of the rules that are true of each event, ascending."""
+        """Return the slots of the rules that are true of each event, ascending."""
         with self._reading() as replica:
             return replica.match(replica.encoder.encode(events))
 
     def match_arrow(self, table: ArrowEvents) -> Matches:
-        """The same for the rows of an Arrow table, a record batch or a data frame."""
+        """Return the same for the rows of an Arrow table, a record batch or a data frame."""
         with self._reading() as replica:
             return replica.match(replica.encoder.arrow.encode(table))
 
@@ -167,16 +167,16 @@ class LiveTree:
         static_score: NDArray[np.float64] | None = None,
         order: NDArray[np.int64] | None = None,
     ) -> Matches:
-        """The best k rules of each event with their ranks as scores, the best first.
+        """Return the best k rules of each event with their ranks as scores, the best first.
 
-        `static_score` has an entry a slot, and replaces the rules' own; `order` too, and breaks ties: the smaller comes
-        first, where it is not given the smaller slot.
+        `static_score` has one entry per slot and replaces the rules' own. `order` has one entry per slot and breaks
+        ties: the smaller comes first, and without it the smaller slot.
         """
         with self._reading() as replica:
             return replica.top(replica.encoder.encode(events, weights), k, rank, static_score, order)
 
     def rule(self, slot: int) -> NewRule:
-        """The rule in a slot as it was given: its text or tree, and its static score."""
+        """Return the rule in a slot as it was given: its text or tree, and its static score."""
         try:
             return self._rules[slot]
         except KeyError:
@@ -186,7 +186,7 @@ class LiveTree:
         return len(self._rules)
 
     def describe(self) -> dict[str, Any]:
-        """What the tree is made of; `bytes` are those of one replica's arrays."""
+        """Describe what the tree is made of; `bytes` are those of one replica's arrays."""
         with self._reading() as replica:
             return replica.describe()
 

@@ -1,7 +1,7 @@
 """One event through an A-Tree (a-tree2021, Section 5), upwards from the literals that it makes true, level by level.
 
 False and unknown are one here, and never carried upwards (zero suppression, Section 5.2.1); an AND is looked at only
-when its access child is true (propagation on demand, Section 5.2.2). Truth is a bit a node: 32 of them share a word
+when its access child is true (propagation on demand, Section 5.2.2). Truth is one bit per node: 32 of them share a word
 with the number of the event that they are of, so that nothing is cleared between events, and what an earlier event left
 counts for nothing (the paper's lazy cleaning). Each level has a queue, and those of all levels lie one behind another.
 """
@@ -74,8 +74,8 @@ class MatchScratch(NamedTuple):
     """What one thread needs while it matches."""
 
     truth: NDArray[np.int64]  # [n_nodes // 32 + 1] the number of an event, and 32 bits
-    found: NDArray[np.uint64]  # a bit a rule, all zero between events: what is collected is read from end to end anyway
-    queue: NDArray[np.int32]  # [n_nodes] a part a level: true nodes from its front, those to verify from its back
+    found: NDArray[np.uint64]  # one bit per rule, all zero between events; it is read from end to end anyway
+    queue: NDArray[np.int32]  # [n_nodes] one part per level: true nodes from its front, those to verify from its back
     ends: NDArray[np.int64]  # [n_levels + 2] where the true nodes of each level end so far
     waiting: NDArray[np.int64]  # [n_levels + 2] where those to verify begin so far
     negatives: NDArray[np.int32]  # [n_nodes] negative literals whose presence is there
@@ -84,7 +84,7 @@ class MatchScratch(NamedTuple):
 
 @inlined
 def is_true(words: NDArray[np.int64], number: int, place: int) -> bool:
-    """Whether a bit is set that is of this event."""
+    """Return whether a bit is set that is of this event."""
     word = words[place >> WORD_SHIFT]
     return bool((word >> NUMBER_SHIFT) == number and (word >> (place & (WORD_BITS - 1))) & 1 == 1)
 
@@ -101,7 +101,7 @@ def set_true(words: NDArray[np.int64], number: int, place: int) -> None:
 
 @jit
 def next_event(scratch: MatchScratch) -> int:
-    """The number of an event that is to be matched now."""
+    """Return the number of an event that is to be matched now."""
     if scratch.event[0] == LAST_EVENT:
         scratch.truth[:] = 0
         scratch.event[0] = 0
@@ -164,7 +164,7 @@ def true_literals(index: TreeIndex, scratch: MatchScratch, number: int, cells: N
 
 @inlined
 def holds(heap: NDArray[np.int32], truth: NDArray[np.int64], number: int, child: int) -> bool:
-    """Whether a child is true: it has a bit, or it is an OR that is asked, and one of its own children has."""
+    """Return whether a child is true: it has a bit, or it is an OR that is asked, and one of its own children has."""
     if child >= 0:
         return is_true(truth, number, child)
     place = ~child
@@ -289,7 +289,7 @@ def collect_found(found: NDArray[np.uint64], alive: NDArray[np.uint8], out: NDAr
 
 @jit
 def count_found(found: NDArray[np.uint64], alive: NDArray[np.uint8]) -> int:
-    """How many rules were found and live."""
+    """Return how many rules were found and live."""
     n_found = 0
     for at in range(found.size):
         left = found[at]

@@ -42,7 +42,7 @@ class TreeMatcher:
         self._pool: list[MatcherScratch] = []
 
     def match(self, batch: EventBatch, alive: NDArray[np.uint8]) -> Matches:
-        """All rules that are true and live, ascending within an event. The batch must be a frozen one."""
+        """Return all rules that are true and live, ascending within an event. The batch must be a frozen one."""
         scratch = self._scratch()
         n_events = batch.n_events
         offsets = np.zeros(n_events + 1, np.int64)
@@ -86,7 +86,7 @@ class TreeMatcher:
         return counts
 
     def work(self, batch: EventBatch) -> Work:
-        """What an event makes matching touch, on average. The batch must be a frozen one."""
+        """Return what an event makes matching touch, on average. The batch must be a frozen one."""
         scratch = self._scratch()
         counts = np.zeros(len(COUNTED), np.int64)
         count_touched(

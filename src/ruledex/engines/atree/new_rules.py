@@ -77,7 +77,7 @@ def _add_trees(builder: ProgramBuilder, schema: Schema, rules: Sequence[NewRule]
 
 
 def _score_programs(program: Program) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
-    """The score program of each rule, also where a Program leaves it to the root."""
+    """Return the score program of each rule, also where a Program leaves it to the root."""
     lengths = np.diff(program.score_offsets).astype(np.int64)
     stacks = np.empty((2, len(program.level_offsets) + 1), np.int32)
     node_op, child_offsets, root = read_only(program.node_op), read_only(program.child_offsets), read_only(program.root)

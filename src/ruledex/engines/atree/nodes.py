@@ -92,7 +92,7 @@ def _words_wanted(
     n_chosen: int,
     n_adopters: int,
 ) -> int:
-    """How much of the heap a new node may take, what its neighbours' lists need included."""
+    """Return how much of the heap a new node may take, what its neighbours' lists need included."""
     candidates, adopters = plan.candidates, plan.adopters
     n_words = words_for(ROW * (n_atoms + n_chosen)) + words_for(ROW * n_adopters) + words_for(n_adopters)
     for place in range(n_atoms + n_chosen):
@@ -150,7 +150,7 @@ def _fetch_lists(nodes: NDArray[np.int32], heap: NDArray[np.int32], operation: i
 def make_node(
     tree: Tree, switches: int, operation: int, atoms: NDArray[np.int32], n_atoms: int, chance_of: float, plan: CoverPlan
 ) -> int:
-    """A node of ascending atoms, at least two, of which there is none yet where nodes are shared; or `NO_ROOM`.
+    """Make a node of ascending atoms, at least two, of which there is none yet where nodes are shared; or `NO_ROOM`.
 
     First is found out what to do and whether there is room for it, then it is done: `NO_ROOM` leaves all as it was.
     """

@@ -138,7 +138,7 @@ def _put_rules(rules: NDArray[np.int32], nodes: NDArray[np.int32], heap: NDArray
 
 @inlined
 def _reference(nodes: NDArray[np.int32], names: NDArray[np.int32], is_asked: NDArray[np.bool_], child: int) -> int:
-    """What stands for a child where its truth is wanted."""
+    """Return what stands for a child where its truth is wanted."""
     return int(~nodes[N_MATCH_COLUMNS * names[child] + BLOCK] if is_asked[child] else names[child])
 
 
@@ -231,7 +231,7 @@ def scopes_of(index: TreeIndex, first_cells: NDArray[np.int32]) -> Scopes:
 
 
 def pack_tree(tree: GrowingTree, literal_chance: NDArray[np.float64]) -> TreeIndex:
-    """The index of a tree whose first nodes are the literals of a Program, and which has lost none.
+    """Return the index of a tree whose first nodes are the literals of a Program, and which has lost none.
 
     Without zero suppression all results are carried upwards, so that no OR is asked.
     """
@@ -274,7 +274,7 @@ def pack_tree(tree: GrowingTree, literal_chance: NDArray[np.float64]) -> TreeInd
 
 
 def _words_of_rules(rules: NDArray[np.int32]) -> int:
-    """What nodes of several rules need for these and for their number."""
+    """Return what nodes of several rules need for these and for their number."""
     n_rules = np.bincount(rules[rules[:, ROOT] >= 0, ROOT])
     return int(np.sum(n_rules[n_rules > 1] + 1))
 
@@ -314,7 +314,7 @@ def _order(
 def _buckets(
     index: TreeIndex, entries: _Entries, names: NDArray[np.int32], first_word: int
 ) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
-    """The words of all buckets, each sorted both ways, and the centers, which say where each lies."""
+    """Return the words of all buckets, each sorted both ways, and the centers, which say where each lies."""
     by_low = np.lexsort((entries.low, entries.center))
     by_high = np.lexsort((-entries.high.astype(np.int64), entries.center))
     by_high = by_high[entries.low[by_high] < entries.high[by_high]]

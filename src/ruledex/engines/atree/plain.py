@@ -62,7 +62,7 @@ class PlainScratch(NamedTuple):
 
 @jit
 def _meet(plain: PlainScratch, number: int, node: int) -> bool:
-    """Whether this is the first that the event brings to a node."""
+    """Return whether this is the first that the event brings to a node."""
     is_new = plain.event[node] != number
     if is_new:
         plain.event[node] = number

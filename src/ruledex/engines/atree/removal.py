@@ -236,7 +236,7 @@ def _words_wanted(nodes: NDArray[np.int32], heap: NDArray[np.int32], node: int, 
 
 @jit
 def _is_covered(nodes: NDArray[np.int32], heap: NDArray[np.int32], parent: int, atom: int) -> bool:
-    """Whether an atom is a child of the parent, or one of an atom's of what it borrows."""
+    """Return whether an atom is a child of the parent, or one of an atom's of what it borrows."""
     is_covered, start = False, nodes[parent, BLOCK]
     for row in range(nodes[parent, N_DOWN]):
         child = heap[start + ROW * row]

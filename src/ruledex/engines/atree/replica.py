@@ -139,7 +139,7 @@ class Replica:
         self._settle()
 
     def copy(self) -> Replica:
-        """The same state, of which nothing is shared with this one that changes."""
+        """Return the same state, of which nothing is shared with this one that changes."""
         made = Replica(self.schema, self.switches)
         made.tree, made.scores = self.tree.copy(), self.scores.copy()
         made.dictionary = self.dictionary.copy()
@@ -199,7 +199,7 @@ class Replica:
         self._forget(self.tree.delete_scored(rules, self.scores.arrays))
 
     def _literal_nodes(self, change: Insertion) -> NDArray[np.int32]:
-        """The nodes of a Program's literals, made where there are none."""
+        """Return the nodes of a Program's literals, made where there are none."""
         if change.nodes is not None:
             if change.new_literals is not None:
                 self.dictionary.use(_each(change.new_literals), change.encoded.meanings)
@@ -284,13 +284,13 @@ class Replica:
         return TreeMatcher(self.tree.index(), n_rules, switches.bits, is_plain, self._scopes())
 
     def _scopes(self) -> Scopes:
-        """The literals of each domain, where what is false matters."""
+        """Return the literals of each domain, where what is false matters."""
         if self.switches.zero_suppression:
             return NO_SCOPES
         return scopes_of(self.tree.index(), self.dictionary.first_cells())
 
     def match(self, batch: EventBatch) -> Matches:
-        """The rules of each event, ascending."""
+        """Return the rules of each event, ascending."""
         return self._matcher.match(frozen_batch(batch), ALL_ALIVE)
 
     def count(self, batch: EventBatch) -> NDArray[np.int64]:
@@ -305,11 +305,11 @@ class Replica:
         static_score: NDArray[np.float64] | None,
         order: NDArray[np.int64] | None,
     ) -> Matches:
-        """The best k rules of each event."""
+        """Return the best k rules of each event."""
         return self.scores.top(self.tree, batch, self.match(batch), k, rank, static_score, order)
 
     def describe(self) -> dict[str, Any]:
-        """What the tree is made of; `bytes` are those of this replica's arrays."""
+        """Describe what the tree is made of; `bytes` are those of this replica's arrays."""
         made = self.tree.describe()
         made["bytes"] += self.scores.n_bytes
         return {

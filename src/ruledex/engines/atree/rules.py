@@ -203,7 +203,7 @@ def _gather(rules: RulesToLoad, scratch: LoadScratch, inner: int) -> tuple[int, 
 def _node_of_atoms(
     tree: Tree, switches: int, rules: RulesToLoad, scratch: LoadScratch, plan: CoverPlan, inner: int, n_atoms: int
 ) -> int:
-    """The node of the atoms that were gathered, found or made; or `NO_ROOM`."""
+    """Return the node of the atoms that were gathered, found or made; or `NO_ROOM`."""
     operation, atoms = int(rules.node_op[inner]), scratch.atoms
     node = FREE
     if n_atoms == 1:

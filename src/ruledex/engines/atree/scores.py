@@ -45,7 +45,7 @@ class GrowingScores:
         self._weight_number: dict[float, int] = {}
 
     def copy(self) -> GrowingScores:
-        """The same in arrays of its own."""
+        """Return the same in arrays of its own."""
         made = GrowingScores()
         arrays: Any = (array.copy() for array in self._arrays)
         made._arrays, made._weights = ScoreHeap(*arrays), self._weights.copy()
@@ -78,11 +78,11 @@ class GrowingScores:
         return NewScores(encoded.static_score, encoded.score_offsets, self._with_named_weights(encoded))
 
     def literals(self) -> NDArray[np.int32]:
-        """The nodes that the programs of all rules look at, each as often as they do."""
+        """Return the nodes that the programs of all rules look at, each as often as they do."""
         return _literals_in(self._programs(np.flatnonzero(self._arrays.length).astype(np.int32))[1])
 
     def _with_named_weights(self, encoded: EncodedRules) -> NDArray[np.int32]:
-        """The programs of new rules with the numbers that weights have among all. Weights are few, and stay."""
+        """Return the programs of new rules with the numbers that weights have among all. Weights are few, and stay."""
         weights = encoded.program.score_weight
         if not len(weights):
             return encoded.score_code
@@ -111,7 +111,7 @@ class GrowingScores:
         static_score: NDArray[np.float64] | None,
         order: NDArray[np.int64] | None,
     ) -> Matches:
-        """The best k of the rules found, ties by `order`, an entry a rule, or else by their numbers."""
+        """Return the best k of the rules found, ties by `order`, one entry per rule, or else by their numbers."""
         rules = np.unique(found.rule)
         if order is not None:
             rules = rules[np.argsort(order[rules], kind="stable")]
@@ -124,7 +124,7 @@ class GrowingScores:
         return Matches(best.offsets, rules[best.rule], best.scores)
 
     def _program_of(self, tree: GrowingTree, rules: NDArray[np.int32], static_score: NDArray[np.float64]) -> Program:
-        """A Program of rules that are known to be true: only what scores them is in it."""
+        """Return a Program of rules that are known to be true: only what scores them is in it."""
         nodes, heap = tree.arrays.nodes, tree.arrays.heap
         offsets, code = self._programs(rules)
         used = np.unique(_literals_in(code))

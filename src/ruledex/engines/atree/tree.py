@@ -132,7 +132,7 @@ class GrowingTree:
         return sum(array.nbytes for array in self.arrays)
 
     def index(self) -> TreeIndex:
-        """What is matched: read-only views that the next change makes useless."""
+        """Return what is matched: read-only views that the next change makes useless."""
         tree = self.arrays
         return TreeIndex(
             read_only(tree.nodes.reshape(-1)),
@@ -145,14 +145,14 @@ class GrowingTree:
         )
 
     def copy(self) -> GrowingTree:
-        """The same tree in arrays of its own."""
+        """Return the same tree in arrays of its own."""
         made = GrowingTree(self.switches)
         arrays: Any = (array.copy() for array in self.arrays)
         made.arrays = Tree(*arrays)
         return made
 
     def describe(self) -> dict[str, Any]:
-        """What the tree is made of."""
+        """Describe what the tree is made of."""
         counts = self.arrays.counts
         names = {
             "n_nodes": N_NODES,
@@ -171,7 +171,7 @@ class GrowingTree:
     def add_literals(
         self, intervals: LiteralIntervals, positive_of: NDArray[np.int32] | None = None
     ) -> NDArray[np.int32]:
-        """The nodes of new literals; negative ones have their presence as interval, and name their positive node."""
+        """Add literals; return their nodes. A negative one has its presence as interval and names its positive node."""
         n_literals = len(intervals.offsets) - 1
         made = np.empty(n_literals, np.int32)
         if positive_of is None:
@@ -231,7 +231,7 @@ class GrowingTree:
         return self._freed()
 
     def _freed(self) -> NDArray[np.int32]:
-        """The literals that the last change took out."""
+        """Return the literals that the last change took out."""
         n_freed = int(self.arrays.counts[N_FREED])
         return self.arrays.freed[:n_freed].copy() if n_freed else NOTHING_FREED
 

@@ -56,7 +56,7 @@ N_TRUE_LITERALS, N_FALSE_LITERALS, N_PROPAGATED, N_EVALUATED, N_LOOKED_AT, N_TRU
 
 @jit
 def _ask(heap: NDArray[np.int32], truth: NDArray[np.int64], number: int, child: int, counts: NDArray[np.int64]) -> bool:
-    """Whether a child is true, with what it takes to see that."""
+    """Return whether a child is true, with what it takes to see that."""
     counts[N_LOOKED_AT] += 1
     if child < 0:
         counts[N_EVALUATED] += 1

@@ -74,7 +74,7 @@ class BlockWork:
         load_block(index, self.block, batch.offsets, batch.cells, first, first + self.n_events)
 
     def match(self, room: Room) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
-        """How many rules each event has, and the rules, event after event, in the room that was given for them."""
+        """Return how many rules each event has, and the rules, event by event, in the room that was given for them."""
         parts = list(self._parts(keep=True))
         counts = np.sum([part.counts for part in parts], axis=0)
         ends = np.cumsum(counts)
@@ -91,14 +91,14 @@ class BlockWork:
         return counts[: self.n_events], out
 
     def count(self) -> NDArray[np.int64]:
-        """How many rules each event has."""
+        """Return how many rules each event has."""
         counts: NDArray[np.int64] = np.sum([part.counts for part in self._parts(keep=False)], axis=0)
         return counts[: self.n_events]
 
     def top(
         self, ranker: Ranker, ranking: Ranking, kind: int, k: int
     ) -> tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.float64]]:
-        """How many rules each event has, k at the most, and these rules and their ranks, event after event."""
+        """Return how many rules each event has, k at the most, and these rules and their ranks, event after event."""
         with ranker.stack() as stack:
             return self._top(ranker, ranking, kind, k, stack)
 
@@ -180,7 +180,7 @@ class BlockWork:
             yield from self._run(find, cuts[:-1], cuts[1:])
 
     def _run(self, function: Callable[..., Result], *arguments: Iterable[Any]) -> list[Result]:
-        """The function of each set of arguments, in order, side by side where there are several threads."""
+        """Call the function on each set of arguments, in several threads if there are any; return all results."""
         if self.n_threads == 1:
             return list(map(function, *arguments))
         with ThreadPoolExecutor(self.n_threads) as pool:

@@ -51,7 +51,7 @@ class RuleBuffer:
         self._n_rules = 0
 
     def room(self, counts: NDArray[np.int64]) -> NDArray[np.int32]:
-        """The place of the next events' rules, of which each has so many; to be filled before the next is asked for."""
+        """Return room for the rules of the next events, which have so many each; fill it before asking for more."""
         end = self._n_rules + int(counts.sum())
         self._n_seen += len(counts)
         if end > len(self._rules):
@@ -61,7 +61,7 @@ class RuleBuffer:
         return place
 
     def rules(self) -> NDArray[np.int32]:
-        """All rules; the buffer must not be used after."""
+        """Return all rules; the buffer must not be used after."""
         if len(self._rules) > self._n_rules:
             # No place that was given out is written to any longer, and to make an array smaller moves nothing.
             self._rules.resize(self._n_rules, refcheck=False)
@@ -111,7 +111,7 @@ class BatchEngine:
 
     @classmethod
     def from_arrays(cls, program: Program, arrays: Arrays) -> Self:
-        """The engine over stored arrays, which are used as they lie."""
+        """Return the engine over stored arrays, which are not copied."""
         wide, narrow = ("tile_rows", "tile_rules"), ("row_operation", "rule_operation")
         types: dict[str, type[np.generic]] = dict.fromkeys(BatchIndex._fields, np.int32)
         types.update(dict.fromkeys(wide, np.int64))
@@ -119,11 +119,11 @@ class BatchEngine:
         return cls(program, BatchIndex(**{name: array_of(arrays, name, types[name]) for name in BatchIndex._fields}))
 
     def arrays(self) -> Arrays:
-        """The fields of the index."""
+        """Return the fields of the index."""
         return self.index._asdict()
 
     def match(self, batch: EventBatch, alive: Alive | None = None) -> Matches:
-        """All rules that are true, ascending within an event."""
+        """Return all rules that are true, ascending within each event."""
         buffer = RuleBuffer(batch.n_events)
         counts = [np.zeros(1, np.int64)]
         if self._is_by_events(batch):
@@ -135,7 +135,7 @@ class BatchEngine:
         return Matches(np.cumsum(np.concatenate(counts)), buffer.rules())
 
     def count(self, batch: EventBatch, alive: Alive | None = None) -> NDArray[np.int64]:
-        """For each event, how many rules are true."""
+        """Return how many rules are true of each event."""
         return np.concatenate([np.zeros(0, np.int64), *self._for_blocks(batch, alive, BlockWork.count)])
 
     def top(
@@ -146,7 +146,7 @@ class BatchEngine:
         alive: Alive | None = None,
         static_score: NDArray[np.float64] | None = None,
     ) -> Matches:
-        """The best k rules of each event with their ranks as scores, the best first, ties by position."""
+        """Return the best k rules of each event with their ranks as scores, the best first, ties by position."""
         kind, k = rank_code(rank), min(check_k(k), self.program.n_rules)
         if k > MAX_HEAP:
             return self._ranker.top(batch, self.match(batch, alive), k, rank, static_score)
@@ -157,7 +157,7 @@ class BatchEngine:
         return Matches(np.cumsum(counts), rules, np.concatenate([np.zeros(0), *(ranks for _, _, ranks in results)]))
 
     def describe(self) -> dict[str, Any]:
-        """What the engine is made of."""
+        """Describe what the engine is made of."""
         index = self.index
         return {
             "engine": self.name,
@@ -198,7 +198,7 @@ class BatchEngine:
             yield from map(run, firsts)
 
     def _is_by_events(self, batch: EventBatch) -> bool:
-        """Whether threads share the blocks, rather than the rules of each block."""
+        """Return whether threads share the blocks, rather than the rules of each block."""
         return 1 < self.threads <= -(-batch.n_events // N_EVENTS)
 
     def _scratch(self, n_pairs: int, single: bool) -> BlockScratch:
@@ -223,5 +223,5 @@ class BatchEngine:
 
 
 def _room_alone(counts: NDArray[np.int64]) -> NDArray[np.int32]:
-    """A place by itself, for a block of which nobody knows yet how much comes before it."""
+    """Return room of its own for a block, before it is known how much comes before it."""
     return np.empty(counts.sum(), np.int32)

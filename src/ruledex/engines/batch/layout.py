@@ -117,7 +117,10 @@ def _plan(program: Program, statistics: Statistics | None) -> TilePlan:
 def _rule_lists(
     program: Program, nodes: OperationLists, reference: NDArray[np.int32], every: int, is_stored: NDArray[np.bool_]
 ) -> OperationLists:
-    """A rule is its root's own list where the root has no row, else a list of one; `every` is what each event has."""
+    """Return one list per rule: its root's own where the root has no row, else a list of one node.
+
+    `every` is the interval that each event has.
+    """
     root = program.root.astype(np.int64)
     own = np.zeros(len(root), np.bool_)
     inner = root >= program.n_literals
@@ -154,7 +157,7 @@ def _tiles(plan: TilePlan, first: int, last: int, max_rows: int) -> list[tuple[i
 
 
 def _reached(plan: TilePlan, needed: NDArray[np.bool_]) -> NDArray[np.int64]:
-    """The stored nodes that the needed ones are made of, in their order."""
+    """Return the stored nodes that the needed ones are made of, in their order."""
     lists = plan.nodes.of(plan.order)
     node_of_child = np.repeat(plan.order, np.diff(lists.offsets))
     by_row = lists.children >= 0

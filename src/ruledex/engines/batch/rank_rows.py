@@ -110,7 +110,7 @@ def rank_rows(
 ) -> None:
     """Put the rules of rows into the heaps of their events; only what its bound does not keep out is scored.
 
-    `largest` is each event's largest weight, `ranks` and `ranked` have a row an event. All of it is one function for
+    `largest` is each event's largest weight, `ranks` and `ranked` have one row per event. All of it is one function for
     the reason that engines/batch/kernels.py gives.
     """
     static_score, match_bound, programs = ranking.static_score, ranking.match_bound, ranking.programs

@@ -34,7 +34,7 @@ def empty_rows(n_rows: int) -> Words:
 
 @inlined
 def copy_row(target: Words, t: np.uint64, source: Words, s: np.uint64) -> None:
-    """The row at `t` becomes the one at `s`."""
+    """Copy the row at `s` to the one at `t`."""
     a, b, c, d = source[s], source[s + U1], source[s + U2], source[s + U3]
     e, f, g, h = source[s + U4], source[s + U5], source[s + U6], source[s + U7]
     target[t], target[t + U1], target[t + U2], target[t + U3] = a, b, c, d
@@ -43,7 +43,7 @@ def copy_row(target: Words, t: np.uint64, source: Words, s: np.uint64) -> None:
 
 @inlined
 def or_row(target: Words, t: np.uint64, source: Words, s: np.uint64) -> None:
-    """The row at `t` or the one at `s`."""
+    """OR the row at `t` with the one at `s`."""
     a, b = target[t] | source[s], target[t + U1] | source[s + U1]
     c, d = target[t + U2] | source[s + U2], target[t + U3] | source[s + U3]
     e, f = target[t + U4] | source[s + U4], target[t + U5] | source[s + U5]
@@ -54,7 +54,7 @@ def or_row(target: Words, t: np.uint64, source: Words, s: np.uint64) -> None:
 
 @inlined
 def and_row(target: Words, t: np.uint64, source: Words, s: np.uint64) -> bool:
-    """The row at `t` and the one at `s`; whether a bit is left."""
+    """AND the row at `t` with the one at `s`; return whether a bit is left."""
     a, b = target[t] & source[s], target[t + U1] & source[s + U1]
     c, d = target[t + U2] & source[s + U2], target[t + U3] & source[s + U3]
     e, f = target[t + U4] & source[s + U4], target[t + U5] & source[s + U5]
@@ -66,7 +66,7 @@ def and_row(target: Words, t: np.uint64, source: Words, s: np.uint64) -> bool:
 
 @inlined
 def without_row(target: Words, t: np.uint64, source: Words, s: np.uint64) -> bool:
-    """The row at `t` but for the bits of the one at `s`; whether a bit is left."""
+    """Clear in the row at `t` the bits of the one at `s`; return whether a bit is left."""
     a, b = target[t] & ~source[s], target[t + U1] & ~source[s + U1]
     c, d = target[t + U2] & ~source[s + U2], target[t + U3] & ~source[s + U3]
     e, f = target[t + U4] & ~source[s + U4], target[t + U5] & ~source[s + U5]
@@ -78,7 +78,7 @@ def without_row(target: Words, t: np.uint64, source: Words, s: np.uint64) -> boo
 
 @inlined
 def difference_row(target: Words, t: np.uint64, source: Words, s: np.uint64, u: np.uint64) -> None:
-    """The row at `t` becomes the bits in which the rows at `s` and at `u` differ."""
+    """Write to the row at `t` the bits in which the rows at `s` and at `u` differ."""
     a, b = source[s] ^ source[u], source[s + U1] ^ source[u + U1]
     c, d = source[s + U2] ^ source[u + U2], source[s + U3] ^ source[u + U3]
     e, f = source[s + U4] ^ source[u + U4], source[s + U5] ^ source[u + U5]
@@ -89,7 +89,7 @@ def difference_row(target: Words, t: np.uint64, source: Words, s: np.uint64, u: 
 
 @inlined
 def or_difference(target: Words, t: np.uint64, source: Words, s: np.uint64, u: np.uint64) -> None:
-    """The row at `t` or the bits in which the rows at `s` and at `u` differ."""
+    """OR the row at `t` with the bits in which the rows at `s` and at `u` differ."""
     a, b = target[t] | (source[s] ^ source[u]), target[t + U1] | (source[s + U1] ^ source[u + U1])
     c, d = target[t + U2] | (source[s + U2] ^ source[u + U2]), target[t + U3] | (source[s + U3] ^ source[u + U3])
     e, f = target[t + U4] | (source[s + U4] ^ source[u + U4]), target[t + U5] | (source[s + U5] ^ source[u + U5])
@@ -100,7 +100,7 @@ def or_difference(target: Words, t: np.uint64, source: Words, s: np.uint64, u: n
 
 @inlined
 def and_difference(target: Words, t: np.uint64, source: Words, s: np.uint64, u: np.uint64) -> bool:
-    """The row at `t` and the bits in which the rows at `s` and at `u` differ; whether a bit is left."""
+    """AND the row at `t` with the bits in which the rows at `s` and at `u` differ; return whether a bit is left."""
     a, b = target[t] & (source[s] ^ source[u]), target[t + U1] & (source[s + U1] ^ source[u + U1])
     c, d = target[t + U2] & (source[s + U2] ^ source[u + U2]), target[t + U3] & (source[s + U3] ^ source[u + U3])
     e, f = target[t + U4] & (source[s + U4] ^ source[u + U4]), target[t + U5] & (source[s + U5] ^ source[u + U5])
@@ -112,7 +112,7 @@ def and_difference(target: Words, t: np.uint64, source: Words, s: np.uint64, u: 
 
 @jit
 def _add(a: np.uint64, b: np.uint64, c: np.uint64) -> tuple[np.uint64, np.uint64]:
-    """The carry and the sum of three bits, in 64 columns at once."""
+    """Return the carry and the sum of three bits, in 64 columns at once."""
     differ = a ^ b
     return (a & b) | (differ & c), differ ^ c
 

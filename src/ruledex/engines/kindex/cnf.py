@@ -61,7 +61,7 @@ class CnfEngine(NormalFormEngine):
 
     @classmethod
     def from_arrays(cls, program: Program, arrays: Arrays) -> Self:
-        """The engine over stored arrays, which are used as they lie."""
+        """Return the engine over stored arrays, which are not copied."""
         found = DisjunctionIndex.from_arrays(arrays)
         return cls(program, found.index, found.disjunctions, stored_owners(arrays), stored_overflow(program, arrays))
 

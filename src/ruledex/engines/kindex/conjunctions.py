@@ -178,11 +178,11 @@ class ConjunctionIndex:
 
     @classmethod
     def from_arrays(cls, program: Program, arrays: Arrays) -> Self:  # noqa: ARG003 - the arrays say it all
-        """The index whose build gave `arrays`, which are used as they lie."""
+        """Return the index whose build gave `arrays`, which are used as they lie."""
         return cls(stored_postings(arrays))
 
     def arrays(self) -> Arrays:
-        """The fields of the index."""
+        """Return the fields of the index."""
         return self.index._asdict()
 
     @property
@@ -219,7 +219,7 @@ def _predicates(
 def _order(
     sizes: NDArray[np.int64], lead: NDArray[np.int32], predicates: ConjunctionSources, n_sources: int
 ) -> NDArray[np.int32]:
-    """The conjunctions by size descending and by lead, and then so that those with the same predicates are neighbours.
+    """Order conjunctions by size, descending, then by lead, then so that those of the same predicates are neighbours.
 
     A list then holds runs of neighbours, and lists that must agree skip over whole runs. Few conjunctions stay in the
     order in which they were given.

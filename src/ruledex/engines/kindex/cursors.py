@@ -36,7 +36,7 @@ def hang_up(
 
 @inlined
 def next_occupied(occupied: NDArray[np.uint64], item: int) -> int:
-    """The first item from `item` on that a list hangs on; there must be one."""
+    """Return the first item from `item` on that a list hangs on; there must be one."""
     word = item >> 6
     left = occupied[word] >> np.uint64(item & 63)
     if left != ZERO:
@@ -69,7 +69,7 @@ def take_down(
 
 @inlined
 def n_hanging(item: int, following: NDArray[np.int32], first_on: NDArray[np.int32]) -> int:
-    """How many lists hang on an item."""
+    """Return how many lists hang on an item."""
     cursor, n_lists = first_on[item], 0
     while cursor != NONE:
         cursor = following[cursor]
@@ -81,7 +81,7 @@ def n_hanging(item: int, following: NDArray[np.int32], first_on: NDArray[np.int3
 def hanging_bound(
     item: int, bounds: NDArray[np.float64], following: NDArray[np.int32], first_on: NDArray[np.int32]
 ) -> float:
-    """The bounds of the lists that hang on an item, together."""
+    """Return the bounds of the lists that hang on an item, together."""
     cursor, bound = first_on[item], 0.0
     while cursor != NONE:
         bound += float(bounds[cursor])

@@ -194,12 +194,12 @@ class DisjunctionIndex:
 
     @classmethod
     def from_arrays(cls, arrays: Arrays) -> Self:
-        """The index whose build gave `arrays`, which are used as they lie."""
+        """Return the index whose build gave `arrays`, which are used as they lie."""
         disjunctions = Disjunctions(**{name: array_of(arrays, name, np.int32) for name in Disjunctions._fields})
         return cls(stored_postings(arrays), disjunctions)
 
     def arrays(self) -> Arrays:
-        """The fields of both parts."""
+        """Return the fields of both parts."""
         return self.index._asdict() | self.disjunctions._asdict()
 
     def new_scratch(self, batch: EventBatch) -> tuple[PostingCursors, NDArray[np.int64]]:

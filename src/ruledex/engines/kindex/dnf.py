@@ -69,7 +69,7 @@ class DnfEngine(NormalFormEngine):
 
     @classmethod
     def from_arrays(cls, program: Program, arrays: Arrays) -> Self:
-        """The engine over stored arrays, which are used as they lie."""
+        """Return the engine over stored arrays, which are not copied."""
         index = ConjunctionIndex.from_arrays(program, arrays).index
         return cls(program, index, NO_DISJUNCTIONS, stored_owners(arrays), stored_overflow(program, arrays))
 

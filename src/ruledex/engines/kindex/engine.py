@@ -60,13 +60,13 @@ class NormalFormEngine(ABC):
         self._form_ranker = FormRanker(self._ranker, self.form, index, disjunctions, owners)
 
     def match(self, batch: EventBatch, alive: Alive | None = None) -> Matches:
-        """All rules that are true, ascending within an event."""
+        """Return all rules that are true, ascending within each event."""
         batch = frozen_batch(batch)
         found = self._matches(batch, frozen_alive(alive, self.program.n_rules))
         return found if self.overflow is None else self.overflow.added_to(found, batch, alive)
 
     def count(self, batch: EventBatch, alive: Alive | None = None) -> NDArray[np.int64]:
-        """For each event, how many rules are true."""
+        """Return how many rules are true of each event."""
         return np.diff(self.match(batch, alive).offsets)
 
     def top(
@@ -77,7 +77,7 @@ class NormalFormEngine(ABC):
         alive: Alive | None = None,
         static_score: NDArray[np.float64] | None = None,
     ) -> Matches:
-        """The best k rules of each event with their ranks as scores, the best first, ties by position."""
+        """Return the best k rules of each event with their ranks as scores, the best first, ties by position."""
         kind = rank_code(rank)
         check_k(k)
         batch = frozen_batch(batch)
@@ -87,12 +87,12 @@ class NormalFormEngine(ABC):
         return self._ranker.top(batch, self.overflow.added_to(best, batch, alive), k, rank, static_score)
 
     def arrays(self) -> Arrays:
-        """What the build computed: the index, the owners, and what is past the budget."""
+        """Return what the build computed: the index, the owners, and what is past the budget."""
         own = {**self._index_arrays(), "owner_offsets": self.owners.offsets, "owner_rules": self.owners.rules}
         return own if self.overflow is None else {**own, **self.overflow.arrays()}
 
     def describe(self) -> dict[str, Any]:
-        """What the engine is made of."""
+        """Describe what the engine is made of."""
         index = self.index
         return {
             "engine": self.name,
@@ -107,7 +107,7 @@ class NormalFormEngine(ABC):
         }
 
     def work(self, batch: EventBatch) -> Work:
-        """What an event makes the engine touch, on average; rules past the budget are not in it."""
+        """Return what an event makes the engine touch, on average; rules past the budget are left out."""
         found = true_items(self.index, self.disjunctions, batch)
         counts = {
             f"{self.items} true": sum(map(len, found)),
@@ -133,7 +133,7 @@ class NormalFormEngine(ABC):
 
     @abstractmethod
     def _new_scratch(self, batch: EventBatch) -> Any:
-        """What `_match_some` needs for any event of the batch."""
+        """Return what `_match_some` needs for any event of the batch."""
 
     @abstractmethod
     def _match_some(
@@ -143,17 +143,17 @@ class NormalFormEngine(ABC):
 
 
 def make_owners(thing: NDArray[np.integer], rule: NDArray[np.integer], n_things: int) -> Owners:
-    """The rules of each thing from pairs of both, none of them twice."""
+    """Return the rules of each thing from pairs of both, none of them twice."""
     order = np.lexsort((rule, thing))
     offsets = np.concatenate([[0], np.cumsum(np.bincount(thing, minlength=n_things))])
     return Owners(frozen(offsets, np.int32), frozen(rule[order], np.int32))
 
 
 def stored_owners(arrays: Arrays) -> Owners:
-    """The owners among stored arrays."""
+    """Return the owners among stored arrays."""
     return Owners(array_of(arrays, "owner_offsets", np.int32), array_of(arrays, "owner_rules", np.int32))
 
 
 def stored_overflow(program: Program, arrays: Arrays) -> OverflowRules | None:
-    """The rules past the budget among stored arrays, if there were any."""
+    """Return the rules past the budget among stored arrays, if there were any."""
     return OverflowRules.from_arrays(program, arrays) if "overflow_rules" in arrays else None

@@ -108,7 +108,7 @@ class Sources(NamedTuple):
 
 
 def make_hierarchy(program: Program) -> tuple[Hierarchy, int]:
-    """The trees of all domains, and how many nodes they have."""
+    """Return the trees of all domains, and how many nodes they have."""
     boundaries = domain_boundaries(program)
     width = np.diff(boundaries).astype(np.int64)
     n_nodes = width.copy()
@@ -122,7 +122,7 @@ def make_hierarchy(program: Program) -> tuple[Hierarchy, int]:
 
 
 def make_sources(program: Program, statistics: Statistics | None) -> Sources:
-    """The sources of all literals with their keys in the trees; no set is shared yet."""
+    """Return the sources of all literals with their keys in the trees; no set is shared yet."""
     hierarchy, n_nodes = make_hierarchy(program)
     _refuse_wide_intervals(program, hierarchy.domain_offsets)
     cells, of_negative = np.unique(np.append(program.negative_presence, EVERY), return_inverse=True)
@@ -163,7 +163,7 @@ def make_sources(program: Program, statistics: Statistics | None) -> Sources:
 
 
 def with_shared_sets(sources: Sources, n_uses: NDArray[np.integer]) -> Sources:
-    """The same, with a node for each source of several keys that is used often: one entry a use instead of many."""
+    """Return the sources with a node for each that has several keys and is used often: one entry per use, not many."""
     n_keys = np.diff(sources.key_offsets)
     is_shared = (n_keys > 1) & (n_uses >= N_SHARED)
     shared_key = np.repeat(is_shared, n_keys)

@@ -113,7 +113,7 @@ def is_accepted(
     negative_disjunction: NDArray[np.int32],
     counters: NDArray[np.int64],
 ) -> bool:
-    """Whether an item is true, by the codes that lists have for it, ascending; `n_disjunctions` says of which form."""
+    """Return whether an item is true, by the ascending codes of its lists; `n_disjunctions` says of which form."""
     if n_disjunctions.size != 0:
         return is_satisfied(number, n_codes, codes, n_disjunctions, negative_offsets, negative_disjunction, counters)
     # All ordinals of a conjunction, and not the first code 0 of a ∉ predicate that is violated.
@@ -241,7 +241,7 @@ class Owners(NamedTuple):
 
 @jit
 def count_owners(owners: Owners, found: NDArray[np.int32]) -> int:
-    """How many rules all that was found makes true, those counted twice that two of them do."""
+    """Return how many rules all that was found makes true, those counted twice that two of them do."""
     offsets, n_rules = owners.offsets, 0
     for place in range(found.size):
         if place + AHEAD < found.size:
@@ -326,7 +326,7 @@ def cnf_match(
     offsets: NDArray[np.int64],
     out: NDArray[np.int32],
 ) -> tuple[int, int]:
-    """The same by the CNF algorithm."""
+    """Do the same by the CNF algorithm."""
     event, n_written, n_rules = first_event, 0, 64 * marks.size
     while event < event_offsets.size - 1 and n_written + n_rules <= out.size:
         n_found = expression_numbers(

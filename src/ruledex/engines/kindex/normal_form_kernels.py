@@ -128,7 +128,7 @@ def _clauses_of(nodes: Nodes, n_literals: int, outer: int, root: int, scratch: F
 
 @jit
 def _is_part(literals: NDArray[np.int32], begin: int, end: int, other: int, other_end: int) -> bool:
-    """Whether all of one ascending list are in the other."""
+    """Return whether all of one ascending list are in the other."""
     while begin < end and other < other_end:
         if literals[begin] < literals[other]:
             return False

@@ -110,7 +110,7 @@ class Clauses(NamedTuple):
 
 
 def expressions_of(program: Program, form: Form, budget: int, overflow: Overflow) -> Expressions:
-    """What is to be converted, after a look at the sizes."""
+    """Return what is to be converted, after a look at the sizes."""
     if overflow not in get_args(Overflow):
         raise RuledexError(f"overflow is {quoted(overflow)}, one of {', '.join(get_args(Overflow))} was expected")
     n_clauses, n_in_all = np.zeros(program.n_nodes), np.zeros(program.n_nodes)
@@ -166,7 +166,7 @@ def clauses_of(program: Program, form: Form, expressions: Expressions) -> Iterat
 
 
 def distinct_clauses(parts: Iterator[Clauses]) -> tuple[Clauses, NDArray[np.int32]]:
-    """All clauses of the parts, and for each which of the distinct ones it is; `literals` are those of the distinct."""
+    """Return the distinct clauses of all parts, and for each clause which of the distinct ones it is."""
     table = ClauseTable(np.full(2, FREE, np.int32), np.zeros(0, np.int64), np.zeros(1, np.int64), np.zeros(0, np.int32))
     n_held = 0
     n_clauses, ids = [np.zeros(0, np.int64)], [np.zeros(0, np.int32)]
@@ -187,7 +187,7 @@ def distinct_clauses(parts: Iterator[Clauses]) -> tuple[Clauses, NDArray[np.int3
 
 
 def join_clauses(parts: Iterator[Clauses]) -> Clauses:
-    """All clauses of the parts."""
+    """Return all clauses of the parts."""
     n_clauses, lengths, literals = [np.zeros(0, np.int64)], [np.zeros(1, np.int64)], [np.zeros(0, np.int32)]
     for part in parts:
         n_clauses.append(part.n_clauses)

@@ -37,18 +37,18 @@ class OverflowRules:
 
     @classmethod
     def from_arrays(cls, program: Program, arrays: Arrays) -> Self:
-        """The rules whose build gave `arrays`."""
+        """Return the rules whose build gave `arrays`."""
         rules = array_of(arrays, f"{PREFIX}rules", np.int32)
         own = {name.removeprefix(PREFIX): array for name, array in arrays.items() if name.startswith(PREFIX)}
         return cls(rules, SparseEngine.from_arrays(program_of_rules(program, rules), own))
 
     def arrays(self) -> Arrays:
-        """What `sparse` stores, under names of their own, and the rules."""
+        """Return what `sparse` stores, under names of their own, and the rules."""
         own = {f"{PREFIX}{name}": array for name, array in self.engine.arrays().items()}
         return {f"{PREFIX}rules": self.rules, **own}
 
     def added_to(self, found: Matches, batch: EventBatch, alive: Alive | None) -> Matches:
-        """The matches `found` and those of these rules, ascending within an event. No rule may be in both."""
+        """Return the matches `found` and those of these rules, ascending within an event. No rule may be in both."""
         own = self.engine.match(batch, alive)
         event, rule = found.pairs()
         own_event, own_rule = own.pairs()
@@ -57,7 +57,7 @@ class OverflowRules:
 
 
 def program_of_rules(program: Program, rules: NDArray[np.int32]) -> Program:
-    """The Program with the nodes that `rules` need; the others' roots are NEVER. It is not for scoring."""
+    """Return the Program with the nodes that `rules` need; the others' roots are NEVER. It is not for scoring."""
     first = program.n_literals
     is_needed = np.zeros(program.n_nodes, np.bool_)
     roots = program.root[rules]

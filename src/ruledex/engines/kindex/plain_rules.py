@@ -83,7 +83,7 @@ def _takes_clause(
     literals: NDArray[np.int32],
     is_taken: NDArray[np.uint8],
 ) -> bool:
-    """Whether the literals `clause[first:last]`, in any order, are a clause that was not taken yet; it is then."""
+    """Take the clause that has the literals `clause[first:last]`, in any order; return whether there was one."""
     begin = 0
     for number in range(n_clauses):
         end = ends[number]
@@ -112,8 +112,8 @@ def find_plain_rules(
     """Note which rules are *plain*: their match tree is a normal form, and their score tree the same form.
 
     A rule that has no score program is scored by its match tree. One that has is plain where each clause of the score
-    tree is another one of the match tree, and only literals have weights. `largest` has an entry a literal, 0 before,
-    and gets a weight that no plain rule exceeds for it.
+    tree is another one of the match tree, and only literals have weights. `largest` has one entry per literal, 0
+    before, and gets a weight that no plain rule exceeds for it.
     """
     node_op, child_offsets, children = nodes.node_op, nodes.child_offsets, nodes.children
     score_offsets, score_code, score_weight = programs.score_offsets, programs.score_code, programs.score_weight

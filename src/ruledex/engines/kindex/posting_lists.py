@@ -144,7 +144,7 @@ def make_postings(
     use_code: NDArray[np.int32],
     item: NDArray[np.int32],
 ) -> Postings:
-    """The lists of all uses, which come item by item in the order of the partitions."""
+    """Return the lists of all uses, which come item by item in the order of the partitions."""
     n_tree_nodes = sources.n_nodes
     sources = with_shared_sets(sources, np.bincount(use_source, minlength=sources.n_sources))
     node_lists, list_partition, list_offsets, entries = _make_lists(
@@ -202,7 +202,7 @@ def _make_lists(
 
 
 def _make_opens(sources: Sources, partitions: Partitions) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
-    """Which partitions each node opens."""
+    """Return which partitions each node opens."""
     led = np.flatnonzero(partitions.lead != NO_LEAD)
     first, last = sources.key_offsets[partitions.lead[led]], sources.key_offsets[partitions.lead[led] + 1]
     keys = [sources.keys[begin:end] for begin, end in zip(first.tolist(), last.tolist(), strict=True)]
@@ -213,7 +213,7 @@ def _make_opens(sources: Sources, partitions: Partitions) -> tuple[NDArray[np.in
 
 
 def stored_postings(arrays: Arrays) -> Postings:
-    """The posting lists among stored arrays."""
+    """Return the posting lists among stored arrays."""
     return Postings(**{name: array_of(arrays, name, WIDTHS.get(name, np.int32)) for name in Postings._fields})
 
 

@@ -100,7 +100,7 @@ class PostingCursors(NamedTuple):
     p_lists: NDArray[np.int32]  # cursors: the first lists of PLists, once they are taken
     codes: NDArray[np.int32]  # of lists that agree on an item
     first_on: NDArray[np.int32]
-    states: NDArray[np.uint32]  # a bit a code, where entries are noted instead of skipped
+    states: NDArray[np.uint32]  # one bit per code, where entries are noted instead of skipped
     occupied: NDArray[np.uint64]
 
 
@@ -154,9 +154,9 @@ def _find_nodes(
 def most_lists(
     postings: Postings, event_offsets: NDArray[np.int64], cells: NDArray[np.int32], is_open: NDArray[np.uint8]
 ) -> tuple[int, int]:
-    """How many nodes and lists an event of the batch leads to, at the most, whether partitions are open or not.
+    """Return how many nodes and lists an event of the batch leads to, at the most, whether partitions are open or not.
 
-    `is_open` is scratch, one entry a partition.
+    `is_open` is scratch, one entry per partition.
     """
     most_nodes, most, nodes, node_hit = 0, 0, np.empty(0, np.int32), np.empty(0, np.int64)
     for event in range(event_offsets.size - 1):
@@ -225,7 +225,7 @@ def get_posting_lists(
 def are_noted(
     first: int, last: int, k: int, code_bits: int, place_of: NDArray[np.int64], end_of: NDArray[np.int64]
 ) -> bool:
-    """Whether to note the entries of the cursors from `first` up to `last` takes less time than to skip.
+    """Return whether to note the entries of the cursors from `first` up to `last` takes less time than to skip.
 
     An item that K lists have is in one at least that is not among the K - 1 longest, so that lists that skip take
     about as many steps as the others have entries. Those are counted without sorting, and rather too few: no list

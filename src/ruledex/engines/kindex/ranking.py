@@ -87,7 +87,7 @@ class FormRanker:
         alive: NDArray[np.uint8],
         static_score: NDArray[np.float64] | None,
     ) -> Matches:
-        """The best k rules of each event of the batch, whose arrays are frozen."""
+        """Return the best k rules of each event of the batch, whose arrays are frozen."""
         k = min(k, self._ranker.program.n_rules)
         if k == 0:
             return Matches(np.zeros(batch.n_events + 1, np.int64), np.zeros(0, np.int32), np.zeros(0))

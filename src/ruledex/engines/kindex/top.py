@@ -114,7 +114,7 @@ def lead_bounds(index: Postings, of_node: NDArray[np.float64], bounds: NDArray[n
 
 @jit
 def least_bound(kind: int, highest_static: float, before: float, worst: float) -> float:
-    """The least sum of bounds, beside `before`, with which a rule may still rank as high as `worst`.
+    """Return the least sum of bounds, beside `before`, with which a rule may still rank as high as `worst`.
 
     `highest_static` is the highest of all rules; `worst` is -inf as long as any rank will do.
     """
@@ -126,9 +126,9 @@ def least_bound(kind: int, highest_static: float, before: float, worst: float) -
 
 
 class TopScratch(NamedTuple):
-    """What one thread needs beside cursors. `marks` has a bit a rule, none of them set between events."""
+    """What one thread needs beside cursors. `marks` has one bit per rule, none of them set between events."""
 
-    counters: NDArray[np.int64]  # one a disjunction of the largest CNF expression
+    counters: NDArray[np.int64]  # one per disjunction of the largest CNF expression
     marks: NDArray[np.uint64]
     largest: NDArray[np.float64]  # [largest K, and at least 1]
     partitions: NDArray[np.int64]  # [n_partitions]
@@ -138,7 +138,7 @@ class TopScratch(NamedTuple):
 
 @inlined
 def sum_of_largest(bounds: NDArray[np.float64], first: int, last: int, k: int, largest: NDArray[np.float64]) -> float:
-    """The sum of the k largest bounds of the cursors from `first` up to `last`; there are at least k."""
+    """Return the sum of the k largest bounds of the cursors from `first` up to `last`; there are at least k."""
     n_held = 0
     for cursor in range(first, last):
         bound = bounds[cursor]

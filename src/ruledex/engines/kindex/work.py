@@ -65,7 +65,7 @@ def postings_work(index: Postings, batch: EventBatch) -> Work:
 
 
 def true_items(index: Postings, disjunctions: Disjunctions, batch: EventBatch) -> list[NDArray[np.int32]]:
-    """The numbers of the items that are true of each event. Of conjunctions, `disjunctions` is empty."""
+    """Return the numbers of the items that are true of each event. Of conjunctions, `disjunctions` is empty."""
     batch = frozen_batch(batch)
     cursors = new_cursors(index, batch)
     counters = np.zeros(int(disjunctions.n_disjunctions.max(initial=0)), np.int64)

@@ -155,7 +155,7 @@ class Labeller(Protocol):
         """Label the leaves of further trees; write the nodes of the leaves in the order of their labels."""
 
     def labels(self) -> Labels:
-        """All labels, as frozen arrays by name."""
+        """Return all labels, as frozen arrays by name."""
 
 
 class Annotated(NamedTuple):
@@ -177,7 +177,7 @@ class Annotator:
         self._depth = len(program.level_offsets) + 1
 
     def n_leaves(self, roots: NDArray[np.int32]) -> NDArray[np.int64]:
-        """How many leaves the trees of these roots have: none has NEVER, one ALWAYS."""
+        """Return how many leaves the trees of these roots have: none has NEVER, one ALWAYS."""
         counts = np.ones(len(roots), np.int64)
         is_inner = roots >= self.program.n_literals
         counts[is_inner] = self._n_leaves[roots[is_inner] - self.program.n_literals]
@@ -257,7 +257,7 @@ class Annotator:
     def _conjunctions(
         self, leaves: NDArray[np.int32], statistics: Statistics | None
     ) -> tuple[NDArray[np.int32], ConjunctionIndex]:
-        """The conjunction of each leaf, and the index of the distinct ones."""
+        """Return the conjunction of each leaf, and the index of the distinct ones."""
         n_literals = self.program.n_literals
         is_used = np.zeros(self.program.n_nodes - ALWAYS, np.bool_)
         is_used[leaves - ALWAYS] = True
@@ -276,7 +276,7 @@ class Annotator:
 def _labelled(
     trees: Trees, n_trees: int, labeller: Labeller, probability: NDArray[np.float64]
 ) -> tuple[NDArray[np.int32], NDArray[np.uint8]]:
-    """The nodes of all leaves in the order of their labels, and which leaves lead to their trees."""
+    """Return the nodes of all leaves in the order of their labels, and which leaves lead to their trees."""
     place = np.flatnonzero(trees.kind[: trees.offsets[n_trees]] == LEAF)
     node = trees.node[place]
     how_often, is_chosen = np.zeros(len(trees.kind)), np.zeros(len(trees.kind), np.uint8)

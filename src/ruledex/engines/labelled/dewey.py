@@ -35,7 +35,7 @@ AHEAD = 8  # how far before its use a line of memory is asked for
 
 @inlined
 def component_at(labels: NDArray[np.uint8], place: int) -> tuple[int, int]:
-    """The component that begins at `place`, and where the next one does."""
+    """Return the component that begins at `place`, and where the next one does."""
     byte = int(labels[place])
     place += 1
     component = byte
@@ -120,7 +120,7 @@ def evaluate_expression(
     last_explored: NDArray[np.int64],
     last_child: NDArray[np.uint8],
 ) -> tuple[bool, int]:
-    """Whether the expression of the first of `leaves[first:last]` is true, and where another one's leaves begin.
+    """Return whether the expression of the first of `leaves[first:last]` is true, and where another one's leaves begin.
 
     Leaves ascend, and so, within an expression, by their IDs.
     """
@@ -206,7 +206,7 @@ def evaluate_dewey(
 
 
 def height(program: Program) -> int:
-    """How many nodes a path down an unfolded tree has at the most, with an artificial root above and a leaf below."""
+    """Return the most nodes that a path down an unfolded tree has, with an artificial root above and a leaf below."""
     return len(program.level_offsets) + 2
 
 
@@ -228,7 +228,7 @@ class DeweyLabeller:
         self._labels.append(labels)
 
     def labels(self) -> Labels:
-        """The bytes of all IDs, and where each begins and the last one ends."""
+        """Return the bytes of all IDs, and where each begins and the last one ends."""
         offsets = np.concatenate([[0], np.cumsum(np.concatenate(self._lengths), dtype=np.int64)])
         if offsets[-1] > LARGEST:
             raise RuledexError(f"the Dewey IDs take {offsets[-1]:,} bytes, more than {LARGEST:,}; use several indexes")

@@ -117,7 +117,7 @@ class AnnotatedEngine(ABC):
 
     @classmethod
     def from_arrays(cls, program: Program, arrays: Arrays) -> Self:
-        """The engine over stored arrays, which are used as they lie."""
+        """Return the engine over stored arrays, which are not copied."""
         annotated = Annotated(
             Annotations(*(array_of(arrays, name, WIDTHS.get(name, np.int32)) for name in Annotations._fields)),
             ConjunctionIndex.from_arrays(
@@ -128,7 +128,7 @@ class AnnotatedEngine(ABC):
         return cls(program, annotated, cls._stored_labels(arrays), stored_overflow(program, arrays))
 
     def arrays(self) -> Arrays:
-        """The annotations and labels, the index of conjunctions, and that of rules that were too large."""
+        """Return the annotations and labels, the index of conjunctions, and that of rules that were too large."""
         return {
             **self.annotations._asdict(),
             **self.labels,
@@ -137,7 +137,7 @@ class AnnotatedEngine(ABC):
         }
 
     def match(self, batch: EventBatch, alive: Alive | None = None) -> Matches:
-        """All rules that are true, ascending within an event."""
+        """Return all rules that are true, ascending within each event."""
         batch = frozen_batch(batch)
         offsets = np.zeros(batch.n_events + 1, np.int64)
         chunks = list(self._found(batch, alive, offsets))
@@ -145,7 +145,7 @@ class AnnotatedEngine(ABC):
         return found if self.overflow is None else self.overflow.added_to(found, batch, alive)
 
     def count(self, batch: EventBatch, alive: Alive | None = None) -> NDArray[np.int64]:
-        """For each event, how many rules are true."""
+        """Return how many rules are true of each event."""
         batch = frozen_batch(batch)
         offsets = np.zeros(batch.n_events + 1, np.int64)
         for _ in self._found(batch, alive, offsets):
@@ -161,11 +161,11 @@ class AnnotatedEngine(ABC):
         alive: Alive | None = None,
         static_score: NDArray[np.float64] | None = None,
     ) -> Matches:
-        """The best k rules of each event with their ranks as scores, the best first, ties by position."""
+        """Return the best k rules of each event with their ranks as scores, the best first, ties by position."""
         return self._ranker.top(batch, self.match(batch, alive), k, rank, static_score)
 
     def describe(self) -> dict[str, Any]:
-        """What the engine is made of."""
+        """Describe what the engine is made of."""
         n_leaves = np.diff(self.annotations.expression_offsets)
         return {
             "engine": self.name,
@@ -180,7 +180,7 @@ class AnnotatedEngine(ABC):
         }
 
     def work(self, batch: EventBatch) -> Work:
-        """What an event makes the engine touch, on average; rules past the budget are not in it."""
+        """Return what an event makes the engine touch, on average; rules past the budget are left out."""
         index, trees = self.conjunctions.index, self.annotations
         counts = dict.fromkeys(
             ("conjunctions true", "annotations", "expressions", "leaves looked at", "leaves true"), 0
@@ -205,12 +205,12 @@ class AnnotatedEngine(ABC):
     @classmethod
     @abstractmethod
     def _new_labeller(cls, program: Program) -> Labeller:
-        """What labels the leaves of trees for this engine."""
+        """Return what labels the leaves of trees for this engine."""
 
     @classmethod
     @abstractmethod
     def _stored_labels(cls, arrays: Arrays) -> Labels:
-        """The labels among stored arrays."""
+        """Return the labels among stored arrays."""
 
     @abstractmethod
     def _new_evaluation(self) -> Any:

@@ -171,7 +171,7 @@ class IntervalLabeller:
         self._parts.append(intervals.astype(NARROW) if narrow else intervals)
 
     def labels(self) -> Labels:
-        """The two ends of each interval, as narrow as all of them can be."""
+        """Return the two ends of each interval, as narrow as all of them can be."""
         dtype = NARROW if all(part.dtype == NARROW for part in self._parts) else WIDE
         begin, end = np.concatenate(self._parts, axis=1)
         return {"begin": frozen(begin, dtype), "end": frozen(end, dtype)}

@@ -121,7 +121,7 @@ def gather_leaves(
     """Write the true leaves of events from `first_event` on, as long as there is room for all leaves once more.
 
     They ascend within an event; `leaf_offsets` gets where those of each event end, and begins with 0. `found` is
-    scratch for all conjunctions, `true` a bit a conjunction, none of them set, and `marked` scratch for all leaves.
+    scratch for all conjunctions, `true` one bit per conjunction, none of them set, and `marked` scratch for all leaves.
     Return the event that comes next.
     """
     postings, cursors = Postings(*postings_arrays), PostingCursors(*cursors_arrays)
@@ -164,7 +164,8 @@ def write_rules(
 ) -> int:
     """Write the living rules of each event's true expressions, ascending; return how many.
 
-    `offsets` gets where each event's rules end, counted from its first entry, which is given. `marks` has a bit a rule.
+    `offsets` gets where each event's rules end, counted from its first entry, which is given. `marks` has one bit per
+    rule.
     """
     owners = Owners(rule_offsets, rules)
     n_written, before = 0, offsets[0]

@@ -71,8 +71,8 @@ def unfold(
 ) -> None:
     """Write the trees of `roots`, which are nodes or ALWAYS; the leaf of an AND node is its first child.
 
-    `trees` has room for two nodes a leaf: each node above leaves has two children or more. `stack` is scratch of three
-    rows (inner node, next edge, place in the trees), as long as the deepest rule.
+    `trees` has room for two nodes per leaf: each node above leaves has two children or more. `stack` is scratch of
+    three rows (inner node, next edge, place in the trees), as long as the deepest rule.
     """
     node_op, child_offsets, children = nodes.node_op, nodes.child_offsets, nodes.children
     offsets, kind, end, leaf = trees.offsets, trees.kind, trees.end, trees.node

@@ -61,17 +61,17 @@ class SparseEngine:
 
     @classmethod
     def from_arrays(cls, program: Program, arrays: Arrays) -> Self:
-        """The engine over stored arrays, which are used as they lie."""
+        """Return the engine over stored arrays, which are not copied."""
         wide = ("tree_levels", "places")
         fields = {name: array_of(arrays, name, np.int64 if name in wide else np.int32) for name in SparseIndex._fields}
         return cls(program, SparseIndex(**fields))
 
     def arrays(self) -> Arrays:
-        """The fields of the index."""
+        """Return the fields of the index."""
         return self.index._asdict()
 
     def match(self, batch: EventBatch, alive: Alive | None = None) -> Matches:
-        """All rules that are true, ascending within an event."""
+        """Return all rules that are true, ascending within each event."""
         batch = frozen_batch(batch)
         alive_bytes = frozen_alive(alive, self.program.n_rules)
         scratch, out = self._scratch(batch)
@@ -88,7 +88,7 @@ class SparseEngine:
         return Matches(offsets, chunks[0] if len(chunks) == 1 else np.concatenate([np.zeros(0, np.int32), *chunks]))
 
     def count(self, batch: EventBatch, alive: Alive | None = None) -> NDArray[np.int64]:
-        """For each event, how many rules are true."""
+        """Return how many rules are true of each event."""
         batch = frozen_batch(batch)
         alive_bytes = frozen_alive(alive, self.program.n_rules)
         scratch, out = self._scratch(batch)
@@ -105,11 +105,11 @@ class SparseEngine:
         alive: Alive | None = None,
         static_score: NDArray[np.float64] | None = None,
     ) -> Matches:
-        """The best k rules of each event with their ranks as scores, the best first, ties by position."""
+        """Return the best k rules of each event with their ranks as scores, the best first, ties by position."""
         return self._ranker.top(batch, self.match(batch, alive), k, rank, static_score)
 
     def describe(self) -> dict[str, Any]:
-        """What the engine is made of."""
+        """Describe what the engine is made of."""
         index = self.index
         return {
             "engine": self.name,
@@ -123,7 +123,7 @@ class SparseEngine:
         }
 
     def work(self, batch: EventBatch) -> Work:
-        """What an event makes the engine touch, on average."""
+        """Return what an event makes the engine touch, on average."""
         batch = frozen_batch(batch)
         scratch, out = self._scratch(batch)
         counts = np.zeros(len(COUNTED), np.int64)

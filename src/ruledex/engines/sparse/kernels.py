@@ -79,7 +79,7 @@ class SparseScratch(NamedTuple):
 
 @jit
 def is_set(bits: NDArray[np.uint64], slot: int) -> bool:
-    """Whether a slot is true."""
+    """Return whether a slot is true."""
     place = np.uint64(slot)
     return bool((bits[place >> SIX] >> (place & LOW_SIX)) & ONE)
 

@@ -40,7 +40,7 @@ def _look(bits: NDArray[np.uint64], slots: NDArray[np.int32], begin: int, end: i
 
 @jit
 def _late_number(index: SparseIndex, slot: int) -> int:
-    """The number of a node among those that are verified late, or -1."""
+    """Return the number of a node among those that are verified late, or -1."""
     number = -1
     for level in range(index.level_slots.shape[0]):
         first_to_verify, first_other = index.level_slots[level, 0], index.level_slots[level, 1]
