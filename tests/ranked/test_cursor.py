@@ -9,25 +9,25 @@ from ruledex.ranked.cursor import add_to_heap, replace_best
 def merge(offsets, scores, ids, out):
     """Merge lists that are in order, as trees merge those of their nodes."""
     n_lists = offsets.size - 1
-    heap_score, heap_id, heap_slot = np.empty(n_lists), np.empty(n_lists, np.int32), np.empty(n_lists, np.int32)
+    heap_score, heap_id, heap_column = np.empty(n_lists), np.empty(n_lists, np.int32), np.empty(n_lists, np.int32)
     places = offsets[:-1] + 1
     n_held, n_written = 0, 0
     for slot in range(n_lists):
         if offsets[slot] < offsets[slot + 1]:
             first = offsets[slot]
-            n_held = add_to_heap(heap_score, heap_id, heap_slot, n_held, scores[first], ids[first], slot)
+            n_held = add_to_heap(heap_score, heap_id, heap_column, n_held, scores[first], ids[first], slot)
     while n_held > 0:
-        slot = heap_slot[0]
+        slot = heap_column[0]
         out[n_written] = heap_id[0]
         n_written += 1
         place = places[slot]
         places[slot] += 1
         if place < offsets[slot + 1]:
-            replace_best(heap_score, heap_id, heap_slot, n_held, scores[place], ids[place], slot)
+            replace_best(heap_score, heap_id, heap_column, n_held, scores[place], ids[place], slot)
         else:
             n_held -= 1
-            last = heap_score[n_held], heap_id[n_held], heap_slot[n_held]
-            replace_best(heap_score, heap_id, heap_slot, n_held, last[0], last[1], last[2])
+            last = heap_score[n_held], heap_id[n_held], heap_column[n_held]
+            replace_best(heap_score, heap_id, heap_column, n_held, last[0], last[1], last[2])
     return n_written
 
 

@@ -76,35 +76,39 @@ def fill_from_interval_tree(
     for row in range(trees.size):
         cursor = 0 if fresh else row
         places, nodes = cursors.place[cursor], cursors.node[cursor]
-        heap_score, heap_id, heap_slot = cursors.heap_score[cursor], cursors.heap_id[cursor], cursors.heap_slot[cursor]
+        heap_score, heap_id, heap_column = (
+            cursors.heap_score[cursor],
+            cursors.heap_id[cursor],
+            cursors.heap_column[cursor],
+        )
         n_held, query_low, query_high = cursors.n_held[cursor], low[row], high[row]
         if fresh or n_held == NOT_STARTED:
             n_held = 0
             root = index.roots[trees[row]]
-            for slot in range(visit(index.pivot, index.left, index.right, root, query_low, query_high, nodes)):
-                node = nodes[slot]
+            for column in range(visit(index.pivot, index.left, index.right, root, query_low, query_high, nodes)):
+                node = nodes[column]
                 if extents[2 * node] <= query_high and extents[2 * node + 1] >= query_low:
                     last = list_offsets[node + 1]
                     place = _next_fit(ends, list_offsets[node], last, query_low, query_high)
                     if place < last:
-                        places[slot] = place + 1
+                        places[column] = place + 1
                         n_held = add_to_heap(
-                            heap_score, heap_id, heap_slot, n_held, score[ids[place]], ids[place], slot
+                            heap_score, heap_id, heap_column, n_held, score[ids[place]], ids[place], column
                         )
         n_found = n_filled[row]
         while n_held > 0 and n_found < wanted[row]:
-            slot = heap_slot[0]
+            column = heap_column[0]
             out_ids[row, n_found], out_scores[row, n_found] = heap_id[0], heap_score[0]
             n_found += 1
-            last = list_offsets[nodes[slot] + 1]
-            place = _next_fit(ends, places[slot], last, query_low, query_high)
-            places[slot] = place + 1
+            last = list_offsets[nodes[column] + 1]
+            place = _next_fit(ends, places[column], last, query_low, query_high)
+            places[column] = place + 1
             if place < last:
-                replace_best(heap_score, heap_id, heap_slot, n_held, score[ids[place]], ids[place], slot)
+                replace_best(heap_score, heap_id, heap_column, n_held, score[ids[place]], ids[place], column)
             else:
                 n_held -= 1
                 replace_best(
-                    heap_score, heap_id, heap_slot, n_held, heap_score[n_held], heap_id[n_held], heap_slot[n_held]
+                    heap_score, heap_id, heap_column, n_held, heap_score[n_held], heap_id[n_held], heap_column[n_held]
                 )
         cursors.n_held[cursor], n_filled[row] = n_held, n_found
 

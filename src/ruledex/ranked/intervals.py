@@ -99,7 +99,7 @@ def refuse(is_wrong: NDArray[np.bool_], what: str) -> None:
 
 
 def entries_of(intervals: Intervals, tree: NDArray[np.integer] | None = None, n_trees: int = 1) -> Entries:
-    """Return the intervals that hold something, by tree and then by score; `tree` has the tree of each, or all have 0."""
+    """Return the intervals that hold something, by tree and then by score; `tree` has the tree of each, or is None."""
     ids = np.flatnonzero(intervals.ends[0::2] <= intervals.ends[1::2])
     if tree is None:
         order = np.argsort(-intervals.score[ids], kind="stable")

@@ -151,7 +151,11 @@ def fill_from_irtree(
     for row in range(trees.size):
         cursor = 0 if fresh else row
         places, nodes = cursors.place[cursor], cursors.node[cursor]
-        heap_score, heap_id, heap_slot = cursors.heap_score[cursor], cursors.heap_id[cursor], cursors.heap_slot[cursor]
+        heap_score, heap_id, heap_column = (
+            cursors.heap_score[cursor],
+            cursors.heap_id[cursor],
+            cursors.heap_column[cursor],
+        )
         n_held, n_found, query_low, query_high = cursors.n_held[cursor], n_filled[row], low[row], high[row]
         n_to_start = 0
         if fresh or n_held == NOT_STARTED:
@@ -159,17 +163,17 @@ def fill_from_irtree(
             root = index.roots[trees[row]]
             n_to_start = visit(index.pivot, index.left, index.right, root, query_low, query_high, nodes)
             places[:n_to_start] = 0
-        # Each slot is started first, and then the one that stands on top goes on.
+        # Each column is started first, and then the one that stands on top goes on.
         while n_to_start > 0 or (n_held > 0 and n_found < wanted[row]):
             starts = n_to_start > 0
             if starts:
                 n_to_start -= 1
-                slot = n_to_start
+                column = n_to_start
             else:
-                slot = int(heap_slot[0])
+                column = int(heap_column[0])
                 out_ids[row, n_found], out_scores[row, n_found] = heap_id[0], heap_score[0]
                 n_found += 1
-            node = nodes[slot]
+            node = nodes[column]
             first_chunk = first_chunks[node]
             place = _next_fit(
                 ends,
@@ -181,20 +185,20 @@ def fill_from_irtree(
                 n_chunks[node],
                 first_uppers[node],
                 branching,
-                places[slot],
+                places[column],
                 query_low,
                 query_high,
             )
-            places[slot] = place + 1
+            places[column] = place + 1
             if place >> OFFSET_BITS < n_chunks[node]:
                 identity = ids[chunk_start[first_chunk + (place >> OFFSET_BITS)] + (place & OFFSET_MASK)]
                 if starts:
-                    n_held = add_to_heap(heap_score, heap_id, heap_slot, n_held, score[identity], identity, slot)
+                    n_held = add_to_heap(heap_score, heap_id, heap_column, n_held, score[identity], identity, column)
                 else:
-                    replace_best(heap_score, heap_id, heap_slot, n_held, score[identity], identity, slot)
+                    replace_best(heap_score, heap_id, heap_column, n_held, score[identity], identity, column)
             elif not starts:
                 n_held -= 1
                 replace_best(
-                    heap_score, heap_id, heap_slot, n_held, heap_score[n_held], heap_id[n_held], heap_slot[n_held]
+                    heap_score, heap_id, heap_column, n_held, heap_score[n_held], heap_id[n_held], heap_column[n_held]
                 )
         cursors.n_held[cursor], n_filled[row] = n_held, n_found

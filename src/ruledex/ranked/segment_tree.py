@@ -100,7 +100,11 @@ def fill_from_segment_tree(
     for row in range(trees.size):
         cursor = 0 if fresh else row
         places, nodes = cursors.place[cursor], cursors.node[cursor]
-        heap_score, heap_id, heap_slot = cursors.heap_score[cursor], cursors.heap_id[cursor], cursors.heap_slot[cursor]
+        heap_score, heap_id, heap_column = (
+            cursors.heap_score[cursor],
+            cursors.heap_id[cursor],
+            cursors.heap_column[cursor],
+        )
         n_held = 0 if fresh else cursors.n_held[cursor]
         if fresh or n_held == NOT_STARTED:
             n_held = 0
@@ -110,27 +114,29 @@ def fill_from_segment_tree(
             n_leaves = (index.node_offsets[trees[row] + 1] - first_node) >> 1
             # Nothing lies before the first segment, nor in the last one where it has no leaf.
             node = segment + n_leaves if 0 <= segment < n_leaves else 0
-            slot = 0
+            column = 0
             while node > 0:
                 place = list_offsets[first_node + node]
                 if place < list_offsets[first_node + node + 1]:
-                    nodes[slot], places[slot] = node, place + 1
-                    n_held = add_to_heap(heap_score, heap_id, heap_slot, n_held, score[ids[place]], ids[place], slot)
-                    slot += 1
+                    nodes[column], places[column] = node, place + 1
+                    n_held = add_to_heap(
+                        heap_score, heap_id, heap_column, n_held, score[ids[place]], ids[place], column
+                    )
+                    column += 1
                 node >>= 1
         n_found, first_node = n_filled[row], index.node_offsets[trees[row]]
         while n_held > 0 and n_found < wanted[row]:
-            slot = heap_slot[0]
+            column = heap_column[0]
             out_ids[row, n_found], out_scores[row, n_found] = heap_id[0], heap_score[0]
             n_found += 1
-            place = places[slot]
-            if place < list_offsets[first_node + nodes[slot] + 1]:
-                places[slot] = place + 1
-                replace_best(heap_score, heap_id, heap_slot, n_held, score[ids[place]], ids[place], slot)
+            place = places[column]
+            if place < list_offsets[first_node + nodes[column] + 1]:
+                places[column] = place + 1
+                replace_best(heap_score, heap_id, heap_column, n_held, score[ids[place]], ids[place], column)
             else:
                 n_held -= 1
                 replace_best(
-                    heap_score, heap_id, heap_slot, n_held, heap_score[n_held], heap_id[n_held], heap_slot[n_held]
+                    heap_score, heap_id, heap_column, n_held, heap_score[n_held], heap_id[n_held], heap_column[n_held]
                 )
         cursors.n_held[cursor], n_filled[row] = n_held, n_found
 

@@ -49,12 +49,10 @@ SOME_EVENTS = st.lists(events(), min_size=1, max_size=3)
 
 
 def expected_of(tree, given_events, schema=None):
-    """For each event the slots of its rules, by the reference."""
+    """For each event the rows of its rules, by the reference."""
     schema = schema or Schema()
-    rules = {slot: parse(tree.rule(slot)[0]) for slot in sorted(tree._rules)}
-    return [
-        [slot for slot, parsed in rules.items() if evaluate(parsed, event, schema) is True] for event in given_events
-    ]
+    rules = {row: parse(tree.rule(row)[0]) for row in sorted(tree._rules)}
+    return [[row for row, parsed in rules.items() if evaluate(parsed, event, schema) is True] for event in given_events]
 
 
 def answers_of(found):
@@ -74,18 +72,18 @@ class Changes(RuleBasedStateMachine):
     def insert(self, data):
         drawn = data.draw(NEW_RULES)
         given = [(to_text(tree) if as_text else tree, static) for tree, static, as_text in drawn]
-        slots = self.tree.insert(given)
-        assert not {*slots} & {*self.rules}
-        assert len({*slots}) == len(slots)
-        self.rules |= {slot: (tree, static) for slot, (tree, static, _) in zip(slots, drawn, strict=True)}
+        rows = self.tree.insert(given)
+        assert not {*rows} & {*self.rules}
+        assert len({*rows}) == len(rows)
+        self.rules |= {row: (tree, static) for row, (tree, static, _) in zip(rows, drawn, strict=True)}
 
     @precondition(lambda self: getattr(self, "rules", None))
     @rule(data=st.data())
     def delete(self, data):
-        slots = data.draw(st.lists(st.sampled_from(sorted(self.rules)), min_size=1, unique=True))
-        self.tree.delete(slots)
-        for slot in slots:
-            del self.rules[slot]
+        rows = data.draw(st.lists(st.sampled_from(sorted(self.rules)), min_size=1, unique=True))
+        self.tree.delete(rows)
+        for row in rows:
+            del self.rules[row]
 
     @precondition(lambda self: len(getattr(self, "rules", ())) > 3)
     @rule()
@@ -96,8 +94,8 @@ class Changes(RuleBasedStateMachine):
     @rule(data=st.data())
     def match(self, data):
         given = data.draw(SOME_EVENTS)
-        bound = {slot: self.schema.bind(tree, "") for slot, (tree, _) in sorted(self.rules.items())}
-        expected = [[slot for slot, tree in bound.items() if evaluate(tree, e, self.schema) is True] for e in given]
+        bound = {row: self.schema.bind(tree, "") for row, (tree, _) in sorted(self.rules.items())}
+        expected = [[row for row, tree in bound.items() if evaluate(tree, e, self.schema) is True] for e in given]
         assert answers_of(self.tree.match(given)) == expected
 
     @rule(data=st.data(), k=st.integers(0, 4), weight=st.sampled_from([None, {"a": 2.0, "s": 0.5}]))
@@ -105,12 +103,12 @@ class Changes(RuleBasedStateMachine):
         event = data.draw(SOME_EVENTS)[0]
         found = self.tree.top([event], k, "sum", None if weight is None else [weight])
         ranks = []
-        for slot, (tree, static) in self.rules.items():
+        for row, (tree, static) in self.rules.items():
             bound = self.schema.bind(tree, "")
             if evaluate(bound, event, self.schema) is True:
-                ranks.append((-static - score(bound, event, weight or {}, self.schema), slot))
+                ranks.append((-static - score(bound, event, weight or {}, self.schema), row))
         expected = sorted(ranks)[:k]
-        assert found.rule.tolist() == [slot for _, slot in expected]
+        assert found.rule.tolist() == [row for _, row in expected]
         assert found.scores.tolist() == pytest.approx([-rank for rank, _ in expected])
 
     @invariant()
@@ -172,10 +170,10 @@ def test_constants_that_come_later_cut_what_is_there():
 def test_exact_constants_that_are_one_double_are_told_apart():
     tree = tree_of([f"a = {2**53}", "a > 1"])
     given = [{"a": value} for value in (2**53, 2**53 + 1, 2**53 + 2, float(2**53))]
-    slots = tree.insert([(f"a = {2**53 + 1}", 0.0), (f"a < {2**53 + 1}", 0.0)])
+    rows = tree.insert([(f"a = {2**53 + 1}", 0.0), (f"a < {2**53 + 1}", 0.0)])
     tree.check()
     assert answers_of(tree.match(given)) == expected_of(tree, given)
-    tree.delete(slots)
+    tree.delete(rows)
     assert answers_of(tree.match(given)) == expected_of(tree, given)
 
 
@@ -212,17 +210,17 @@ def test_a_rule_that_is_none_stops_all_and_changes_nothing():
     tree.check()
 
 
-def test_slots_that_hold_no_rule_cannot_be_deleted():
+def test_rows_that_hold_no_rule_cannot_be_deleted():
     tree = tree_of(RULES)
-    for slots, message in (([99], "slot 99"), ([1, 1], "twice")):
+    for rows, message in (([99], "row 99"), ([1, 1], "twice")):
         with pytest.raises(RuledexError, match=message):
-            tree.delete(slots)
+            tree.delete(rows)
     assert len(tree) == len(RULES)
-    with pytest.raises(RuledexError, match="slot 99"):
+    with pytest.raises(RuledexError, match="row 99"):
         tree.rule(99)
 
 
-def test_slots_are_given_again():
+def test_rows_are_given_again():
     tree = tree_of(RULES)
     tree.delete([2, 5])
     assert sorted(tree.insert([("a = 1", 0.0), ("a = 2", 0.0), ("a = 3", 0.0)])) == [2, 5, len(RULES)]
@@ -249,9 +247,9 @@ def test_large_changes_are_copied_and_small_ones_made_again(switches):
     drawn = list(workload("abe", seed=2, n_expressions=n_rules).rules(n_rules))
     given = list(workload("abe", seed=2, n_expressions=n_rules).events(scaled(5, 1)))
     tree = LiveTree(**switches)
-    slots = tree.insert([(text, 0.0) for _, text in drawn])
+    rows = tree.insert([(text, 0.0) for _, text in drawn])
     for begin in range(0, n_rules // 2, n_rules // 6):
-        tree.delete(slots[begin : begin + 10])
+        tree.delete(rows[begin : begin + 10])
         tree.insert([(text, 0.0) for _, text in drawn[begin : begin + 10]])
     assert answers_of(tree.match(given)) == expected_of(tree, given)
     if COMPILED:
@@ -266,11 +264,11 @@ def test_memory_is_given_back_when_all_rules_are_gone():
     empty = tree.describe()["bytes"]
     full = []
     for number in range(20 if COMPILED else 3):
-        slots = tree.insert_encoded(rules, encoded)
+        rows = tree.insert_encoded(rules, encoded)
         full.append(tree.describe()["bytes"])
-        np.random.default_rng(number).shuffle(slots)
-        tree.delete(slots[: n_rules // 2])
-        tree.delete(slots[n_rules // 2 :])
+        np.random.default_rng(number).shuffle(rows)
+        tree.delete(rows[: n_rules // 2])
+        tree.delete(rows[n_rules // 2 :])
         assert len(tree) == 0
         assert tree.describe()["bytes"] <= 1.05 * empty
         assert tree.describe()["n_attributes"] == 0

@@ -208,10 +208,10 @@ class _Checker:
         entered = sorted(table[table != FREE].tolist())
         self._must(entered == (self.inner if self.bits & layout.SHARE else []), "the table of hashes")
         for node in entered:
-            slot = self.rows[node][layout.KEY] & (len(table) - 1)
-            while table[slot] not in (node, FREE):
-                slot = (slot + 1) & (len(table) - 1)
-            self._must(table[slot] == node, "the hash of", node)
+            bucket = self.rows[node][layout.KEY] & (len(table) - 1)
+            while table[bucket] not in (node, FREE):
+                bucket = (bucket + 1) & (len(table) - 1)
+            self._must(table[bucket] == node, "the hash of", node)
 
     def _rules(self) -> None:
         heads = {node: self.rows[node][layout.RULE] for node in self.live}
@@ -229,7 +229,7 @@ class _Checker:
         hanging = set()
         for center, start, n_entries in self.tree.centers[self.tree.centers[:, layout.CENTER] != FREE].tolist():
             self._must(n_entries > 0, "an empty bucket")
-            self._must(bucket_of(self.tree.centers, center) == self._slot_of_center(center), "the bucket of", center)
+            self._must(bucket_of(self.tree.centers, center) == self._bucket_of_center(center), "the bucket of", center)
             for place in range(n_entries):
                 low, high, literal = self.tree.heap[start + layout.ROW * place :][: layout.ROW].tolist()
                 last_bit = center & -center
@@ -247,6 +247,6 @@ class _Checker:
         n_buckets = int((self.tree.centers[:, layout.CENTER] != FREE).sum())
         self._must(n_buckets == self.tree.counts[layout.N_CENTERS], "the number of buckets")
 
-    def _slot_of_center(self, center: int) -> int:
-        (slot,) = (self.tree.centers[:, layout.CENTER] == center).nonzero()[0].tolist()
-        return int(slot)
+    def _bucket_of_center(self, center: int) -> int:
+        (bucket,) = (self.tree.centers[:, layout.CENTER] == center).nonzero()[0].tolist()
+        return int(bucket)

@@ -169,10 +169,10 @@ def find(
 ) -> int:
     """Return the node of these ascending atoms, or `FREE`; equal hashes are not enough."""
     mask = table.size - 1
-    slot = key & mask
+    bucket = key & mask
     found = FREE
-    while found == FREE and table[slot] != FREE:
-        node = table[slot]
+    while found == FREE and table[bucket] != FREE:
+        node = table[bucket]
         if (
             nodes[node, KEY] == key
             and nodes[node, OP] == operation
@@ -180,7 +180,7 @@ def find(
             and n_atoms_in(nodes, heap, node, atoms, n_atoms) == n_atoms
         ):
             found = int(node)
-        slot = (slot + 1) & mask
+        bucket = (bucket + 1) & mask
     return found
 
 
@@ -188,10 +188,10 @@ def find(
 def enter(table: NDArray[np.int32], node: int, key: int) -> None:
     """Put a node that is not there into the table of hashes."""
     mask = table.size - 1
-    slot = key & mask
-    while table[slot] != FREE:
-        slot = (slot + 1) & mask
-    table[slot] = node
+    bucket = key & mask
+    while table[bucket] != FREE:
+        bucket = (bucket + 1) & mask
+    table[bucket] = node
 
 
 @inlined
@@ -201,15 +201,15 @@ def leave(nodes: NDArray[np.int32], table: NDArray[np.int32], node: int) -> None
     hole = nodes[node, KEY] & mask
     while table[hole] != node:
         hole = (hole + 1) & mask
-    slot = hole
+    bucket = hole
     while True:
-        slot = (slot + 1) & mask
-        if table[slot] == FREE:
+        bucket = (bucket + 1) & mask
+        if table[bucket] == FREE:
             break
-        wanted = nodes[table[slot], KEY] & mask
-        if ((slot - wanted) & mask) >= ((slot - hole) & mask):
-            table[hole] = table[slot]
-            hole = slot
+        wanted = nodes[table[bucket], KEY] & mask
+        if ((bucket - wanted) & mask) >= ((bucket - hole) & mask):
+            table[hole] = table[bucket]
+            hole = bucket
     table[hole] = FREE
 
 
@@ -258,8 +258,8 @@ def refill_centers(centers: NDArray[np.int32], made: NDArray[np.int32]) -> None:
     mask = made.shape[0] - 1
     for bucket in range(centers.shape[0]):
         if centers[bucket, CENTER] != FREE:
-            slot = mix(centers[bucket, CENTER]) & mask
-            while made[slot, CENTER] != FREE:
-                slot = (slot + 1) & mask
+            target = mix(centers[bucket, CENTER]) & mask
+            while made[target, CENTER] != FREE:
+                target = (target + 1) & mask
             for column in range(3):
-                made[slot, column] = centers[bucket, column]
+                made[target, column] = centers[bucket, column]

@@ -70,12 +70,12 @@ def _center(high: int, width: int) -> int:
 
 @jit
 def bucket_of(centers: NDArray[np.int32], center: int) -> int:
-    """Return the slot of a center's bucket, or the free one where it would lie."""
+    """Return the bucket of a center, or the free one that it would have."""
     mask = centers.shape[0] - 1
-    slot = mix(center) & mask
-    while centers[slot, CENTER] != FREE and centers[slot, CENTER] != center:
-        slot = (slot + 1) & mask
-    return int(slot)
+    bucket = mix(center) & mask
+    while centers[bucket, CENTER] != FREE and centers[bucket, CENTER] != center:
+        bucket = (bucket + 1) & mask
+    return int(bucket)
 
 
 @jit
@@ -90,16 +90,16 @@ def _hang(
     """Put an interval into its bucket; return its place there."""
     width = _width(low, high)
     center = _center(high, width)
-    slot = bucket_of(centers, center)
-    if centers[slot, CENTER] == FREE:
-        centers[slot, CENTER], centers[slot, ENTRIES], centers[slot, N_ENTRIES] = center, NO_BLOCK, 0
+    bucket = bucket_of(centers, center)
+    if centers[bucket, CENTER] == FREE:
+        centers[bucket, CENTER], centers[bucket, ENTRIES], centers[bucket, N_ENTRIES] = center, NO_BLOCK, 0
         counts[N_CENTERS] += 1
-    place = int(centers[slot, N_ENTRIES])
-    start = with_room(heap, centers[slot, ENTRIES], ROW * place, ROW)
+    place = int(centers[bucket, N_ENTRIES])
+    start = with_room(heap, centers[bucket, ENTRIES], ROW * place, ROW)
     heap[start + ROW * place + LOW] = low
     heap[start + ROW * place + HIGH] = high
     heap[start + ROW * place + 2] = entry
-    centers[slot, ENTRIES], centers[slot, N_ENTRIES] = start, place + 1
+    centers[bucket, ENTRIES], centers[bucket, N_ENTRIES] = start, place + 1
     counts[N_OF_WIDTH + width] += 1
     return place
 
@@ -116,8 +116,8 @@ def _unhang(
 ) -> None:
     """Take an interval out of its bucket; the last one there moves into its place."""
     width = _width(low, high)
-    slot = bucket_of(centers, _center(high, width))
-    start, last = centers[slot, ENTRIES], centers[slot, N_ENTRIES] - 1
+    bucket = bucket_of(centers, _center(high, width))
+    start, last = centers[bucket, ENTRIES], centers[bucket, N_ENTRIES] - 1
     if place != last:
         for word in range(ROW):
             heap[start + ROW * place + word] = heap[start + ROW * last + word]
@@ -127,28 +127,28 @@ def _unhang(
         while heap[row + LOW] != heap[start + ROW * place + LOW]:
             row += ROW
         heap[row + PLACE] = place
-    centers[slot, ENTRIES] = without_waste(heap, start, ROW * last, ROW)
-    centers[slot, N_ENTRIES] = last
+    centers[bucket, ENTRIES] = without_waste(heap, start, ROW * last, ROW)
+    centers[bucket, N_ENTRIES] = last
     counts[N_OF_WIDTH + width] -= 1
     if last == 0:
         counts[N_CENTERS] -= 1
-        _close_gap(centers, slot)
+        _close_gap(centers, bucket)
 
 
 @jit
 def _close_gap(centers: NDArray[np.int32], hole: int) -> None:
-    """Free a slot, and move up those buckets that it kept from their own places."""
+    """Free a bucket, and move up those buckets that it kept from their own places."""
     mask = centers.shape[0] - 1
-    slot = hole
+    bucket = hole
     while True:
-        slot = (slot + 1) & mask
-        if centers[slot, CENTER] == FREE:
+        bucket = (bucket + 1) & mask
+        if centers[bucket, CENTER] == FREE:
             break
-        wanted = mix(centers[slot, CENTER]) & mask
-        if ((slot - wanted) & mask) >= ((slot - hole) & mask):
+        wanted = mix(centers[bucket, CENTER]) & mask
+        if ((bucket - wanted) & mask) >= ((bucket - hole) & mask):
             for column in range(3):
-                centers[hole, column] = centers[slot, column]
-            hole = slot
+                centers[hole, column] = centers[bucket, column]
+            hole = bucket
     centers[hole, CENTER] = FREE
 
 
@@ -202,11 +202,11 @@ def _words_wanted(
     """Return how many words of the heap one literal may take: each of its disjoint intervals has its own bucket."""
     n_words = words_for(max(ROW * (last - first), 1))
     for place in range(first, last):
-        slot = bucket_of(centers, _center(high[place], _width(low[place], high[place])))
-        if centers[slot, CENTER] == FREE:
+        bucket = bucket_of(centers, _center(high[place], _width(low[place], high[place])))
+        if centers[bucket, CENTER] == FREE:
             n_words += words_for(ROW)
         else:
-            n_words += words_to_append(heap, centers[slot, ENTRIES], ROW * centers[slot, N_ENTRIES], ROW)
+            n_words += words_to_append(heap, centers[bucket, ENTRIES], ROW * centers[bucket, N_ENTRIES], ROW)
     return n_words
 
 

@@ -83,7 +83,7 @@ class TreeVersion(NamedTuple):
 
 
 class LiveTree:
-    """A tree by itself. Rules are in *slots*: numbers that `insert` gives, and gives again once they are deleted.
+    """A tree by itself. Rules are in *rows*: numbers that `insert` gives, and gives again once they are deleted.
 
     Safe to use from any number of threads; changes are made one after the other.
     """
@@ -101,7 +101,7 @@ class LiveTree:
     # Changes.
 
     def insert(self, rules: Sequence[NewRule]) -> list[int]:
-        """Add rules, each a text or a tree with its static score; their slots. If one is no rule, none is added."""
+        """Add rules, each a text or a tree with its static score; return their rows. If one is wrong, none is added."""
         return self.insert_encoded(rules, self.encode(rules))
 
     def encode(self, rules: Sequence[NewRule]) -> EncodedRules:
@@ -109,28 +109,28 @@ class LiveTree:
         return encode_rules(self.schema, rules)
 
     def insert_encoded(self, rules: Sequence[NewRule], encoded: EncodedRules) -> list[int]:
-        """Add rules that `encode` has encoded; their slots."""
+        """Add rules that `encode` has encoded; return their rows."""
         if not rules:
             return []
         with self._writing:
             insertion = Insertion(encoded)
             self._version = self._version.changed(insertion)
-            slots: list[int] = insertion.rules.tolist()
-            self._rules.update(zip(slots, rules, strict=True))
-            return slots
+            rows: list[int] = insertion.rules.tolist()
+            self._rules.update(zip(rows, rules, strict=True))
+            return rows
 
-    def delete(self, slots: Iterable[int]) -> None:
-        """Remove the rules in these slots, all at once."""
-        gone = list(slots)
+    def delete(self, rows: Iterable[int]) -> None:
+        """Remove the rules in these rows, all at once."""
+        gone = list(rows)
         if not gone:
             return
         with self._writing:
-            missing = [slot for slot in gone if slot not in self._rules]
+            missing = [row for row in gone if row not in self._rules]
             if missing or len(set(gone)) < len(gone):
-                raise RuledexError(f"there is no rule in slot {missing[0]}" if missing else "a slot was given twice")
+                raise RuledexError(f"there is no rule in row {missing[0]}" if missing else "a row was given twice")
             self._version = self._version.changed(Deletion(np.array(gone, np.int32)))
-            for slot in gone:
-                del self._rules[slot]
+            for row in gone:
+                del self._rules[row]
 
     # Reading.
 
@@ -148,7 +148,7 @@ class LiveTree:
             version.replica.leave(token)
 
     def match(self, events: Sequence[Mapping[str, Any]]) -> Matches:
-        """Return the slots of the rules that are true of each event, ascending."""
+        """Return the rows of the rules that are true of each event, ascending."""
         with self._reading() as replica:
             return replica.match(replica.encoder.encode(events))
 
@@ -169,18 +169,18 @@ class LiveTree:
     ) -> Matches:
         """Return the best k rules of each event with their ranks as scores, the best first.
 
-        `static_score` has one entry per slot and replaces the rules' own. `order` has one entry per slot and breaks
-        ties: the smaller comes first, and without it the smaller slot.
+        `static_score` has one entry per row and replaces the rules' own. `order` has one entry per row and breaks
+        ties: the smaller comes first, and without it the smaller row.
         """
         with self._reading() as replica:
             return replica.top(replica.encoder.encode(events, weights), k, rank, static_score, order)
 
-    def rule(self, slot: int) -> NewRule:
-        """Return the rule in a slot as it was given: its text or tree, and its static score."""
+    def rule(self, row: int) -> NewRule:
+        """Return the rule in a row as it was given: its text or tree, and its static score."""
         try:
-            return self._rules[slot]
+            return self._rules[row]
         except KeyError:
-            raise RuledexError(f"there is no rule in slot {slot}") from None
+            raise RuledexError(f"there is no rule in row {row}") from None
 
     def __len__(self) -> int:
         return len(self._rules)

@@ -133,9 +133,9 @@ def true_literals(index: TreeIndex, scratch: MatchScratch, number: int, cells: N
                 center = ((cell >> (zeros + 1)) << (zeros + 1)) | (1 << zeros)
             # A cell that is such a center itself asks its own bucket, once, as a point does.
             if zeros == POINT or (counts[N_OF_WIDTH + zeros] != 0 and center != cell):
-                slot = bucket_of(centers, center)
-                n_entries = centers[slot, N_ENTRIES] if centers[slot, CENTER] != FREE else 0
-                start = centers[slot, ENTRIES]
+                bucket = bucket_of(centers, center)
+                n_entries = centers[bucket, N_ENTRIES] if centers[bucket, CENTER] != FREE else 0
+                start = centers[bucket, ENTRIES]
                 if is_sorted and n_entries > 0 and cell > center:
                     start += ROW * n_entries
                     n_entries = heap[start]

@@ -200,7 +200,7 @@ def _put_entries(
 class _Entries(NamedTuple):
     """All intervals that hang in the buckets of an index."""
 
-    slot: NDArray[np.int64]  # of the bucket
+    bucket: NDArray[np.int64]
     center: NDArray[np.int32]
     low: NDArray[np.int32]
     high: NDArray[np.int32]
@@ -209,13 +209,13 @@ class _Entries(NamedTuple):
 
 
 def _entries_of(index: TreeIndex) -> _Entries:
-    slots = np.flatnonzero(index.centers[:, CENTER] != FREE)
-    n_entries = index.centers[slots, N_ENTRIES].astype(np.int64)
+    buckets = np.flatnonzero(index.centers[:, CENTER] != FREE)
+    n_entries = index.centers[buckets, N_ENTRIES].astype(np.int64)
     within = np.arange(n_entries.sum()) - np.repeat(np.cumsum(n_entries) - n_entries, n_entries)
-    slot = np.repeat(slots, n_entries)
-    place = index.centers[slot, ENTRIES] + ROW * within
+    bucket = np.repeat(buckets, n_entries)
+    place = index.centers[bucket, ENTRIES] + ROW * within
     low, high, entry = index.heap[place], index.heap[place + 1], index.heap[place + 2]
-    return _Entries(slot, index.centers[slot, CENTER], low, high, np.where(entry >= 0, entry, ~entry), entry < 0)
+    return _Entries(bucket, index.centers[bucket, CENTER], low, high, np.where(entry >= 0, entry, ~entry), entry < 0)
 
 
 def scopes_of(index: TreeIndex, first_cells: NDArray[np.int32]) -> Scopes:
@@ -318,13 +318,13 @@ def _buckets(
     by_low = np.lexsort((entries.low, entries.center))
     by_high = np.lexsort((-entries.high.astype(np.int64), entries.center))
     by_high = by_high[entries.low[by_high] < entries.high[by_high]]
-    slots, n_low = np.unique(entries.slot, return_counts=True)
-    number = np.searchsorted(slots, entries.slot)
-    n_high = np.bincount(number[by_high], minlength=len(slots))
+    buckets, n_low = np.unique(entries.bucket, return_counts=True)
+    number = np.searchsorted(buckets, entries.bucket)
+    n_high = np.bincount(number[by_high], minlength=len(buckets))
     # Buckets lie in the order of their centers, as their entries come.
-    in_order = np.argsort(index.centers[slots, CENTER])
+    in_order = np.argsort(index.centers[buckets, CENTER])
     sizes = ROW * (n_low + n_high) + 1
-    starts = np.zeros(len(slots), np.int64)
+    starts = np.zeros(len(buckets), np.int64)
     starts[in_order] = np.cumsum(sizes[in_order]) - sizes[in_order]
     words = np.zeros(int(sizes.sum()), np.int32)
     words[starts + ROW * n_low] = n_high
@@ -337,5 +337,5 @@ def _buckets(
         for word in range(ROW):
             words[place + word] = rows[chosen, word]
     centers = index.centers.copy()
-    centers[slots, ENTRIES] = first_word + starts
+    centers[buckets, ENTRIES] = first_word + starts
     return words, centers

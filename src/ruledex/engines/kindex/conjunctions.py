@@ -63,14 +63,14 @@ def write_predicates(
                 source = presence_source[literal - n_positive]
                 if source == NO_SOURCE:
                     continue
-            slot = n_in
-            while slot > first and in_sources[slot - 1] > source:
-                slot -= 1
-            if slot > first and in_sources[slot - 1] == source:
+            target = n_in
+            while target > first and in_sources[target - 1] > source:
+                target -= 1
+            if target > first and in_sources[target - 1] == source:
                 continue
-            for moved in range(n_in, slot, -1):
+            for moved in range(n_in, target, -1):
                 in_sources[moved] = in_sources[moved - 1]
-            in_sources[slot] = source
+            in_sources[target] = source
             n_in += 1
         in_offsets[conjunction + 1], out_offsets[conjunction + 1] = n_in, n_out
 
@@ -85,13 +85,13 @@ def write_leading_ranks(
         n_held = 0
         for place in range(offsets[conjunction], offsets[conjunction + 1]):
             mine = rank[sources[place]]
-            slot = min(n_held, width - 1)
-            if n_held == width and out[conjunction, slot] <= mine:
+            target = min(n_held, width - 1)
+            if n_held == width and out[conjunction, target] <= mine:
                 continue
-            while slot > 0 and out[conjunction, slot - 1] > mine:
-                out[conjunction, slot] = out[conjunction, slot - 1]
-                slot -= 1
-            out[conjunction, slot] = mine
+            while target > 0 and out[conjunction, target - 1] > mine:
+                out[conjunction, target] = out[conjunction, target - 1]
+                target -= 1
+            out[conjunction, target] = mine
             n_held = min(n_held + 1, width)
 
 

@@ -148,14 +148,14 @@ def agreed_codes(
     n_codes = 0
     for taken in range(n_taken):
         code = entries[place_of[p_lists[taken]]] & ((1 << code_bits) - 1)
-        slot = n_codes
-        while slot > 0 and codes[slot - 1] > code:
-            slot -= 1
-        if slot > 0 and codes[slot - 1] == code:
+        target = n_codes
+        while target > 0 and codes[target - 1] > code:
+            target -= 1
+        if target > 0 and codes[target - 1] == code:
             continue
-        for moved in range(n_codes, slot, -1):
+        for moved in range(n_codes, target, -1):
             codes[moved] = codes[moved - 1]
-        codes[slot] = code
+        codes[target] = code
         n_codes += 1
     return n_codes
 

@@ -35,9 +35,9 @@ CHUNK = 1 << 20  # literals that are converted at once, at the least
 
 
 class ClauseTable(NamedTuple):
-    """Clauses by id, and a table of `slots`, a power of two of them, that leads from a hash to an id."""
+    """Clauses by id, and a table of `buckets`, a power of two of them, that leads from a hash to an id."""
 
-    slots: NDArray[np.int32]
+    buckets: NDArray[np.int32]
     hashes: NDArray[np.int64]
     offsets: NDArray[np.int64]  # one entry more than clauses
     literals: NDArray[np.int32]
@@ -51,8 +51,8 @@ def intern_clauses(
 
     Clause c is `literals[clause_ends[c - 1]:clause_ends[c]]`. The table has room for all of them.
     """
-    slots, hashes, offsets, held = table.slots, table.hashes, table.offsets, table.literals
-    mask = slots.size - 1
+    buckets, hashes, offsets, held = table.buckets, table.hashes, table.offsets, table.literals
+    mask = buckets.size - 1
     begin = 0
     for clause in range(clause_ends.size):
         end = clause_ends[clause]
@@ -60,9 +60,9 @@ def intern_clauses(
         for place in range(begin, end):
             mixed = ((mixed ^ np.int64(literals[place])) * HASH_FACTOR) & HASH_MASK
             mixed ^= mixed >> 15
-        slot = mixed & mask
-        while slots[slot] != FREE:
-            other = slots[slot]
+        bucket = mixed & mask
+        while buckets[bucket] != FREE:
+            other = buckets[bucket]
             if hashes[other] == mixed and offsets[other + 1] - offsets[other] == end - begin:
                 place = begin
                 shift = offsets[other] - begin
@@ -70,15 +70,15 @@ def intern_clauses(
                     place += 1
                 if place == end:
                     break
-            slot = (slot + 1) & mask
-        if slots[slot] == FREE:
-            slots[slot], hashes[n_held] = n_held, mixed
+            bucket = (bucket + 1) & mask
+        if buckets[bucket] == FREE:
+            buckets[bucket], hashes[n_held] = n_held, mixed
             first = offsets[n_held]
             for place in range(begin, end):
                 held[first + place - begin] = literals[place]
             n_held += 1
             offsets[n_held] = first + end - begin
-        ids[clause] = slots[slot]
+        ids[clause] = buckets[bucket]
         begin = int(end)
     return n_held
 
@@ -173,7 +173,7 @@ def distinct_clauses(parts: Iterator[Clauses]) -> tuple[Clauses, NDArray[np.int3
     for part in parts:
         n_room = n_held + len(part.offsets) - 1
         table = ClauseTable(
-            slots_for(table.slots, table.hashes[:n_held], n_room),
+            slots_for(table.buckets, table.hashes[:n_held], n_room),
             lengthened(table.hashes, n_room),
             lengthened(table.offsets, n_room + 1),
             lengthened(table.literals, int(table.offsets[n_held]) + len(part.literals)),

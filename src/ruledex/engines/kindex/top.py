@@ -145,17 +145,17 @@ def sum_of_largest(bounds: NDArray[np.float64], first: int, last: int, k: int, l
         if n_held == k and bound <= largest[0]:
             continue
         # `largest` ascends, so that the one that gives way is the first.
-        slot = 0 if n_held == k else n_held
+        target = 0 if n_held == k else n_held
         if n_held == k:
-            while slot + 1 < k and largest[slot + 1] < bound:
-                largest[slot] = largest[slot + 1]
-                slot += 1
+            while target + 1 < k and largest[target + 1] < bound:
+                largest[target] = largest[target + 1]
+                target += 1
         else:
-            while slot > 0 and largest[slot - 1] > bound:
-                largest[slot] = largest[slot - 1]
-                slot -= 1
+            while target > 0 and largest[target - 1] > bound:
+                largest[target] = largest[target - 1]
+                target -= 1
             n_held += 1
-        largest[slot] = bound
+        largest[target] = bound
     total = 0.0
     for place in range(n_held):
         total += float(largest[place])
