@@ -6,6 +6,7 @@ from ruledex.engines.access import (
     children_by_probability,
     domain_boundaries,
     node_probabilities,
+    order_children,
 )
 from ruledex.engines.protocol import Statistics
 from tests.contract.builder import make_program
@@ -53,3 +54,12 @@ def test_children_that_are_rarely_true_come_first_and_ties_keep_their_order(n_ch
     for begin, end in zip(program.child_offsets[:-1], program.child_offsets[1:], strict=True):
         children = program.children[begin:end].tolist()
         assert ordered[begin:end].tolist() == sorted(children, key=lambda child: (probability[child], child))
+
+
+def test_each_node_s_children_are_sorted_and_ties_keep_their_order():
+    offsets = np.array([0, 3, 3, 7])
+    children = np.array([0, 1, 2, 0, 1, 2, 3], np.int32)
+    probability = np.array([0.5, 0.1, 0.5, 0.0])
+    out = np.zeros(7, np.int32)
+    order_children(offsets, children, probability, out)
+    assert out.tolist() == [1, 0, 2, 3, 1, 0, 2]

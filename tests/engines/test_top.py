@@ -1,16 +1,7 @@
 import numpy as np
 import pytest
 
-from ruledex.engines.top import (
-    PRODUCT,
-    STATIC,
-    SUM,
-    precedes,
-    push,
-    rank_bound,
-    rank_of,
-    sort_heap,
-)
+from ruledex.engines.top import PRODUCT, STATIC, SUM, precedes, push, rank_bound, rank_of, sort_heap
 
 
 @pytest.mark.parametrize("seed", range(5))

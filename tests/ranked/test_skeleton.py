@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from ruledex.ranked.skeleton import NO_NODE, skeleton_of
+from ruledex.ranked.skeleton import NO_NODE, select, skeleton_of
 from tests.contract.sizes import scaled
 
 
@@ -42,3 +42,13 @@ def test_intervals_hang_on_the_node_whose_pivot_they_hold_and_below_it_they_are_
 def test_without_intervals_there_is_no_node():
     nodes, order, depth = skeleton_of(np.empty(0), 3)
     assert len(nodes.pivot) == len(order) == depth == 0
+
+
+@pytest.mark.parametrize("n_distinct", [1, 2, 7, 1000])
+@pytest.mark.parametrize("n", [1, 2, 3, 50, 501])
+def test_what_is_selected_is_what_sorting_puts_there(n, n_distinct):
+    values = np.random.default_rng(n).integers(0, n_distinct, n).astype(float)
+    for place in {0, n // 2, n - 1}:
+        beyond = np.append(values, -1.0)
+        assert select(beyond, n, place) == np.sort(values)[place]
+        assert np.array_equal(np.sort(beyond[:n]), np.sort(values))

@@ -3,14 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 
-from ruledex.workloads.text import (
-    concatenate,
-    decimals,
-    join_groups,
-    offsets_of,
-    parenthesise,
-    words,
-)
+from ruledex.workloads.text import concatenate, decimals, join_groups, offsets_of, parenthesise, words
 
 
 def test_offsets_are_running_sums_from_zero() -> None:

@@ -24,13 +24,7 @@ from numpy.typing import NDArray
 from ruledex.compiled.arrays import frozen
 from ruledex.engines.batch.engine import BatchEngine, BatchOptions
 from ruledex.engines.batch.rows import N_EVENTS
-from ruledex.engines.protocol import (
-    Alive,
-    Arrays,
-    Matches,
-    Rank,
-    Statistics,
-)
+from ruledex.engines.protocol import Alive, Arrays, Matches, Rank, Statistics
 from ruledex.engines.sparse.engine import SparseEngine
 from ruledex.engines.work import Work
 from ruledex.events.batch import EventBatch

@@ -24,20 +24,8 @@ from ruledex.errors import RuledexError
 from ruledex.events.batch import EventBatch
 from ruledex.forks import cached_property
 from ruledex.program.program import Program
-from ruledex.program.scores.literals import (
-    FIELDS,
-    EventPlaces,
-    ScoreLiterals,
-    write_records,
-)
-from ruledex.program.scores.run import (
-    AT_ONCE,
-    NO_EVENT,
-    ScoreStack,
-    node_bounds,
-    score_bounds,
-    stack_height,
-)
+from ruledex.program.scores.literals import FIELDS, EventPlaces, ScoreLiterals, write_records
+from ruledex.program.scores.run import AT_ONCE, NO_EVENT, ScoreStack, node_bounds, score_bounds, stack_height
 from ruledex.program.scores.steps import count_steps
 
 

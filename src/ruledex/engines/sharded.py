@@ -12,12 +12,7 @@ from numpy.typing import NDArray
 from ruledex.compiled.arrays import frozen
 from ruledex.compiled.decorator import jit
 from ruledex.engines.inputs import frozen_batch
-from ruledex.engines.protocol import (
-    Alive,
-    Matcher,
-    Matches,
-    Rank,
-)
+from ruledex.engines.protocol import Alive, Matcher, Matches, Rank
 from ruledex.engines.ranking import check_k
 from ruledex.events.batch import EventBatch
 

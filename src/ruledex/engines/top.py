@@ -15,20 +15,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ruledex.compiled.bits import prefetch
-from ruledex.compiled.constants import (
-    FALSE_BY,
-    LEAF,
-    OPERATION,
-    STEP_BITS,
-)
+from ruledex.compiled.constants import FALSE_BY, LEAF, OPERATION, STEP_BITS
 from ruledex.compiled.decorator import jit
 from ruledex.program.scores.literals import FIELDS, ScoreLiterals
-from ruledex.program.scores.run import (
-    AT_ONCE,
-    ScorePrograms,
-    ScoreStack,
-    match_scores,
-)
+from ruledex.program.scores.run import AT_ONCE, ScorePrograms, ScoreStack, match_scores
 
 MOST = 8  # children of a node, and twice as many steps of a program: what lies behind is on its way by then
 SUM, PRODUCT, STATIC = 0, 1, 2

@@ -13,12 +13,7 @@ from ruledex.engines.inputs import array_of
 from ruledex.engines.protocol import Arrays, Matches
 from ruledex.engines.ranking import check_k
 from ruledex.errors import RuledexError, quoted
-from ruledex.ranked.exact import (
-    ExactIndex,
-    ExactReport,
-    exact_entries,
-    unconditional_of,
-)
+from ruledex.ranked.exact import ExactIndex, ExactReport, exact_entries, unconditional_of
 from ruledex.ranked.intervals import doubles
 from ruledex.ranked.protocol import Ranked
 from ruledex.ranked.relaxed import (

@@ -13,20 +13,10 @@ from numpy.typing import NDArray
 from ruledex.compiled.arrays import frozen
 from ruledex.compiled.decorator import inlined, jit
 from ruledex.errors import RuledexError
-from ruledex.ranked.cursor import (
-    NOT_STARTED,
-    TreeCursors,
-    add_to_heap,
-    replace_best,
-)
+from ruledex.ranked.cursor import NOT_STARTED, TreeCursors, add_to_heap, replace_best
 from ruledex.ranked.intervals import Entries
 from ruledex.ranked.skeleton import NO_NODE, skeleton_of, visit
-from ruledex.ranked.tree import (
-    Floats,
-    ScoredTree,
-    TreeArrays,
-    Trees,
-)
+from ruledex.ranked.tree import Floats, ScoredTree, TreeArrays, Trees
 
 IntervalTreeArrays = tuple[NDArray[Any], ...]
 MOST_UNSPLIT = 32

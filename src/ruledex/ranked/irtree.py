@@ -11,13 +11,7 @@ from ruledex.compiled.arrays import frozen
 from ruledex.engines.protocol import Arrays
 from ruledex.errors import RuledexError
 from ruledex.ranked.cursor import TreeCursors
-from ruledex.ranked.intervals import (
-    MOST_INTERVALS,
-    Entries,
-    closed_intervals,
-    doubles,
-    refuse,
-)
+from ruledex.ranked.intervals import MOST_INTERVALS, Entries, closed_intervals, doubles, refuse
 from ruledex.ranked.irtree_arrays import (
     COUNTED,
     DTYPES,
@@ -37,19 +31,9 @@ from ruledex.ranked.irtree_kernels import (
     IRTreeIndex,
     fill_from_irtree,
 )
-from ruledex.ranked.irtree_update import (
-    DONE,
-    NEEDS_REBUILD,
-    insert_entries,
-    remove_entry,
-)
+from ruledex.ranked.irtree_update import DONE, NEEDS_REBUILD, insert_entries, remove_entry
 from ruledex.ranked.skeleton import NO_NODE, skeleton_of
-from ruledex.ranked.tree import (
-    Floats,
-    ScoredTree,
-    TreeArrays,
-    Trees,
-)
+from ruledex.ranked.tree import Floats, ScoredTree, TreeArrays, Trees
 
 BRANCHING = 64  # what each node takes besides its intervals is little with as many
 NOT_STORED = NO_NODE  # of an interval that holds nothing, or is gone

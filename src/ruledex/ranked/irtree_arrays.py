@@ -10,16 +10,7 @@ from numpy.typing import NDArray
 from ruledex.compiled.arrays import frozen
 from ruledex.compiled.decorator import inlined, jit
 from ruledex.ranked.intervals import Entries, Floats
-from ruledex.ranked.irtree_kernels import (
-    CHUNKS,
-    DEPTH,
-    ENTRIES,
-    IDS,
-    NODES,
-    UPPER,
-    IRTreeArrays,
-    IRTreeIndex,
-)
+from ruledex.ranked.irtree_kernels import CHUNKS, DEPTH, ENTRIES, IDS, NODES, UPPER, IRTreeArrays, IRTreeIndex
 from ruledex.ranked.rtree import check_branching
 from ruledex.ranked.skeleton import NO_NODE, Skeleton, skeleton_of
 

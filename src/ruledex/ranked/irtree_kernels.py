@@ -15,12 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ruledex.compiled.decorator import inlined, jit
-from ruledex.ranked.cursor import (
-    NOT_STARTED,
-    TreeCursors,
-    add_to_heap,
-    replace_best,
-)
+from ruledex.ranked.cursor import NOT_STARTED, TreeCursors, add_to_heap, replace_best
 from ruledex.ranked.skeleton import visit
 
 OFFSET_BITS = 24

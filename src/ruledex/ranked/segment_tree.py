@@ -16,12 +16,7 @@ from numpy.typing import NDArray
 
 from ruledex.compiled.arrays import frozen
 from ruledex.compiled.decorator import jit
-from ruledex.ranked.cursor import (
-    NOT_STARTED,
-    TreeCursors,
-    add_to_heap,
-    replace_best,
-)
+from ruledex.ranked.cursor import NOT_STARTED, TreeCursors, add_to_heap, replace_best
 from ruledex.ranked.intervals import Entries
 from ruledex.ranked.tree import Floats, ScoredTree, Trees
 

@@ -22,13 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ruledex.compiled.arrays import frozen
-from ruledex.compiled.bits import (
-    LOW_SIX,
-    ONE,
-    SIX,
-    ZERO,
-    lowest_bit,
-)
+from ruledex.compiled.bits import LOW_SIX, ONE, SIX, ZERO, lowest_bit
 from ruledex.compiled.decorator import inlined, jit
 from ruledex.ranked.intervals import Entries
 from ruledex.ranked.rtree import BRANCHING, PackedTree, pack_entries

@@ -16,23 +16,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ruledex.compiled.bits import (
-    LOW_SIX,
-    ONE,
-    SIX,
-    ZERO,
-    prefetch,
-)
+from ruledex.compiled.bits import LOW_SIX, ONE, SIX, ZERO, prefetch
 from ruledex.compiled.decorator import inlined, jit
 from ruledex.engines.top import precedes, push, sort_heap
-from ruledex.ranked.subscriptions import (
-    MAX,
-    SUM,
-    Event,
-    Subscriptions,
-    combine_scores,
-    relaxed_score,
-)
+from ruledex.ranked.subscriptions import MAX, SUM, Event, Subscriptions, combine_scores, relaxed_score
 
 AHEAD = 8  # how many entries before its use a line of memory is asked for
 N_READ, N_HELD, N_SCORED = 0, 1, 2  # what `state` holds: entries read of each row, size of the heap, scored so far

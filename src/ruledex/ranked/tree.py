@@ -15,12 +15,7 @@ from ruledex.engines.protocol import Arrays, Matches
 from ruledex.engines.ranking import check_k
 from ruledex.errors import RuledexError
 from ruledex.ranked.cursor import NOT_STARTED, TreeCursors
-from ruledex.ranked.intervals import (
-    Entries,
-    closed_intervals,
-    doubles,
-    entries_of,
-)
+from ruledex.ranked.intervals import Entries, closed_intervals, doubles, entries_of
 from ruledex.ranked.protocol import Ranked, ScoredIntervals
 
 FIRST_WANTED = 32  # intervals that an iterator asks for at first; then twice as many each time

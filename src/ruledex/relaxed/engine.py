@@ -14,12 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ruledex.compiled.arrays import frozen
-from ruledex.engines.inputs import (
-    frozen_alive,
-    frozen_batch,
-    frozen_static_score,
-    rank_code,
-)
+from ruledex.engines.inputs import frozen_alive, frozen_batch, frozen_static_score, rank_code
 from ruledex.engines.protocol import Alive, Matches, Rank
 from ruledex.engines.ranking import check_k
 from ruledex.engines.top import sort_heap
@@ -28,19 +23,9 @@ from ruledex.events.batch import EventBatch
 from ruledex.program.program import Program
 from ruledex.program.scores.run import EPSILON, ScoreStack
 from ruledex.ranked.threshold import N_HELD, N_READ, N_SCORED
-from ruledex.relaxed.candidates import (
-    UNTOUCHED,
-    CandidateScratch,
-    CellRows,
-    find_candidates,
-)
+from ruledex.relaxed.candidates import UNTOUCHED, CandidateScratch, CellRows, find_candidates
 from ruledex.relaxed.layout import IntervalKeys, RelaxedLayout, build_relaxed_layout
-from ruledex.relaxed.rows import (
-    EventCells,
-    IntervalTrees,
-    Reader,
-    event_cells,
-)
+from ruledex.relaxed.rows import EventCells, IntervalTrees, Reader, event_cells
 from ruledex.relaxed.score import OneEvent, best_of_candidates
 from ruledex.relaxed.threshold import ThresholdRows, forget_rules, read_rows
 

@@ -7,28 +7,11 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ruledex.compiled.constants import (
-    IS_TRUE,
-    LEAF,
-    OPERATION,
-    STEP_BITS,
-    WEIGH,
-)
+from ruledex.compiled.constants import IS_TRUE, LEAF, OPERATION, STEP_BITS, WEIGH
 from ruledex.compiled.decorator import inlined, jit
-from ruledex.engines.top import (
-    precedes,
-    push,
-    rank_of,
-    sort_heap,
-)
+from ruledex.engines.top import precedes, push, rank_of, sort_heap
 from ruledex.program.scores.literals import NO_WEIGHT, ScoreLiterals, literal_weight
-from ruledex.program.scores.run import (
-    AT_ONCE,
-    LARGEST,
-    ScorePrograms,
-    ScoreStack,
-    match_scores,
-)
+from ruledex.program.scores.run import AT_ONCE, LARGEST, ScorePrograms, ScoreStack, match_scores
 
 MUST_HOLD, MAY_SCORE = 1, 2  # what `kind` says of a conjunct
 NOT_MET = -1.0  # scores are not negative

@@ -14,13 +14,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from ruledex.workloads.base import (
-    EVENTS_PER_BLOCK,
-    RULES_PER_BLOCK,
-    Event,
-    EventBlock,
-    Workload,
-)
+from ruledex.workloads.base import EVENTS_PER_BLOCK, RULES_PER_BLOCK, Event, EventBlock, Workload
 
 EVENT_SCHEMA = pa.schema(
     [

@@ -3,12 +3,7 @@ from itertools import product
 import numpy as np
 
 from ruledex.engines.atree.engine import AtreeEngine
-from ruledex.engines.atree.layout import (
-    FIRE,
-    N_FIRE,
-    N_MATCH_COLUMNS,
-    ROW,
-)
+from ruledex.engines.atree.layout import FIRE, N_FIRE, N_MATCH_COLUMNS, ROW
 from ruledex.engines.atree.tree import Switches
 from ruledex.engines.protocol import Statistics
 from ruledex.engines.scan import ScanEngine

@@ -2,13 +2,7 @@ import numpy as np
 
 from ruledex.engines.atree import layout
 from ruledex.engines.atree.check import check_tree
-from ruledex.engines.atree.links import (
-    is_inner_sink,
-    link,
-    remove_member,
-    unlink,
-    write_entries,
-)
+from ruledex.engines.atree.links import is_inner_sink, link, remove_member, unlink, write_entries
 from ruledex.engines.atree.tree import Switches
 from tests.engines.atree.sets import rows_of, tree_of
 

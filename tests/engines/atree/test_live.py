@@ -13,18 +13,8 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from ruledex import (
-    Schema,
-    evaluate,
-    parse,
-    to_text,
-)
-from ruledex.engines.atree.live import (
-    FEW,
-    LiveTree,
-    OutdatedError,
-    TreeVersion,
-)
+from ruledex import Schema, evaluate, parse, to_text
+from ruledex.engines.atree.live import FEW, LiveTree, OutdatedError, TreeVersion
 from ruledex.engines.atree.new_rules import encode_rules
 from ruledex.engines.atree.replica import Deletion, Insertion
 from ruledex.engines.atree.tree import Switches

@@ -1,14 +1,7 @@
 import numpy as np
 import pytest
 
-from ruledex.compiled.constants import (
-    AND,
-    CONSTANT,
-    IS_TRUE,
-    LEAF,
-    OR,
-    STEP_BITS,
-)
+from ruledex.compiled.constants import AND, CONSTANT, IS_TRUE, LEAF, OR, STEP_BITS
 from ruledex.engines.atree.new_rules import encode_rules
 from ruledex.errors import RulesError
 from ruledex.language.parser import parse

@@ -3,12 +3,7 @@ from itertools import product
 import pytest
 
 from ruledex.compiled.constants import AND, OR
-from ruledex.engines.atree.plain import (
-    FALSE,
-    TRUE,
-    UNKNOWN,
-    combine_truth,
-)
+from ruledex.engines.atree.plain import FALSE, TRUE, UNKNOWN, combine_truth
 
 VALUES = {TRUE: True, FALSE: False, UNKNOWN: None}
 

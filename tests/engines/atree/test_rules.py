@@ -5,12 +5,7 @@ from ruledex.compiled.arrays import read_only
 from ruledex.compiled.constants import ALWAYS, NEVER
 from ruledex.engines.atree import layout
 from ruledex.engines.atree.check import check_tree
-from ruledex.engines.atree.rules import (
-    NOT_MADE,
-    RulesToLoad,
-    delete_rules,
-    insert_rules,
-)
+from ruledex.engines.atree.rules import NOT_MADE, RulesToLoad, delete_rules, insert_rules
 from ruledex.engines.atree.tree import Switches
 from tests.engines.atree.sets import atoms_of, literals, new_rules
 

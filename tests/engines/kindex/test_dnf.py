@@ -5,18 +5,9 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 import pytest
 
-from ruledex.engines.kindex import (
-    engine as normal_forms_engine,
-)
-from ruledex.engines.kindex import (
-    hierarchy,
-)
-from ruledex.engines.kindex import (
-    partitions as conjunction_index_partitions,
-)
-from ruledex.engines.kindex import (
-    ranking as normal_forms_ranking,
-)
+from ruledex.engines.kindex import engine as kindex_engine
+from ruledex.engines.kindex import hierarchy, partitions
+from ruledex.engines.kindex import ranking as kindex_ranking
 from ruledex.engines.kindex.cnf import CnfEngine
 from ruledex.engines.kindex.dnf import DnfEngine
 from ruledex.engines.kindex.normal_forms import NormalFormOptions
@@ -33,7 +24,7 @@ ENGINES = [DnfEngine, CnfEngine]
 @pytest.fixture(params=[False, True], ids=["large parts", "small parts"])
 def parts(request, monkeypatch):
     if request.param:
-        monkeypatch.setattr(conjunction_index_partitions, "N_LED", 3)
+        monkeypatch.setattr(partitions, "N_LED", 3)
         monkeypatch.setattr(hierarchy, "N_SHARED", 2)
 
 
@@ -92,8 +83,8 @@ def test_statistics_change_no_answer(engine, parts):
 
 @pytest.mark.parametrize("engine", ENGINES)
 def test_answers_longer_than_one_chunk_are_put_together(engine, monkeypatch):
-    monkeypatch.setattr(normal_forms_engine, "CHUNK", 1)
-    monkeypatch.setattr(normal_forms_ranking, "ROOM", 4)
+    monkeypatch.setattr(kindex_engine, "CHUNK", 1)
+    monkeypatch.setattr(kindex_ranking, "ROOM", 4)
     program = make_program([2], [("always", float(i), None) for i in range(5)])
     batch = make_batch(program, [{1}, {2}, {1}])
     built = engine.build(program)

@@ -2,12 +2,7 @@ import numpy as np
 import pytest
 
 from ruledex.engines.kindex import normal_forms
-from ruledex.engines.kindex.normal_forms import (
-    clauses_of,
-    distinct_clauses,
-    expressions_of,
-    join_clauses,
-)
+from ruledex.engines.kindex.normal_forms import clauses_of, distinct_clauses, expressions_of, join_clauses
 from ruledex.errors import BudgetError, RuledexError
 from tests.contract.builder import make_program
 

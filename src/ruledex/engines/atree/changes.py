@@ -10,22 +10,12 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ruledex.compiled.constants import (
-    FALSE_BY,
-    LEAF,
-    OPERATION,
-    STEP_BITS,
-)
+from ruledex.compiled.constants import FALSE_BY, LEAF, OPERATION, STEP_BITS
 from ruledex.compiled.decorator import jit
 from ruledex.engines.atree.heap import NO_BLOCK, give_back, new_block
 from ruledex.engines.atree.layout import USES, Tree
 from ruledex.engines.atree.removal import lose_use, remove_doomed
-from ruledex.engines.atree.rules import (
-    RulesToLoad,
-    detach,
-    fetch_rules_ahead,
-    insert_rules,
-)
+from ruledex.engines.atree.rules import RulesToLoad, detach, fetch_rules_ahead, insert_rules
 
 
 class ScoreHeap(NamedTuple):

@@ -8,25 +8,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ruledex.engines.access import domain_boundaries, node_probabilities
-from ruledex.engines.atree.layout import (
-    N_EDGES,
-    N_INNER,
-    N_NODES,
-    TOP_LEVEL,
-)
+from ruledex.engines.atree.layout import N_EDGES, N_INNER, N_NODES, TOP_LEVEL
 from ruledex.engines.atree.match import TreeIndex
 from ruledex.engines.atree.matcher import TreeMatcher
 from ruledex.engines.atree.packing import NO_SCOPES, pack_tree, scopes_of
 from ruledex.engines.atree.rules import RulesToLoad
 from ruledex.engines.atree.tree import GrowingTree, LiteralIntervals, Switches
 from ruledex.engines.inputs import array_of, frozen_alive, frozen_batch
-from ruledex.engines.protocol import (
-    Alive,
-    Arrays,
-    Matches,
-    Rank,
-    Statistics,
-)
+from ruledex.engines.protocol import Alive, Arrays, Matches, Rank, Statistics
 from ruledex.engines.ranking import Ranker
 from ruledex.engines.work import Work
 from ruledex.events.batch import EventBatch

@@ -29,10 +29,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ruledex.compiled.arrays import FREE, HASH_FACTOR, HASH_MASK
-from ruledex.compiled.constants import (
-    AND,
-    OR,
-)
+from ruledex.compiled.constants import AND, OR
 from ruledex.compiled.decorator import inlined, jit
 
 POSITIVE, NEGATIVE = 2, 3

@@ -16,12 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ruledex.engines.atree.new_rules import EncodedRules, NewRule, encode_rules
-from ruledex.engines.atree.replica import (
-    Change,
-    Deletion,
-    Insertion,
-    Replica,
-)
+from ruledex.engines.atree.replica import Change, Deletion, Insertion, Replica
 from ruledex.engines.atree.tree import Switches
 from ruledex.engines.protocol import Matches, Rank
 from ruledex.errors import RuledexError

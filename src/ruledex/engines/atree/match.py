@@ -14,15 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ruledex.compiled.arrays import FREE
-from ruledex.compiled.bits import (
-    LOW_SIX,
-    ONE,
-    SIX,
-    ZERO,
-    lowest_bit,
-    n_bits,
-    prefetch,
-)
+from ruledex.compiled.bits import LOW_SIX, ONE, SIX, ZERO, lowest_bit, n_bits, prefetch
 from ruledex.compiled.decorator import inlined, jit
 from ruledex.engines.atree.layout import (
     ALWAYS_RULE,

@@ -15,20 +15,8 @@ from numpy.typing import NDArray
 from ruledex.compiled.bits import prefetch
 from ruledex.compiled.constants import AND
 from ruledex.compiled.decorator import inlined, jit
-from ruledex.engines.atree.covers import (
-    CoverPlan,
-    choose_cover,
-    find_adopters,
-    find_borrowable,
-    is_within,
-)
-from ruledex.engines.atree.heap import (
-    TOP,
-    new_block,
-    with_room,
-    words_for,
-    words_to_append,
-)
+from ruledex.engines.atree.covers import CoverPlan, choose_cover, find_adopters, find_borrowable, is_within
+from ruledex.engines.atree.heap import TOP, new_block, with_room, words_for, words_to_append
 from ruledex.engines.atree.layout import (
     BLOCK,
     BORROWED,

@@ -12,12 +12,7 @@ from numpy.typing import NDArray
 from ruledex.compiled.bits import prefetch
 from ruledex.compiled.constants import AND, OR
 from ruledex.compiled.decorator import jit
-from ruledex.engines.atree.heap import (
-    TOP,
-    give_back,
-    with_room,
-    words_to_append,
-)
+from ruledex.engines.atree.heap import TOP, give_back, with_room, words_to_append
 from ruledex.engines.atree.layout import (
     BLOCK,
     BORROWED,
@@ -66,12 +61,7 @@ from ruledex.engines.atree.links import (
     write_entries,
 )
 from ruledex.engines.atree.literals import unhang_literal
-from ruledex.engines.atree.nodes import (
-    SPARE_WORDS,
-    add_child_row,
-    remove_child_row,
-    reorder_children,
-)
+from ruledex.engines.atree.nodes import SPARE_WORDS, add_child_row, remove_child_row, reorder_children
 
 
 @jit

@@ -5,12 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from ruledex.compiled.constants import (
-    FALSE_BY,
-    LEAF,
-    OPERATION,
-    STEP_BITS,
-)
+from ruledex.compiled.constants import FALSE_BY, LEAF, OPERATION, STEP_BITS
 from ruledex.compiled.decorator import jit
 from ruledex.engines.atree.layout import BLOCK, N_DOWN, ROW
 

@@ -8,22 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ruledex.compiled.arrays import lengthened, read_only
-from ruledex.compiled.constants import (
-    ALWAYS,
-    FALSE_BY,
-    LEAF,
-    OPERATION,
-    STEP_BITS,
-    WEIGH,
-)
+from ruledex.compiled.constants import ALWAYS, FALSE_BY, LEAF, OPERATION, STEP_BITS, WEIGH
 from ruledex.engines.atree.changes import NewScores, ScoreHeap
 from ruledex.engines.atree.heap import TOP, empty_heap
-from ruledex.engines.atree.layout import (
-    KEY,
-    N_DOWN,
-    NEGATIVE,
-    OP,
-)
+from ruledex.engines.atree.layout import KEY, N_DOWN, NEGATIVE, OP
 from ruledex.engines.atree.new_rules import EncodedRules
 from ruledex.engines.atree.score_steps import copy_intervals, copy_steps, rename_literals
 from ruledex.engines.atree.tree import GrowingTree

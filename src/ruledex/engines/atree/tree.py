@@ -14,12 +14,7 @@ from numpy.typing import NDArray
 
 from ruledex.compiled.arrays import FREE, lengthened, read_only
 from ruledex.compiled.constants import NEVER
-from ruledex.engines.atree.changes import (
-    NewScores,
-    ScoreHeap,
-    delete_scored,
-    insert_scored,
-)
+from ruledex.engines.atree.changes import NewScores, ScoreHeap, delete_scored, insert_scored
 from ruledex.engines.atree.heap import TOP, empty_heap
 from ruledex.engines.atree.layout import (
     ALWAYS_RULE,

@@ -11,15 +11,7 @@ from numpy.typing import NDArray
 
 from ruledex.compiled.constants import AND, OR
 from ruledex.compiled.decorator import jit
-from ruledex.engines.atree.layout import (
-    BLOCK,
-    FIRE,
-    N_DOWN,
-    N_FIRE,
-    ON_DEMAND,
-    OP,
-    ROW,
-)
+from ruledex.engines.atree.layout import BLOCK, FIRE, N_DOWN, N_FIRE, ON_DEMAND, OP, ROW
 from ruledex.engines.atree.links import VERIFY, target_node
 from ruledex.engines.atree.match import (
     NUMBER_SHIFT,
@@ -31,13 +23,7 @@ from ruledex.engines.atree.match import (
     next_event,
     propagate,
 )
-from ruledex.engines.atree.plain import (
-    FALSE,
-    TRUE,
-    PlainScratch,
-    Scopes,
-    propagate_plainly,
-)
+from ruledex.engines.atree.plain import FALSE, TRUE, PlainScratch, Scopes, propagate_plainly
 
 # Nodes are AND and OR; those that one rule is all that they are for are evaluated as often as they are fired, and
 # neither remembered nor among the true ones. A node is cleared, or a word of 32 bits, when an event first comes to it.

@@ -9,12 +9,7 @@ from typing import Any, NamedTuple, TypeAlias, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from ruledex.engines.batch.kernels import (
-    BatchIndex,
-    Block,
-    evaluate_lists,
-    load_block,
-)
+from ruledex.engines.batch.kernels import BatchIndex, Block, evaluate_lists, load_block
 from ruledex.engines.batch.rank_rows import rank_rows, tile_bounds
 from ruledex.engines.batch.rows import N_DIGITS, N_EVENTS, count_rows, empty_rows, write_rows
 from ruledex.engines.inputs import ALL_ALIVE

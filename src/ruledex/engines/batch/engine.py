@@ -14,19 +14,8 @@ from ruledex.engines.batch.block import BlockScratch, BlockWork
 from ruledex.engines.batch.kernels import BatchIndex, Block
 from ruledex.engines.batch.layout import build_batch_index
 from ruledex.engines.batch.rows import N_EVENTS, empty_rows
-from ruledex.engines.inputs import (
-    array_of,
-    frozen_alive,
-    frozen_batch,
-    rank_code,
-)
-from ruledex.engines.protocol import (
-    Alive,
-    Arrays,
-    Matches,
-    Rank,
-    Statistics,
-)
+from ruledex.engines.inputs import array_of, frozen_alive, frozen_batch, rank_code
+from ruledex.engines.protocol import Alive, Arrays, Matches, Rank, Statistics
 from ruledex.engines.ranking import Ranker, check_k
 from ruledex.events.batch import EventBatch
 from ruledex.program.program import Program

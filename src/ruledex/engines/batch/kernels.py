@@ -18,16 +18,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ruledex.compiled.bits import (
-    LOW_SIX,
-    ONE,
-    SIX,
-    ZERO,
-    prefetch,
-)
-from ruledex.compiled.constants import (
-    AND,
-)
+from ruledex.compiled.bits import LOW_SIX, ONE, SIX, ZERO, prefetch
+from ruledex.compiled.constants import AND
 from ruledex.compiled.csr import first_at_least
 from ruledex.compiled.decorator import jit
 from ruledex.engines.batch.rows import (

@@ -11,13 +11,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ruledex.compiled.bits import (
-    LOW_SIX,
-    ONE,
-    SIX,
-    ZERO,
-    lowest_bit,
-)
+from ruledex.compiled.bits import LOW_SIX, ONE, SIX, ZERO, lowest_bit
 from ruledex.compiled.constants import (
     CONSTANT,
     FALSE_BY,
@@ -43,22 +37,9 @@ from ruledex.engines.batch.rows import (
     or_difference,
     without_row,
 )
-from ruledex.engines.top import (
-    STATIC,
-    Ranking,
-    precedes,
-    push,
-    rank_bound,
-    rank_in_event,
-    rank_of,
-)
+from ruledex.engines.top import STATIC, Ranking, precedes, push, rank_bound, rank_in_event, rank_of
 from ruledex.program.scores.literals import FIELDS, ScoreLiterals
-from ruledex.program.scores.run import (
-    AT_ONCE,
-    LARGEST,
-    ScoreStack,
-    fold,
-)
+from ruledex.program.scores.run import AT_ONCE, LARGEST, ScoreStack, fold
 from ruledex.program.scores.steps import WalkStack, write_steps
 
 

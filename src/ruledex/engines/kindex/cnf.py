@@ -8,19 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ruledex.engines.kindex.disjunctions import DisjunctionIndex
-from ruledex.engines.kindex.engine import (
-    NormalFormEngine,
-    make_owners,
-    stored_overflow,
-    stored_owners,
-)
+from ruledex.engines.kindex.engine import NormalFormEngine, make_owners, stored_overflow, stored_owners
 from ruledex.engines.kindex.matching import cnf_match
-from ruledex.engines.kindex.normal_forms import (
-    NormalFormOptions,
-    clauses_of,
-    expressions_of,
-    join_clauses,
-)
+from ruledex.engines.kindex.normal_forms import NormalFormOptions, clauses_of, expressions_of, join_clauses
 from ruledex.engines.kindex.overflow import OverflowRules
 from ruledex.engines.protocol import Arrays, Statistics
 from ruledex.events.batch import EventBatch

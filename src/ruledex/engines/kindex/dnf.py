@@ -8,12 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ruledex.engines.kindex.conjunctions import NO_DISJUNCTIONS, ConjunctionIndex
-from ruledex.engines.kindex.engine import (
-    NormalFormEngine,
-    make_owners,
-    stored_overflow,
-    stored_owners,
-)
+from ruledex.engines.kindex.engine import NormalFormEngine, make_owners, stored_overflow, stored_owners
 from ruledex.engines.kindex.matching import dnf_match
 from ruledex.engines.kindex.normal_forms import (
     NormalFormOptions,

@@ -9,24 +9,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ruledex.compiled.arrays import frozen
-from ruledex.engines.inputs import (
-    array_of,
-    frozen_alive,
-    frozen_batch,
-    rank_code,
-)
+from ruledex.engines.inputs import array_of, frozen_alive, frozen_batch, rank_code
 from ruledex.engines.kindex.matching import Disjunctions, Owners
 from ruledex.engines.kindex.normal_forms import Form, NormalFormOptions
 from ruledex.engines.kindex.overflow import OverflowRules
 from ruledex.engines.kindex.postings import Postings
 from ruledex.engines.kindex.ranking import FormRanker
 from ruledex.engines.kindex.work import postings_work, true_items
-from ruledex.engines.protocol import (
-    Alive,
-    Arrays,
-    Matches,
-    Rank,
-)
+from ruledex.engines.protocol import Alive, Arrays, Matches, Rank
 from ruledex.engines.ranking import Ranker, check_k
 from ruledex.engines.work import Work, averages
 from ruledex.events.batch import EventBatch

@@ -27,21 +27,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ruledex.compiled.bits import (
-    LOW_SIX,
-    ONE,
-    SIX,
-    ZERO,
-    lowest_bit,
-    prefetch,
-)
+from ruledex.compiled.bits import LOW_SIX, ONE, SIX, ZERO, lowest_bit, prefetch
 from ruledex.compiled.decorator import inlined, jit
-from ruledex.engines.kindex.cursors import (
-    NONE,
-    agreed_codes,
-    initialize_current_entries,
-    next_agreement,
-)
+from ruledex.engines.kindex.cursors import NONE, agreed_codes, initialize_current_entries, next_agreement
 from ruledex.engines.kindex.postings import (
     ListBounds,
     PostingCursors,

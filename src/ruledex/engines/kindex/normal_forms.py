@@ -15,12 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ruledex.compiled.arrays import FREE, HASH_FACTOR, HASH_MASK, frozen, lengthened, slots_for
-from ruledex.compiled.constants import (
-    ALWAYS,
-    AND,
-    NEVER,
-    OR,
-)
+from ruledex.compiled.constants import ALWAYS, AND, NEVER, OR
 from ruledex.compiled.decorator import jit
 from ruledex.engines.inputs import nodes_of
 from ruledex.engines.kindex.normal_form_kernels import FormScratch, form_sizes, write_clauses

@@ -10,12 +10,7 @@ from numpy.typing import NDArray
 
 from ruledex.compiled.constants import NEVER
 from ruledex.engines.inputs import array_of
-from ruledex.engines.protocol import (
-    Alive,
-    Arrays,
-    Matches,
-    Statistics,
-)
+from ruledex.engines.protocol import Alive, Arrays, Matches, Statistics
 from ruledex.engines.sparse.engine import SparseEngine
 from ruledex.events.batch import EventBatch
 from ruledex.program.program import Program

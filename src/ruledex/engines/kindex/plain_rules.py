@@ -5,14 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from ruledex.compiled.constants import (
-    AND,
-    LEAF,
-    OPERATION,
-    OR,
-    STEP_BITS,
-    WEIGH,
-)
+from ruledex.compiled.constants import AND, LEAF, OPERATION, OR, STEP_BITS, WEIGH
 from ruledex.compiled.decorator import inlined, jit
 from ruledex.engines.inputs import Nodes
 from ruledex.program.scores.run import ScorePrograms

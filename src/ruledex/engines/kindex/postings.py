@@ -29,15 +29,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ruledex.compiled.bits import (
-    LOW_SIX,
-    ONE,
-    SIX,
-    ZERO,
-    lowest_bit,
-    n_bits,
-    prefetch,
-)
+from ruledex.compiled.bits import LOW_SIX, ONE, SIX, ZERO, lowest_bit, n_bits, prefetch
 from ruledex.compiled.csr import first_at_least
 from ruledex.compiled.decorator import inlined, jit
 from ruledex.engines.kindex.hierarchy import LEVEL_BITS

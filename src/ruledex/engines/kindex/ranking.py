@@ -15,14 +15,7 @@ from ruledex.engines.kindex.normal_forms import OUTER, Form
 from ruledex.engines.kindex.plain_rules import find_plain_rules
 from ruledex.engines.kindex.posting_lists import new_cursors
 from ruledex.engines.kindex.postings import ListBounds, Postings
-from ruledex.engines.kindex.top import (
-    SLACK,
-    TopScratch,
-    item_bounds,
-    lead_bounds,
-    list_bounds,
-    tops_of_form,
-)
+from ruledex.engines.kindex.top import SLACK, TopScratch, item_bounds, lead_bounds, list_bounds, tops_of_form
 from ruledex.engines.protocol import Matches
 from ruledex.engines.ranking import Ranker
 from ruledex.events.batch import EventBatch

@@ -14,26 +14,11 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ruledex.compiled.bits import (
-    LOW_SIX,
-    ONE,
-    SIX,
-    ZERO,
-)
+from ruledex.compiled.bits import LOW_SIX, ONE, SIX, ZERO
 from ruledex.compiled.decorator import inlined, jit
-from ruledex.engines.kindex.cursors import (
-    NONE,
-    agreed_codes,
-    initialize_current_entries,
-    next_agreement,
-)
+from ruledex.engines.kindex.cursors import NONE, agreed_codes, initialize_current_entries, next_agreement
 from ruledex.engines.kindex.matching import Disjunctions, Owners, is_accepted
-from ruledex.engines.kindex.postings import (
-    ListBounds,
-    PostingCursors,
-    Postings,
-    get_posting_lists,
-)
+from ruledex.engines.kindex.postings import ListBounds, PostingCursors, Postings, get_posting_lists
 from ruledex.engines.top import (
     PRODUCT,
     SUM,

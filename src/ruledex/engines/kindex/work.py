@@ -9,13 +9,7 @@ from ruledex.compiled.decorator import jit
 from ruledex.engines.inputs import frozen_batch
 from ruledex.engines.kindex.matching import Disjunctions, expression_numbers
 from ruledex.engines.kindex.posting_lists import new_cursors
-from ruledex.engines.kindex.postings import (
-    ListBounds,
-    PostingCursors,
-    Postings,
-    are_noted,
-    get_posting_lists,
-)
+from ruledex.engines.kindex.postings import ListBounds, PostingCursors, Postings, are_noted, get_posting_lists
 from ruledex.engines.work import Work, averages
 from ruledex.events.batch import EventBatch
 

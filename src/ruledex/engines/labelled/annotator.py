@@ -22,13 +22,7 @@ from ruledex.engines.inputs import LARGEST, Nodes, nodes_of
 from ruledex.engines.kindex.conjunctions import ConjunctionIndex
 from ruledex.engines.kindex.normal_forms import Clauses, distinct_clauses
 from ruledex.engines.labelled.leaves import Annotations
-from ruledex.engines.labelled.trees import (
-    LEAF,
-    Trees,
-    count_leaves,
-    list_annotations,
-    unfold,
-)
+from ruledex.engines.labelled.trees import LEAF, Trees, count_leaves, list_annotations, unfold
 from ruledex.engines.protocol import Statistics
 from ruledex.errors import RuledexError
 from ruledex.program.program import Program

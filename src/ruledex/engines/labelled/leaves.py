@@ -16,14 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ruledex.compiled.bits import (
-    LOW_SIX,
-    ONE,
-    SIX,
-    ZERO,
-    lowest_bit,
-    prefetch,
-)
+from ruledex.compiled.bits import LOW_SIX, ONE, SIX, ZERO, lowest_bit, prefetch
 from ruledex.compiled.decorator import inlined, jit
 from ruledex.engines.kindex.matching import Owners, collect_rules, mark_rules, matching_conjunctions
 from ruledex.engines.kindex.postings import PostingCursors, Postings

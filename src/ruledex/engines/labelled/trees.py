@@ -15,9 +15,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ruledex.compiled.constants import (
-    AND,
-)
+from ruledex.compiled.constants import AND
 from ruledex.compiled.decorator import jit
 from ruledex.engines.inputs import Nodes
 

@@ -2,12 +2,7 @@ import numpy as np
 import pytest
 
 from ruledex.engines.kindex.top import least_bound
-from ruledex.engines.top import (
-    PRODUCT,
-    STATIC,
-    SUM,
-    rank_of,
-)
+from ruledex.engines.top import PRODUCT, STATIC, SUM, rank_of
 
 
 @pytest.mark.parametrize("kind", [SUM, PRODUCT, STATIC])

@@ -1,12 +1,7 @@
 import numpy as np
 import pytest
 
-from ruledex.engines.kindex.hierarchy import (
-    ARITY,
-    LEVEL_BITS,
-    Hierarchy,
-    write_interval_keys,
-)
+from ruledex.engines.kindex.hierarchy import ARITY, LEVEL_BITS, Hierarchy, write_interval_keys
 
 
 def hierarchy_of(sizes):

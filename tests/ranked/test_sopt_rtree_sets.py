@@ -2,15 +2,7 @@ import numpy as np
 import pytest
 
 from ruledex.compiled.decorator import jit
-from ruledex.ranked.sopt_rtree import (
-    NONE,
-    drop,
-    highest_bit,
-    last_member,
-    level_offsets,
-    next_member,
-    put,
-)
+from ruledex.ranked.sopt_rtree import NONE, drop, highest_bit, last_member, level_offsets, next_member, put
 
 
 @jit

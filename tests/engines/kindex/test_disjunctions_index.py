@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from ruledex.engines.kindex import partitions as conjunction_index_partitions
+from ruledex.engines.kindex import partitions
 from ruledex.engines.kindex.disjunctions import DisjunctionIndex
 from ruledex.engines.kindex.matching import expression_numbers
 from tests.contract.reference import Reference
@@ -12,7 +12,7 @@ from tests.engines.programs import drawn_batch, drawn_program
 @pytest.mark.parametrize("n_led", [3, 1 << 30])
 @pytest.mark.parametrize("several", [False, True])
 def test_all_true_expressions_are_found_once(n_led, several, monkeypatch):
-    monkeypatch.setattr(conjunction_index_partitions, "N_LED", n_led)
+    monkeypatch.setattr(partitions, "N_LED", n_led)
     program = drawn_program(40, 1)
     rng = np.random.default_rng(1)
     rows = [

@@ -5,16 +5,7 @@ import pytest
 
 from ruledex.compiled.constants import AND, OR
 from ruledex.engines.atree.engine import AtreeEngine
-from ruledex.engines.atree.layout import (
-    BLOCK,
-    FIRE,
-    LEVEL,
-    N_DOWN,
-    N_FIRE,
-    N_MATCH_COLUMNS,
-    OP,
-    ROW,
-)
+from ruledex.engines.atree.layout import BLOCK, FIRE, LEVEL, N_DOWN, N_FIRE, N_MATCH_COLUMNS, OP, ROW
 from ruledex.engines.protocol import Statistics
 from tests.contract.agreement import assert_agrees
 from tests.contract.builder import make_batch, make_program

@@ -1,13 +1,13 @@
 import numpy as np
 import pytest
 
-from ruledex.engines.kindex import partitions as conjunction_index_partitions
+from ruledex.engines.kindex import partitions
 from ruledex.engines.kindex.partitions import NO_LEAD, choose_leads, make_partitions
 
 
 @pytest.fixture(autouse=True)
 def few_are_enough(monkeypatch):
-    monkeypatch.setattr(conjunction_index_partitions, "N_LED", 2)
+    monkeypatch.setattr(partitions, "N_LED", 2)
 
 
 def leads(sizes, rows, probability):
