@@ -185,7 +185,7 @@ def test_an_event_that_cannot_be_read_is_an_error(event, message):
         ({"score": [1.0, -1.0, 1.0]}, "not negative"),
         ({"offsets": [0, 2, 2]}, "offsets"),
         ({"offsets": [0, 3, 2, 3]}, "offsets"),
-        ({"dimension": [0, 1, 2]}, "not below 2"),
+        ({"dimension": [0, 1, 2]}, "from 0 to 1"),
         ({"dimension": [1, 0, 0]}, "subscription 0"),
         ({"dimension": [0, 0, 0]}, "subscription 0"),
         ({"dimension": [0, 0]}, "shape"),

@@ -49,7 +49,7 @@ def cell_frequencies(program: Program, statistics: Statistics | None) -> NDArray
     """Return for each cell the part of events that have it; without statistics, all cells of a domain count alike."""
     if statistics is not None:
         if statistics.cell_frequency.shape != (program.n_cells,):
-            expected = f"one entry for each of {program.n_cells:,} cells was expected"
+            expected = f"but needs one entry for each of {program.n_cells:,} cells"
             raise RuledexError(f"cell_frequency has the shape {statistics.cell_frequency.shape}, {expected}")
         frequency = np.clip(statistics.cell_frequency, 0.0, 1.0)
     else:

@@ -48,7 +48,7 @@ def frozen_alive(alive: Alive | None, n_rules: int) -> NDArray[np.uint8]:
     if alive is None:
         return ALL_ALIVE
     if alive.shape != (n_rules,):
-        raise RuledexError(f"alive has the shape {alive.shape}, one entry for each of {n_rules:,} rules was expected")
+        raise RuledexError(f"alive has the shape {alive.shape}, but needs one entry for each of {n_rules:,} rules")
     return frozen(alive.view(np.uint8) if alive.dtype == np.bool_ else alive, np.uint8)
 
 
@@ -57,7 +57,7 @@ def frozen_static_score(static_score: NDArray[np.float64] | None, program: Progr
     if static_score is None:
         return frozen(program.static_scores(), np.float64)
     if static_score.shape != (program.n_rules,):
-        expected = f"one score for each of {program.n_rules:,} rules was expected"
+        expected = f"but needs one score for each of {program.n_rules:,} rules"
         raise RuledexError(f"static_score has the shape {static_score.shape}, {expected}")
     return frozen(static_score, np.float64)
 
@@ -65,7 +65,7 @@ def frozen_static_score(static_score: NDArray[np.float64] | None, program: Progr
 def rank_code(rank: Rank) -> int:
     """Return the kernels' number for a way to rank."""
     if not isinstance(rank, str) or rank not in RANKS:
-        raise RuledexError(f"rank is {quoted(rank)}, one of {', '.join(RANKS)} was expected")
+        raise RuledexError(f"rank must be one of {', '.join(RANKS)}, not {quoted(rank)}")
     return RANKS[rank]
 
 

@@ -138,5 +138,5 @@ class Ranker:
 def check_k(k: int) -> int:
     """Return k, the number of rules that are wanted; refuse a negative one."""
     if k < 0:
-        raise RuledexError(f"k is {k}, a number of rules was expected")
+        raise RuledexError(f"k is {k}, but must be 0 or more")
     return k

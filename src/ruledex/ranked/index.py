@@ -98,7 +98,7 @@ class RankedIndex:
         exact matching ranks by, instead of the combined scores. `options` are the structure's.
         """
         if combine not in COMBINATIONS:
-            raise RuledexError(f"combine is {quoted(combine)}, one of {', '.join(COMBINATIONS)} was expected")
+            raise RuledexError(f"combine must be one of {', '.join(COMBINATIONS)}, not {quoted(combine)}")
         kind, wanted = structure_named(structure), [check_mode(mode) for mode in modes]
         subscriptions = subscriptions_of(
             offsets, dimension, left, right, score, n_dimensions, weights, left_open, right_open
@@ -164,7 +164,7 @@ class RankedIndex:
             _check_intervals(rows, relaxed)
             return relaxed.top(rows, most, method)
         if weights is not None or method != "auto":
-            raise RuledexError("weights and method of an event are for relaxed matching")
+            raise RuledexError("weights and method are only for relaxed matching")
         exact = _built(self._exact, mode)
         _check_intervals(rows, exact)
         return exact.top(rows, most)
@@ -246,7 +246,7 @@ def _built(part: Part | None, mode: Mode) -> Part:
 def check_mode(mode: Mode) -> Mode:
     """Return the mode; refuse an unknown one."""
     if mode not in MODES:
-        raise RuledexError(f"mode is {quoted(mode)}, one of {', '.join(MODES)} was expected")
+        raise RuledexError(f"mode must be one of {', '.join(MODES)}, not {quoted(mode)}")
     return mode
 
 

@@ -130,7 +130,7 @@ class ScoredIntervalTree(ScoredTree):
         if unknown:
             raise TypeError(f"unknown options: {', '.join(unknown)}")
         if most_unsplit < 1:
-            raise RuledexError(f"most_unsplit is {most_unsplit}, at least 1 was expected")
+            raise RuledexError(f"most_unsplit is {most_unsplit}, but must be at least 1")
         bounds = zip(entries.offsets[:-1].tolist(), entries.offsets[1:].tolist(), strict=True)
         built = [(first, skeleton_of(entries.ends[2 * first : 2 * last], most_unsplit)) for first, last in bounds]
         first_nodes = np.concatenate([[0], np.cumsum([len(one.nodes.pivot) for _, one in built])])

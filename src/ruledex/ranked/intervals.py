@@ -88,7 +88,7 @@ def _flags(name: str, given: ArrayLike | None, n_intervals: int) -> NDArray[np.b
     """Return whether each end is open, by a flag for each or by one for all."""
     flags = np.asarray(False if given is None else given, np.bool_)
     if flags.shape not in ((), (n_intervals,)):
-        raise RuledexError(f"{name} has the shape {flags.shape}, one entry for each interval was expected")
+        raise RuledexError(f"{name} has the shape {flags.shape}, but needs one entry per interval")
     return np.broadcast_to(flags, n_intervals)
 
 

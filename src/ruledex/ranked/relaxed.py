@@ -153,7 +153,7 @@ class RelaxedIndex:
     def top(self, rows: EventRows, k: int, method: Method) -> tuple[Ranked, SubscriptionReport]:
         """Return the best k subscriptions, ties by id; k is not more than there are."""
         if method not in METHODS:
-            raise RuledexError(f"method is {quoted(method)}, one of {', '.join(METHODS)} was expected")
+            raise RuledexError(f"method must be one of {', '.join(METHODS)}, not {quoted(method)}")
         ranks, found = np.empty(k), np.empty(k, np.int32)
         if k == 0:  # the heap has no worst entry then, which the kernels compare with
             return Ranked(found, ranks), SubscriptionReport(method, 0, 0)

@@ -194,9 +194,7 @@ def pack_entries(entries: Entries, branching: int) -> RTreeIndex:
 def check_branching(branching: int) -> int:
     """Return the branching factor; refuse one that is below two or too large."""
     if not 2 <= branching <= MOST_BRANCHES:
-        raise RuledexError(
-            f"the branching factor is {branching}, at least 2 and at most {MOST_BRANCHES:,} was expected"
-        )
+        raise RuledexError(f"the branching factor is {branching}, but must be at least 2 and at most {MOST_BRANCHES:,}")
     return branching
 
 

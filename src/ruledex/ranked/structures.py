@@ -18,5 +18,5 @@ STRUCTURES: dict[str, type[ScoredTree]] = {
 def structure_named(name: str) -> type[ScoredTree]:
     """Return the class of a structure."""
     if name not in STRUCTURES:
-        raise RuledexError(f"there is no structure {quoted(name)}, one of {', '.join(STRUCTURES)} was expected")
+        raise RuledexError(f"there is no structure {quoted(name)}; there are {', '.join(STRUCTURES)}")
     return STRUCTURES[name]

@@ -168,13 +168,13 @@ def subscriptions_of(
     n_entries = len(intervals.score)
     if dimensions.shape != (n_entries,):
         raise RuledexError(
-            f"dimension has the shape {dimensions.shape}, one for each of {n_entries:,} entries was expected"
+            f"dimension has the shape {dimensions.shape}, but needs one entry for each of {n_entries:,} intervals"
         )
     is_ascending = starts.ndim == 1 and len(starts) > 0 and bool(np.all(np.diff(starts) >= 0))
     if not is_ascending or starts[0] != 0 or starts[-1] != n_entries:
         raise RuledexError(f"offsets must ascend from 0 to the {n_entries:,} entries")
     if np.any((dimensions < 0) | (dimensions >= n_dimensions)):
-        raise RuledexError(f"a dimension is not below {n_dimensions}, the number of dimensions")
+        raise RuledexError(f"dimensions must be from 0 to {n_dimensions - 1}")
     owner = np.repeat(np.arange(len(starts) - 1, dtype=np.int32), np.diff(starts))
     in_order = (owner[1:] != owner[:-1]) | (dimensions[1:] > dimensions[:-1])
     if not in_order.all():
@@ -182,7 +182,7 @@ def subscriptions_of(
         raise RuledexError(f"subscription {subscription:,}: dimensions must ascend, and each may occur once")
     points = intervals.score * check_dimension_weights(weights, n_dimensions)[dimensions]
     if np.any(points < 0) or not np.isfinite(points).all():
-        raise RuledexError("scores must be finite and not negative, and so must they be with their weights")
+        raise RuledexError("scores must be finite and not negative, also when multiplied by their weights")
     return Subscriptions(
         frozen(starts, np.int64),
         frozen(dimensions, np.int32),
@@ -211,7 +211,8 @@ def from_columns(
     """
     lefts, rights, scores = (np.asarray(values, np.float64) for values in (left, right, score))
     if lefts.ndim != 2 or lefts.shape != rights.shape or lefts.shape != scores.shape:
-        raise RuledexError(f"left, right and score have the shapes {lefts.shape}, {rights.shape} and {scores.shape}")
+        shapes = f"{lefts.shape}, {rights.shape} and {scores.shape}"
+        raise RuledexError(f"left, right and score must have one shape of two dimensions, not {shapes}")
     is_there = ~(np.isnan(lefts) & np.isnan(rights)).T
     offsets = np.concatenate([[0], np.cumsum(is_there.sum(axis=1))])
     dimension = np.nonzero(is_there)[1].astype(np.int32)
@@ -235,17 +236,17 @@ def event_rows(event: EventLike, n_dimensions: int, weights: ArrayLike | None = 
         low, high = np.full(n_dimensions, np.nan), np.full(n_dimensions, np.nan)
         for dimension, value in event.items():
             if not 0 <= dimension < n_dimensions:
-                raise EventError(f"the event has dimension {dimension}, the index has {n_dimensions}")
+                raise EventError(f"the event has dimension {dimension}, but the index has only {n_dimensions}")
             low[dimension], high[dimension] = value if isinstance(value, tuple) else (value, value)
     else:
         low = np.array(event, np.float64)
         high = low
         if low.shape != (n_dimensions,):
             raise EventError(
-                f"the event has the shape {low.shape}, one number for each of {n_dimensions} dimensions was expected"
+                f"the event has the shape {low.shape}, but needs one number for each of {n_dimensions} dimensions"
             )
     if np.any(np.isnan(low) != np.isnan(high)) or np.any(low > high):
-        raise EventError("an interval of the event is not two numbers, the smaller first")
+        raise EventError("an interval of the event must be two numbers, the smaller first")
     dimensions = np.flatnonzero(~np.isnan(low)).astype(np.int32)
     is_point = low is high or bool(np.all(low[dimensions] == high[dimensions]))
     return EventRows(Event(low, high, check_dimension_weights(weights, n_dimensions)), dimensions, is_point)

@@ -116,7 +116,7 @@ class RelaxedEngine:
     ) -> tuple[Best, RelaxedReport]:
         """Return the best k rules of one event of a batch, and how they were found."""
         if method not in METHODS:
-            raise RuledexError(f"method is {quoted(method)}, one of {', '.join(METHODS)} was expected")
+            raise RuledexError(f"method must be one of {', '.join(METHODS)}, not {quoted(method)}")
         batch, most = frozen_batch(batch), min(check_k(k), self.program.n_rules)
         static = frozen_static_score(static_score, self.program)
         kind, living = rank_code(rank), frozen_alive(alive, self.program.n_rules)

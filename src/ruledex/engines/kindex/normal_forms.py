@@ -107,7 +107,7 @@ class Clauses(NamedTuple):
 def expressions_of(program: Program, form: Form, budget: int, overflow: Overflow) -> Expressions:
     """Return what is to be converted, after a look at the sizes."""
     if overflow not in get_args(Overflow):
-        raise RuledexError(f"overflow is {quoted(overflow)}, one of {', '.join(get_args(Overflow))} was expected")
+        raise RuledexError(f"overflow must be one of {', '.join(get_args(Overflow))}, not {quoted(overflow)}")
     n_clauses, n_in_all = np.zeros(program.n_nodes), np.zeros(program.n_nodes)
     form_sizes(nodes_of(program), program.n_literals, OUTER[form], n_clauses, n_in_all)
     sizes = np.zeros(program.n_rules)

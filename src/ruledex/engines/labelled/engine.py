@@ -86,7 +86,7 @@ class AnnotatedEngine(ABC):
         options = options or LabelledOptions()
         budget, overflow = options.budget, options.overflow
         if overflow not in get_args(Overflow):
-            raise RuledexError(f"overflow is {quoted(overflow)}, one of {', '.join(get_args(Overflow))} was expected")
+            raise RuledexError(f"overflow must be one of {', '.join(get_args(Overflow))}, not {quoted(overflow)}")
         annotator = Annotator(program)
         n_leaves = annotator.n_leaves(program.root)
         large = np.flatnonzero(n_leaves > budget).astype(np.int32)
