@@ -30,9 +30,8 @@ from ranked2008_beyond import measure_changes, measure_many
 from ranked2008_page import page
 from ranked2008_plot import draw
 from ranked2008_timing import N_ROUNDS, SEED, K, Steps, points, steps, timed
-from ruledex.ranked.index import RankedIndex
+from ruledex.ranked.index import STRUCTURES, RankedIndex
 from ruledex.ranked.irtree import IRTree
-from ruledex.ranked.structures import STRUCTURES
 from ruledex.workloads import workload
 
 DOCS = Path(__file__).resolve().parent.parent / "docs" / "papers"

@@ -12,6 +12,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
+from ruledex.ranked.index import STRUCTURES
 from ruledex.ranked.interval_tree import ScoredIntervalTree
 from ruledex.ranked.intervals import closed_intervals, entries_of
 from ruledex.ranked.irtree import IRTree
@@ -19,7 +20,6 @@ from ruledex.ranked.rtree import ScoredRTree
 from ruledex.ranked.segment_tree import ScoredSegmentTree
 from ruledex.ranked.skeleton import NO_NODE
 from ruledex.ranked.sopt_rtree import SOPTRTree, arrangement, edges_between
-from ruledex.ranked.structures import STRUCTURES
 
 INTERVALS = {
     1: (30, 55),

@@ -2,8 +2,7 @@ import numpy as np
 import pytest
 
 from ruledex.errors import EventError, RuledexError
-from ruledex.ranked.index import RankedIndex
-from ruledex.ranked.structures import STRUCTURES
+from ruledex.ranked.index import STRUCTURES, RankedIndex
 from tests.contract.sizes import scaled
 
 from .reference import pairs

@@ -9,7 +9,7 @@ from hypothesis import given as for_all
 from hypothesis import strategies as st
 
 from ruledex.errors import ArtifactError, RuledexError
-from ruledex.ranked.structures import STRUCTURES
+from ruledex.ranked.index import STRUCTURES
 from tests.contract.sizes import DRAWN, scaled
 
 from .reference import Drawn, drawn, overlapped, pairs, queries, stabbed

@@ -24,9 +24,8 @@ from numpy.typing import NDArray
 from ruledex.compiled.arrays import frozen
 from ruledex.engines.batch.engine import BatchEngine, BatchOptions
 from ruledex.engines.batch.rows import N_EVENTS
-from ruledex.engines.protocol import Alive, Arrays, Matches, Rank, Statistics
+from ruledex.engines.protocol import Alive, Arrays, Matches, Rank, Statistics, Work
 from ruledex.engines.sparse.engine import SparseEngine
-from ruledex.engines.work import Work
 from ruledex.events.batch import EventBatch
 from ruledex.forks import ForkSafeLock
 from ruledex.program.program import Program

@@ -16,9 +16,8 @@ from ruledex.compiled.arrays import frozen
 from ruledex.compiled.constants import ALWAYS, AND
 from ruledex.compiled.decorator import jit
 from ruledex.engines.inputs import Nodes, frozen_alive, frozen_batch, literals_of, nodes_of
-from ruledex.engines.protocol import Alive, Arrays, Matches, NoOptions, Rank, Statistics
+from ruledex.engines.protocol import Alive, Arrays, Matches, NoOptions, Rank, Statistics, Work, averages
 from ruledex.engines.ranking import Ranker
-from ruledex.engines.work import Work, averages
 from ruledex.events.batch import EventBatch
 from ruledex.program.program import Literals, Program
 

@@ -14,7 +14,9 @@ from ruledex.engines.protocol import Arrays, Matches
 from ruledex.engines.ranking import check_k
 from ruledex.errors import RuledexError, quoted
 from ruledex.ranked.exact import ExactIndex, ExactReport, exact_entries, unconditional_of
+from ruledex.ranked.interval_tree import ScoredIntervalTree
 from ruledex.ranked.intervals import doubles
+from ruledex.ranked.irtree import IRTree
 from ruledex.ranked.protocol import Ranked
 from ruledex.ranked.relaxed import (
     BestFirst,
@@ -24,7 +26,9 @@ from ruledex.ranked.relaxed import (
     relaxed_entries,
     score_gaps,
 )
-from ruledex.ranked.structures import STRUCTURES, structure_named
+from ruledex.ranked.rtree import ScoredRTree
+from ruledex.ranked.segment_tree import ScoredSegmentTree
+from ruledex.ranked.sopt_rtree import SOPTRTree
 from ruledex.ranked.subscriptions import (
     MAX,
     SUM,
@@ -37,9 +41,13 @@ from ruledex.ranked.subscriptions import (
     full_scores,
     subscriptions_of,
 )
+from ruledex.ranked.tree import ScoredTree
 
 Mode = Literal["exact", "relaxed"]
 Combination = Literal["sum", "max"]
+STRUCTURES: dict[str, type[ScoredTree]] = {
+    structure.name: structure for structure in (ScoredSegmentTree, ScoredIntervalTree, ScoredRTree, IRTree, SOPTRTree)
+}
 MODES: tuple[Mode, ...] = ("exact", "relaxed")
 COMBINATIONS: dict[Combination, int] = {"sum": SUM, "max": MAX}
 
@@ -264,3 +272,10 @@ def _own_scores(whole: Floats, given: ArrayLike | None) -> Floats:
     if len(points) != len(whole) or not np.isfinite(points).all():
         raise RuledexError(f"subscription_score must be {len(whole):,} finite numbers")
     return frozen(points, np.float64)
+
+
+def structure_named(name: str) -> type[ScoredTree]:
+    """Return the class of a structure."""
+    if name not in STRUCTURES:
+        raise RuledexError(f"there is no structure {quoted(name)}; there are {', '.join(STRUCTURES)}")
+    return STRUCTURES[name]

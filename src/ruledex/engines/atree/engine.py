@@ -15,9 +15,8 @@ from ruledex.engines.atree.packing import NO_SCOPES, pack_tree, scopes_of
 from ruledex.engines.atree.rules import RulesToLoad
 from ruledex.engines.atree.tree import GrowingTree, LiteralIntervals, Switches
 from ruledex.engines.inputs import array_of, frozen_alive, frozen_batch
-from ruledex.engines.protocol import Alive, Arrays, Matches, Rank, Statistics
+from ruledex.engines.protocol import Alive, Arrays, Matches, Rank, Statistics, Work
 from ruledex.engines.ranking import Ranker
-from ruledex.engines.work import Work
 from ruledex.events.batch import EventBatch
 from ruledex.program.program import Program
 

@@ -11,8 +11,7 @@ from ruledex.engines.atree.events import count_events, match_events
 from ruledex.engines.atree.match import WORD_BITS, MatchScratch, TreeIndex
 from ruledex.engines.atree.plain import PlainScratch, Scopes
 from ruledex.engines.atree.work import COUNTED, count_touched
-from ruledex.engines.protocol import Matches
-from ruledex.engines.work import Work, averages
+from ruledex.engines.protocol import Matches, Work, averages
 from ruledex.events.batch import EventBatch
 
 CHUNK = 1 << 18  # rules written by one call into the kernel, at the least

@@ -16,9 +16,8 @@ from ruledex.engines.kindex.overflow import OverflowRules
 from ruledex.engines.kindex.postings import Postings
 from ruledex.engines.kindex.ranking import FormRanker
 from ruledex.engines.kindex.work import postings_work, true_items
-from ruledex.engines.protocol import Alive, Arrays, Matches, Rank
+from ruledex.engines.protocol import Alive, Arrays, Matches, Rank, Work, averages
 from ruledex.engines.ranking import Ranker, check_k
-from ruledex.engines.work import Work, averages
 from ruledex.events.batch import EventBatch
 from ruledex.program.program import Program
 

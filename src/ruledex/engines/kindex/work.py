@@ -10,7 +10,7 @@ from ruledex.engines.inputs import frozen_batch
 from ruledex.engines.kindex.matching import Disjunctions, expression_numbers
 from ruledex.engines.kindex.posting_lists import new_cursors
 from ruledex.engines.kindex.postings import ListBounds, PostingCursors, Postings, are_noted, get_posting_lists
-from ruledex.engines.work import Work, averages
+from ruledex.engines.protocol import Work, averages
 from ruledex.events.batch import EventBatch
 
 COUNTED = ("partitions", "lists", "entries noted", "entries in lists that skip", "lists of closed partitions")

@@ -23,9 +23,8 @@ from ruledex.engines.kindex.overflow import OverflowRules
 from ruledex.engines.kindex.work import postings_work, true_items
 from ruledex.engines.labelled.annotator import Annotated, Annotator, Labeller, Labels
 from ruledex.engines.labelled.leaves import BLOCK_BITS, Annotations, Marks, gather_leaves, write_rules
-from ruledex.engines.protocol import Alive, Arrays, Matches, Rank, Statistics
+from ruledex.engines.protocol import Alive, Arrays, Matches, Rank, Statistics, Work, averages
 from ruledex.engines.ranking import Ranker
-from ruledex.engines.work import Work, averages
 from ruledex.errors import BudgetError, RuledexError, quoted
 from ruledex.events.batch import EventBatch
 from ruledex.program.program import Program

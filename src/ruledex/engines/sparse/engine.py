@@ -8,12 +8,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ruledex.engines.inputs import array_of, frozen_alive, frozen_batch
-from ruledex.engines.protocol import Alive, Arrays, Matches, NoOptions, Rank, Statistics
+from ruledex.engines.protocol import Alive, Arrays, Matches, NoOptions, Rank, Statistics, Work, averages
 from ruledex.engines.ranking import Ranker
 from ruledex.engines.sparse.kernels import SparseArrays, SparseIndex, sparse_count, sparse_match
 from ruledex.engines.sparse.layout import build_sparse_index
 from ruledex.engines.sparse.work import COUNTED, sparse_count_touched
-from ruledex.engines.work import Work, averages
 from ruledex.events.batch import EventBatch
 from ruledex.program.program import Program
 
