@@ -42,7 +42,7 @@ class AutoOptions:
 
 
 class AutoEngine:
-    """`sparse` and, once there is a use for it, `batch` over the same Program."""
+    """The engine `auto`: `sparse` and, once it is needed, `batch` over the same Program."""
 
     name = "auto"
     options_type = AutoOptions

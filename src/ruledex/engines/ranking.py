@@ -30,7 +30,7 @@ from ruledex.program.scores.steps import count_steps
 
 
 class Ranker:
-    """The score side of a Program, prepared on first use: matching alone never needs it."""
+    """What scores the rules of a Program, prepared on first use: matching alone never needs it."""
 
     def __init__(self, program: Program) -> None:
         self.program = program

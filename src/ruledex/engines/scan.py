@@ -125,7 +125,7 @@ def count_evaluated(
 
 
 class ScanEngine:
-    """Has no structure of its own: a Program is all that it needs."""
+    """The engine `scan`. It has no structure of its own: it needs only the Program."""
 
     name = "scan"
     options_type = NoOptions

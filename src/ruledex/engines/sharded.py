@@ -73,7 +73,7 @@ def merge_top(
 
 
 class EngineShard(NamedTuple):
-    """An engine, and the positions in the whole of its rules, ascending."""
+    """An engine, and the positions of its rules among all rules, ascending."""
 
     engine: Matcher
     rules: NDArray[np.int32]
@@ -82,9 +82,9 @@ class EngineShard(NamedTuple):
 class ShardedEngine:
     """Answers as one engine over all rules would, ties included. Safe to use from several threads at once.
 
-    A batch goes through one part after the other, so that a part's arrays are in the cache for all events. Of which
-    rules are alive, and of static scores, each part's own are remembered from one call to the next, by the array that
-    was given, if that is read-only: it must then stay as it is.
+    A batch goes through one shard after the other, so that a shard's arrays stay in the cache for all events. If
+    `alive` or `static_score` is a read-only array, each shard's part of it is remembered for the next call with the
+    same array, which must not change.
     """
 
     def __init__(self, parts: Sequence[EngineShard]) -> None:

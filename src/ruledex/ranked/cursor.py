@@ -18,7 +18,7 @@ NOT_STARTED = -1
 
 
 class TreeCursors(NamedTuple):
-    """Scratch of queries, a row each, as wide as the nodes are many that a query may visit."""
+    """Scratch of queries: one row per query, one column per node that a query may visit."""
 
     n_held: NDArray[np.int64]  # [n_rows] entries of the heap: 0 at the end, `NOT_STARTED` before the start
     place: NDArray[np.int64]  # [n_rows, width] where a column's list goes on

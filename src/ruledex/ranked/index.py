@@ -57,11 +57,12 @@ SUBSCRIPTION_DTYPES: tuple[type[np.generic], ...] = (np.int64, np.int32, np.floa
 
 
 class RankedIndex:
-    """Subscriptions, which are intervals with scores in some dimensions each, and one tree per dimension over them.
+    """Subscriptions over many dimensions. A subscription has scored intervals in some of them.
 
-    Exact: those all of whose intervals an event meets, by the scores of all of them. Relaxed: those of which it meets
-    one at the least, by the scores of those that it meets. Scores are combined by their sum or by the largest; a
-    weighted sum has a weight for each dimension. Equal scores are in the order of ids, which are places in the input.
+    Exact matching finds the subscriptions all of whose intervals an event meets, by the scores of all intervals.
+    Relaxed matching finds those of which it meets at least one interval, by the scores of the intervals that it meets.
+    Scores are added up, or the largest counts; a weighted sum has one weight per dimension. Subscriptions of
+    equal score are in the order of ids, which are places in the input.
 
     Safe to use from several threads at once.
     """

@@ -135,7 +135,7 @@ def visit(
 
 
 class BuiltSkeleton(NamedTuple):
-    """Nodes as many as there are, the order of the entries that they speak of, and how deep the deepest one lies."""
+    """The nodes, the order of the entries that they refer to, and the depth of the deepest node."""
 
     nodes: Skeleton
     order: NDArray[np.int32]

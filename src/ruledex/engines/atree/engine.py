@@ -25,7 +25,7 @@ _SWITCHES = "switches"
 
 
 class AtreeEngine:
-    """A tree that is not changed any more; the index is read-only, so that calls may run side by side."""
+    """The engine `atree`: a tree that does not change any more. It is read-only: calls may run side by side."""
 
     name = "atree"
     options_type = Switches

@@ -32,11 +32,11 @@ FEW = 1000  # rules, of which any change is made again
 
 
 class OutdatedError(Exception):
-    """A version cannot be read any more: it has been changed twice since, so there is a newer one to read."""
+    """A version cannot be read any more: the tree has changed twice since, so read the newest version."""
 
 
 class TreeVersion(NamedTuple):
-    """A tree as it is after some change. It can be read until a change is made to the version that comes next."""
+    """A tree as it is after some change. It can be read until the next version is changed."""
 
     replica: Replica
     stamp: int  # of the replica, while it is in this state
@@ -46,13 +46,13 @@ class TreeVersion(NamedTuple):
 
     @classmethod
     def empty(cls, schema: Schema, switches: Switches) -> TreeVersion:
-        """Without rules."""
+        """Return a version without rules."""
         replica = Replica(schema, switches)
         return cls(replica, replica.stamp)
 
     @contextmanager
     def reading(self) -> Iterator[Replica]:
-        """The replica, which is not changed meanwhile; an `OutdatedError` where it has been already."""
+        """Yield the replica, which does not change meanwhile; raise `OutdatedError` if it has changed already."""
         token = object()
         if not self.replica.enter(token, self.stamp):
             raise OutdatedError
@@ -62,9 +62,9 @@ class TreeVersion(NamedTuple):
             self.replica.leave(token)
 
     def changed(self, *changes: Change) -> TreeVersion:
-        """The version after changes, all of them made at once. One thread at a time calls, and on the last version.
+        """Return the version after changes, which are made at once. Call it on the last version, one thread at a time.
 
-        Should it fail, or should what it gives not be used, this version is still the last.
+        If it fails, or if its result is not used, this version is still the last.
         """
         if self.spare is None or not self.spare.claim(self.spare_stamp):
             replica = self.replica.copy()

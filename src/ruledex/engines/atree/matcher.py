@@ -41,7 +41,7 @@ class TreeMatcher:
         self._pool: list[MatcherScratch] = []
 
     def match(self, batch: EventBatch, alive: NDArray[np.uint8]) -> Matches:
-        """Return all rules that are true and live, ascending within an event. The batch must be a frozen one."""
+        """Return all rules that are true and alive, ascending within each event. The batch must be frozen."""
         scratch = self._scratch()
         n_events = batch.n_events
         offsets = np.zeros(n_events + 1, np.int64)
@@ -67,7 +67,7 @@ class TreeMatcher:
         return Matches(offsets, chunks[0] if len(chunks) == 1 else np.concatenate([np.zeros(0, np.int32), *chunks]))
 
     def count(self, batch: EventBatch, alive: NDArray[np.uint8]) -> NDArray[np.int64]:
-        """For each event how many rules are true and live. The batch must be a frozen one."""
+        """Return how many rules are true and alive, for each event. The batch must be frozen."""
         scratch = self._scratch()
         counts = np.zeros(batch.n_events, np.int64)
         count_events(
@@ -85,7 +85,7 @@ class TreeMatcher:
         return counts
 
     def work(self, batch: EventBatch) -> Work:
-        """Return what an event makes matching touch, on average. The batch must be a frozen one."""
+        """Return what an event makes matching touch, on average. The batch must be frozen."""
         scratch = self._scratch()
         counts = np.zeros(len(COUNTED), np.int64)
         count_touched(

@@ -45,7 +45,7 @@ _STAMPS = count()  # each is given once, whatever the tree
 
 
 class Insertion:
-    """Rules that come. What the first of the replicas finds out, the second need not: they are equal."""
+    """Rules to add. What the first replica finds out, the second need not, because both are equal."""
 
     def __init__(self, encoded: EncodedRules) -> None:
         self.encoded = encoded
@@ -74,7 +74,7 @@ class NewLiterals(NamedTuple):
 
 
 class Deletion:
-    """The numbers of rules that go."""
+    """The rows of rules to remove."""
 
     def __init__(self, rules: NDArray[np.int32]) -> None:
         self.rules = read_only(rules)
@@ -93,7 +93,7 @@ def _each(new: NewLiterals) -> list[Literal]:
 
 
 class Replica:
-    """Rules by their numbers, which are given again once their rules are gone."""
+    """Rules by their rows, which are used again once their rules are removed."""
 
     def __init__(self, schema: Schema, switches: Switches) -> None:
         self.schema = schema

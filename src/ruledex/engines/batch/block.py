@@ -26,7 +26,7 @@ RANK_TILE = 1 << 12  # rules that share a bound
 
 
 class Found(NamedTuple):
-    """Rules that are true of some event of the block, ascending, and a row of bits each."""
+    """Rules that are true of some event of the block, ascending, and one row of bits per rule."""
 
     rules: NDArray[np.int32]
     words: NDArray[np.uint64]
@@ -34,21 +34,21 @@ class Found(NamedTuple):
 
 
 class BlockScratch(NamedTuple):
-    """What a block is worked on with, kept for the next: new memory costs more than what is written to it."""
+    """The arrays of a block, kept for the next one: new memory costs more than writing to it."""
 
     block: Block
     chunks: list[Found]  # to be overwritten
 
 
 class FoundPart(NamedTuple):
-    """What was found among some of the rules, and how much of it for each event."""
+    """What was found among some of the rules, and how many of them each event has."""
 
     found: list[Found]
     counts: NDArray[np.int64]
 
 
 class BlockWork:
-    """The block that begins with the event `first`; `scratch` is its own while it lives."""
+    """The block that begins with the event `first`. No other block uses its `scratch` meanwhile."""
 
     def __init__(
         self,

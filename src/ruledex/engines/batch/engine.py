@@ -20,17 +20,17 @@ from ruledex.engines.ranking import Ranker, check_k
 from ruledex.events.batch import EventBatch
 from ruledex.program.program import Program
 
-_SPARE = 1.125  # of what the events so far let expect
+_SPARE = 1.125  # times what the events so far suggest
 Result = TypeVar("Result")
 MAX_ROWS = 1 << 22  # rows of a tile, of 64 bytes each
 MAX_HEAP = 1 << 10  # the largest k that is kept in heaps while rules are found
 
 
 class RuleBuffer:
-    """Blocks write one after the other into one array of the size that those before them let expect.
+    """One array for the rules of all blocks, as long as the blocks so far suggest.
 
-    Memory that is new to a process costs more than what is written to it. An array for each block, copied into one at
-    the end, would need it twice. What is reserved and never written to is not taken from the system.
+    Memory that is new to a process costs more than writing to it. One array per block, all copied into one at the end,
+    would need it twice. What is reserved and never written to is not taken from the system.
     """
 
     def __init__(self, n_events: int) -> None:
@@ -77,9 +77,9 @@ class BatchOptions:
 
 
 class BatchEngine:
-    """The index is read-only; each block takes scratch from a pool, so that calls may run side by side.
+    """The engine `batch`. It is read-only, and each block takes scratch from a pool: calls may run side by side.
 
-    `threads` work on blocks of events where a batch has enough of them, else on parts of the rules.
+    Its threads share the blocks of events where a batch has enough of them, else the rules.
     """
 
     name = "batch"

@@ -20,7 +20,7 @@ from ruledex.program.program import Program
 
 
 class OperationLists(NamedTuple):
-    """Operations on lists of children, one list an entry."""
+    """Operations, each on its own list of children."""
 
     operation: NDArray[np.uint8]
     offsets: NDArray[np.int64]

@@ -18,7 +18,7 @@ from ruledex.program.program import Program
 
 
 class CnfEngine(NormalFormEngine):
-    """What is indexed are the distinct expressions; the owners of one are the rules that have it."""
+    """The engine `cnf`. It indexes the distinct expressions; the owners of one are the rules that have it."""
 
     name = "cnf"
     form = "CNF"

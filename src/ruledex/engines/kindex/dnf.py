@@ -24,7 +24,7 @@ from ruledex.program.program import Program
 
 
 class DnfEngine(NormalFormEngine):
-    """What is indexed are the distinct conjunctions of all rules; their owners are the rules."""
+    """The engine `dnf`. It indexes the distinct conjunctions; the owners of one are the rules that have it."""
 
     name = "dnf"
     form = "DNF"

@@ -25,7 +25,7 @@ CHUNK = 1 << 18  # rules written by one call into the kernel, at the least
 
 
 class NormalFormEngine(ABC):
-    """An index of a normal form. It is read-only, and each call has its own scratch: calls may run side by side."""
+    """The base of `dnf` and `cnf`. It is read-only, and each call has its own scratch: calls may run side by side."""
 
     name = ""
     options_type = NormalFormOptions

@@ -239,7 +239,7 @@ class DeweyLabeller:
 
 
 class DeweyEngine(AnnotatedEngine):
-    """An expression is evaluated along the paths from its root to its true leaves, which their IDs spell out."""
+    """The engine `dewey`. It evaluates an expression along the paths to its true leaves, which their IDs spell out."""
 
     name = "dewey"
 

@@ -56,7 +56,7 @@ class LabelledScratch(NamedTuple):
 
 
 class AnnotatedEngine(ABC):
-    """The index is read-only; each call takes scratch from a pool, so that calls may run side by side."""
+    """The base of `dewey` and `interval`. It is read-only, and each call takes scratch from a pool."""
 
     name: str
     options_type = LabelledOptions

@@ -178,7 +178,7 @@ class IntervalLabeller:
 
 
 class IntervalEngine(AnnotatedEngine):
-    """An expression is true when intervals of its true leaves lie end to end from 1 to its number of leaves."""
+    """The engine `interval`. An expression is true if intervals of true leaves lie end to end from 1 to M."""
 
     name = "interval"
 

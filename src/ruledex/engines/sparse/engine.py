@@ -23,7 +23,7 @@ CHUNK = 1 << 18  # rules written by one call into the kernel, at the least
 
 
 class SparseEngine:
-    """The index is read-only; each call takes scratch from a pool, so that calls may run side by side."""
+    """The engine `sparse`. It is read-only, and each call takes scratch from a pool: calls may run side by side."""
 
     name = "sparse"
     options_type = NoOptions
