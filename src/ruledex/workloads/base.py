@@ -1,8 +1,8 @@
-"""What every workload generator is: a frozen set of parameters that rules and events can be read from.
+"""The base of all workload generators: a frozen set of parameters from which rules and events can be read.
 
 Rules and events are drawn in blocks of a fixed size, each from a random stream of its own (seed, purpose,
-block number). So the first thousand of two thousand are the thousand, the seed alone decides, and no more
-than a block is held besides the generator's own pools.
+block number). So the first thousand rules of two thousand are the same as those of one thousand, only the seed decides,
+and no more than one block is held besides the generator's own pools.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """The statistics of advertising contracts and ad logs that whang2009 and fontoura2010 draw from.
 
-Theirs are a company's and were not published. This catalogue has their form, drawn from a seed: how often
+These belong to a company and were not published. This catalogue has their form, drawn from a seed: how often
 contracts name an attribute, the sets of values that they ask of it and how often each, how often a log has the
 attribute, and how often each value. All four are skewed, and the attributes that contracts like are those that
 logs have.

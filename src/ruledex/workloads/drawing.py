@@ -1,4 +1,4 @@
-"""Random draws that stay the same: across machines, versions of numpy, and numbers asked for."""
+"""Random draws that stay the same across machines, versions of numpy, and how many are asked for."""
 
 from __future__ import annotations
 

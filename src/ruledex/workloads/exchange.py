@@ -2,7 +2,7 @@
 
 The root is an AND, its children ORs, theirs ANDs again; each node draws its number of children, and a node
 without any is a conjunction, whose size, attributes (none twice) and targets follow the statistics of contracts.
-The root has depth 0: only so do the published selectivities fall and rise from depth to depth as they do.
+The root has depth 0: only then do selectivities fall and rise from depth to depth as published.
 The paper's distribution of the number of children (2: 0.7, 3: 0.2, 1 and 4: 0.05 each) sums to one without 0,
 so by default every leaf lies at the maximum depth; `leaf_probability` lets nodes between the two depths end.
 

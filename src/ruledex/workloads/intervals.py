@@ -5,11 +5,11 @@ placed at random, a point's region follows a Zipf law over the regions and its c
 the region's middle unlikely; the point is uniform in its cell. An event is a point. A subscription is a point and a
 length l per dimension, from a Zipf law: the intervals [x - l, x + l], each with the score 1 - l.
 
-Open in the paper, and chosen here: a region has the same portion of every dimension; its volume is uniform between
-the two bounds; within a region each dimension follows P(distance) ~ 1 / (1 + distance)^skew_within for itself, so
-that ten dimensions cost no more than ten times one; a length is drawn as a point is, a part of the c by its rank and
-then uniform within the part. Intervals may reach out of [0, 1], as the formula has them. Everything is rounded to
-six decimals, so that texts, arrays and events agree exactly.
+The paper leaves some things open, which are chosen here: a region has the same portion of every dimension; its volume
+is uniform between the two bounds; within a region each dimension follows P(distance) ~ 1 / (1 + distance)^skew_within
+for itself, so that ten dimensions cost no more than ten times one; a length is drawn as a point is, a part of the c by
+its rank and then uniform within the part. Intervals may reach out of [0, 1], as the formula has them. Everything is
+rounded to six decimals, so that texts, arrays and events agree exactly.
 """
 
 from __future__ import annotations

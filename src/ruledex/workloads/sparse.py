@@ -1,4 +1,4 @@
-"""Events that have few of many attributes, one value each."""
+"""Events that have few of many attributes, with one value per attribute."""
 
 from __future__ import annotations
 

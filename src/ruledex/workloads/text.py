@@ -1,4 +1,4 @@
-"""Rule texts made by the column: joins of Arrow strings instead of a Python loop over rules."""
+"""Rule texts made by column: joins of Arrow strings instead of a Python loop over rules."""
 
 from __future__ import annotations
 
