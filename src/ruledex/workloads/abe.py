@@ -5,12 +5,12 @@ given number of children, xor and xnor two, not one; a node at the maximum depth
 depth 1: only then is an expression of the default workload at most 4^4 = 256 conjunctions, as Section 6.4.1 says.
 
 The paper does not say how subexpressions come to be shared. It gives the law, P(r) = C / r^alpha, the case alpha = 0,
-where all are different, and the outcome by default: a predicate is shared 18.35 times, a subexpression 4.33 times. Here
-each depth below the root has a pool, its size the number of nodes at that depth in `n_expressions`
-rules divided by the sharing, and a child is a rank drawn from the pool below. For another alpha the sharing is
-raised to alpha / 0.6, which keeps both points that the paper gives (1 at alpha = 0). Roots are always drawn anew.
-Some of a pool is never drawn, and some predicates are drawn twice, so that what is used is shared a little more: at
-100,000 expressions a predicate 21 times, a subexpression 4.8 times.
+where all are different, and the outcome by default: a predicate is shared 18.35 times, a subexpression 4.33 times.
+Here each depth below the root has a pool, its size the number of nodes at that depth in `n_expressions` rules divided
+by the sharing, and a child is a rank drawn from the pool below. For another alpha the sharing is raised to alpha /
+0.6, which keeps both points that the paper gives (1 at alpha = 0). Roots are always drawn anew. Some of a pool is
+never drawn, and some predicates are drawn twice, so that what is used is shared a little more: at 100,000 expressions
+a predicate 21 times, a subexpression 4.8 times.
 
 The rest is chosen so: operators of a predicate are equally likely, its attribute follows the same Zipf law, its
 constants and the events' values are uniform, a set has three values, a BETWEEN spans at most a quarter of the

@@ -1,8 +1,8 @@
-"""What a new node of an A-Tree may borrow, and who may borrow it: nothing is changed here (a-tree2021, Section 4.2).
+"""What a new node of an A-Tree may borrow, and which nodes may borrow it (a-tree2021, Section 4.2).
 
-Candidates are found in the lists of members, where signatures keep out nearly all. A set of two atoms or more is in the
-lists of two, so the longest need not be read; lists beyond a limit are not read either, which is counted: a chance to
-share is then missed, and nothing else.
+Nothing changes here. Candidates are found in the lists of members, where signatures exclude nearly all. A set of two
+atoms or more is in at least two lists, so the longest need not be read. Lists beyond a limit are not read either,
+which is counted: a chance to share is then missed, and nothing else.
 """
 
 from __future__ import annotations

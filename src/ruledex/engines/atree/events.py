@@ -1,4 +1,4 @@
-"""Batches of events through an A-Tree."""
+"""Matching batches of events with an A-Tree."""
 
 from __future__ import annotations
 

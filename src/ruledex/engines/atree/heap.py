@@ -4,7 +4,7 @@ A block has a size of 4, 6, 8, 12, 16, 24, … words, of which the first says wh
 and 0 is the start of a list without a block. Word 0 of the heap is where what was never used begins, the words behind
 it hold the first free block of each size, and a free block holds the next one.
 
-Nothing here looks whether there is room: whoever changes a tree finds out first how much it may need
+Nothing here checks whether there is room: a caller that changes a tree first finds out how much it may need
 (`words_to_append`), so that a change is never left half done.
 """
 

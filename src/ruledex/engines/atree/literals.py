@@ -3,10 +3,10 @@
 An interval of cells hangs on a *center*: its last cell, all bits cleared below the highest in which its ends differ.
 With those of the same center it lies in a *bucket*, found by hashing. A cell that lies in an interval shares with its
 center all bits above the center's last, so a cell asks one bucket for each number of trailing zeros that is in use, and
-its own. A bucket's intervals are then looked at one by one: of those that end before the cell, or begin behind it, in
-vain.
+its own. A bucket's intervals are then looked at one by one; those that end before the cell, or begin behind it,
+are looked at in vain.
 
-A negative literal hangs on the cell of its presence, as ~literal, and is true if its positive one is not.
+A negative literal hangs on the cell of its presence, as ~literal, and is true if its positive literal is not.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """An A-Tree whose rules come and go while it answers (a-tree2021).
 
 Readers are never blocked. There are two replicas of everything: one is read, and a change is made to the other, which
-is the tree from then on; the next change first brings the one that was left behind up to date. So a call sees each
-change whole or not at all, and answers from one state, however long it takes. A replica that somebody still reads when
-it is to be changed is left to that reader, and a copy of the other is made instead.
+is the tree from then on; the next change first brings the older one up to date. So a call sees each change whole or not
+at all, and answers from one state, however long it takes. A replica that is still read when it is to be changed is left
+to its reader, and a copy of the other is made instead.
 """
 
 from __future__ import annotations

@@ -1,9 +1,10 @@
-"""One event through an A-Tree (a-tree2021, Section 5), upwards from the literals that it makes true, level by level.
+"""Matching one event with an A-Tree (a-tree2021, Section 5): upwards from its true literals, level by level.
 
-False and unknown are one here, and never carried upwards (zero suppression, Section 5.2.1); an AND is looked at only
-when its access child is true (propagation on demand, Section 5.2.2). Truth is one bit per node: 32 of them share a word
-with the number of the event that they are of, so that nothing is cleared between events, and what an earlier event left
-counts for nothing (the paper's lazy cleaning). Each level has a queue, and those of all levels lie one behind another.
+False and unknown are not told apart, and neither is propagated (zero suppression, Section 5.2.1); an AND is looked at
+only when its access child is true (propagation on demand, Section 5.2.2). Truth is one bit per node: 32 of them share
+a word with the number of the event that they are of, so that nothing is cleared between events, and what an earlier
+event left counts for nothing (the paper's lazy cleaning). Each level has a queue, and those of all levels lie one
+behind another.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
-"""Nodes of an A-Tree made, adjusted and taken out again (a-tree2021, Sections 4.2.2 to 4.2.4).
+"""Making and adjusting the nodes of an A-Tree (a-tree2021, Sections 4.2.2 to 4.2.4).
 
-Reorganisation is the paper's greedy set cover: of the nodes whose atoms are some of the new one's, that which covers
-the most that is not covered yet is borrowed. Self-adjustment is the converse: nodes that hold
-all atoms of the new one borrow it, where it takes the place of two children or more. A node that nothing is for any
-longer but others' borrowing is dissolved: they take its children for it. The paper's Algorithm 3 forgets to count these
-uses, and its Algorithm 5 could then take a node away from under its borrowers; here a use is a parent or a rule.
+Reorganisation is the paper's greedy set cover: of the nodes whose atoms are some of the new one's, the one that covers
+the most atoms not covered yet is borrowed. Self-adjustment is the converse: nodes that hold all atoms of the new one
+borrow it, where it takes the place of two children or more. A node that is used only by borrowers is dissolved: they
+take its children instead. The paper's Algorithm 3 does not count these uses, so its Algorithm 5 could remove a node
+that others still borrow; here a use is a parent or a rule.
 """
 
 from __future__ import annotations

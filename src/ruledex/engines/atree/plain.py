@@ -1,7 +1,7 @@
-"""One event through an A-Tree without the paper's two optimisations of matching, or with one of them.
+"""Matching one event with an A-Tree without the paper's two optimisations, or with one of them.
 
-This is Algorithm 6 with Table 2: without zero suppression a node may be true, false or unknown, and what is false is
-carried upwards like what is true; without propagation on demand every child of an AND carries its result to it.
+This is Algorithm 6 with Table 2: without zero suppression a node may be true, false or unknown, and false results
+are propagated like true ones; without propagation on demand, every child of an AND propagates its result to it.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Score programs of rules that come and go: each in a block of a heap, and put together for those to be ranked."""
+"""Score programs of rules that come and go: each lies in a block of a heap, and those to be ranked are put together."""
 
 from __future__ import annotations
 

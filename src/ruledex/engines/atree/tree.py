@@ -1,7 +1,7 @@
 """An A-Tree as a Python object: it owns the arrays of engines/atree/layout.py, and makes them longer where it must.
 
-Kernels stop where the room ends, with everything as it was before the node at hand; they are called again when there is
-more of it.
+Kernels stop where the room ends, with everything as it was before the node at hand, and are called again when there is
+more room.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
 """How much of an A-Tree an event makes matching touch.
 
-Matching does not count. It leaves behind which nodes are true, and from these everything that it did is gone through
-once more.
+Matching does not count. It leaves behind which nodes are true, and from these all that it did is retraced.
 """
 
 from __future__ import annotations
