@@ -29,6 +29,6 @@ def test_matches_of_both_engines_come_together_in_order():
     event, rule = whole.pairs()
     even = rule % 2 == 0
     offsets = np.concatenate([[0], np.cumsum(np.bincount(event[even], minlength=batch.n_events))])
-    both = OverflowRules.build(program, rules, None).added_to(Matches(offsets, rule[even]), batch, None)
+    both = OverflowRules.build(program, rules, None).add_to(Matches(offsets, rule[even]), batch, None)
     assert both.offsets.tolist() == whole.offsets.tolist()
     assert both.rule.tolist() == whole.rule.tolist()

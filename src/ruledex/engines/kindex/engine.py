@@ -52,7 +52,7 @@ class NormalFormEngine(ABC):
         """Return all rules that are true, ascending within each event."""
         batch = frozen_batch(batch)
         found = self._matches(batch, frozen_alive(alive, self.program.n_rules))
-        return found if self.overflow is None else self.overflow.added_to(found, batch, alive)
+        return found if self.overflow is None else self.overflow.add_to(found, batch, alive)
 
     def count(self, batch: EventBatch, alive: Alive | None = None) -> NDArray[np.int64]:
         """Return how many rules are true of each event."""
@@ -73,7 +73,7 @@ class NormalFormEngine(ABC):
         best = self._form_ranker.top(batch, k, kind, frozen_alive(alive, self.program.n_rules), static_score)
         if self.overflow is None:
             return best
-        return self._ranker.top(batch, self.overflow.added_to(best, batch, alive), k, rank, static_score)
+        return self._ranker.top(batch, self.overflow.add_to(best, batch, alive), k, rank, static_score)
 
     def arrays(self) -> Arrays:
         """Return what the build computed: the index, the owners, and what is past the budget."""

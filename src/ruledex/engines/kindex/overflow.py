@@ -42,7 +42,7 @@ class OverflowRules:
         own = {f"{PREFIX}{name}": array for name, array in self.engine.arrays().items()}
         return {f"{PREFIX}rules": self.rules, **own}
 
-    def added_to(self, found: Matches, batch: EventBatch, alive: Alive | None) -> Matches:
+    def add_to(self, found: Matches, batch: EventBatch, alive: Alive | None) -> Matches:
         """Return the matches `found` and those of these rules, ascending within an event. No rule may be in both."""
         own = self.engine.match(batch, alive)
         event, rule = found.pairs()

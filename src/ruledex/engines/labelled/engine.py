@@ -124,7 +124,7 @@ class AnnotatedEngine(ABC):
         offsets = np.zeros(batch.n_events + 1, np.int64)
         chunks = list(self._found(batch, alive, offsets))
         found = Matches(offsets, chunks[0] if len(chunks) == 1 else np.concatenate([np.zeros(0, np.int32), *chunks]))
-        return found if self.overflow is None else self.overflow.added_to(found, batch, alive)
+        return found if self.overflow is None else self.overflow.add_to(found, batch, alive)
 
     def count(self, batch: EventBatch, alive: Alive | None = None) -> NDArray[np.int64]:
         """Return how many rules are true of each event."""
