@@ -4,7 +4,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from ruledex.engines.registry import engine_class
+from ruledex.engines.registry import engine_class, read_options
 
 # Generators draw rules that have no normal form of a sensible size; the engines that convert have an option for them.
 LEFT_TO_SPARSE = {"overflow": "sparse"}
@@ -27,8 +27,8 @@ class EngineType(NamedTuple):
     name: str
     options: dict[str, Any]
 
-    def build(self, program, *statistics, **options):
-        return engine_class(self.name).build(program, *statistics, **self.options, **options)
+    def build(self, program, statistics=None):
+        return engine_class(self.name).build(program, statistics, read_options(self.name, self.options))
 
     def from_arrays(self, program, arrays):
         return engine_class(self.name).from_arrays(program, arrays)

@@ -48,7 +48,9 @@ def test_without_its_optimisations_the_a_tree_carries_all_that_is_known():
     counts = {
         (zero_suppression, on_demand): totals(
             AtreeEngine.build(
-                program_of(RULES), SELDOM_C, zero_suppression=zero_suppression, propagation_on_demand=on_demand
+                program_of(RULES),
+                SELDOM_C,
+                Switches(zero_suppression=zero_suppression, propagation_on_demand=on_demand),
             ),
             EVENTS[:1],
         )

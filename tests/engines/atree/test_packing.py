@@ -6,6 +6,7 @@ import pytest
 from ruledex.compiled.constants import AND, OR
 from ruledex.engines.atree.engine import AtreeEngine
 from ruledex.engines.atree.layout import BLOCK, FIRE, LEVEL, N_DOWN, N_FIRE, N_MATCH_COLUMNS, OP, ROW
+from ruledex.engines.atree.tree import Switches
 from ruledex.engines.protocol import Statistics
 from tests.contract.agreement import assert_agrees
 from tests.contract.builder import make_batch, make_program
@@ -19,7 +20,7 @@ OFTEN, SELDOM = 0.5, 0.1
 
 def built(rules, chance_of_c, **switches):
     program = make_program([1, 1, 1], [(tree, 0.0, None) for tree in rules])
-    return AtreeEngine.build(program, Statistics(np.array([1.0, 0.2, 0.2, chance_of_c])), **switches)
+    return AtreeEngine.build(program, Statistics(np.array([1.0, 0.2, 0.2, chance_of_c])), Switches(**switches))
 
 
 def rows_of(engine):
