@@ -1,7 +1,8 @@
 """The digest of a kernel: a hash over all that its compiled code is made from.
 
 That is the kernel's own code, the code of every kernel that it calls, however deep, and the values of the globals that
-any of them reads: a constant is compiled in, wherever it was imported from. Files, folders and line numbers are not
+any of them reads: a constant is compiled in, wherever it was imported from. The named tuples that it takes are known by
+module and name, because cached code refers to them so. Other files, folders and line numbers are not
 part of it, so code moves between modules and comments change without being compiled anew.
 """
 
@@ -29,6 +30,8 @@ def digest_of(function: Callable[..., Any]) -> str:
             continue
         seen.add(id(current))
         digest.update(repr(_code_parts(current.__code__, current.__doc__)).encode())
+        for argument in _argument_classes(current):
+            digest.update(f"takes {argument}\n".encode())
         for name, value in _globals_of(current):
             if callee := _kernel_in(value):
                 digest.update(f"{name} is {callee.__qualname__}\n".encode())
@@ -42,6 +45,14 @@ def digest_of(function: Callable[..., Any]) -> str:
 @cache
 def _environment() -> tuple[str, ...]:
     return platform.python_version(), numba.__version__, np.__version__
+
+
+def _argument_classes(function: FunctionType) -> Iterator[str]:
+    """Yield the named tuples that a kernel takes: cached code refers to them by module and name, and fails without."""
+    for annotation in function.__annotations__.values():
+        found = function.__globals__.get(annotation) if isinstance(annotation, str) else annotation
+        if isinstance(found, type) and issubclass(found, tuple) and hasattr(found, "_fields"):
+            yield f"{found.__module__}.{found.__qualname__} {found._fields}"
 
 
 def _plain(function: Any) -> FunctionType:
