@@ -34,7 +34,7 @@ from ruledex.language.tree import (
 from ruledex.program.layout import lay_out
 from ruledex.program.node_table import NodeTable, empty_node_table
 from ruledex.program.normalise import NormalRules, normalise_rules
-from ruledex.program.rule_entries import LiteralTable, Predicates
+from ruledex.program.rule_entries import LiteralFacts, PredicateLiterals
 from ruledex.program.rule_scanner import operator_of, scan_rules
 from ruledex.program.scores.table import ScoreTable, empty_score_table
 from ruledex.program.text_interning import empty_text_table, intern_slices
@@ -74,11 +74,11 @@ def _buffers(texts: pa.StringArray) -> tuple[NDArray[np.uint8], NDArray[np.int32
     return np.frombuffer(text, np.uint8), np.frombuffer(offsets, np.int32)[: len(texts) + 1]
 
 
-def stand_ins(n_predicates: int) -> tuple[Predicates, LiteralTable]:
+def stand_ins(n_predicates: int) -> tuple[PredicateLiterals, LiteralFacts]:
     """Two literals a predicate, itself and its negation."""
     numbers = np.arange(2 * n_predicates, dtype=np.int32)
-    predicates = Predicates(numbers[::2].copy(), numbers[1::2].copy(), np.ones(n_predicates))
-    return predicates, LiteralTable(numbers ^ 1, (numbers & 1).astype(np.uint8))
+    predicates = PredicateLiterals(numbers[::2].copy(), numbers[1::2].copy(), np.ones(n_predicates))
+    return predicates, LiteralFacts(numbers ^ 1, (numbers & 1).astype(np.uint8))
 
 
 def build(

@@ -1,10 +1,10 @@
 """Every error that ruledex raises on purpose, in one hierarchy.
 
-`RuledexError` is what a caller catches; a rule's own faults are `RuleError`s, which carry a stable code and
-the place in the text, so that a thousand of them can stand in a table as well as one on a terminal.
+A caller catches `RuledexError`. Faults of a rule are `RuleError`s, which have a stable code and a place in the text, so
+that a thousand of them fit a table as well as one fits a terminal.
 
-What a message quotes may come from a stranger, and be of any length: `quoted` cuts and escapes a value, and every
-message is one line of bounded length, whatever was put into it.
+Values in messages may come from strangers and be of any length. `quoted` cuts and escapes a value, and every message is
+one line of bounded length.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _LIMITED.maxstring = _LIMITED.maxother = LONGEST_SHOWN
 
 
 def quoted(value: object) -> str:
-    """The value as a message quotes it: as Python writes it, on one line, and cut if it is long."""
+    """Return the value as messages quote it: as Python writes it, on one line, and cut if it is long."""
     if isinstance(value, str | bytes):
         plain, unit = repr(value[:LONGEST_SHOWN]), "characters" if isinstance(value, str) else "bytes"
         return plain if len(value) <= LONGEST_SHOWN else f"{plain[:-1]}…{plain[-1]} ({len(value):,} {unit})"
@@ -35,7 +35,7 @@ def quoted(value: object) -> str:
 
 
 def one_line(text: str, most: int = LONGEST_MESSAGE) -> str:
-    """The text with line ends and all else that is not printable escaped, cut in its middle if it is long."""
+    """Return the text with line ends and other unprintable characters escaped, cut in its middle if it is long."""
     text = _cut(text, most)
     if text.isprintable():
         return text
@@ -112,7 +112,7 @@ class RuleLimitError(RuleError):
 
 
 class RuleFault(NamedTuple):
-    """A rule that cannot be indexed, and why. `line` is its line in a file, or its row, from 1; 0 where it has none."""
+    """A rule that cannot be indexed, and why. `line` is its line or row in a file, from 1; 0 if it has none."""
 
     rule_id: int | str | None
     error: RuleError
@@ -124,14 +124,14 @@ class RuleFault(NamedTuple):
 
 
 class RulesError(RuledexError):
-    """Rules that cannot be indexed, all of them at once. The message shows the first few."""
+    """All rules that cannot be indexed. The message shows the first few."""
 
     def __init__(self, faults: list[RuleFault], n_rules: int) -> None:
         lines = [f"{len(faults):,} of {n_rules:,} rules cannot be used", *map(str, faults[:MOST_SHOWN])]
         if len(faults) > MOST_SHOWN:
             lines.append(f"… and {len(faults) - MOST_SHOWN:,} more")
         super().__init__()
-        self.args = ("\n".join(lines),)  # a line for each, and below it the line of the fault
+        self.args = ("\n".join(lines),)  # one line per rule, and below it the line of its fault
         self.faults = faults
         self.n_rules = n_rules
 
@@ -140,10 +140,10 @@ class RulesError(RuledexError):
 
 
 class BudgetError(RuledexError):
-    """What a rule becomes grew past its budget. `size` is what it would have reached, at the least.
+    """A form of a rule is over its budget. `size` is a lower bound of the size that it would have.
 
-    Where one of many rules is meant, `position` is its place among them, and `rule` its id, once that is known. `over`
-    has the place and size of every rule that is over the budget, where the error is of the first of several.
+    `position` is the rule's position among several, and `rule` is its id, once these are known. If several rules are
+    over the budget, the error is of the first, and `over` has the position and size of each.
     """
 
     def __init__(
@@ -172,11 +172,11 @@ class BudgetError(RuledexError):
         return type(self), (self.form, self.size, self.budget, self.position, self.rule, self.unit, self.over)
 
     def of_rule(self, rule: object) -> BudgetError:
-        """The same with the rule's id."""
+        """Return the same error with the rule's id."""
         return BudgetError(self.form, self.size, self.budget, self.position, rule, self.unit, self.over)
 
     def each(self) -> list[tuple[int, RuleLimitError]]:
-        """The place of every rule that is over the budget, and its own error; none where no place is known."""
+        """Return the position of each rule that is over the budget, with an error for it; none without positions."""
         over = self.over or ([] if self.position is None else [(self.position, self.size)])
         form, budget, unit = self.form, self.budget, self.unit
         return [(at, RuleLimitError(str(BudgetError(form, size, budget, None, None, unit)))) for at, size in over]
@@ -189,14 +189,14 @@ class SchemaError(RuledexError):
 class EventError(RuledexError):
     """An event that cannot be read at all (not an object, broken JSON).
 
-    Where several events were given, `number` is its place among them, counted from 0 as in `events[0]`.
+    If several events were given, `number` is the event's index among them, from 0.
     """
 
     number: int | None = None
 
     @staticmethod
     def of(error: Exception) -> EventError:
-        """Return what was raised while an event was read, by whatever object in it, as an error of that event."""
+        """Return any error that was raised while an event was read as an EventError."""
         return error if isinstance(error, EventError) else EventError(f"the event cannot be read: {_shown(error)}")
 
     def at(self, number: int) -> EventError:
@@ -217,7 +217,7 @@ class ArtifactError(RuledexError):
 
 
 def _shown(error: Exception) -> str:
-    """An error that an event's own object may have made: its text may be anything, or may fail itself."""
+    """Return the text of an error that an event's own object may have raised: to read its text may fail too."""
     try:
         text = str(error)[:WINDOW]
     except Exception:
@@ -229,7 +229,7 @@ WINDOW = 100
 
 
 def _excerpt(text: str, position: int) -> tuple[str, int]:
-    """The line of a fault, cut to a window around it, and where the caret stands below it."""
+    """Return the line of a fault, cut to a window around it, and the column of the caret below it."""
     start = text.rfind("\n", 0, position) + 1
     end = text.find("\n", position)
     line = text[start : len(text) if end < 0 else end]

@@ -1,11 +1,11 @@
-"""What a forked child must not inherit: locks that threads hold which it does not have, and the files of such locks.
+"""Keep a forked child from inheriting locks that nobody in it can release.
 
-A child has the thread that forked and no other, but the memory of all. A lock that another thread held at that moment
-would never be released in it. Here locks are made anew in the child, unless the thread that forked holds them, and the
-descriptors of file locks are closed, so that the child keeps nothing locked that its parent has let go of.
+A child has only the thread that forked, but the memory of all threads. A lock that another thread held at that moment
+would never be released in the child. So locks are made anew in the child, unless the thread that forked holds them. The
+descriptors of file locks are closed, so that the child locks nothing that its parent has unlocked.
 
-What a lock protects may be half changed in the child. So what is read without a lock is only ever replaced as a whole
-(`Index`), and what is written outside of the process's memory belongs to the process that opened it (`own_process`).
+What a lock protects may be half changed in the child. So what is read without a lock is only replaced as a whole
+(`Index`), and a file belongs to the process that opened it (`own_process`).
 """
 
 from __future__ import annotations
@@ -44,11 +44,11 @@ class ForkSafeLock:
 
     @property
     def depth(self) -> int:
-        """How often its holder has entered it."""
+        """The number of times that its holder has entered it."""
         return self._depth
 
     def renew(self) -> None:
-        """In a child: let it be free, if a thread held it that is not there."""
+        """Free the lock in a forked child, unless the thread that forked holds it."""
         if self._owner != threading.get_ident():
             self._lock = self._make()
             self._owner = None
@@ -56,9 +56,9 @@ class ForkSafeLock:
 
 
 class cached_property(Generic[T]):  # noqa: N801  # as the standard library's
-    """`functools.cached_property` without the lock that it has up to Python 3.11, which a fork may find held.
+    """`functools.cached_property` without its lock (up to Python 3.11), which may be held during a fork.
 
-    Threads that ask at the same time may all compute the value, and get the same one.
+    Threads that ask at the same time may all compute the value; all of them get the same one.
     """
 
     def __init__(self, function: Callable[[Any], T]) -> None:
@@ -77,19 +77,19 @@ class cached_property(Generic[T]):  # noqa: N801  # as the standard library's
     def __get__(self, instance: object | None, owner: type) -> T | Self:
         if instance is None:
             return self
-        # From now on the instance's own attribute is found before this is asked.
+        # From now on Python finds the instance's own attribute first.
         value: T = instance.__dict__.setdefault(self._name, self._function(instance))
         return value
 
 
 def held(descriptor: int) -> int:
-    """Note that a descriptor holds a file lock, which children close. Returns the descriptor."""
+    """Note that a descriptor holds a file lock, so that children close it. Returns the descriptor."""
     _DESCRIPTORS.add(descriptor)
     return descriptor
 
 
 def no_longer_held(descriptor: int) -> bool:
-    """Forget what `held` noted. Returns False where this process has inherited the descriptor, which then is closed."""
+    """Forget what `held` noted. Returns False if this process inherited the descriptor and has closed it."""
     if descriptor not in _DESCRIPTORS:
         return False
     _DESCRIPTORS.discard(descriptor)
@@ -97,7 +97,7 @@ def no_longer_held(descriptor: int) -> bool:
 
 
 def own_process() -> int:
-    """A number that a forked child has another one of, for what belongs to the process that made it."""
+    """Return a number that differs in a forked child, for what belongs to the process that made it."""
     return os.getpid()
 
 
@@ -108,7 +108,7 @@ _DESCRIPTORS: set[int] = set()
 def _renew_all() -> None:
     for descriptor in _DESCRIPTORS:
         with suppress(OSError):
-            os.close(descriptor)  # without a word to the file system: the lock is the parent's
+            os.close(descriptor)  # without unlocking: the lock is the parent's
     _DESCRIPTORS.clear()
     for lock in list(_LOCKS):
         lock.renew()

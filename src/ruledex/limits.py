@@ -1,8 +1,8 @@
 """Limits on what one rule or one event may cost, since both may come from strangers.
 
 Each limit is a field of `Limits`. An environment variable changes it for a process and for those that it starts
-(`RULEDEX_LIMIT_RULE_CHARACTERS=1000`), `set_limits(rule_characters=1000)` for this process from now on. What is over a
-limit is refused by an error that names the limit, or counts as unknown where docs/security.md says so.
+(`RULEDEX_LIMIT_RULE_CHARACTERS=1000`); `set_limits(rule_characters=1000)` changes it for this process from now on. What
+is over a limit is refused with an error that names the limit, or counts as unknown where docs/security.md says so.
 """
 
 from __future__ import annotations

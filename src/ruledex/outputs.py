@@ -1,7 +1,7 @@
-"""Files for a user that are there whole or not at all: written aside, in the same folder, and renamed when complete.
+"""Write a user's file whole or not at all: to another name in the same folder, which is renamed when it is complete.
 
-What was there before stays until then, so that an interruption leaves the old file. A process that is killed outright
-leaves a file whose name ends in `.unfinished`, and the old one as it was.
+The old file stays until then, so that an interruption leaves it. A process that is killed outright leaves the old file
+too, and one whose name ends in `.unfinished`.
 """
 
 from __future__ import annotations
@@ -16,16 +16,16 @@ from pathlib import Path
 from typing import IO, Final
 
 UNFINISHED: Final = ".unfinished"
-_MOST_LINKS: Final = 40  # that Linux follows, too
-_LONGEST_STEM: Final = 100  # bytes of the file's own name in that of the unfinished one, which may have 255
+_MOST_LINKS: Final = 40  # as many as Linux follows
+_LONGEST_STEM: Final = 100  # bytes of the file's name that the unfinished one keeps; a name may have 255
 
 
 @contextmanager
 def whole_file(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
-    """Give a file to write to, which takes the place of `path` when the `with` ends well. Errors are OSErrors.
+    """Yield a file to write to, which replaces `path` if the `with` block succeeds. Errors are OSErrors.
 
-    A link is followed, and the file that it leads to is replaced. A pipe, a device and what `/dev/stdout` stands for
-    are written to as they are, since nothing can take their place.
+    A link is followed, and the file that it leads to is replaced. A pipe, a device and `/dev/stdout` are written to
+    directly, since they cannot be replaced.
     """
     target = _followed(Path(path))
     if target is None:
@@ -60,11 +60,11 @@ def leads_to(path: str | os.PathLike[str], other: str | os.PathLike[str]) -> boo
 
 
 def _followed(path: Path) -> Path | None:
-    """The file that links lead to, be it missing; None where it is nothing that another file can take the place of."""
+    """Return the file that links lead to, which may be missing; None if it cannot be replaced by another file."""
     for _ in range(_MOST_LINKS):
         folder = path.parent.resolve()
         path = folder / path.name
-        # /dev/stdout is a link to a file where a shell has redirected it, and yet stands for what is open.
+        # If a shell has redirected it, /dev/stdout is a link to a file, but stands for what is open.
         if str(folder) in ("/dev", "/dev/fd") or folder.is_relative_to("/proc"):
             return None
         if not path.is_symlink():

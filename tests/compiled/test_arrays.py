@@ -4,12 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ruledex.compiled.arrays import (
-    FREE,
-    lengthened,
-    read_only,
-    slots_for,
-)
+from ruledex.compiled.arrays import FREE, buckets_for, lengthened, read_only
 
 
 def test_an_array_keeps_what_it_has_and_grows_by_half_at_least() -> None:
@@ -20,12 +15,12 @@ def test_an_array_keeps_what_it_has_and_grows_by_half_at_least() -> None:
     assert lengthened(np.ones((2, 3)), 10).shape == (10, 3)
 
 
-def test_a_table_has_two_slots_an_entry_and_finds_hashes_that_collide() -> None:
-    slots = slots_for(np.empty(0, np.int32), np.array([5, 5, 21, 6]), 8)
-    assert len(slots) == 16
-    assert slots[5:9].tolist() == [0, 1, 2, 3]
-    assert (slots == FREE).sum() == 12
-    assert slots_for(slots, np.array([5]), 8) is slots
+def test_a_table_has_two_buckets_per_entry_and_finds_hashes_that_collide() -> None:
+    buckets = buckets_for(np.empty(0, np.int32), np.array([5, 5, 21, 6]), 8)
+    assert len(buckets) == 16
+    assert buckets[5:9].tolist() == [0, 1, 2, 3]
+    assert (buckets == FREE).sum() == 12
+    assert buckets_for(buckets, np.array([5]), 8) is buckets
 
 
 def test_a_read_only_view_leaves_the_array_as_it_is() -> None:

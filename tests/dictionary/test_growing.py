@@ -105,7 +105,7 @@ def test_a_dictionary_of_the_same_constants_gives_the_same_cells():
         "a % 2 = 1",
     ):
         growing.use(text)
-    fixed, names = growing.dictionary.fixed()
+    fixed, names = growing.dictionary.freeze()
     for event in ({"a": 7, "s": "xk"}, {"a": float(2**53), "b": 1}, {"a": [1, 9], "s": "k"}, {}):
         expected = EventEncoder(growing.dictionary).encode_one(event)
         found = EventEncoder(fixed).encode_one(event)

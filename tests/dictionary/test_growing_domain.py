@@ -2,12 +2,7 @@ import numpy as np
 import pytest
 
 from ruledex.dictionary.domain import Domain, Kind
-from ruledex.dictionary.growing_domain import (
-    FIRST_SIZE,
-    LAST_CELL,
-    CellRanges,
-    GrowingDomain,
-)
+from ruledex.dictionary.growing_domain import FIRST_SIZE, LAST_CELL, CellRanges, GrowingDomain
 from ruledex.errors import RuledexError
 
 

@@ -2,12 +2,7 @@
 
 import pytest
 
-from ruledex.dictionary.meanings import (
-    Mark,
-    Negative,
-    Positive,
-    Values,
-)
+from ruledex.dictionary.meanings import Negative, OperandMark, Positive, Values
 from ruledex.engines.atree.new_rules import encode_rules
 from ruledex.language.parser import parse
 from ruledex.language.schema import Schema
@@ -46,8 +41,8 @@ def test_a_list_keeps_each_of_its_values():
 
 def test_a_negative_literal_has_its_presence():
     three = Positive(None, Values(A, (3,), ()))
-    assert [*literals("a != 3").values()] == [three, Negative(Mark(A, "present", Family.NUMBER), three)]
-    not_null = Positive(Mark(A, "not null"), None)
+    assert [*literals("a != 3").values()] == [three, Negative(OperandMark(A, "present", Family.NUMBER), three)]
+    not_null = Positive(OperandMark(A, "not null"), None)
     assert [*literals("a IS NULL").values()] == [not_null, Negative(None, not_null)]
 
 

@@ -14,7 +14,7 @@ from ruledex.errors import RuledexError
 from ruledex.events.mappings import EventEncoder
 from ruledex.program.builder import ProgramBuilder
 from ruledex.program.invariants import program_of
-from ruledex.program.translation import translated
+from ruledex.program.translation import translate_program
 from tests.contract.reference import Reference
 from tests.program.test_builder import RULES, SCHEMAS, VALUES
 from tests.strategies import events, trees
@@ -33,7 +33,7 @@ def check(parts, given_events, schema):
     merged = merge_dictionaries([dictionary for _, dictionary in built])
     batch = EventEncoder(merged).encode(given_events)
     for rules, (program, dictionary) in zip(parts, built, strict=True):
-        moved = translated(program, cell_map(dictionary, merged), merged)
+        moved = translate_program(program, cell_map(dictionary, merged), merged)
         arrays = {name: array for name, array in moved._asdict().items() if name != "n_cells"}
         program_of(arrays, moved.n_cells)
         for event, found in zip(given_events, Reference(moved).matches(batch), strict=True):

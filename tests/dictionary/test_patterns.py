@@ -10,8 +10,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from ruledex import Schema
-from ruledex.dictionary.like_shape import like_shape
-from ruledex.dictionary.patterns import MAX_PLAIN_WORDS, PatternMatcher
+from ruledex.dictionary.patterns import MAX_PLAIN_WORDS, PatternMatcher, like_shape
 from ruledex.dictionary.regex_literals import Word, required_words
 from ruledex.language.programs import compile_regex
 from ruledex.language.reference import satisfies

@@ -1,13 +1,6 @@
 import random
 
-from ruledex.dictionary.word_trie import (
-    END,
-    INSIDE,
-    START,
-    WHOLE,
-    hits,
-    word_trie,
-)
+from ruledex.dictionary.word_trie import END, INSIDE, START, WHOLE, hits, word_trie
 
 
 def expected_hits(words, uses, text):

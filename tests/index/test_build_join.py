@@ -87,8 +87,8 @@ FIRST, SECOND = "shard/0/rules", "shard/1/rules"  # the positions 0, 2, 4 and 1,
         ({FIRST: [1, 2, 4]}, "a rule is in two shards"),
         ({FIRST: [0, 2, 99]}, "leads out"),
         ({FIRST: [4, 2, 0]}, "do not ascend"),
-        ({SECOND: [1, 3]}, "a shard's rules are none"),
-        ({SECOND: None}, "a shard's rules are none"),
+        ({SECOND: [1, 3]}, "the positions of a shard's rules do not fit it"),
+        ({SECOND: None}, "the positions of a shard's rules do not fit it"),
     ],
 )
 def test_shards_that_do_not_fit_together_are_refused(rules, message, tmp_path):

@@ -52,7 +52,7 @@ def test_metadata_say_what_it_is(artifact):
         ({"counts": {}}, "metadata"),
         ({"schema": {"colour": 1}}, "metadata"),
         ({"schema": 5}, "metadata"),
-        ({"counts": {"rules": 5, "shards": 1}}, "6 rules, and its metadata say 5"),
+        ({"counts": {"rules": 5, "shards": 1}}, "6 rules, but its metadata says 5"),
         ({"counts": {"rules": 6}}, "metadata"),
         ({"counts": {"rules": 6, "shards": 0}}, "no shard"),
         ({"counts": {"rules": 6, "shards": 2}}, "no array"),

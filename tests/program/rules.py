@@ -24,22 +24,11 @@ from ruledex.compiled.constants import (
 )
 from ruledex.language.depth import MAX_DEPTH
 from ruledex.language.resolve import Event
-from ruledex.language.tree import (
-    And,
-    Expression,
-    In,
-    IsNull,
-    Not,
-    Or,
-    Predicate,
-    Truth,
-    Xnor,
-    Xor,
-)
+from ruledex.language.tree import And, Expression, In, IsNull, Not, Or, Predicate, Truth, Xnor, Xor
 from ruledex.program.layout import ProgramNodes, lay_out
 from ruledex.program.node_table import NodeTable, empty_node_table
 from ruledex.program.normalise import NormalRules, normalise_rules
-from ruledex.program.rule_entries import COMPLEX, LiteralTable, Predicates
+from ruledex.program.rule_entries import COMPLEX, LiteralFacts, PredicateLiterals
 from ruledex.program.rule_scanner import Scan, operator_of, scan_rules
 from ruledex.program.scores.table import ScoreTable, empty_score_table
 from ruledex.program.text_interning import TextTable, empty_text_table, intern_slices
@@ -175,7 +164,7 @@ def built(rules: Sequence[str], n_chunks: int = 1) -> Built:
         texts, predicate_of = intern_slices(texts, text, scan.slice_start, scan.slice_end)
         known += [_predicate(texts, number, numbers, literals) for number in range(len(known), texts.n_texts)]
         positive, negative, weight = (np.array(part) for part in zip(*known, strict=True))
-        predicates = Predicates(positive.astype(np.int32), negative.astype(np.int32), weight.astype(np.float64))
+        predicates = PredicateLiterals(positive.astype(np.int32), negative.astype(np.int32), weight.astype(np.float64))
         table, scores, made = normalise_rules(table, scores, scan, predicate_of, predicates, facts(literals))
         parts.append(made)
     together = NormalRules(*(np.concatenate(arrays) for arrays in zip(*parts, strict=True)))
@@ -183,10 +172,10 @@ def built(rules: Sequence[str], n_chunks: int = 1) -> Built:
     return Built(literals, table, scores, together, nodes)
 
 
-def facts(literals: list[tuple[Predicate, bool]]) -> LiteralTable:
+def facts(literals: list[tuple[Predicate, bool]]) -> LiteralFacts:
     """A literal and its negation stand side by side."""
     pairs = np.arange(len(literals), dtype=np.int32)
-    return LiteralTable(pairs ^ 1, np.array([negated for _, negated in literals], np.uint8))
+    return LiteralFacts(pairs ^ 1, np.array([negated for _, negated in literals], np.uint8))
 
 
 def _predicate(

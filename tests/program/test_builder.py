@@ -10,13 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ruledex import (
-    Schema,
-    evaluate,
-    parse,
-    score,
-    to_text,
-)
+from ruledex import Schema, evaluate, parse, score, to_text
 from ruledex.events.mappings import EventEncoder
 from ruledex.program.builder import ProgramBuilder
 from ruledex.rewrite.pipeline import score_tree

@@ -6,15 +6,9 @@ import numpy as np
 
 from ruledex.compiled.constants import ALWAYS, AND, LEAF, NEVER, OR, WEIGH
 from ruledex.program.layout import ProgramNodes, lay_out
-from ruledex.program.node_table import (
-    ALWAYS_CODE,
-    NEVER_CODE,
-    NO_COMPLEMENT,
-    add_node,
-    empty_node_table,
-)
+from ruledex.program.node_table import ALWAYS_CODE, NEVER_CODE, NO_COMPLEMENT, add_node, empty_node_table
 from ruledex.program.normalise import NormalRules
-from ruledex.program.scores.table import add_score, empty_score_table, step
+from ruledex.program.scores.table import add_score, empty_score_table, pack_step
 from ruledex.workloads import workload
 from tests.program.rules import built
 
@@ -81,7 +75,7 @@ def test_children_and_scores_follow_the_numbers_of_the_literals() -> None:
     assert nodes.children.tolist() == list(range(8))
     assert nodes.score_offsets.tolist() == [0, 4, 6]
     steps = [(LEAF, 6), (LEAF, 5), (WEIGH, 0), (AND, 2), (LEAF, 2), (WEIGH, 1)]
-    assert nodes.score_code.tolist() == [step(*each) for each in steps]
+    assert nodes.score_code.tolist() == [pack_step(*each) for each in steps]
     assert nodes.score_weight.tolist() == [1.5, 2.0]
 
 

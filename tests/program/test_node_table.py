@@ -124,9 +124,9 @@ def test_nodes_of_one_hash_are_told_apart_by_their_children() -> None:
     builder, other = Builder(), Builder()
     first = builder.node(AND, 0, 4)
     other.node(AND, 2, 4)
-    # The table is made to look as if the second node had the hash, and so the slot, of the first.
+    # The table is made to look as if the second node had the hash, and so the bucket, of the first.
     builder.table.nodes[~first, TAG] = other.table.nodes[0, TAG]
-    builder.table.slots[:] = other.table.slots
+    builder.table.buckets[:] = other.table.buckets
     assert builder.node(AND, 2, 4) != first
 
 

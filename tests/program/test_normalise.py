@@ -11,17 +11,12 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 
-from ruledex import (
-    evaluate,
-    parse,
-    score,
-    to_text,
-)
+from ruledex import evaluate, parse, score, to_text
 from ruledex.compiled.constants import ALWAYS, NEVER
 from ruledex.language.tree import Expression
 from ruledex.program.node_table import NodeTable, empty_node_table
 from ruledex.program.normalise import normalise_rules
-from ruledex.program.rule_entries import COMPLEX, LiteralTable, Predicates
+from ruledex.program.rule_entries import COMPLEX, LiteralFacts, PredicateLiterals
 from ruledex.program.rule_scanner import FALLBACK, OK
 from ruledex.program.scores.table import empty_score_table
 from ruledex.workloads import workload
@@ -113,8 +108,8 @@ def made_of(rule: str, positive: list[int], negative: list[int]) -> tuple[NodeTa
     """The table and status of a rule with such literals for its predicates, in the order of the text."""
     text, scan = scanned([rule])
     n_slices = len(slices_of(text, scan))
-    predicates = Predicates(np.array(positive, np.int32), np.array(negative, np.int32), np.ones(n_slices))
-    facts = LiteralTable(np.full(9, -1, np.int32), np.zeros(9, np.uint8))
+    predicates = PredicateLiterals(np.array(positive, np.int32), np.array(negative, np.int32), np.ones(n_slices))
+    facts = LiteralFacts(np.full(9, -1, np.int32), np.zeros(9, np.uint8))
     numbers = np.arange(n_slices, dtype=np.int32)
     table, _, rules = normalise_rules(empty_node_table(), empty_score_table(), scan, numbers, predicates, facts)
     return table, int(rules.status[0])

@@ -6,15 +6,7 @@ import numpy as np
 import pytest
 
 from ruledex.compiled.constants import LEAF
-from ruledex.program.rule_entries import (
-    ARGUMENT,
-    BOTH,
-    KIND,
-    N_ENTRY_COLUMNS,
-    N_FRAME_COLUMNS,
-    NEGATED,
-    turn_round,
-)
+from ruledex.program.rule_entries import ARGUMENT, BOTH, KIND, N_ENTRY_COLUMNS, N_FRAME_COLUMNS, NEGATED, turn_round
 from tests.program.rules import scanned, slices_of
 
 OPERATORS = ("AND", "OR", "XOR", "XNOR")

@@ -28,10 +28,10 @@ def test_slices_of_one_hash_are_told_apart_by_their_bytes() -> None:
     table = empty_text_table()
     text, offsets = column(["a = 1", "a = 2"])
     table, _ = intern_slices(table, text, offsets[:1], offsets[1:2])
-    # The table is made to look as if the second slice had the hash, and so the slot, of the first.
+    # The table is made to look as if the second slice had the hash, and so the bucket, of the first.
     other, _ = intern_slices(empty_text_table(), text, offsets[1:2], offsets[2:])
     table.hashes[0] = other.hashes[0]
-    table.slots[:] = other.slots
+    table.buckets[:] = other.buckets
     table, numbers = intern_slices(table, text, offsets[1:2], offsets[2:])
     assert numbers.tolist() == [1]
 
@@ -56,4 +56,4 @@ def test_the_arrays_of_a_table_grow_together() -> None:
         assert table.n_texts == first + 100
         assert table.n_texts <= len(table.hashes)
         assert table.n_texts < len(table.offsets)
-        assert 2 * table.n_texts <= len(table.slots)
+        assert 2 * table.n_texts <= len(table.buckets)

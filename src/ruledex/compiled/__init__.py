@@ -1,1 +1,1 @@
-"""What all kernels stand on: the decorator that compiles them, bits, arrays, and the constants of a Program."""
+"""The foundation of all kernels: the decorator that compiles them, bits, arrays, and the constants of a Program."""

@@ -1,4 +1,4 @@
-"""What processors do in one instruction and Python cannot say: the lowest set bit, the number of bits, a prefetch."""
+"""Single instructions of the processor that Python lacks: the lowest set bit, the number of set bits, a prefetch."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def _n_bits(word: np.uint64) -> int:
 
 
 def _prefetch(array: NDArray[Any], index: int | np.integer[Any]) -> None:
-    """Nothing to do: a hint changes no result."""
+    """Do nothing: a hint changes no result."""
 
 
 if config.DISABLE_JIT:
@@ -39,7 +39,7 @@ else:
 
     @intrinsic
     def lowest_bit(_context: Any, _word: Any) -> tuple[Signature, Any]:
-        """The place of the lowest set bit of a word that is not 0."""
+        """Return the place of the lowest set bit of a word that is not 0."""
 
         def generate(_target: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
             return builder.cttz(arguments[0], ir.Constant(ir.IntType(1), 1))
@@ -48,7 +48,7 @@ else:
 
     @intrinsic
     def n_bits(_context: Any, _word: Any) -> tuple[Signature, Any]:
-        """How many bits of a word are set."""
+        """Return the number of set bits of a word."""
 
         def generate(_target: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
             return builder.ctpop(arguments[0])
@@ -57,7 +57,7 @@ else:
 
     @intrinsic
     def prefetch(_context: Any, array: Any, _index: Any) -> tuple[Signature, Any]:
-        """Ask for the cache line of `array[index]` (one dimension), which may lie outside the array."""
+        """Ask for the cache line of `array[index]` (one dimension). The index may lie outside the array."""
 
         def generate(target: Any, builder: Any, signature: Any, arguments: Any) -> Any:
             view = target.make_array(signature.args[0])(target, builder, arguments[0])

@@ -1,7 +1,4 @@
-"""Lists of integers in CSR form.
-
-The literals of a Program, and how a sorted array is searched.
-"""
+"""Lists in CSR form: `entries[offsets[i]:offsets[i + 1]]` is list i. Kernels that copy lists and search sorted ones."""
 
 from __future__ import annotations
 
@@ -19,18 +16,18 @@ def gather_lists(
     out_offsets: NDArray[np.int64],
     out: NDArray[np.int32],
 ) -> None:
-    """Write the chosen lists one after the other, each to where `out_offsets` says that it begins."""
-    for number in range(chosen.size):
-        begin = offsets[chosen[number]]
-        place = out_offsets[number]
-        for entry in range(begin, offsets[chosen[number] + 1]):
-            out[place] = entries[entry]
-            place += 1
+    """Write the chosen lists to `out`, the i-th of them from `out_offsets[i]` on."""
+    for i in range(chosen.size):
+        begin = offsets[chosen[i]]
+        at = out_offsets[i]
+        for entry in range(begin, offsets[chosen[i] + 1]):
+            out[at] = entries[entry]
+            at += 1
 
 
 @jit
 def first_at_least(values: NDArray[np.int32], begin: int, end: int, value: int) -> int:
-    """The first place in the ascending `values[begin:end]` that is not below `value`, or `end`."""
+    """Return the index of the first of the ascending `values[begin:end]` that is at least `value`; else `end`."""
     while begin < end:
         middle = (begin + end) >> 1
         if values[middle] < value:

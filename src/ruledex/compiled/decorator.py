@@ -1,13 +1,13 @@
-"""`jit`, the one decorator that compiles a kernel: Numba's, with a cache that can be written and one compiler a host.
+"""Compile kernels by one decorator, `jit`: Numba's, with a cache folder that is writable and one compiler per host.
 
-Numba keeps compiled code beside the source or in the user's cache folder, and fails while a module is imported (or,
-from a zip, when the first kernel has been compiled) where it may write to neither. Clusters are full of such places.
-Here the first folder that can be written is taken, and where there is none a kernel is compiled anew in each process;
-this is counted in `cache_report()` and said once in the log.
+Numba keeps compiled code beside the source or in the user's cache folder. Where it may write to neither, as on many
+clusters, it fails while a module is imported (from a zip, when the first kernel has been compiled). `jit` takes the
+first folder that is writable. Where there is none, each process compiles its own kernels; `cache_report()` counts them,
+and the log says so once.
 
 A kernel is compiled when it is first called. Processes that share a cache folder compile one after the other, under a
 lock on a file of that folder, so that on a host with fifty workers the first one compiles and the others load what it
-wrote. Where files cannot be locked, or a lock is held for longer than `LOCK_SECONDS`, a process goes on without.
+wrote. Where files cannot be locked, or a lock is held for longer than `LOCK_SECONDS`, a process goes on without it.
 
 With `NUMBA_DISABLE_JIT=1` a kernel stays the plain Python function that it is.
 """
@@ -38,26 +38,26 @@ try:
 except ImportError:  # Windows: every process compiles for itself, and the cache still serves the next start.
     fcntl = None  # type: ignore[assignment]
 
-config: Any = numba_config  # whose settings Numba makes at import, out of sight of a type checker
+config: Any = numba_config  # Numba sets its fields at import, where a type checker does not see them
 
 P = ParamSpec("P")
 R = TypeVar("R")
 
 LOCK_SECONDS = 120.0
 LOCK_FILE = "compiling.lock"
-FORK_SECONDS = 60.0  # that a fork waits at the most for a compilation to end
+FORK_SECONDS = 60.0  # the longest that a fork waits for a compilation to end
 LOG = logging.getLogger("ruledex")
 
 
 @dataclass(frozen=True)
 class CacheReport:
-    """Where compiled code is kept, and how often that did not work."""
+    """Where compiled kernels are kept, and how often keeping or locking failed."""
 
-    folder: Path | None  # none: nothing is kept
+    folder: Path | None  # None if nothing is kept
     why: str
     n_kernels: int = 0
     n_uncached: int = 0  # kernels that each process compiles for itself
-    n_unlocked: int = 0  # compilations that did not wait for another process any longer
+    n_unlocked: int = 0  # compilations that went on without the lock
 
 
 _report: CacheReport | None = None
@@ -77,13 +77,13 @@ def jit(function: Callable[P, R]) -> Callable[P, R]:
     compile_signature = dispatcher.compile
 
     def compile_alone(signature: Any) -> Any:
-        with _one_process_a_host(report.folder):
+        with _one_process_per_host(report.folder):
             if not dispatcher.overloads:
                 _keep(dispatcher)  # not earlier: what the kernel calls may stand below it in its module
             try:
                 return compile_signature(signature)
             except OSError as error:
-                # The kernel is compiled by now; to keep it failed, on a disk that is full or was made read-only.
+                # The kernel is compiled, but the disk is full or has become read-only.
                 LOG.warning("the kernel %s cannot be kept: %s", function.__qualname__, error)
                 _count(n_uncached=1)
                 dispatcher._cache.disable()
@@ -96,8 +96,8 @@ def jit(function: Callable[P, R]) -> Callable[P, R]:
 def inlined(function: Callable[P, R]) -> Callable[P, R]:
     """Compile `function` into each kernel that calls it, as often as it is called.
 
-    For what is called once a node, or more: an array is seven arguments of a machine's call, and a kernel that hands
-    on ten of them spends more time on that than on its work.
+    Use it for what is called once per node or more often: an array is seven arguments of a machine's call, and a kernel
+    that passes on ten of them spends more time on that than on its work.
     """
     return function if config.DISABLE_JIT else _compiled(function, nogil=True, forceinline=True)
 
@@ -109,7 +109,7 @@ def _compiled(function: Callable[P, R], **options: bool) -> Callable[P, R]:
 
 
 def cache_report() -> CacheReport:
-    """Where this process keeps compiled kernels, and what fell short so far."""
+    """Return where this process keeps compiled kernels, and how often that failed so far."""
     global _report
     with _report_lock:
         if _report is None:
@@ -132,7 +132,7 @@ def _count(n_kernels: int = 0, n_uncached: int = 0, n_unlocked: int = 0) -> None
 
 
 def _find_folder() -> CacheReport:
-    """The first of: the folder that the user named, the package's own, the user's cache, a private temporary one."""
+    """Try the folder that the user named, the package's own, the user's cache, and a private temporary one."""
     tried = []
     for why, candidate in _candidates():
         try:
@@ -151,7 +151,7 @@ def _find_folder() -> CacheReport:
 def _candidates() -> Iterator[tuple[str, Callable[[], Path]]]:
     if config.CACHE_DIR:
         yield "NUMBA_CACHE_DIR", lambda: Path(config.CACHE_DIR) / "ruledex"
-    if Path(__file__).exists():  # not so from a zip, where making it would put a folder beside the archive
+    if Path(__file__).exists():  # it does not in a zip, and a folder must not be made beside the archive
         yield "the package's own folder", lambda: Path(__file__).parent / "__pycache__"
     if os.environ.get("XDG_CACHE_HOME"):
         yield "XDG_CACHE_HOME", lambda: Path(os.environ["XDG_CACHE_HOME"]) / "ruledex" / "kernels"
@@ -161,14 +161,14 @@ def _candidates() -> Iterator[tuple[str, Callable[[], Path]]]:
 
 
 def _refuse_foreign(folder: Path) -> None:
-    """Cached code is run: in a place where anybody may make folders, one that another user made is not used."""
+    """Refuse a folder that another user made or may write to: the code in it would be run."""
     status = folder.lstat()
     if hasattr(os, "geteuid") and (status.st_uid != os.geteuid() or status.st_mode & 0o022):
         raise PermissionError(f"{folder} may be written by others")
 
 
 class _Locator(caching._CacheLocator):
-    """Numba's question where a function's code lies and whether it is fresh, answered by the function's digest.
+    """Tells Numba where a function's code lies and whether it is fresh, by the function's digest.
 
     Numba itself looks only at the file of the function, and would go on using code into which an older version of
     another file's kernel was inlined.
@@ -199,7 +199,7 @@ class _Locator(caching._CacheLocator):
 
 
 def _keep(dispatcher: Any) -> None:
-    """Let Numba load and save the kernel's code, unless this version of Numba does not let its place be chosen."""
+    """Let Numba load and save the kernel's code, if this version of Numba lets the folder be chosen."""
     numbas_own = caching.CacheImpl._locator_classes
     caching.CacheImpl._locator_classes = [_Locator]
     try:
@@ -212,7 +212,7 @@ def _keep(dispatcher: Any) -> None:
 
 
 @contextmanager
-def _one_process_a_host(folder: Path | None) -> Iterator[None]:
+def _one_process_per_host(folder: Path | None) -> Iterator[None]:
     """Hold the folder's lock file; kernels that call kernels enter again while they hold it."""
     with _compile_lock:
         handle = None
@@ -221,7 +221,7 @@ def _one_process_a_host(folder: Path | None) -> Iterator[None]:
         try:
             yield
         finally:
-            # Unlocked in words: a close alone would leave the lock to children that were forked meanwhile.
+            # Unlock before closing: a close alone would leave the lock to children that were forked meanwhile.
             if handle is not None and no_longer_held(handle):
                 fcntl.flock(handle, fcntl.LOCK_UN)
                 os.close(handle)
@@ -250,7 +250,7 @@ def _locked(path: Path) -> int | None:
         return None
 
 
-# A fork waits for what is being compiled: LLVM has locks of its own, which nobody can make anew in the child.
+# A fork waits for a running compilation, since the locks of LLVM cannot be made anew in the child.
 
 
 def _before_fork() -> None:
@@ -263,7 +263,7 @@ def _after_fork() -> None:
 
 
 def _compilers_locks() -> list[Any]:
-    """The locks of Numba's compiler and of LLVM, in the order in which a compilation takes them."""
+    """Return the locks of Numba's compiler and of LLVM, in the order in which a compilation takes them."""
     holders = (global_compiler_lock, getattr(llvm_ffi.lib, "_lock", None))
     locks = [getattr(holder, "_lock", None) for holder in holders]
     return [lock for lock in locks if hasattr(lock, "acquire")]

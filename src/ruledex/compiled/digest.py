@@ -1,6 +1,6 @@
-"""The digest of a kernel: a hash over all that its compiled code is made from.
+"""Compute the digest of a kernel: a hash over everything that its compiled code is made from.
 
-That is the kernel's own code, the code of every kernel that it calls, however deep, and the values of the globals that
+This is the kernel's own code, the code of every kernel that it calls, however deep, and the values of the globals that
 any of them reads: a constant is compiled in, wherever it was imported from. The named tuples that it takes are known by
 module and name, because cached code refers to them so. Other files, folders and line numbers are not
 part of it, so code moves between modules and comments change without being compiled anew.
@@ -56,14 +56,14 @@ def _argument_classes(function: FunctionType) -> Iterator[str]:
 
 
 def _plain(function: Any) -> FunctionType:
-    """The Python function in a dispatcher or an intrinsic."""
+    """Return the Python function in a dispatcher or an intrinsic."""
     found = getattr(function, "py_func", None) or getattr(function, "_defn", None) or function
     assert isinstance(found, FunctionType)
     return found
 
 
 def _kernel_in(value: Any) -> FunctionType | None:
-    """The function that a global is, if its code is compiled into those that call it."""
+    """Return the function that a global is, if its code is compiled into its callers; else None."""
     if isinstance(value, type | ModuleType):
         return None
     found = getattr(value, "py_func", None) or getattr(value, "_defn", None)
@@ -73,7 +73,7 @@ def _kernel_in(value: Any) -> FunctionType | None:
 
 
 def _code_parts(code: CodeType, docstring: str | None = None) -> tuple[Any, ...]:
-    """What a code object does, without where it stands and what its docstring says."""
+    """Return what a code object does, without its place in a file and its docstring."""
     own = [None if item is docstring else item for item in code.co_consts]
     constants = [_code_parts(item) if isinstance(item, CodeType) else repr(item) for item in own]
     return code.co_code, tuple(constants), code.co_names, code.co_varnames, code.co_freevars
@@ -87,7 +87,7 @@ def _names_in(code: CodeType) -> Iterator[str]:
 
 
 def _globals_of(function: FunctionType) -> Iterator[tuple[str, Any]]:
-    """The globals and closed-over values that a function names, in the order of their names."""
+    """Return the globals and closed-over values that a function names, sorted by name."""
     found = {name: function.__globals__[name] for name in _names_in(function.__code__) if name in function.__globals__}
     for name, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=True):
         found[name] = cell.cell_contents

@@ -1,1 +1,1 @@
-"""Values to cells: which values no rule can tell apart."""
+"""Values to cells: a cell stands for values that no rule can tell apart."""

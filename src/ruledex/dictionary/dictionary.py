@@ -1,6 +1,6 @@
-"""The dictionary of an index: every operand that its rules look at, as slots, found from an event's own names.
+"""The dictionary of an index: one slot per operand of its rules, found by the names that an event has.
 
-What literals ask of each operand, and the dictionary that answers all of it.
+`make_dictionary` makes it from plans, which say what literals need of each operand.
 """
 
 from __future__ import annotations
@@ -14,34 +14,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ruledex.compiled.constants import CELL, EVERY
-from ruledex.dictionary.domain import (
-    Cut,
-    Domain,
-    Kind,
-    twin_cuts,
-)
+from ruledex.dictionary.domain import Cut, Domain, Kind, twin_cuts
 from ruledex.dictionary.slot import Key, Slot
 from ruledex.forks import cached_property
 from ruledex.language.families import constant_family
 from ruledex.language.schema import Schema
-from ruledex.language.tree import (
-    Attribute,
-    CompareOperands,
-    Operand,
-    Predicate,
-    SetTest,
-    attributes,
-    operands,
-)
+from ruledex.language.tree import Attribute, CompareOperands, Operand, Predicate, SetTest, attributes, operands
 from ruledex.language.value import Family, as_double
 
 Path = tuple[str, ...]
 
 
 class Names:
-    """What rules use of an event under one name: its own value, and what lies below it.
+    """What rules use of an event under one name: its slot, if it has one, and the names below it.
 
-    `slot` is made when it is first asked for: of a large index an event needs few.
+    A slot is made on first use, since one event needs few slots of a large index.
     """
 
     __slots__ = ("_make", "below", "slot")
@@ -51,19 +38,19 @@ class Names:
         self.below: dict[str, Names] = {}
 
     def defer(self, make: Callable[[], Slot]) -> None:
-        """Let the slot be made on first use."""
+        """Set what makes the slot on first use."""
         self._make = make
         del self.slot
 
     def __getattr__(self, name: str) -> Slot:
-        # Only what is not there comes here, so that a slot once made costs nothing more.
+        # Python calls this only for a missing attribute, so that a slot costs nothing more once it is made.
         if name != "slot":
             raise AttributeError(name)
         slot = self.slot = self._make()
         return slot
 
     def slots(self) -> Iterator[Slot]:
-        """All slots at and below this name."""
+        """Yield all slots at and below this name."""
         if self.slot is not None:
             yield self.slot
         for name in self.below.values():
@@ -71,9 +58,10 @@ class Names:
 
 
 class Dictionary:
-    """All slots, and how many cells they have together. Immutable once made.
+    """All slots, and the number of their cells. Immutable once made.
 
-    `paths` gives for each slot that is a plain attribute its path, None for the others; without it slots are asked.
+    `paths` returns the path of each slot that is a plain attribute, and None for the others. It may be left out: then
+    the slots themselves are asked.
     """
 
     def __init__(
@@ -97,7 +85,7 @@ class Dictionary:
 
     @cached_property
     def names(self) -> Names:
-        """The slots that are plain attributes."""
+        """The slots that are plain attributes, by name."""
         names = Names()
         for number, path in enumerate(self._paths):
             if path is not None:
@@ -111,7 +99,7 @@ class Dictionary:
 
     @cached_property
     def used_paths(self) -> list[Path]:
-        """All paths into an event that some rule looks at, sorted."""
+        """All paths into an event that some rule uses, sorted."""
         found = {path for path in self._paths if path is not None}
         for slot in self.derived:
             found.update(inputs_of(slot))
@@ -119,7 +107,7 @@ class Dictionary:
 
 
 def inputs_of(slot: Slot) -> list[Path]:
-    """The paths that a slot's operand is computed from, in the order of its text."""
+    """Return the paths that a slot's operand is computed from, in the order of its text."""
     operand = slot.operand
     sides = operands(operand) if isinstance(operand, CompareOperands | SetTest) else (operand,)
     return list(dict.fromkeys(attribute.path for side in sides for attribute in attributes(side)))
@@ -137,10 +125,10 @@ def _at(names: Names, path: Path) -> Names:
 
 @dataclass(slots=True)
 class SlotPlan:
-    """The cells that a slot is to have."""
+    """The cells that literals need of one operand."""
 
     operand: Operand | CompareOperands | SetTest
-    # Of all kinds but ROUNDED, which follows from EXACT. Of DATE some or all: the others follow from TIME.
+    # All kinds but ROUNDED, which follows from EXACT. Cuts of DATE may be incomplete: the others follow from TIME.
     cuts: dict[Kind, set[Cut]] = field(default_factory=dict)
     not_null: bool = False
     present: set[Family] = field(default_factory=set)
@@ -150,7 +138,7 @@ class SlotPlan:
 
 
 def make_dictionary(schema: Schema, plans: Iterable[SlotPlan]) -> Dictionary:
-    """Cut the domains and number the cells: slot after slot in the order given, and within a slot always alike."""
+    """Return a dictionary with one slot per plan, in the given order; cells are numbered slot by slot."""
     slots = []
     domain_offsets = [EVERY]
     next_cell = EVERY + 1

@@ -5,15 +5,15 @@ With n constants there are 2n + 1 cells: the gaps and the points between them.
     cell        0     1      2      3      4
     values   … < 10   10   10 < … < 20   20   20 < …          cuts: 10, 20
 
-Numbers have up to three domains on an operand. Integers and decimals of rules compare exactly with integers and
-decimals of events, and as doubles with doubles; doubles of rules always compare as doubles. So constants of the two
-kinds cut separately. Exact constants that are one double (9007199254740992 and 9007199254740993) need a third
-domain, which doubles of events are found in.
+Numbers have up to three domains per operand. Integers and decimals of rules compare exactly with integers and decimals
+of events, and as doubles with doubles. Doubles of rules always compare as doubles. So constants of the two kinds have
+separate domains. Exact constants that round to the same double (9007199254740992 and 9007199254740993) need a third
+domain, for doubles of events.
 
-Dates and times have up to two. Beside a time a date is the moment that its day begins with, and two dates compare as
-dates. That is the same but where the zone skipped a day (2011-12-30 in Pacific/Apia), which begins with the moment that
-the next one does. An operand with such a date among its constants needs a second domain, of days, which dates of events
-are found in; there a time is what it is to dates, the days that begin with it or lie around it.
+Dates and times have up to two. A date compares with a time as the moment at which its day begins, and two dates compare
+as dates. These agree unless the zone skipped a day (2011-12-30 in Pacific/Apia): that day begins at the same moment as
+the next one. An operand with such a date among its constants needs a second domain, of days, for dates of events. In it
+a time stands for the days that begin at it, or for the gap between the days around it.
 """
 
 from __future__ import annotations
@@ -30,25 +30,25 @@ from ruledex.language.tree import Bound, Value
 from ruledex.language.value import as_double, instant, shares_its_midnight
 from ruledex.language.version import Version
 
-Cut: TypeAlias = Any  # a number, a string, microseconds, a day, a version's key, an address as an integer
-Span: TypeAlias = tuple[int, int]  # cells from the first to the second, both inside
+Cut: TypeAlias = Any  # a number, a string, microseconds, a day, a version's key, or an address as an integer
+Span: TypeAlias = tuple[int, int]  # the first and the last cell
 
 
 class Kind(IntEnum):
-    """What a domain's cuts are."""
+    """The kind of a domain's cuts."""
 
-    EXACT = 0  # integers and decimals, for integers and decimals (and doubles, where no two cuts are one double)
+    EXACT = 0  # integers and decimals, for integers and decimals (and for doubles, if no two cuts are one double)
     ROUNDED = 1  # the same constants as doubles, for doubles
     DOUBLE = 2  # doubles, for all numbers
     STRING = 3
     BOOLEAN = 4
-    TIME = 5  # dates and times, in microseconds since 1970 in UTC, for both (but dates where there are days)
+    TIME = 5  # dates and times, in microseconds since 1970 in UTC, for both (without dates if there is a DATE)
     VERSION = 6
     ADDRESS = 7
     DATE = 8  # the same constants as days, numbered as Python does, for dates
 
 
-# Where a domain has a twin, the twin has its constants too, and some values of events are found there instead.
+# A twin has the constants of the other domain too, and some values of events have their cells in the twin instead.
 TWINS: Final = {Kind.EXACT: Kind.ROUNDED, Kind.TIME: Kind.DATE}
 _FIRST_DAY: Final = date.min.toordinal()
 _LAST_DAY: Final = date.max.toordinal()
@@ -57,7 +57,7 @@ _DAYS_BEFORE_1970: Final = date(1970, 1, 1).toordinal()
 
 
 def cut_of(value: Value, kind: Kind, zone: tzinfo) -> Cut:
-    """A constant or an event's value as a domain of this kind orders it; in days it must be a date."""
+    """Return a constant or an event's value as a domain of this kind orders it. For DATE it must be a date."""
     if kind is Kind.TIME:
         return instant(value, zone)  # type: ignore[arg-type]  # the family is time's
     if kind is Kind.DATE:
@@ -85,12 +85,12 @@ _KIND_OF_TYPE: Final = {
 
 
 def kind_of(value: Value) -> Kind:
-    """The kind of domain that a constant cuts."""
+    """Return the kind of domain that a constant cuts."""
     return _KIND_OF_TYPE[type(value)]
 
 
 class Domain:
-    """Sorted cuts, and the id of the first of their cells. The cuts may lie in a mapped file."""
+    """Sorted cuts, and the first of their cells. The cuts may lie in a mapped file."""
 
     __slots__ = ("cuts", "first_cell", "kind")
 
@@ -101,29 +101,29 @@ class Domain:
 
     @property
     def n_cells(self) -> int:
-        """Gaps and points."""
+        """The number of gaps and points."""
         return 2 * len(self.cuts) + 1
 
     def cell(self, cut: Cut) -> int:
-        """The cell that a value lies in."""
+        """Return the cell of a value."""
         at = bisect_left(self.cuts, cut)
         is_point = at < len(self.cuts) and self.cuts[at] == cut
         return self.first_cell + 2 * at + is_point
 
     def cell_of_double(self, value: float) -> int:
-        """The cell of a double among exact cuts, none of which are one double."""
+        """Return the cell of a double among exact cuts, no two of which round to the same double."""
         at = bisect_left(self.cuts, value, key=as_double)
         is_point = at < len(self.cuts) and as_double(self.cuts[at]) == value
         return self.first_cell + 2 * at + is_point
 
     def span(self, low: Cut | None, low_closed: bool, high: Cut | None, high_closed: bool) -> Span | None:
-        """The cells of a stretch whose ends are cuts or open to infinity; None where it is empty."""
+        """Return the cells between two cuts; a missing end is infinite. None if there are no cells."""
         first = self.first_cell if low is None else self.cell(low) + (not low_closed)
         last = self.first_cell + self.n_cells - 1 if high is None else self.cell(high) - (not high_closed)
         return (first, last) if first <= last else None
 
     def outside(self, spans: Iterable[Span]) -> list[Span]:
-        """The cells in none of the spans, which ascend and are disjoint."""
+        """Return the cells that are in none of the spans, which ascend and are disjoint."""
         left, at = [], self.first_cell
         for first, last in spans:
             if at < first:
@@ -134,19 +134,19 @@ class Domain:
 
 
 def cuts_of(value: Value, kind: Kind, zone: tzinfo) -> tuple[Cut, ...]:
-    """Where a constant cuts the domain of its kind: a network at both of its ends."""
+    """Return where a constant cuts the domain of its kind: a network cuts at both of its ends."""
     if isinstance(value, Network):
         return value.first, value.last
     return (cut_of(value, kind, zone),)
 
 
 def needs_days(value: Value, zone: tzinfo) -> bool:
-    """Whether a constant is a date that, as a time, could not be told from another."""
+    """Whether a constant is a date that begins at the same moment as another."""
     return type(value) is date and shares_its_midnight(value, zone)
 
 
 def twin_cuts(cut: Cut, twin: Kind, zone: tzinfo) -> Sequence[Cut]:
-    """Where a constant that cuts a domain cuts the twin of it."""
+    """Return where a constant that cuts a domain cuts its twin."""
     if twin is Kind.ROUNDED:
         return (as_double(cut),)
     first, last = days_around(cut, zone)
@@ -154,11 +154,12 @@ def twin_cuts(cut: Cut, twin: Kind, zone: tzinfo) -> Sequence[Cut]:
 
 
 def days_around(moment: int, zone: tzinfo) -> tuple[int, int]:
-    """The first day that begins at a moment or after it, and the last that begins at it or before.
+    """Return the first day that begins at or after a moment, and the last day that begins at or before it.
 
-    One day where one begins just then, two where the zone skipped one of them; else the last comes before the first.
+    They are one day if a day begins at the moment, and two days if the zone skipped one of them. Otherwise the last day
+    comes before the first.
     """
-    last = min(max(_DAYS_BEFORE_1970 + moment // _A_DAY, _FIRST_DAY), _LAST_DAY)  # of UTC: one off at the most
+    last = min(max(_DAYS_BEFORE_1970 + moment // _A_DAY, _FIRST_DAY), _LAST_DAY)  # in UTC, which is off by at most one
     while last >= _FIRST_DAY and _beginning(last, zone) > moment:
         last -= 1
     while last < _LAST_DAY and _beginning(last + 1, zone) <= moment:
@@ -174,12 +175,12 @@ def _beginning(day: int, zone: tzinfo) -> int:
 
 
 def ends(bound: Bound) -> list[Value]:
-    """The constants that a stretch ends at."""
+    """Return the constants at which a range ends."""
     return [end for end in (bound.low, bound.high) if end is not None]
 
 
 def span_of(bound: Bound, domain: Domain, zone: tzinfo) -> Span | None:
-    """The cells of a stretch whose ends are constants, in a domain that they cut; None where there are none."""
+    """Return the cells of a range in a domain that its ends cut; None if there are none."""
     low, high, kind = bound.low, bound.high, domain.kind
     if kind is Kind.DATE:
         from_day = None if low is None else _days(low, zone)[0 if bound.low_closed else 1]
@@ -191,7 +192,7 @@ def span_of(bound: Bound, domain: Domain, zone: tzinfo) -> Span | None:
 
 
 def _days(value: Value, zone: tzinfo) -> tuple[int, int]:
-    """The first day that is not before a constant, and the last that is not after it."""
+    """Return the first day that is not before a constant, and the last that is not after it."""
     if isinstance(value, datetime):
         return days_around(instant(value, zone), zone)
     day = cut_of(value, Kind.DATE, zone)
@@ -202,7 +203,7 @@ _POINTS: Final = frozenset((Kind.EXACT, Kind.DOUBLE, Kind.STRING, Kind.BOOLEAN, 
 
 
 def _reached(kind: Kind, domains: Mapping[Kind, Domain]) -> list[Domain]:
-    """The domains that constants of a kind cut."""
+    """Return the domains that constants of a kind cut."""
     kinds = (kind, TWINS[kind]) if kind in TWINS else (kind,)
     return [domains[each] for each in kinds if each in domains]
 
@@ -210,12 +211,12 @@ def _reached(kind: Kind, domains: Mapping[Kind, Domain]) -> list[Domain]:
 def spans_of(
     values: Iterable[Value], bounds: Iterable[Bound], domains: Mapping[Kind, Domain], zone: tzinfo
 ) -> dict[Domain, list[Span]]:
-    """The cells of a set, by the domains that its constants cut, in the order of their cells."""
+    """Return the cells of a set of values, by domain, in the order of the cells."""
     spans: dict[Domain, list[Span]] = {}
     for value in values:
         kind = kind_of(value)
         for domain in _reached(kind, domains):
-            if kind in _POINTS:  # most are: what `span_of` gives, without a stretch made for it
+            if kind in _POINTS:  # the usual case: what `span_of` returns, without making a range for it
                 cell = domain.cell(cut_of(value, domain.kind, zone))
                 spans.setdefault(domain, []).append((cell, cell))
             else:
@@ -231,7 +232,7 @@ def spans_of(
 
 
 def merged_spans(spans: Iterable[Span]) -> list[Span]:
-    """The same cells as ascending spans that neither overlap nor touch."""
+    """Return the same cells as ascending spans that neither overlap nor touch."""
     joined: list[Span] = []
     for first, last in sorted(spans):
         if joined and first <= joined[-1][1] + 1:

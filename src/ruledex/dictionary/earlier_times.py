@@ -1,8 +1,8 @@
-"""Dates and times as indexes had them that were saved before moments were integers.
+"""Convert dates and times for old indexes, which were saved before moments were integers.
 
-Such an index answers as it did when it was built: its constants lie where they were put then. They are elsewhere now on
-the first and the last days that Python can name, where a zone's distance from UTC was left out if it led beyond them,
-and for a date whose midnight lies within an hour that the clock skips.
+Such an index answers as it did when it was built. Its conversion differs on the first and the last days that Python
+can name, where it left out the zone's distance from UTC if that led beyond them, and for a date whose midnight lies
+within an hour that the clock skips.
 """
 
 from __future__ import annotations
@@ -17,15 +17,15 @@ _MICROSECOND: Final = timedelta(microseconds=1)
 
 
 class EarlierSlot(Slot):
-    """A slot of such an index."""
+    """A slot of an old index."""
 
     def moment_of(self, value: date | datetime) -> int:
-        """A date or time in microseconds since 1970, as it was then."""
+        """Return a date or time in microseconds since 1970, by the old conversion."""
         return earlier_instant(value, self.schema.zone)
 
 
 def earlier_instant(moment: date | datetime, zone: tzinfo) -> int:
-    """What `instant` was."""
+    """Return what `instant` returned before."""
     if isinstance(moment, datetime):
         moment = _localized(moment, zone)
     else:

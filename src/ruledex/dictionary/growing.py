@@ -1,8 +1,7 @@
-"""A dictionary that grows and shrinks with the literals in use, and encodes events all the while.
+"""The dictionary of live rules: it grows and shrinks with the literals in use.
 
-It is a `Dictionary` to whoever encodes events, with the same slots, patterns and derived attributes; its cells are
-marks and labels (see growing_domain.py), so that what is in use keeps its cells when others come. Not safe to use from
-several threads while it changes.
+Events are encoded with it as with any `Dictionary`. Its cells are marks and labels (see growing_domain.py), so that
+literals in use keep their cells when others are added. It must not be used from several threads while it changes.
 """
 
 from __future__ import annotations
@@ -14,49 +13,32 @@ from numpy.typing import NDArray
 
 from ruledex.compiled.constants import CELL, EVERY
 from ruledex.dictionary.dictionary import Dictionary, Names, SlotPlan, make_dictionary
-from ruledex.dictionary.domain import (
-    TWINS,
-    Cut,
-    Kind,
-    Span,
-    cuts_of,
-    kind_of,
-    needs_days,
-    spans_of,
-    twin_cuts,
-)
+from ruledex.dictionary.domain import TWINS, Cut, Kind, Span, cuts_of, kind_of, needs_days, spans_of, twin_cuts
 from ruledex.dictionary.growing_domain import CellRanges, GrowingDomain
-from ruledex.dictionary.meanings import (
-    Mark,
-    Meanings,
-    Negative,
-    Positive,
-    SlotOperand,
-    Values,
-)
+from ruledex.dictionary.meanings import Meanings, Negative, OperandMark, Positive, SlotOperand, Values
 from ruledex.dictionary.merging import Name, name_of
 from ruledex.dictionary.slot import Key, Slot
 from ruledex.language.schema import Schema
 from ruledex.language.tree import Attribute, Predicate, Value
 from ruledex.language.value import Family
 
-_NUMBER_OF_CELLS_OF_A_MARK = 1
+_CELLS_PER_MARK = 1
 
 
 class GrowingSlot(Slot):
-    """A slot whose cells come and go with their uses."""
+    """A slot whose cells exist as long as literals use them."""
 
     def __init__(self, operand: SlotOperand, schema: Schema, ranges: CellRanges) -> None:
         super().__init__(operand, schema)
         self.growing: dict[Kind, GrowingDomain] = {}
         self.n_literals = 0
-        self._is_reshaped = True  # whether it has come to have, or lost, a domain or a mark
+        self._is_reshaped = True  # whether a domain or a mark was added or removed
         self._ranges = ranges
-        self._uses: dict[Mark, int] = {}
-        self._predicates: dict[Mark, tuple[Predicate, Family]] = {}
+        self._uses: dict[OperandMark, int] = {}
+        self._predicates: dict[OperandMark, tuple[Predicate, Family]] = {}
 
     def copy(self, ranges: CellRanges) -> GrowingSlot:
-        """The same slot with cells of other ranges, which are the same too."""
+        """Return a copy of the slot with the same cells, over a copy of its ranges."""
         made = GrowingSlot(self.operand, self.schema, ranges)
         made.growing = {kind: domain.copy(ranges) for kind, domain in self.growing.items()}
         made.domains.update(made.growing)
@@ -67,13 +49,13 @@ class GrowingSlot(Slot):
         made.finish()
         return made
 
-    def use_mark(self, mark: Mark, predicate: tuple[Predicate, Family] | None) -> None:
-        """Count a use of a mark, which gets a cell with the first."""
+    def use_mark(self, mark: OperandMark, predicate: tuple[Predicate, Family] | None) -> None:
+        """Count a use of a mark. The first use gives it a cell."""
         n_uses = self._uses.get(mark, 0)
         self._uses[mark] = n_uses + 1
         if n_uses == 0:
             self._is_reshaped = True
-            cell = self._ranges.take(_NUMBER_OF_CELLS_OF_A_MARK)
+            cell = self._ranges.take(_CELLS_PER_MARK)
             if mark.word == "not null":
                 self.not_null = cell
             elif predicate is not None:
@@ -82,14 +64,14 @@ class GrowingSlot(Slot):
             else:
                 self._special(mark)[self._family(mark)] = cell
 
-    def drop_mark(self, mark: Mark) -> None:
-        """Undo `use_mark`; without uses the cell may become another's."""
+    def drop_mark(self, mark: OperandMark) -> None:
+        """Undo `use_mark`. Without uses the mark gives its cell back."""
         self._uses[mark] -= 1
         if self._uses[mark]:
             return
         self._is_reshaped = True
         del self._uses[mark]
-        self._ranges.give_back(self.cell_of(mark), _NUMBER_OF_CELLS_OF_A_MARK)
+        self._ranges.give_back(self.cell_of(mark), _CELLS_PER_MARK)
         if mark.word == "not null":
             self.not_null = -1
         elif mark.word == "key":
@@ -99,8 +81,8 @@ class GrowingSlot(Slot):
         else:
             del self._special(mark)[self._family(mark)]
 
-    def cell_of(self, mark: Mark) -> int:
-        """The cell of a mark that is in use."""
+    def cell_of(self, mark: OperandMark) -> int:
+        """Return the cell of a mark that is in use."""
         if mark.word == "not null":
             return self.not_null
         if mark.word == "key":
@@ -108,16 +90,16 @@ class GrowingSlot(Slot):
             return next(key.cell for key in self.keys if key.predicate is predicate)
         return self._special(mark)[self._family(mark)]
 
-    def _special(self, mark: Mark) -> dict[Family, int]:
+    def _special(self, mark: OperandMark) -> dict[Family, int]:
         return {"present": self.present, "misfit": self.misfit, "settled": self.settled}[mark.word]
 
     @staticmethod
-    def _family(mark: Mark) -> Family:
+    def _family(mark: OperandMark) -> Family:
         assert isinstance(mark.what, Family)
         return mark.what
 
     def use_constant(self, value: Value) -> bool:
-        """Count a use of a constant; whether literals of the slot must be given their cells anew."""
+        """Count a use of a constant. Returns True if the cells of the slot's literals have changed."""
         kind, zone = kind_of(value), self.schema.zone
         has_moved = False
         for cut in cuts_of(value, kind, zone):
@@ -127,8 +109,10 @@ class GrowingSlot(Slot):
         return has_moved
 
     def _use_in_twin(self, kind: Kind, cut: Cut, needs_days: bool) -> bool:
-        """Doubles have cells of their own from the first time on that two exact constants are one double, and dates
-        from the first constant on that needs days."""
+        """Count the use in the twin too, and make the twin when it is first needed.
+
+        Doubles need it once two exact constants round to the same double, and dates once a constant needs days.
+        """
         twin, zone = TWINS[kind], self.schema.zone
         domain, known = self.growing[kind], self.growing.get(twin)
         if known is not None:
@@ -170,7 +154,7 @@ class GrowingSlot(Slot):
             del self.growing[kind], self.domains[kind]
 
     def settle(self) -> None:
-        """Called after changes: what was remembered of values may be wrong."""
+        """Forget the cells of values after a change."""
         self._known.clear()
         if self._is_reshaped:
             for cached in ("_patterns", "_plain_keys"):
@@ -179,7 +163,7 @@ class GrowingSlot(Slot):
             self._is_reshaped = False
 
     def spans(self, values: Values) -> list[Span]:
-        """The cells of values, in each domain that their constants cut; an interval lies within one domain."""
+        """Return the cells of values. Each span lies within one domain."""
         spans = spans_of(values.constants, values.bounds, self.growing, self.schema.zone)
         if values.outside:
             spans = {domain: domain.outside(inside) for domain, inside in spans.items()}
@@ -199,7 +183,7 @@ class GrowingDictionary(Dictionary):
         self._changed: set[Name] = set()
 
     def use(self, literals: Iterable[Positive | Negative], meanings: Meanings) -> set[Name]:
-        """Take in literals that are not in use; the slots whose other literals must be given their cells anew."""
+        """Add literals that are not in use. Returns the slots whose other literals have other cells now."""
         moved, operands = set(), meanings.operands
         for literal in literals:
             mark, values = _parts(literal)
@@ -216,7 +200,7 @@ class GrowingDictionary(Dictionary):
         return moved
 
     def drop(self, literals: Iterable[Positive | Negative]) -> None:
-        """Let go of literals that were in use."""
+        """Remove literals that were in use."""
         for literal in literals:
             mark, values = _parts(literal)
             if mark is not None:
@@ -229,7 +213,7 @@ class GrowingDictionary(Dictionary):
                 self._changed.add(name)
 
     def settle(self) -> bool:
-        """Called after changes and before events are encoded again; whether anything had changed."""
+        """Finish a change, before events are encoded again. Returns True if anything changed."""
         for name in self._changed:
             slot = self._growing[name]
             slot.settle()
@@ -240,13 +224,13 @@ class GrowingDictionary(Dictionary):
         return has_changed
 
     def cells(self, literal: Positive) -> list[Span]:
-        """The cells of a positive literal in use, as ascending spans."""
+        """Return the cells of a positive literal in use, as ascending spans."""
         mark, values = literal
         spans = [] if mark is None else [(self.cell(mark),) * 2]
         return sorted([*spans, *([] if values is None else self._growing[values.slot].spans(values))])
 
-    def cell(self, mark: Mark | None) -> int:
-        """The cell of a mark in use."""
+    def cell(self, mark: OperandMark | None) -> int:
+        """Return the cell of a mark in use, or `EVERY` for None."""
         return EVERY if mark is None else self._growing[mark.slot].cell_of(mark)
 
     def _slot(self, name: Name, operands: Mapping[Name, SlotOperand]) -> GrowingSlot:
@@ -282,7 +266,7 @@ class GrowingDictionary(Dictionary):
         self._listed.remove(slot)
 
     def first_cells(self) -> NDArray[np.int32]:
-        """Where ranges of cells begin, each of one mark or one domain, ascending; the first is that of `EVERY`."""
+        """Return the first cell of each mark and each domain, ascending; `EVERY` comes first."""
         cells = [EVERY]
         for slot in self._growing.values():
             cells += [slot.not_null] if slot.not_null >= 0 else []
@@ -292,17 +276,15 @@ class GrowingDictionary(Dictionary):
         return np.array(sorted(cells), CELL)
 
     def copy(self) -> GrowingDictionary:
-        """The same dictionary, of which nothing is shared with this one that changes."""
+        """Return a copy that shares nothing that changes with this one."""
         made = GrowingDictionary(self.schema)
         made._ranges = self._ranges.copy()
         for name, slot in self._growing.items():
             made._enter(name, slot.copy(made._ranges))
         return made
 
-    # The same as a dictionary that does not change.
-
-    def fixed(self) -> tuple[Dictionary, NDArray[np.int32]]:
-        """A dictionary of the constants that are in use now, and for each of its cells the cell here."""
+    def freeze(self) -> tuple[Dictionary, NDArray[np.int32]]:
+        """Return a fixed dictionary of the constants in use now, and for each of its cells the cell here."""
         fixed = make_dictionary(self.schema, map(_plan, self._growing.values()))
         cells = np.zeros(fixed.n_cells, CELL)
         for slot in fixed.slots:
@@ -336,10 +318,10 @@ def _plan(slot: GrowingSlot) -> SlotPlan:
 
 
 def slots_of(literal: Positive | Negative) -> set[Name]:
-    """The slots whose cells a literal has itself; those of its positive one are a negative one's not."""
+    """Return the slots whose cells a literal owns. A negative literal does not own the cells of the one it negates."""
     return {part.slot for part in _parts(literal) if part is not None}
 
 
-def _parts(literal: Positive | Negative) -> tuple[Mark | None, Values | None]:
-    """The mark and the values that a literal has itself."""
+def _parts(literal: Positive | Negative) -> tuple[OperandMark | None, Values | None]:
+    """Return the mark and the values that a literal owns."""
     return literal if isinstance(literal, Positive) else (literal.presence, None)

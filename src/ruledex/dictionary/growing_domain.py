@@ -1,17 +1,17 @@
-"""A domain whose constants come and go while events are encoded (see domain.py for what a domain is).
+"""A domain to which constants are added, and removed, while events are encoded (domain.py says what a domain is).
 
-Cells are labels with gaps between them. A constant has a label; a value behind it, and before the next constant, has
-the label after that. So `x > 10` is all labels behind that of 10, whatever constants come in between later, and nothing
-that was encoded before needs to be encoded anew:
+Cells are labels with gaps between them. A constant has a label, and the values between it and the next constant have
+that label plus one. So `x > 10` is all labels after that of 10, whatever constants are added in between, and nothing
+has to be encoded again:
 
     label     100     160  161     220  221                cuts: 10 and 20, later 15
     value    … < 10    10   11      20   21
     label     100     160  161  190  191  220  221
     value    … < 10    10   11   15   16   20   21
 
-A new constant takes the label in the middle of its gap; at either end it keeps near to its neighbour, since constants
-that grow with time would halve what is left again and again. Where a gap is used up, all labels of the domain are
-spread anew, with room at both ends, over a range of its size; then, and only then, its literals are encoded again.
+A new constant takes the label in the middle of its gap. At either end it takes one near its neighbour, since constants
+that grow with time would halve what is left again and again. When a gap is used up, all labels of the domain are spread
+over a new range, with room at both ends; only then are its literals encoded again.
 """
 
 from __future__ import annotations
@@ -26,47 +26,47 @@ from ruledex.language.value import as_double
 
 LAST_CELL = 2**31 - 2
 FIRST_SIZE = 1 << 10  # cells of a new domain
-LABELS_A_CUT, LABELS_A_CUT_WHEN_SHORT = 1 << 10, 1 << 5  # of a range, of which half are at its ends
-SHORT = 1 << 29  # cells in use, from which on they are short
+LABELS_PER_CUT, LABELS_PER_CUT_WHEN_SHORT = 1 << 10, 1 << 5  # of a range; half of them are at its ends
+SHORT = 1 << 29  # the number of cells in use from which on cells are short
 END_STEP = 16
-LEAST_GAP = 4  # between two labels that another one is to come between
+LEAST_GAP = 4  # between two labels, for another one between them
 
 
 class CellRanges:
-    """Ranges of cells that are in use: each a power of two long, and given back when it is not needed any more."""
+    """The ranges of cells in use. Each has a power of two of cells, and is given back when it is no longer needed."""
 
     def __init__(self, first_cell: int) -> None:
         self.top = first_cell
         self._free: dict[int, list[int]] = {}
 
     def take(self, size: int) -> int:
-        """The first cell of a range of `size` cells, a power of two."""
+        """Return the first cell of a new range of `size` cells, a power of two."""
         free = self._free.get(size)
         if free:
             return free.pop()
         if self.top + size > LAST_CELL:
-            raise RuledexError("the constants of these rules need more cells than there are; build an index of them")
+            raise RuledexError("the constants of these rules need more cells than there are; build a new index")
         self.top += size
         return self.top - size
 
     def give_back(self, first_cell: int, size: int) -> None:
-        """Let a range be used again."""
+        """Make a range free for other uses."""
         self._free.setdefault(size, []).append(first_cell)
 
     def copy(self) -> CellRanges:
-        """The same ranges in use."""
+        """Return a copy with the same ranges in use."""
         made = CellRanges(self.top)
         made._free = {size: free.copy() for size, free in self._free.items()}
         return made
 
     def size_for(self, n_cuts: int) -> int:
-        """How long a range so many constants should have."""
-        labels_a_cut = LABELS_A_CUT if self.top < SHORT else LABELS_A_CUT_WHEN_SHORT
-        return max(FIRST_SIZE, 1 << (labels_a_cut * n_cuts - 1).bit_length())
+        """Return the number of cells of a range for so many constants."""
+        labels_per_cut = LABELS_PER_CUT if self.top < SHORT else LABELS_PER_CUT_WHEN_SHORT
+        return max(FIRST_SIZE, 1 << (labels_per_cut * n_cuts - 1).bit_length())
 
 
 class GrowingDomain(Domain):
-    """Sorted cuts and their labels. `span` and `outside` are those of a domain, over labels."""
+    """Sorted cuts and their labels. `span` and `outside` work as in any domain, over labels."""
 
     __slots__ = ("_ranges", "_size", "_uses", "labels")
 
@@ -78,7 +78,7 @@ class GrowingDomain(Domain):
         self._uses: dict[Cut, int] = {}
 
     def copy(self, ranges: CellRanges) -> GrowingDomain:
-        """The same domain, with a range of the same cells."""
+        """Return a copy with the same cells, over a copy of the ranges."""
         made = GrowingDomain(self.kind, ranges, self.first_cell)
         made.cuts, made.labels, made._uses = list(self.cuts), self.labels.copy(), self._uses.copy()
         made._size = self._size
@@ -86,15 +86,15 @@ class GrowingDomain(Domain):
 
     @property
     def n_cells(self) -> int:
-        """The length of its range."""
+        """The number of cells of its range."""
         return self._size
 
     def cell(self, cut: Cut) -> int:
-        """The label of a value."""
+        """Return the label of a value."""
         return self._label(bisect_left(self.cuts, cut), cut, self.cuts)
 
     def cell_of_double(self, value: float) -> int:
-        """The label of a double among exact cuts, none of which are one double."""
+        """Return the label of a double among exact cuts, no two of which round to the same double."""
         at = bisect_left(self.cuts, value, key=as_double)
         return self._label(at, value, [as_double(cut) for cut in self.cuts[at : at + 1]], at)
 
@@ -109,7 +109,7 @@ class GrowingDomain(Domain):
         return not self.cuts
 
     def use(self, cut: Cut) -> bool:
-        """Count a use of a constant, which is new with the first; whether labels had to be spread anew for it."""
+        """Count a use of a constant. The first use adds it. Returns True if all labels have changed."""
         n_uses = self._uses.get(cut, 0)
         self._uses[cut] = n_uses + 1
         return n_uses == 0 and self._add(cut)
@@ -137,7 +137,7 @@ class GrowingDomain(Domain):
         return self.cuts
 
     def _spread(self) -> None:
-        """Give all constants new labels, evenly over the middle half of a range that is long enough."""
+        """Give all constants new labels, evenly over the middle half of a new range."""
         self._ranges.give_back(self.first_cell, self._size)
         self._size = self._ranges.size_for(len(self.cuts))
         self.first_cell = self._ranges.take(self._size)
@@ -145,7 +145,7 @@ class GrowingDomain(Domain):
         self.labels = [first + half * at // len(self.cuts) for at in range(len(self.cuts))]
 
     def drop(self, cut: Cut) -> None:
-        """Undo `use`; a constant without uses cuts no longer."""
+        """Undo `use`. A constant without uses is removed."""
         self._uses[cut] -= 1
         if not self._uses[cut]:
             del self._uses[cut]
@@ -154,7 +154,7 @@ class GrowingDomain(Domain):
             del self.labels[at]
 
     def is_new_and_rounds_to_a_neighbour(self, cut: Cut) -> bool:
-        """Whether an exact constant has its first use, and is one double with the one before it or behind it."""
+        """Whether an exact constant has its first use, and rounds to the same double as one next to it."""
         if self._uses[cut] > 1:
             return False
         at = bisect_left(self.cuts, cut)
@@ -162,14 +162,14 @@ class GrowingDomain(Domain):
         return len({as_double(other) for other in near}) < len(near)
 
     def each_use(self) -> Iterator[Cut]:
-        """All constants in use, each as often as it is used, ascending."""
+        """Yield all constants in use, ascending, each as often as it is used."""
         for cut in self.cuts:
             yield from repeat(cut, self._uses[cut])
 
     def give_back(self) -> None:
-        """Let its cells be used again: the domain is not."""
+        """Make the cells free for other uses. The domain must not be used afterwards."""
         self._ranges.give_back(self.first_cell, self._size)
 
     def labels_of_cells(self) -> list[int]:
-        """The labels of gaps and points in the order in which a domain of the same cuts has its cells."""
+        """Return the labels of gaps and points in the order of the cells of a plain domain of the same cuts."""
         return [self.first_cell, *(number for label in self.labels for number in (label, label + 1))]

@@ -1,8 +1,8 @@
-"""The literals of all rules: each distinct one once, and in the end its cells.
+"""The table of distinct literals of all rules, which get their cells at the end.
 
-While rules come in, literals get ids in the order of their first use and their constants are collected. `finish` cuts
-the domains, numbers the cells, and gives each positive literal its intervals of cells: see program.py for what the
-two kinds of literals mean.
+While rules are added, literals get ids in the order of their first use, and their constants are collected. `finish`
+cuts the domains, numbers the cells, and gives each positive literal its intervals of cells. program/program.py says
+what positive and negative literals mean.
 """
 
 from __future__ import annotations
@@ -15,24 +15,9 @@ from typing import NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from ruledex.compiled.constants import (
-    AND,
-    CELL,
-    EVERY,
-    NODE,
-    OR,
-    PLACE,
-)
+from ruledex.compiled.constants import AND, CELL, EVERY, NODE, OR, PLACE
 from ruledex.dictionary.dictionary import Dictionary, SlotPlan, make_dictionary
-from ruledex.dictionary.domain import (
-    Kind,
-    Span,
-    cut_of,
-    cuts_of,
-    kind_of,
-    needs_days,
-    spans_of,
-)
+from ruledex.dictionary.domain import Kind, Span, cut_of, cuts_of, kind_of, needs_days, spans_of
 from ruledex.dictionary.slot import Slot
 from ruledex.language.families import constant_family
 from ruledex.language.schema import Schema
@@ -57,13 +42,13 @@ from ruledex.language.tree import (
 )
 from ruledex.language.value import Family
 
-# What a leaf of a match tree becomes: a literal's id, a constant, or (AND or OR, parts) of those.
+# A leaf of a match tree as literals: the id of one, a constant, or an operation (AND or OR) on several forms.
 Form: TypeAlias = "int | bool | tuple[int, list[Form]]"
 
-_AS_THEY_ARE = (Kind.EXACT, Kind.STRING)  # constants that are cuts themselves; most are of these kinds
+_AS_THEY_ARE = (Kind.EXACT, Kind.STRING)  # kinds whose constants are cuts themselves; most are of these
 
-Presence: TypeAlias = tuple[int, str, Family | None]  # a slot, what has to be there, and of which family
-Whole: TypeAlias = CompareOperands | SetTest  # predicates that are asked of an event, not of a value
+Presence: TypeAlias = tuple[int, str, Family | None]  # a slot, what it must have, and of which family
+Whole: TypeAlias = CompareOperands | SetTest  # predicates of a whole event, not of one value
 
 
 @dataclass(slots=True)
@@ -71,7 +56,7 @@ class PositiveLiteral:
     """A positive literal before its cells are known."""
 
     slot: int
-    within: Within | None = None  # the values and stretches
+    within: Within | None = None  # the values and ranges
     key: Predicate | None = None  # or a predicate with a cell of its own
     not_null: bool = False  # or the presence of any value
     misfit: Family | None = None  # the weak form: values of other families count too
@@ -79,7 +64,7 @@ class PositiveLiteral:
 
 
 class LiteralArrays(NamedTuple):
-    """The literals as Program has them, and where each id given while building went."""
+    """The literals as a Program has them, and the final id of each id given while building."""
 
     interval_offsets: NDArray[np.int32]
     interval_low: NDArray[np.int32]
@@ -98,8 +83,8 @@ class LiteralTable:
         self._asked: list[SlotPlan] = []
         self._ids: dict[Hashable, int] = {}
         self.positives: list[PositiveLiteral] = []
-        # One entry a literal: for a positive one its place in `_positives` and -1; for a negative one the id of
-        # the positive one and the index of its presence.
+        # One entry per literal: for a positive one its index in `positives` and -1; for a negative one the id of the
+        # positive one and the index of its presence.
         self._of = array("i")
         self._presence = array("i")
         self._presences: dict[Presence, int] = {(-1, "every", None): 0}
@@ -110,7 +95,7 @@ class LiteralTable:
         return len(self._of)
 
     def form(self, leaf: Expression) -> Form:
-        """The literals of a leaf in canonical form (see rewrite/literals.py)."""
+        """Return the literals of a leaf in canonical form (see rewrite/literals.py)."""
         if isinstance(leaf, Within):
             return self._value_set(leaf)
         if isinstance(leaf, Not) and isinstance(leaf.child, Within):
@@ -158,7 +143,7 @@ class LiteralTable:
         for bound in within.bounds:
             low, high = bound.low, bound.high
             if low is not None and high is not None and kind_of(low) is not kind_of(high):
-                return self._key(within)  # a stretch from an exact number to a double lies in no one domain
+                return self._key(within)  # a range from an exact number to a double lies in no single domain
             constants += (bound.low_closed, low, bound.high_closed, high)
         # 1, 1.0 and TRUE are equal and hash alike, so their types are part of the name.
         name = (slot, outside, len(within.values), *constants, *map(type, constants))
@@ -173,21 +158,21 @@ class LiteralTable:
         return self._add((slot, "not null"), PositiveLiteral(slot, not_null=True))
 
     def _whole(self, predicate: Whole, truth: bool) -> int:
-        """A predicate of a whole event is a boolean attribute of its own; its negation asks for FALSE."""
+        """Return the literal of a predicate of a whole event: a boolean operand of its own, which must be `truth`."""
         text = to_text(predicate)
         slot = self._slot_of(f"({text})", predicate)
         operand = predicate.left if isinstance(predicate, CompareOperands) else predicate.operand
         return self._add((slot, truth), PositiveLiteral(slot, Within(operand, (truth,), ())))
 
     def _set_test(self, test: SetTest, negated: bool) -> Form:
-        """Sets by the values in them and the values outside.
+        """Return the literals of a set test, by the values inside and outside of the set.
 
         subset_of(x, S)      settled, and no value outside S        its negation: a value outside S
         superset_of(x, S)    each of S                              its negation: settled, and one of S not there
         """
         kinds = {kind_of(value) for value in test.values}
         if len(kinds) > 1 or Kind.ADDRESS in kinds:
-            return self._whole(test, not negated)  # "outside" is not a set of cells of one domain
+            return self._whole(test, not negated)  # the values outside are not the cells of one domain
         settled = (self._slot(test.operand), "settled", constant_family(test))
         values = tuple(dict.fromkeys(test.values))
         stranger = self._value_set(Within(test.operand, values, ()), outside=True)
@@ -217,8 +202,6 @@ class LiteralTable:
                 (self._asked[slot].present if word == "present" else self._asked[slot].settled).add(family)
         return known
 
-    # Bookkeeping.
-
     def _add(self, name: Hashable, positive: PositiveLiteral) -> int:
         known = self._ids.get(name)
         if known is None:
@@ -231,7 +214,7 @@ class LiteralTable:
         return known
 
     def _ask(self, positive: PositiveLiteral) -> None:
-        """Let a slot have the cells that a literal needs."""
+        """Add the cells that a literal needs to the plan of its slot."""
         asked = self._asked[positive.slot]
         asked.not_null |= positive.not_null
         if positive.misfit is not None:
@@ -269,28 +252,23 @@ class LiteralTable:
             self._asked.append(SlotPlan(operand))
         return known
 
-    # Looking at it.
-
     @property
     def operands(self) -> list[Operand | Whole]:
         """The operands of all slots."""
         return [asked.operand for asked in self._asked]
 
     def negatives(self) -> list[tuple[int, Presence]]:
-        """Of each negative literal, in the order of ids, the place among the positive ones of the one that it negates,
-        and what has to be there."""
+        """Return for each negative literal, by id, the index of the positive one that it negates, and its presence."""
         presences = list(self._presences)
         found = zip(self._of, self._presence, strict=True)
         return [(self._of[positive], presences[at]) for positive, at in found if at >= 0]
 
     def final_ids(self) -> NDArray[np.int32]:
-        """Where each literal goes: positive ones first."""
+        """Return the final id of each literal: positive literals come first."""
         of, presence = np.array(self._of, NODE), np.array(self._presence, np.int32)
         is_negative = presence >= 0
         final = np.where(is_negative, len(self.positives) - 1 + np.cumsum(is_negative, dtype=NODE), of)
         return final.astype(NODE)
-
-    # The end.
 
     def finish(self) -> tuple[LiteralArrays, Dictionary]:
         """Cut the domains, number the cells and give each literal its cells. Nothing may be added afterwards."""
@@ -345,7 +323,7 @@ def _intervals(positive: PositiveLiteral, slot: Slot, keys: dict[str, int]) -> l
 
 
 def _plain_spans(within: Within, slot: Slot) -> list[Span] | None:
-    """The cells of integers or of strings that lie in one domain, as most do; None for all other sets."""
+    """Return the cells of integers or strings that lie in one domain, the usual case; None for all other sets."""
     values, bounds = within.values, within.bounds
     if len(bounds) + bool(values) != 1 or Kind.ROUNDED in slot.domains:
         return None

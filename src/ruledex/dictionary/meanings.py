@@ -1,7 +1,7 @@
-"""What literals mean, apart from any dictionary: read off the table that they were entered in, to be given cells later.
+"""The meanings of literals apart from any dictionary, so that they can be given cells of one later.
 
-A literal keeps its constants as rules name them, and not as any domain orders them: what two constants are to each
-other (one double, one moment) is known only beside the others that a dictionary has by then.
+A meaning keeps constants as rules name them, not as a domain orders them. Whether two constants are one double or one
+moment matters only beside the other constants of the dictionary.
 """
 
 from __future__ import annotations
@@ -14,21 +14,14 @@ from ruledex.dictionary.literal_table import LiteralTable, PositiveLiteral
 from ruledex.dictionary.merging import Name, name_of_operand
 from ruledex.language.families import constant_family
 from ruledex.language.text import to_text
-from ruledex.language.tree import (
-    Bound,
-    CompareOperands,
-    Operand,
-    Predicate,
-    SetTest,
-    Value,
-)
+from ruledex.language.tree import Bound, CompareOperands, Operand, Predicate, SetTest, Value
 from ruledex.language.value import Family
 
 SlotOperand: TypeAlias = Operand | CompareOperands | SetTest
 
 
-class Mark(NamedTuple):
-    """A cell that says something of all values of an operand: its word, and a family or the text of a predicate."""
+class OperandMark(NamedTuple):
+    """A cell that says something of an operand as a whole: a word, and a family or the text of a predicate."""
 
     slot: Name
     word: str  # "not null", "present", "misfit", "settled" or "key"
@@ -36,7 +29,7 @@ class Mark(NamedTuple):
 
 
 class Values(NamedTuple):
-    """Some values of an operand: constants, and what lies in stretches; or, outside, all others of their domains."""
+    """Some values of an operand: constants and ranges; with `outside`, all other values of their domains."""
 
     slot: Name
     constants: tuple[Value, ...]
@@ -44,78 +37,78 @@ class Values(NamedTuple):
     outside: bool = False
 
     def cutting(self) -> list[Value]:
-        """All of its constants, as often as it names them."""
+        """Return all of its constants, each as often as it is named."""
         return [*self.constants, *(end for bound in self.bounds for end in ends(bound))]
 
 
 class Positive(NamedTuple):
-    """A positive literal: true of what has the mark, or one of the values."""
+    """A positive literal: true of an operand that has the mark or one of the values."""
 
-    mark: Mark | None
+    mark: OperandMark | None
     values: Values | None
 
 
 class Negative(NamedTuple):
-    """A negative literal: true where there is the presence, None for that of every event, and the positive is not."""
+    """A negative literal: true where the positive one is not and the presence is there; None is always there."""
 
-    presence: Mark | None
+    presence: OperandMark | None
     positive: Positive
 
 
 class Meanings(NamedTuple):
-    """The literals of a Program in the order of their ids, and of its slots what a dictionary needs to know.
+    """The literals of a Program in the order of their ids, and what a dictionary needs to know of its slots.
 
-    `keys` has a text for each literal, positives first, by which it is found: literals are deep tuples, and to hash
-    one takes longer than all else that there is to do with it. Equal texts mean the same.
+    `keys` has one text per literal, positives first, by which it is looked up: literals are deep tuples, and hashing
+    one takes longer than everything else. Literals with equal texts mean the same.
     """
 
     positives: list[Positive]
     negatives: list[Negative]
     keys: list[str]
     operands: dict[Name, SlotOperand]
-    predicates: dict[Mark, tuple[Predicate, Family]]  # of the marks that are keys
+    predicates: dict[OperandMark, tuple[Predicate, Family]]  # of the marks that are keys
 
 
 def meanings_of(literals: LiteralTable) -> Meanings:
-    """What the literals of a table mean, in the order that its Program has them in."""
+    """Return the meanings of a table's literals, in the order of the Program."""
     names = [name_of_operand(operand) for operand in literals.operands]
-    predicates: dict[Mark, tuple[Predicate, Family]] = {}
+    predicates: dict[OperandMark, tuple[Predicate, Family]] = {}
     positives = [_meaning(literal, names[literal.slot], predicates) for literal in literals.positives]
     negatives = []
     for positive, (slot, word, family) in literals.negatives():
-        presence = None if family is None else Mark(names[slot], word, family)
+        presence = None if family is None else OperandMark(names[slot], word, family)
         negatives.append((positive, Negative(presence, positives[positive])))
     operands: dict[Name, SlotOperand] = dict(zip(names, literals.operands, strict=True))
     keys = _keys_of(positives, negatives)
     return Meanings(positives, [negative for _, negative in negatives], keys, operands, predicates)
 
 
-def _meaning(literal: PositiveLiteral, name: Name, predicates: dict[Mark, tuple[Predicate, Family]]) -> Positive:
+def _meaning(literal: PositiveLiteral, name: Name, predicates: dict[OperandMark, tuple[Predicate, Family]]) -> Positive:
     if literal.not_null:
-        return Positive(Mark(name, "not null"), None)
+        return Positive(OperandMark(name, "not null"), None)
     if literal.key is not None:
-        mark, family = Mark(name, "key", to_text(literal.key)), constant_family(literal.key)
+        mark, family = OperandMark(name, "key", to_text(literal.key)), constant_family(literal.key)
         assert family is not None
         predicates[mark] = literal.key, family
         return Positive(mark, None)
     within = literal.within
     assert within is not None
-    misfit = None if literal.misfit is None else Mark(name, "misfit", literal.misfit)
+    misfit = None if literal.misfit is None else OperandMark(name, "misfit", literal.misfit)
     return Positive(misfit, Values(name, within.values, within.bounds, literal.outside))
 
 
-# Texts, written out: those that named tuples give of themselves take longer than to look them up.
+# Texts are written by hand: the repr of a named tuple takes longer than the look-up.
 
 
 def _keys_of(positives: Sequence[Positive], negatives: Iterable[tuple[int, Negative]]) -> list[str]:
-    """A text for each literal, positives first; `negatives` say which of them they negate."""
+    """Return one text per literal, positives first; `negatives` have the index of the one that they negate."""
     keys = [f"{_text_of_mark(mark)}; {_text_of_values(values)}" for mark, values in positives]
     for positive, (presence, _) in negatives:
         keys.append(f"NOT {_text_of_mark(presence)}: {keys[positive]}")
     return keys
 
 
-def _text_of_mark(mark: Mark | None) -> str:
+def _text_of_mark(mark: OperandMark | None) -> str:
     if mark is None:
         return ""
     what = repr(mark.what) if mark.word == "key" else mark.what  # a pattern, else the name of a family

@@ -1,8 +1,8 @@
-"""Several dictionaries to one, and Programs from their own cells to those of the one.
+"""Merge several dictionaries into one, and map the cells of each to those of the merged one.
 
-Rules that are compiled apart, each part with the constants that it names, become shards of one index: events are then
-encoded once for all of them. A part's domain has some of the cuts of the merged one, so a gap between two of its
-constants becomes a run of cells, and a point stays a point:
+Parts of the rules that are compiled apart become shards of one index, and events are encoded once for all of them. A
+part's domain has some of the cuts of the merged one, so a gap between two of its constants becomes a run of cells, and
+a point stays a point:
 
     part        …   10   …                20   …
     merged      …   10   …   12   …   15  …  20   …
@@ -19,13 +19,7 @@ from numpy.typing import NDArray
 
 from ruledex.compiled.constants import CELL, EVERY
 from ruledex.dictionary.dictionary import Dictionary, SlotPlan, make_dictionary
-from ruledex.dictionary.domain import (
-    TWINS,
-    Cut,
-    Domain,
-    Kind,
-    days_around,
-)
+from ruledex.dictionary.domain import TWINS, Cut, Domain, Kind, days_around
 from ruledex.dictionary.slot import Slot
 from ruledex.errors import RuledexError
 from ruledex.language.text import operand_text, to_text
@@ -39,12 +33,12 @@ NOWHERE = -1
 
 
 class CellMap(NamedTuple):
-    """For each cell of a part the first and the last cell that it is in the merged dictionary.
+    """For each cell of a part, its first and its last cell in the merged dictionary.
 
-    A domain that has no twin in its part may have one here: exact constants need cells for doubles of their own where
-    those of another part round to the same doubles, and times cells for dates where another part names a date that the
-    zone skipped. Such cells have a second place, `twin_first` to `twin_last`, which is empty where the last lies before
-    the first; all others have `NOWHERE`.
+    A domain without a twin in its part may have one in the merged dictionary: exact constants need a twin if those of
+    another part round to the same doubles, and times need one if another part names a date that the zone skipped. Such
+    cells also have cells in the twin, `twin_first` to `twin_last`, or none if the last lies before the first. All
+    others have `NOWHERE` there.
     """
 
     first: Cells
@@ -54,7 +48,7 @@ class CellMap(NamedTuple):
 
 
 def merge_dictionaries(dictionaries: Sequence[Dictionary]) -> Dictionary:
-    """The dictionary that answers what each of the given ones does; neither their order nor their number changes it."""
+    """Return a dictionary with the cells that any of the given ones needs. It does not depend on their order."""
     if not dictionaries:
         raise RuledexError("there is no dictionary to merge")
     schema = dictionaries[0].schema
@@ -70,12 +64,12 @@ def merge_dictionaries(dictionaries: Sequence[Dictionary]) -> Dictionary:
 
 
 def name_of(slot: Slot) -> Name:
-    """What tells slots apart."""
+    """Return the name of a slot, which tells slots apart."""
     return name_of_operand(slot.operand)
 
 
 def name_of_operand(operand: Operand | CompareOperands | SetTest) -> Name:
-    """The name of an operand's slot: a predicate of a whole event may read like an operand."""
+    """Return the name of an operand's slot: whether it is a predicate, which may read like an operand, and its text."""
     if isinstance(operand, CompareOperands | SetTest):
         return True, to_text(operand)
     return False, operand_text(operand)
@@ -93,7 +87,7 @@ def _add(plan: SlotPlan, slot: Slot) -> None:
 
 
 def cell_map(part: Dictionary, merged: Dictionary) -> CellMap:
-    """Where the cells of one of the dictionaries went that `merged` was made of."""
+    """Return where the cells of one of the merged dictionaries went."""
     found = CellMap(*(np.full(part.n_cells, NOWHERE, CELL) for _ in CellMap._fields))
     found.first[EVERY] = found.last[EVERY] = EVERY
     places = {name_of(slot): slot for slot in merged.slots}
@@ -133,8 +127,7 @@ def _ends_in_twin(cut: Cut, twin: Kind, slot: Slot) -> tuple[Cut, Cut]:
 
 
 def _map_domain(domain: Domain, ends: Sequence[tuple[Cut, Cut]], merged: Domain, first: Cells, last: Cells) -> None:
-    """Points go to what lies from the first of their ends to the second, and gaps to what lies between points; both
-    may be nothing."""
+    """Map points to the cells between their two ends, and gaps to the cells between points. Both may be empty."""
     theirs = list(merged.cuts)
 
     def points_at(cuts: Iterable[Cut]) -> Cells:

@@ -1,8 +1,8 @@
-"""Thousands of patterns (LIKE, ILIKE, RLIKE) on one attribute, answered together for a value.
+"""Test thousands of patterns (LIKE, ILIKE, RLIKE) on one attribute together.
 
-Each distinct pattern is an *atom*. From an atom comes a word that a value must have to satisfy it, and one automaton
+Each distinct pattern is an *atom*. Most atoms have a word that a value must contain to satisfy them, and one automaton
 finds the words of all atoms in a value at once. For the plain forms (`abc`, `abc%`, `%abc`, `%abc%`) the word in its
-place is the answer; other atoms are tested by themselves once their word is there, and those without a word always are.
+place is the answer. Other atoms are tested one by one if their word is there, and those without a word always are.
 
 Words are looked for in three readings of a value: as it is (LIKE, RLIKE), in lower case (ILIKE), and with ASCII letters
 lowered (RLIKE under (?i)).
@@ -10,29 +10,26 @@ lowered (RLIKE under (?i)).
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from enum import IntEnum
-from typing import Final
+from typing import Final, NamedTuple, TypeAlias
 
-from ruledex.dictionary.like_shape import Test, like_shape
-from ruledex.dictionary.regex_literals import required_words
-from ruledex.dictionary.word_trie import (
-    END,
-    INSIDE,
-    START,
-    WordTrie,
-    hits,
-    word_trie,
-)
+from ruledex.dictionary.regex_literals import LONGEST_WORD, required_words
+from ruledex.dictionary.word_trie import END, INSIDE, START, WHOLE, WordTrie, hits, word_trie
+from ruledex.language.like_pieces import fits, pieces_of
+from ruledex.language.pattern import like_to_regex
 from ruledex.language.programs import compile_regex
 from ruledex.language.tree import Like, Rlike
 
-# So few words are looked for one after the other in less time than a call of the automaton takes.
+# Whether a text satisfies a pattern: the text, without half surrogates, and the same in UTF-8, which RE2 reads.
+Test: TypeAlias = Callable[[str, bytes], bool]
+
+# Looking for so few words one by one takes less time than a call of the automaton.
 MAX_PLAIN_WORDS: Final = 48
 
 
 class Reading(IntEnum):
-    """The forms of a value that words are looked for in."""
+    """The forms of a value in which words are looked for."""
 
     AS_IS = 0
     LOWER = 1
@@ -40,7 +37,7 @@ class Reading(IntEnum):
 
 
 class PatternMatcher:
-    """The cells of the patterns that a value satisfies. Immutable."""
+    """Finds the cells of the patterns that a value satisfies. Immutable."""
 
     def __init__(self, keys: Iterable[tuple[Like | Rlike, int]]) -> None:
         self._by_pattern: dict[tuple[str, str], _Atom] = {}
@@ -54,7 +51,7 @@ class PatternMatcher:
         self._lowers = any(atom.lowers for atom in self._by_pattern.values())
 
     def cells(self, value: str) -> list[int]:
-        """The cells of all patterns that the value satisfies, in no order, without duplicates."""
+        """Return the cells of all patterns that the value satisfies, in any order, without duplicates."""
         try:
             text = value.encode()
         except UnicodeEncodeError:  # half of a surrogate pair, which no pattern can name
@@ -116,7 +113,7 @@ class PatternMatcher:
 
 
 class _Atom:
-    """One distinct pattern, and the cells of the predicates that it stands in."""
+    """One distinct pattern, and the cells of the predicates that have it."""
 
     __slots__ = ("cells", "cells_of_all", "lowers", "test")
 
@@ -128,7 +125,7 @@ class _Atom:
 
 
 class _Words:
-    """Words to look for in one reading of values, and the atoms that each of them speaks for."""
+    """The words to look for in one reading of values, and the atoms that need each of them."""
 
     def __init__(self) -> None:
         self._atoms: dict[tuple[bytes, int], dict[_Atom, bool]] = {}
@@ -139,11 +136,11 @@ class _Words:
         return bool(self._atoms)
 
     def add(self, word: str, use: int, atom: _Atom, decides: bool) -> None:
-        """Let a word in a place be a hint of an atom, or decide it."""
+        """Add a word in a place that an atom needs, or that decides it."""
         self._atoms.setdefault((word.encode(), use), {})[atom] = decides
 
     def finish(self) -> None:
-        """Called once all words are there."""
+        """Make the automaton, after all words were added."""
         uses: dict[bytes, int] = {}
         for word, use in self._atoms:
             uses[word] = uses.get(word, 0) | use
@@ -152,7 +149,7 @@ class _Words:
             self._trie = word_trie(self._numbers, list(uses.values()))
 
     def collect(self, text: bytes, found: dict[_Atom, bool]) -> None:
-        """Add to `found` the atoms of the words in a text: True where that decides them."""
+        """Add to `found` the atoms of the words in a text: True if the word decides the atom."""
         for place in self._found(text):
             for atom, decides in self._atoms[place].items():
                 found[atom] = decides or found.get(atom, False)
@@ -179,3 +176,38 @@ def _search_test(regex: str) -> Test:
         return compile_regex(regex).search(text) is not None
 
     return has_match
+
+
+class Shape(NamedTuple):
+    """How to find out whether a text is LIKE a pattern."""
+
+    word: str  # every text that is LIKE the pattern has this word; may be empty
+    use: int  # where the word must stand: INSIDE, START, END, WHOLE
+    decides: bool  # whether the word in that place is all that the pattern asks for
+    test: Test
+
+
+def like_shape(pattern: str) -> Shape:
+    """Return the shape of a pattern whose escape is the backslash."""
+    pieces, needs_regex = pieces_of(pattern)
+    test = _regex_test(pattern) if needs_regex else lambda text, _: fits(text, pieces)
+    runs = [run for piece in pieces for _, run in piece.runs]
+    word = max(runs, key=len, default="")
+    if len(word) > LONGEST_WORD or any(piece.length != sum(len(run) for _, run in piece.runs) for piece in pieces):
+        # Of a long word, and of words beside an _, a part is looked for; the test decides about the rest.
+        return Shape(word[:LONGEST_WORD], INSIDE, False, test)
+    if len(pieces) == 1:
+        return Shape(word, WHOLE, bool(word), test)
+    if pieces[0].length == len(word):
+        use = START
+    else:
+        use = END if pieces[-1].length == len(word) and all(p.length < len(word) for p in pieces[:-1]) else INSIDE
+    return Shape(word, use, len(runs) == 1, test)
+
+
+def _regex_test(pattern: str) -> Test:
+    def is_like(_: str, text: bytes) -> bool:
+        return compile_regex(regex).fullmatch(text) is not None
+
+    regex = like_to_regex(pattern)
+    return is_like

@@ -1,6 +1,6 @@
-r"""What a text must contain to be matched by a regular expression, so that most expressions need not be tried.
+r"""Find words that a text must contain to be matched by a regular expression, so that most need not be tried.
 
-The answer is a set of words, of which every match contains one at least; None where the expression does not say.
+The answer is a set of words of which every match contains at least one, or None if no such set is known.
 
     foo.*barbaz      {barbaz}          (foo|bar)+x     {foo, bar}         [a-z]+|foo      None
 
@@ -30,7 +30,7 @@ from typing import Final, NamedTuple, TypeAlias
 
 
 class Word(NamedTuple):
-    """A run of characters; one that ignores case is to be looked for in the text with ASCII letters lowered."""
+    """A run of characters. One that ignores case is looked for in the text with ASCII letters lowered."""
 
     text: str
     ignore_case: bool

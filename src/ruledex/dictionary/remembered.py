@@ -1,8 +1,8 @@
 """The cells of values that were seen before, bounded by bytes for all indexes of a process together.
 
-Values come from strangers, and a value can satisfy any number of patterns. So the memory of values and of their cells
-is counted, at the most that it can be. Once it is over the limit `remembered_bytes`, all is forgotten, and what comes
-again is found anew. A long value is never remembered: one long text would push out thousands of short ones.
+Values come from strangers, and a value can satisfy any number of patterns. So an upper bound of the memory of values
+and their cells is counted. When it is over the limit `remembered_bytes`, everything is forgotten. A long value is never
+remembered: one long text would push out thousands of short ones.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _STEP: Final = 1024 * 1024  # bytes after which the limit, which may have change
 
 
 class Remembered:
-    """Cells by key, one table per type of values, since 1 equals TRUE. Look-ups in the tables are the caller's."""
+    """Cells by key, one table per type of value, since 1 equals TRUE. The caller looks up in the tables itself."""
 
     __slots__ = ("__weakref__", "tables")
 
@@ -36,7 +36,7 @@ class Remembered:
         self.tables: dict[type, dict[Any, tuple[int, ...]]] = {}
 
     def remember(self, value: Any, key: Hashable, cells: tuple[int, ...]) -> None:
-        """Remember the cells of a value, unless it is long, under a key: the value, or what contains it."""
+        """Remember the cells of a value, unless it is long. The key is the value, or contains it."""
         global _n_bytes
         kind = type(value)
         n_bytes = _ENTRY + _CELL * len(cells)
@@ -49,7 +49,7 @@ class Remembered:
                 return
         elif kind is Decimal:
             _, digits, exponent = value.as_tuple()
-            if len(digits) > _MOST_DIGITS or abs(exponent) > _MOST_DIGITS:
+            if not isinstance(exponent, int) or len(digits) > _MOST_DIGITS or abs(exponent) > _MOST_DIGITS:
                 return
         if len(cells) > _MANY_CELLS and n_bytes * _LARGEST_PART > limits.current().remembered_bytes:
             return

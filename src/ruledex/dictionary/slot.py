@@ -1,13 +1,13 @@
-"""A slot: one operand of the rules, and how its values in an event become cells.
+"""A slot: one operand of the rules, and the cells of its values in an event.
 
-Beside the cells of its values an operand has cells that say of which kinds they are, each made only if some
-literal asks for it:
+Beside the cells of its values an operand has cells that say which types of values it has. Each is made only if a
+literal needs it:
 
     not_null        it has a value of any type                               IS NOT NULL
     present[f]      it has a value of the family f                           x NOT IN (…)
     misfit[f]       it has values, and none of the family f                  what the weak form excludes
     settled[f]      it has a value of f, or is an empty array                subset_of(x, …)
-    keys            one cell a predicate that no domain can answer           LIKE, RLIKE
+    keys            one cell per predicate that no domain can answer         LIKE, RLIKE
 """
 
 from __future__ import annotations
@@ -17,31 +17,14 @@ from datetime import date, datetime
 from decimal import Decimal
 from typing import Any, Final, NamedTuple
 
-from ruledex.dictionary.domain import (
-    TWINS,
-    Domain,
-    Kind,
-    cut_of,
-)
+from ruledex.dictionary.domain import TWINS, Domain, Kind, cut_of
 from ruledex.dictionary.patterns import PatternMatcher
 from ruledex.dictionary.remembered import Remembered
 from ruledex.forks import cached_property
 from ruledex.language.reference import satisfies
 from ruledex.language.schema import Schema
-from ruledex.language.tree import (
-    CompareOperands,
-    Like,
-    Operand,
-    Predicate,
-    Rlike,
-    SetTest,
-)
-from ruledex.language.value import (
-    Family,
-    fit,
-    instant,
-    is_missing,
-)
+from ruledex.language.tree import CompareOperands, Like, Operand, Predicate, Rlike, SetTest
+from ruledex.language.value import Family, fit, instant, is_missing
 
 KINDS_OF_FAMILY: Final[dict[Family, tuple[Kind, ...]]] = {
     Family.NUMBER: (Kind.EXACT, Kind.ROUNDED, Kind.DOUBLE),
@@ -55,7 +38,7 @@ _FAMILY_OF_KIND: Final = {kind: family for family, kinds in KINDS_OF_FAMILY.item
 
 
 class Key(NamedTuple):
-    """A predicate that is asked of each value by itself, and the cell of those that satisfy it."""
+    """A predicate that is tested on each value, and the cell of the values that satisfy it."""
 
     predicate: Predicate
     family: Family
@@ -80,16 +63,14 @@ class Slot:
         self._misfits: frozenset[int] = frozenset()
 
     def finish(self) -> None:
-        """Called once all domains and special cells are there."""
+        """Finish the slot, after all domains and special cells were added."""
         asked = {_FAMILY_OF_KIND[kind] for kind in self.domains}
         asked.update(self.present, self.misfit, self.settled, [key.family for key in self.keys])
         self._families = tuple(sorted(asked))
         self._misfits = frozenset(self.misfit.values())
 
-    # Values to cells.
-
     def cells(self, value: Any) -> tuple[int, ...] | list[int]:
-        """The cells of an operand's value in an event: a scalar, an array, or nothing."""
+        """Return the cells of an operand's value in an event: a scalar, an array, or None."""
         known = self._known.get(type(value))
         if known is not None:
             try:
@@ -126,7 +107,7 @@ class Slot:
         return not isinstance(self.operand, CompareOperands | SetTest) and self.schema.is_single(self.operand)
 
     def _untyped(self) -> tuple[int, ...]:
-        """The cells of a value that no rule can name, such as a struct."""
+        """Return the cells of a value that no rule can name, such as a struct."""
         return (*((self.not_null,) if self.not_null >= 0 else ()), *self._misfits)
 
     def _cells_of_scalar(self, value: Any) -> tuple[int, ...]:
@@ -149,7 +130,7 @@ class Slot:
 
     @cached_property
     def _patterns(self) -> PatternMatcher:
-        """Made at the first text that comes: an index of patterns opens without it."""
+        """Made for the first text, so that an index of patterns opens without it."""
         return PatternMatcher((p, cell) for p, _, cell in self.keys if isinstance(p, Like | Rlike))
 
     @cached_property
@@ -170,11 +151,11 @@ class Slot:
                 yield domain.cell(cut_of(value, kind, self.schema.zone))
 
     def moment_of(self, value: date | datetime) -> int:
-        """A date or time as the domain of times orders it."""
+        """Return a date or time as the domain of times orders it."""
         return instant(value, self.schema.zone)
 
     def _is_found_in(self, kind: Kind, type_: type) -> bool:
-        """Whether values of a type have cells in a domain: those that its twin is for have them there alone."""
+        """Whether values of a type have cells in a domain, and not in its twin."""
         twin = TWINS.get(kind)
         if twin is not None:
             return twin not in self.domains or type_ is not _OF_TWIN[twin]

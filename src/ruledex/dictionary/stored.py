@@ -1,18 +1,16 @@
-"""Operands and predicates of a dictionary as JSON values, and back.
-
-An attribute is the list of its path's steps, so that names are found without a parser.
-
-A dictionary as arrays and a document, and back. Slots and their domains come back when events first need them.
+"""A dictionary as arrays and a JSON document, and back. Slots and their domains come back when events first need them.
 
     slot_domains, slot_specials, slot_keys     [n_slots + 1] offsets into what follows
-    domain_kind, domain_form                   of each domain, and from domain_start to domain_stop
-    domain_first_cell                          where in the pool of its form the cuts lie
+    domain_kind, domain_form                   of each domain
+    domain_first_cell                          of each domain
+    domain_start, domain_stop                  where in the pool of its form the cuts of each domain lie
     special_what, special_family, special_cell the cells not_null, present, misfit and settled
     key_family, key_cell                       of predicates with a cell of their own
     integers, doubles, text_offsets, …         the pools of cuts
 
-The document holds the operand of each slot and the predicate of each key. It also says that times are cut at exact
-moments; where it does not, they are cut as earlier_times.py does.
+The document holds the operand of each slot and the predicate of each key. An attribute is the list of its path's steps,
+so that names are found without a parser. The document also says that times are cut at exact moments; without that entry
+they are cut as earlier_times.py does.
 """
 
 from __future__ import annotations
@@ -28,12 +26,7 @@ from ruledex.dictionary.dictionary import Dictionary, Path
 from ruledex.dictionary.domain import Domain, Kind
 from ruledex.dictionary.earlier_times import EarlierSlot
 from ruledex.dictionary.slot import Key, Slot
-from ruledex.dictionary.stored_cuts import (
-    Form,
-    Pools,
-    PoolWriter,
-    Texts,
-)
+from ruledex.dictionary.stored_cuts import Form, Pools, PoolWriter, Texts
 from ruledex.errors import ArtifactError, RuledexError
 from ruledex.forks import cached_property
 from ruledex.language.parser import parse_operand
@@ -55,58 +48,6 @@ from ruledex.language.tree import (
 )
 from ruledex.language.value import Family
 
-
-def operand_out(operand: Operand | CompareOperands | SetTest) -> Any:
-    """What a slot looks at."""
-    if isinstance(operand, Attribute):
-        return list(operand.path)
-    if isinstance(operand, Call):
-        return operand_text(operand)
-    return {"predicate": to_structured(operand)}
-
-
-def operand_in(document: Any) -> Operand | CompareOperands | SetTest:
-    """The operand again."""
-    if isinstance(document, list):
-        return Attribute(tuple(document))
-    if isinstance(document, str):
-        return parse_operand(document)
-    predicate = from_structured(document["predicate"])
-    assert isinstance(predicate, CompareOperands | SetTest)
-    return predicate
-
-
-def predicate_out(predicate: Predicate) -> Any:
-    """A predicate with a cell of its own; only rewrites make a `Within`, which has no structured form."""
-    if not isinstance(predicate, Within):
-        return to_structured(predicate)
-    bounds = [[_out(b.low), b.low_closed, _out(b.high), b.high_closed] for b in predicate.bounds]
-    values = [constant_out(value) for value in predicate.values]
-    return {"op": "within", "operand": operand_out(predicate.operand), "values": values, "bounds": bounds}
-
-
-def predicate_in(document: Any) -> Predicate:
-    """The predicate again."""
-    if document["op"] != "within":
-        predicate = from_structured(document)
-        assert isinstance(predicate, PREDICATES)
-        return predicate
-    operand = operand_in(document["operand"])
-    assert isinstance(operand, Attribute | Call)
-    values = tuple(_in(value) for value in document["values"])
-    assert None not in values
-    bounds = tuple(Bound(_in(low), low_in, _in(high), high_in) for low, low_in, high, high_in in document["bounds"])
-    return Within(operand, tuple(v for v in values if v is not None), bounds)
-
-
-def _out(end: Value | None) -> Any:
-    return None if end is None else constant_out(end)
-
-
-def _in(document: Any) -> Value | None:
-    return constant_in(document, Place()).value
-
-
 Arrays = Mapping[str, NDArray[Any]]
 
 # Numbers of the format: never reordered, only added to.
@@ -120,6 +61,7 @@ _FAMILIES: Final = (
     Family.ANY,
 )
 _NOT_NULL, _PRESENT, _MISFIT, _SETTLED = range(4)
+_ROWS_OF: Final = {"slot_domains": "domain_kind", "slot_specials": "special_what", "slot_keys": "key_cell"}
 _EXACT_MOMENTS: Final = "exact"
 _CODE: Final = np.uint8
 _DTYPES: Final[dict[str, type]] = {
@@ -144,22 +86,22 @@ _DTYPES: Final[dict[str, type]] = {
 
 
 class StoredDictionary(NamedTuple):
-    """What a dictionary is written as."""
+    """A dictionary as it is written to disk."""
 
     arrays: dict[str, NDArray[Any]]
     document: dict[str, Any]
 
 
 def store(dictionary: Dictionary) -> StoredDictionary:
-    """Everything of a dictionary but its schema and its cells, which a Program has too."""
+    """Return all of a dictionary but its schema, its number of cells and their domains, which a Program has too."""
     pools = PoolWriter()
     columns: dict[str, list[int]] = {name: [] for name in _DTYPES}
     operands: list[Any] = []
     keys: list[Any] = []
     for slot in dictionary.slots:
-        for name, rows in (("domains", "domain_kind"), ("specials", "special_what"), ("keys", "key_cell")):
-            columns[f"slot_{name}"].append(len(columns[rows]))
-        operands.append(operand_out(slot.operand))
+        for offsets, rows in _ROWS_OF.items():
+            columns[offsets].append(len(columns[rows]))
+        operands.append(_operand_to_json(slot.operand))
         for domain in slot.domains.values():
             form, start, stop = pools.add(domain.kind, domain.cuts)
             row = {"kind": domain.kind, "form": form, "first_cell": domain.first_cell, "start": start, "stop": stop}
@@ -171,9 +113,9 @@ def store(dictionary: Dictionary) -> StoredDictionary:
         for key in slot.keys:
             columns["key_family"].append(_FAMILIES.index(key.family))
             columns["key_cell"].append(key.cell)
-            keys.append(predicate_out(key.predicate))
-    for name, rows in (("domains", "domain_kind"), ("specials", "special_what"), ("keys", "key_cell")):
-        columns[f"slot_{name}"].append(len(columns[rows]))
+            keys.append(_predicate_to_json(key.predicate))
+    for offsets, rows in _ROWS_OF.items():
+        columns[offsets].append(len(columns[rows]))
     arrays: dict[str, NDArray[Any]] = {name: np.array(column, _DTYPES[name]) for name, column in columns.items()}
     document: dict[str, Any] = {"operands": operands, "keys": keys}
     if not any(isinstance(slot, EarlierSlot) for slot in dictionary.slots):
@@ -195,7 +137,7 @@ def restore(
     n_cells: int,
     domain_offsets: NDArray[np.int32],
 ) -> Dictionary:
-    """The dictionary again, over the arrays as they lie. `document` is called when the first event comes."""
+    """Return the dictionary over the arrays as they lie. `document` is called when the first event comes."""
     _check(arrays, n_cells)
     slots = StoredSlots(schema, arrays, document)
     return Dictionary(schema, slots, n_cells, domain_offsets, slots.paths)
@@ -231,7 +173,7 @@ class StoredSlots(Sequence[Slot]):
 
     @cached_property
     def documents(self) -> tuple[list[Any], list[Any], type[Slot]]:
-        """The operands of slots, the predicates of keys, and what slots are made as."""
+        """The operands of slots, the predicates of keys, and the class of slots."""
         document = self._document()
         try:
             operands, keys = document["operands"], document["keys"]
@@ -242,14 +184,14 @@ class StoredSlots(Sequence[Slot]):
         raise ArtifactError("the stored dictionary is damaged: its document does not fit its arrays")
 
     def paths(self) -> list[Path | None]:
-        """The paths of plain attributes, for which no slot need be made, and None for other operands."""
+        """Return the path of each slot that is a plain attribute, None for the others. Makes no slot."""
         return [tuple(operand) if isinstance(operand, list) else None for operand in self.documents[0]]
 
     def _make(self, number: int) -> Slot:
         operands, keys, slot_class = self.documents
         columns = self._columns
         try:
-            slot = slot_class(operand_in(operands[number]), self._schema)
+            slot = slot_class(_operand_from_json(operands[number]), self._schema)
             for row in self._rows("slot_domains", number):
                 kind, form = Kind(int(columns["domain_kind"][row])), Form(int(columns["domain_form"][row]))
                 cuts = self._pools.cuts(form, int(columns["domain_start"][row]), int(columns["domain_stop"][row]))
@@ -263,7 +205,7 @@ class StoredSlots(Sequence[Slot]):
                     cells[_FAMILIES[int(columns["special_family"][row])]] = cell
             for row in self._rows("slot_keys", number):
                 family = _FAMILIES[int(columns["key_family"][row])]
-                slot.keys.append(Key(predicate_in(keys[row]), family, int(columns["key_cell"][row])))
+                slot.keys.append(Key(_predicate_from_json(keys[row]), family, int(columns["key_cell"][row])))
         except (RuledexError, ValueError, TypeError, KeyError, AssertionError) as error:
             raise ArtifactError(f"slot {number} of the stored dictionary is damaged: {error}") from error
         slot.finish()
@@ -273,15 +215,71 @@ class StoredSlots(Sequence[Slot]):
         return range(int(self._columns[offsets][number]), int(self._columns[offsets][number + 1]))
 
 
+# Operands and predicates as JSON values, and back.
+
+
+def _operand_to_json(operand: Operand | CompareOperands | SetTest) -> Any:
+    """Return what a slot looks at as a JSON value."""
+    if isinstance(operand, Attribute):
+        return list(operand.path)
+    if isinstance(operand, Call):
+        return operand_text(operand)
+    return {"predicate": to_structured(operand)}
+
+
+def _operand_from_json(document: Any) -> Operand | CompareOperands | SetTest:
+    """Return the operand of a JSON value."""
+    if isinstance(document, list):
+        return Attribute(tuple(document))
+    if isinstance(document, str):
+        return parse_operand(document)
+    predicate = from_structured(document["predicate"])
+    assert isinstance(predicate, CompareOperands | SetTest)
+    return predicate
+
+
+def _predicate_to_json(predicate: Predicate) -> Any:
+    """Return a key's predicate as a JSON value. Only rewrites make a `Within`, which has no structured form."""
+    if not isinstance(predicate, Within):
+        return to_structured(predicate)
+    bounds = [[_end(b.low), b.low_closed, _end(b.high), b.high_closed] for b in predicate.bounds]
+    values = [constant_out(value) for value in predicate.values]
+    return {"op": "within", "operand": _operand_to_json(predicate.operand), "values": values, "bounds": bounds}
+
+
+def _predicate_from_json(document: Any) -> Predicate:
+    """Return the predicate of a JSON value."""
+    if document["op"] != "within":
+        predicate = from_structured(document)
+        assert isinstance(predicate, PREDICATES)
+        return predicate
+    operand = _operand_from_json(document["operand"])
+    assert isinstance(operand, Attribute | Call)
+    values = tuple(_constant(value) for value in document["values"])
+    assert None not in values
+    bounds = tuple(
+        Bound(_constant(low), low_in, _constant(high), high_in) for low, low_in, high, high_in in document["bounds"]
+    )
+    return Within(operand, tuple(v for v in values if v is not None), bounds)
+
+
+def _end(end: Value | None) -> Any:
+    return None if end is None else constant_out(end)
+
+
+def _constant(document: Any) -> Value | None:
+    return constant_in(document, Place()).value
+
+
 # Checks.
 
 
 def _check(arrays: Arrays, n_cells: int) -> None:
-    """Refuse arrays that would lead out of one another."""
+    """Raise ArtifactError for arrays that lead out of one another."""
     for name, dtype in _DTYPES.items():
         if name not in arrays:
             raise ArtifactError(f"the stored dictionary has no array {name!r}")
-        _require(arrays[name].ndim == 1 and arrays[name].dtype == dtype, f"{name} is no list of {np.dtype(dtype)}")
+        _require(arrays[name].ndim == 1 and arrays[name].dtype == dtype, f"{name} is not a list of {np.dtype(dtype)}")
     domains, specials, keys = (arrays[name] for name in ("domain_kind", "special_what", "key_cell"))
     n_slots = len(arrays["slot_domains"]) - 1
     for offsets, rows in (("slot_domains", domains), ("slot_specials", specials), ("slot_keys", keys)):
@@ -299,7 +297,7 @@ def _check(arrays: Arrays, n_cells: int) -> None:
         ("special_family", len(_FAMILIES)),
         ("key_family", len(_FAMILIES)),
     ):
-        _require(bool(np.all(arrays[name] < limit)), f"{name} names what does not exist")
+        _require(bool(np.all(arrays[name] < limit)), f"{name} has an unknown code")
     for name in ("special_cell", "key_cell", "domain_first_cell"):
         _require(bool(np.all((arrays[name] > 0) & (arrays[name] < n_cells))), f"{name} lies outside the cells")
     _check_offsets(arrays["text_offsets"], len(arrays["text_bytes"]), "text_offsets")

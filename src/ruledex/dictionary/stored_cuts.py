@@ -1,4 +1,4 @@
-"""Cuts of a domain as they lie in a file: sequences over mapped arrays, of which only what is asked for is made.
+"""The cuts of stored domains, as sequences over mapped arrays that make only the items that are asked for.
 
 An index may have millions of constants. Processes that share its file look them up where they lie, and a slot remembers
 the cells of the values that it has seen.
@@ -23,7 +23,7 @@ Item = TypeVar("Item")
 
 
 class Form(IntEnum):
-    """How a domain's cuts are written: which pool they lie in, and what they are read as."""
+    """How a domain's cuts are stored: in which pool, and as which type."""
 
     INTEGER = 0
     DOUBLE = 1
@@ -33,7 +33,7 @@ class Form(IntEnum):
 
 
 class Stored(Sequence[Item]):
-    """Items from `start` to `stop` of a pool, each made when it is asked for."""
+    """The items from `start` to `stop` of a pool, each made when it is asked for."""
 
     __slots__ = ("_make", "_start", "_stop")
 
@@ -76,16 +76,16 @@ class Texts:
         return len(self._offsets) - 1
 
     def text(self, at: int) -> str:
-        """One of the texts."""
+        """Return one of the texts."""
         return str(self._bytes[self._offsets[at] : self._offsets[at + 1]], "utf-8")
 
     def to_arrow(self) -> pa.LargeStringArray:
-        """All texts as an Arrow array over the same memory."""
+        """Return all texts as an Arrow array over the same memory."""
         return pa.LargeStringArray.from_buffers(len(self), pa.py_buffer(self.offsets), pa.py_buffer(self.bytes))
 
     @staticmethod
     def of(texts: Sequence[str] | pa.Array) -> Texts:
-        """Texts in memory."""
+        """Return texts that lie in memory."""
         array = pa.array(texts, pa.large_string())
         offsets = np.zeros(1, np.int64)
         data: NDArray[np.uint8] = np.zeros(0, np.uint8)
@@ -98,7 +98,7 @@ class Texts:
 
 
 class Pools:
-    """Where the cuts of all domains lie."""
+    """The pools in which the cuts of all domains lie."""
 
     def __init__(self, integers: NDArray[np.int64], doubles: NDArray[np.float64], texts: Texts) -> None:
         self._integers = integers.data
@@ -106,7 +106,7 @@ class Pools:
         self._texts = texts
 
     def cuts(self, form: Form, start: int, stop: int) -> Sequence[Cut]:
-        """The cuts of one domain. Numbers and strings stay where they are; the rare other forms are read here."""
+        """Return the cuts of one domain. Numbers and strings stay where they lie; other forms are read here."""
         match form:
             case Form.INTEGER:
                 return Stored(self._integers.__getitem__, start, stop)
@@ -131,7 +131,7 @@ class PoolWriter:
         self._n_doubles = 0
 
     def add(self, kind: Kind, cuts: Sequence[Cut]) -> tuple[Form, int, int]:
-        """Where the cuts of a domain went: their form, and from where to where in its pool."""
+        """Add the cuts of a domain. Returns their form, and where they begin and end in its pool."""
         form = _form(kind, cuts)
         if form is Form.INTEGER:
             self._integers.append(np.fromiter(cuts, np.int64, len(cuts)))
@@ -146,7 +146,7 @@ class PoolWriter:
         return form, start, len(self._texts)
 
     def arrays(self) -> dict[str, NDArray[Any]]:
-        """The pools."""
+        """Return the pools as arrays by name."""
         texts = Texts.of(self._texts)
         return {
             "integers": np.concatenate([np.zeros(0, np.int64), *self._integers]),
@@ -172,7 +172,7 @@ def _number(text: str) -> int | Decimal:
 
 
 def _version_text(key: Any) -> str:
-    """A version that has this key (see `Version`)."""
+    """Return the text of a version that has this key (see `Version`)."""
     numbers, pre_release = key
     text = ".".join(map(str, numbers)) or "0"
     if pre_release[0] == 0:

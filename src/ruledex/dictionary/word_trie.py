@@ -1,7 +1,7 @@
-"""Many words looked for in one text at once, byte by byte: the automaton of Aho and Corasick (1975).
+"""Find many words in a text at once, byte by byte: the automaton of Aho and Corasick (1975).
 
-States are numbered from 0, the root, and their transitions lie in one hash table with open addressing. All is packed
-into two arrays, since a call costs more for each of its arrays than for a few bytes of text.
+States are numbered from 0, the root, and their transitions lie in one hash table with open addressing. Everything is
+packed into two arrays, since each array of a call costs more than a few bytes of text.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class WordTrie(NamedTuple):
 
 
 def word_trie(words: list[bytes], uses: list[int]) -> WordTrie:
-    """The automaton of distinct words, none of them empty, each with the places where it is wanted."""
+    """Return the automaton of distinct words, none of them empty, each with the places where it is wanted."""
     text = np.frombuffer(b"".join(words), np.uint8)
     offsets = np.zeros(len(words) + 1, np.int64)
     np.cumsum([len(word) for word in words], out=offsets[1:])
@@ -54,8 +54,8 @@ def word_trie(words: list[bytes], uses: list[int]) -> WordTrie:
 
 
 @jit
-def step(table: NDArray[np.int64], state: Number, byte: Number) -> Number:
-    """The state that a byte leads to; where there is none, -1 - the row in which it would be put."""
+def next_state(table: NDArray[np.int64], state: Number, byte: Number) -> Number:
+    """Return the state that a byte leads to, or -1 - the row of the table in which it would be put."""
     key = np.int64(state) * N_BYTES + byte
     mask = table.shape[0] - 1
     # A state and a byte take 40 bits at most, so that nothing overflows.
@@ -84,7 +84,7 @@ def insert_words(
         state: Number = 0
         for place in range(offsets[number], offsets[number + 1]):
             byte = np.int64(text[place])
-            following = step(table, state, byte)
+            following = next_state(table, state, byte)
             if following < 0:
                 at = -1 - following
                 following = n_states
@@ -108,12 +108,12 @@ def link_suffixes(
     letter: NDArray[np.uint8],
     states: NDArray[np.int32],
 ) -> None:
-    """Fill the last three columns. `order` are the states by depth: shorter suffixes are ready when asked for."""
+    """Fill the last three columns. `order` has the states by depth, so that shorter suffixes come first."""
     for state in order[1:]:
         suffix = np.int64(parent[state])
         while suffix != 0:
             suffix = np.int64(states[suffix, FAIL])
-            following = step(table, suffix, np.int64(letter[state]))
+            following = next_state(table, suffix, np.int64(letter[state]))
             if following >= 0:
                 states[state, FAIL] = following
                 break
@@ -128,8 +128,8 @@ def find_words(
 ) -> int:
     """Write hits, as many as `out` has room for, and return how many there are: each word and use once.
 
-    The last `n_seen` numbers of `out`, zero at first, are not for hits: they say which words were found INSIDE. Where
-    one was, so were all of its suffixes, so that time is linear in the text however many words end at one place.
+    The last `n_seen` numbers of `out`, zero at first, say which words were found INSIDE. If one was found, so were all
+    of its suffixes, so the time is linear in the text however many words end at one place.
     """
     n_hits = 0
     n_room = out.size - n_seen
@@ -143,14 +143,14 @@ def find_words(
                 n_hits += 1
         if place == text.size:
             break
-        state = step(table, state, np.int64(text[place]))
+        state = next_state(table, state, np.int64(text[place]))
         place += 1
     state = 0
     for byte in text:
-        following = step(table, state, np.int64(byte))
+        following = next_state(table, state, np.int64(byte))
         while following < 0 and state != 0:
             state = np.int64(states[state, FAIL])
-            following = step(table, state, np.int64(byte))
+            following = next_state(table, state, np.int64(byte))
         state = max(following, 0)
         hit = states[state, NEXT_INSIDE]
         while hit >= 0:
@@ -173,7 +173,7 @@ def find_words(
 
 
 def hits(trie: WordTrie, text: bytes) -> list[tuple[int, int]]:
-    """The words of a text that stand where they are wanted, as (word, use), each of them once."""
+    """Return the words of a text that stand where they are wanted, as (word, use), without duplicates."""
     data = np.frombuffer(text, np.uint8)
     found = np.zeros(_MAX_FIRST_HITS + trie.n_seen, np.int64)
     n_hits = find_words(*trie, data, found)

@@ -1,1 +1,1 @@
-"""Events to an EventBatch: the cells of each event."""
+"""Events to an EventBatch, which has the cells of each event."""

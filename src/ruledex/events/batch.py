@@ -9,17 +9,17 @@ from numpy.typing import NDArray
 
 
 class EventBatch(NamedTuple):
-    """For each event its cells, ascending and without duplicates; `EVERY`, cell 0, is the first of each.
+    """The cells of each event, ascending and without duplicates. The first cell of each event is `EVERY`, 0.
 
-    `single` says that no event has two cells in one domain, so that ranges may be answered by prefixes.
+    `single` says that no event has two cells in one domain, so that engines may answer ranges by prefixes.
     """
 
     offsets: NDArray[np.int64]  # [n_events + 1]
     cells: NDArray[np.int32]
-    weights: NDArray[np.float64]  # one a cell, or empty where all are 1
+    weights: NDArray[np.float64]  # one per cell, or empty if all are 1
     single: bool
 
     @property
     def n_events(self) -> int:
-        """How many events."""
+        """The number of events."""
         return len(self.offsets) - 1

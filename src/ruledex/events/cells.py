@@ -1,13 +1,11 @@
-"""From columns of values to the cells of events: found by binary search, gathered, and put in order."""
+"""Kernels that find the cells of columns of values, gather them by event, and sort them."""
 
 from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ruledex.compiled.constants import (
-    EVERY,
-)
+from ruledex.compiled.constants import EVERY
 from ruledex.compiled.decorator import jit
 
 _LARGEST_INSERTION_SORT = 48
@@ -24,9 +22,9 @@ def integer_cells(
 ) -> None:
     """Write the cell of each integer among cuts that need not be integers.
 
-    `floors` are the cuts rounded down, ascending; a whole cut comes before others of the same floor. For an integer v,
-    a cut is below v exactly if its floor is. Where `near` is not empty, it has the cells of all integers from the first
-    floor to the last, counted from `first_cell`: a look-up costs a small part of a search.
+    `floors` are the cuts rounded down, ascending; a whole cut comes before others of the same floor. A cut is below an
+    integer exactly if its floor is. If `near` is not empty, it has the cells of all integers from the first floor to
+    the last, counted from `first_cell`: a look-up costs much less than a search.
     """
     n_cuts = floors.size
     for place in range(values.size):
@@ -71,7 +69,7 @@ def double_cells(
 def compare_bytes(
     left: NDArray[np.uint8], begin: int, end: int, right: NDArray[np.uint8], right_begin: int, right_end: int
 ) -> int:
-    """Negative, zero or positive, as the one text lies before, at or after the other."""
+    """Return a negative number, 0 or a positive one if the left text sorts before, like or after the right one."""
     length = min(end - begin, right_end - right_begin)
     for place in range(length):
         one, other = left[begin + place], right[right_begin + place]
@@ -89,7 +87,7 @@ def text_cells(
     first_cell: int,
     out: NDArray[np.int32],
 ) -> None:
-    """Write the cell of each text among ascending texts, all in UTF-8, whose order of bytes is that of characters."""
+    """Write the cell of each text among ascending texts. All are UTF-8, whose bytes sort as its characters do."""
     for place in range(offsets.size - 1):
         begin, end = offsets[place], offsets[place + 1]
         low, high = 0, cut_offsets.size - 1
@@ -114,7 +112,7 @@ def gather_pairs(
     out_events: NDArray[np.int64],
     out_cells: NDArray[np.int32],
 ) -> None:
-    """Write for each event the cells of its code, which lie in `cells` between two of the `offsets`."""
+    """Write pairs of an event and a cell, for all cells of the event's code: a CSR list of `cells`."""
     n_pairs = 0
     for place in range(events.size):
         for at in range(offsets[codes[place]], offsets[codes[place] + 1]):
@@ -125,7 +123,7 @@ def gather_pairs(
 
 @jit
 def count_pairs(events: NDArray[np.int32], offsets: NDArray[np.int64]) -> None:
-    """Fill `offsets` of all events, from zeros, with the room that each needs: its pairs, and `EVERY`."""
+    """Fill `offsets`, which is zero at first, with room for the pairs of each event and for `EVERY`."""
     for event in events:
         offsets[event + 1] += 1
     for event in range(offsets.size - 1):
@@ -140,7 +138,7 @@ def place_cells(
     ends: NDArray[np.int64],
     out: NDArray[np.int32],
 ) -> None:
-    """Write to each event's part of `out` the cell `EVERY` and those of its pairs; `ends` is scratch, one an event."""
+    """Write `EVERY` and the cells of its pairs to each event's part of `out`; `ends` is scratch, one per event."""
     for event in range(ends.size):
         out[offsets[event]] = EVERY
         ends[event] = offsets[event] + 1
@@ -152,7 +150,7 @@ def place_cells(
 
 @jit
 def order_cells(offsets: NDArray[np.int64], cells: NDArray[np.int32]) -> int:
-    """Put each event's cells in order without duplicates and close the gaps, in place; return their number."""
+    """Sort each event's cells in place, drop duplicates and close the gaps; return the number of cells."""
     n_cells = 0
     begin = offsets[0]
     for event in range(offsets.size - 1):

@@ -1,17 +1,17 @@
-"""Statistics of events, for one dictionary: the part of all events that have each of its cells.
+"""Estimate from statistics of events how often each cell of a dictionary occurs.
 
-A heavy value has its own count. The other values are known by a sample: what one of them stands for is spread over the
-cells from its own up to that of the next, since the sample is far smaller than a domain may be:
+A heavy value has its own count. The other values are known by a sample, which is far smaller than a domain may be. So
+the weight of a sampled value is spread over the cells from its own up to that of the next one:
 
     cells       gap  point  gap  point  gap  point  gap  point  gap
     sample                   ^                        ^
     spread                   ───────────────────────  ──────────────
 
-Within such a run, points and gaps share in the ratio in which the sample falls on points and on gaps at all. So the
-cities that rules name take what is spread over cities, and prices between the constants what is spread over prices.
+Within such a run, points and gaps share the weight in the ratio in which the whole sample falls on points and on gaps.
+So the weight of cities goes to the cities that rules name, and the weight of prices to the gaps between constants.
 
-What is computed from attributes (`a + b`, `a < b`) is computed for events that are drawn from the attributes'
-statistics, each attribute by itself.
+Operands that are computed (`a + b`, `a < b`) are computed for events that are drawn from the attributes' statistics,
+each attribute by itself.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _DRAWN_EVENTS: Final = 1024  # for operands that are computed
 
 
 def cell_frequencies_of(statistics: EventStatistics, dictionary: Dictionary) -> Frequencies:
-    """For each cell the part of events that have it, between 0 and 1. An attribute that is not known is never there."""
+    """Return for each cell the share of events that have it, from 0 to 1. An unknown attribute is never present."""
     frequency: Frequencies = np.zeros(dictionary.n_cells)
     frequency[EVERY] = 1.0
     if statistics.n_events == 0:
@@ -66,12 +66,12 @@ def _add_attribute(slot: Slot, attribute: AttributeStatistics, n_events: int, fr
         own = np.array([cell - domain.first_cell for cell in counted if inside.start <= cell < inside.stop], np.int64)
         frequency[inside] += _spread(sampled[inside], own)
         sampled[inside] = 0.0
-    frequency += sampled  # patterns have a cell each, over which nothing is spread
+    frequency += sampled  # a pattern has one cell, so nothing is spread
     _set_marks(slot, attribute, n_events, frequency)
 
 
 def _weighted_values(attribute: AttributeStatistics) -> tuple[list[tuple[Value, float]], list[tuple[Value, float]]]:
-    """The heavy values with their counts, and the other values of the sample with what each stands for."""
+    """Return the heavy values with their counts, and the other sampled values with their weights."""
     heavy: list[tuple[Value, float]] = []
     rest: list[tuple[Value, float]] = []
     for values in attribute.values:
@@ -85,7 +85,7 @@ def _weighted_values(attribute: AttributeStatistics) -> tuple[list[tuple[Value, 
 
 
 def _spread(weights: Frequencies, counted: NDArray[np.int64]) -> Frequencies:
-    """The weights of a domain's cells, spread; points that have counts of their own take no part."""
+    """Return the weights of a domain's cells, spread. Points that have counts of their own get nothing."""
     spread = np.zeros(len(weights))
     total = weights.sum()
     if total == 0.0:
@@ -105,7 +105,7 @@ def _spread(weights: Frequencies, counted: NDArray[np.int64]) -> Frequencies:
 
 
 def _set_marks(slot: Slot, attribute: AttributeStatistics, n_events: int, frequency: Frequencies) -> None:
-    """The cells that say what an attribute is: events are counted there, not values."""
+    """Set the cells that say which types of values an attribute has. They count events, not values."""
     is_there = attribute.n_present / n_events
     if slot.not_null >= 0:
         frequency[slot.not_null] = is_there
@@ -120,7 +120,7 @@ def _set_marks(slot: Slot, attribute: AttributeStatistics, n_events: int, freque
 
 
 def _fitting(attribute: AttributeStatistics, family: Family, slot: Slot) -> float:
-    """The events with a value of a family. Of texts only some may be times, as many as in the sample."""
+    """Return the number of events with a value of a family. Texts are times as often as in the sample."""
     total = 0.0
     for values in attribute.values:
         weight = sum(count for _, count in values.sample)
@@ -154,7 +154,7 @@ def _cells_of(slot: Slot) -> list[int]:
 
 
 def _drawn(attribute: AttributeStatistics, n_events: int, generator: random.Random) -> list[Value | None]:
-    """As many values as there are events to draw, None where the attribute is missing."""
+    """Return one value per event to draw, None where the attribute is missing."""
     heavy, rest = _weighted_values(attribute)
     values: list[Value | None] = [value for value, _ in heavy + rest]
     weights = [weight for _, weight in heavy + rest]

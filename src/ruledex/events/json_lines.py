@@ -1,4 +1,4 @@
-"""Events as lines of JSON to an EventBatch."""
+"""Encode events that are lines of JSON as an EventBatch."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from ruledex.events.mappings import EventEncoder
 
 
 class JsonEvents(NamedTuple):
-    """The events of some lines."""
+    """The encoded events of some lines."""
 
     batch: EventBatch
-    n_skipped: int  # lines that are no event; with them left out the events are not numbered as the lines are
+    n_skipped: int  # lines that are not events; they are left out, so events are not numbered as lines are
 
 
 def encode_json(
     dictionary: Dictionary, lines: Iterable[bytes], on_error: Literal["raise", "skip"] = "raise"
 ) -> JsonEvents:
-    """The cells of each line, a JSON object. The first line that is none is an error that names it, or is counted."""
+    """Return the cells of each line, a JSON object. A line that is not one raises EventError, or is counted."""
     reader = _Reader(on_error == "skip")
     batch = EventEncoder(dictionary).encode(reader.events(lines))
     return JsonEvents(batch, reader.n_skipped)

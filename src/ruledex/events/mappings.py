@@ -1,11 +1,7 @@
-"""An event's own weights, as a user may give them.
+"""Encode events that are Python mappings, with their weights, as an EventBatch.
 
-Events as Python mappings (or JSON) to an EventBatch.
-
-The event is walked by its own names, so what no rule looks at costs one look-up. A slot remembers the cells of values
-that it has seen; functions are computed once an event, whatever the number of rules that use them.
-
-Events as mappings to the cells of a dictionary that grows.
+An event is walked by its own names, so that a name that no rule uses costs one look-up. A slot remembers the cells of
+the values that it has seen. A function is computed once per event, however many rules use it.
 """
 
 from __future__ import annotations
@@ -18,12 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from ruledex.compiled.constants import (
-    CELL,
-    EVERY,
-    OFFSET,
-    WEIGHT,
-)
+from ruledex.compiled.constants import CELL, EVERY, OFFSET, WEIGHT
 from ruledex.dictionary.dictionary import Dictionary, Names
 from ruledex.dictionary.growing import GrowingDictionary
 from ruledex.dictionary.remembered import Remembered
@@ -40,29 +31,6 @@ from ruledex.language.value import as_double
 
 if TYPE_CHECKING:
     from ruledex.events.arrow.encoder import ArrowEncoder
-
-
-def checked_weights(weights: Mapping[str, Any] | None) -> Weights:
-    """Weights as floats, what is None left out; an error where one is not finite, or negative."""
-    found: dict[str, float | dict[Any, float]] = {}
-    if weights is None:
-        return found
-    if not isinstance(weights, Mapping):
-        raise EventError(f"weights are a mapping of attributes to numbers, not {type(weights).__name__}")
-    for name, given in weights.items():
-        if isinstance(given, Mapping):
-            found[name] = {value: _number(name, weight) for value, weight in given.items() if weight is not None}
-        elif given is not None:
-            found[name] = _number(name, given)
-    return found
-
-
-def _number(name: str, weight: Any) -> float:
-    is_number = isinstance(weight, int | float) or (isinstance(weight, Decimal) and not weight.is_nan())
-    number = as_double(weight) if is_number else math.nan
-    if not (math.isfinite(number) and number >= 0):
-        raise EventError(f"the weight of {name!s:.100} is {shown(weight):.100}; weights are finite and not negative")
-    return number
 
 
 _PLAIN: Final = frozenset((int, float, str, bool))
@@ -82,7 +50,7 @@ class EventEncoder:
 
     @cached_property
     def arrow(self) -> ArrowEncoder:
-        """For tables. It keeps the constants as arrays, so it is made once, when the first table comes."""
+        """The encoder of tables. It keeps the constants as arrays, so it is made once, for the first table."""
         from ruledex.events.arrow.encoder import ArrowEncoder
 
         return ArrowEncoder(self.dictionary)
@@ -90,7 +58,7 @@ class EventEncoder:
     def encode(
         self, events: Iterable[Mapping[str, Any]], weights: Iterable[Weights | None] | None = None
     ) -> EventBatch:
-        """The cells of each event, and their weights where `weights`, one entry an event, gives any."""
+        """Return the cells of each event, and their weights where `weights` is given, with one entry per event."""
         offsets, cells, cell_weights = array("q", [0]), array("i"), array("d")
         single = True
         given = None if weights is None else list(weights)
@@ -100,7 +68,7 @@ class EventEncoder:
                 single &= found.single
                 ordered = sorted(set(found.cells))
                 if given is not None:
-                    weighed = self._weights(event, checked_weights(given[number])) if number < len(given) else {}
+                    weighed = self._weights(event, float_weights(given[number])) if number < len(given) else {}
                     cell_weights.extend([weighed.get(cell, 1.0) for cell in ordered])
             except EventError as error:
                 raise error.at(number) from None
@@ -120,7 +88,7 @@ class EventEncoder:
         )
 
     def encode_one(self, event: Mapping[str, Any]) -> EventBatch:
-        """A batch of one event without weights."""
+        """Return a batch of one event without weights."""
         try:
             found = self._cells(event)
         except RuledexError:
@@ -151,7 +119,7 @@ class EventEncoder:
         return found
 
     def _first_seen(self, found: _Found, values: Mapping[str, Any]) -> None:
-        """Take values that are not remembered, and remember those that are plain."""
+        """Add the cells of values that are not remembered, and remember those of plain values."""
         names, others = self.dictionary.names, {}
         for name, value in values.items():
             at = names.below.get(name)
@@ -167,7 +135,7 @@ class EventEncoder:
             found.walk(others, names)
 
     def _weights(self, event: Mapping[str, Any], weights: Weights) -> dict[int, float]:
-        """The largest weight of the values in each cell, for the attributes that the event weighs."""
+        """Return the largest weight of the values in each cell, for the attributes that have weights."""
         largest: dict[int, float] = {}
         for slot in self.dictionary.slots:
             if isinstance(slot.operand, CompareOperands | SetTest):
@@ -189,7 +157,7 @@ def _derived(slot: Slot, event: Mapping[str, Any]) -> Any:
 
 
 class _Found:
-    """The cells of one event as they are found."""
+    """The cells found so far of one event."""
 
     __slots__ = ("cells", "event", "single")
 
@@ -227,7 +195,7 @@ class _Found:
 
 
 class GrowingEncoder(EventEncoder):
-    """Encodes events for a dictionary as it is now. After the next change another one is needed."""
+    """Encodes events for a growing dictionary as it is now. The next change needs a new encoder."""
 
     def __init__(self, dictionary: GrowingDictionary) -> None:
         super().__init__(dictionary)
@@ -235,7 +203,30 @@ class GrowingEncoder(EventEncoder):
 
     @cached_property
     def arrow(self) -> ArrowEncoder:
-        """For tables. It is made once, when the first table comes."""
+        """The encoder of tables, made once, for the first table."""
         from ruledex.events.arrow.encoder import GrowingArrowEncoder
 
         return GrowingArrowEncoder(self._growing)
+
+
+def float_weights(weights: Mapping[str, Any] | None) -> Weights:
+    """Return a user's weights as floats, without None. Raises EventError for one that is negative or not finite."""
+    found: dict[str, float | dict[Any, float]] = {}
+    if weights is None:
+        return found
+    if not isinstance(weights, Mapping):
+        raise EventError(f"weights are a mapping of attributes to numbers, not {type(weights).__name__}")
+    for name, given in weights.items():
+        if isinstance(given, Mapping):
+            found[name] = {value: _number(name, weight) for value, weight in given.items() if weight is not None}
+        elif given is not None:
+            found[name] = _number(name, given)
+    return found
+
+
+def _number(name: str, weight: Any) -> float:
+    is_number = isinstance(weight, int | float) or (isinstance(weight, Decimal) and not weight.is_nan())
+    number = as_double(weight) if is_number else math.nan
+    if not (math.isfinite(number) and number >= 0):
+        raise EventError(f"the weight of {name!s:.100} is {shown(weight):.100}; weights are finite and not negative")
+    return number

@@ -1,8 +1,8 @@
-"""What past events were like: how often each attribute is there, and with which values.
+"""Statistics of past events: how often each attribute is present, and with which values.
 
-It knows events and no rules, so that one profile serves any number of builds; cell_frequencies.py turns it into what
-engines ask for. It is bounded, whatever the number of events: of an attribute's values the most frequent are counted,
-and a small sample stands for all of them, from which quantiles are read.
+They do not depend on rules, so that one profile serves any number of builds; frequencies.py turns them into what
+engines need. Their size is bounded, whatever the number of events: the most frequent values of an attribute are
+counted, and a small sample stands for all of them, from which quantiles are read.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ FORMAT = 1
 class ValueStatistics(NamedTuple):
     """An attribute's values of one type. Events with several values count once in `n_events`.
 
-    `heavy` has the most frequent values, the most frequent first, each with a count that is too low by `heavy_error` at
-    most; what is not among them is not more frequent than that. `sample` has values in ascending order, each with the
+    `heavy` has the most frequent values, the most frequent first, each with a count that is too low by at most
+    `heavy_error`. No other value is more frequent than that. `sample` has values in ascending order, each with the
     number of values that it stands for. Values of types that no rule can name have neither.
     """
 
@@ -42,7 +42,7 @@ class ValueStatistics(NamedTuple):
     sample: tuple[tuple[Value, int], ...] = ()
 
     def quantiles(self, n: int) -> list[Value]:
-        """The values that cut the others into so many parts of about the same number."""
+        """Return the values that cut the others into `n` parts of about the same size."""
         total = sum(weight for _, weight in self.sample)
         found: list[Value] = []
         below = 0
@@ -54,7 +54,7 @@ class ValueStatistics(NamedTuple):
 
 
 class AttributeStatistics(NamedTuple):
-    """One attribute: the events that have a value of it, those that have an empty array, and its values by type."""
+    """One attribute: the number of events with a value, of those with an empty array, and its values by type."""
 
     n_present: int
     n_empty: int
@@ -62,14 +62,14 @@ class AttributeStatistics(NamedTuple):
 
 
 class EventStatistics(NamedTuple):
-    """Events, and their attributes by path. Not complete where events had more names than are kept."""
+    """The number of events, and their attributes by path. Incomplete if events had more names than are kept."""
 
     n_events: int
     attributes: Mapping[Path, AttributeStatistics]
     is_complete: bool = True
 
     def save(self, path: str | FilePath) -> None:
-        """Write them as JSON to a path or URL. On this host, the file is there whole or not at all."""
+        """Write the statistics as JSON to a path or URL. A local file is written whole or not at all."""
         data = json.dumps(self.to_dict(), ensure_ascii=False, indent=1).encode()
         try:
             filesystem, place = fsspec.core.url_to_fs(str(path))
@@ -84,7 +84,7 @@ class EventStatistics(NamedTuple):
 
     @classmethod
     def open(cls, path: str | FilePath) -> Self:
-        """What was saved at a path or URL."""
+        """Read the statistics that were saved at a path or URL."""
         try:
             with fsspec.open(str(path), encoding="utf-8") as file:
                 return cls.of_dict(json.load(file))
@@ -92,7 +92,7 @@ class EventStatistics(NamedTuple):
             raise InputError(f"{path}: these are no statistics of events: {error}") from error
 
     def to_dict(self) -> dict[str, Any]:
-        """For JSON."""
+        """Return the statistics as a JSON object."""
         return {
             "format": FORMAT,
             "events": self.n_events,
@@ -102,7 +102,7 @@ class EventStatistics(NamedTuple):
 
     @classmethod
     def of_dict(cls, document: Mapping[str, Any]) -> Self:
-        """What `to_dict` gave."""
+        """Return the statistics of what `to_dict` returned."""
         try:
             if document["format"] != FORMAT:
                 raise InputError(f"these statistics have the format {quoted(document['format'])}, not {FORMAT}")

@@ -24,7 +24,7 @@ from ruledex.index.texts import TextsInMemory
 from ruledex.language.schema import Schema
 from ruledex.program.builder import ProgramBuilder
 from ruledex.program.program import Program
-from ruledex.program.translation import translated
+from ruledex.program.translation import translate_program
 
 Progress = Callable[[int, int], None]  # called with how many rules are done, and how many there are
 
@@ -114,7 +114,7 @@ def join_parts(
 ) -> tuple[tuple[Shard, ...], Dictionary]:
     """Return one shard per part, and the merged dictionary of all parts. The statistics are of its cells."""
     merged = merge_dictionaries([part.dictionary for part in parts])
-    programs = [translated(part.program, cell_map(part.dictionary, merged), merged) for part in parts]
+    programs = [translate_program(part.program, cell_map(part.dictionary, merged), merged) for part in parts]
     shards = tuple(
         Shard(program, build_engine(engine, program, statistics, options), part.rules)
         for program, part in zip(programs, parts, strict=True)

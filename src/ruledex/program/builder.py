@@ -1,10 +1,9 @@
-"""Rules to a Program: their literals and nodes each once, everything in arrays.
+"""Build a Program from rules: each distinct literal and node once, everything in arrays.
 
 There are two roads. `add_texts` takes whole columns of texts: compiled code reads the structure of each rule and cuts
 out its predicates, each distinct predicate is parsed once (`predicate_table.py`), and compiled code makes the nodes.
-`add` takes a rule as the parser's tree, through all rewrites; it also serves the first road for the rules that it
-cannot read, and for those whose error only the parser can explain. A rule means the same on both, though the second
-merges more.
+`add` takes a rule as the parser's tree, through all rewrites. It also takes the rules that the first road cannot read,
+and those whose error only the parser can explain. A rule means the same on both roads, though the second merges more.
 """
 
 from __future__ import annotations
@@ -14,14 +13,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ruledex.compiled.constants import (
-    AND,
-    CELL,
-    NODE,
-    OR,
-    PLACE,
-    WEIGHT,
-)
+from ruledex.compiled.constants import AND, CELL, NODE, OR, PLACE, WEIGHT
 from ruledex.dictionary.dictionary import Dictionary
 from ruledex.dictionary.literal_table import Form, LiteralArrays, LiteralTable
 from ruledex.errors import RuleError
@@ -30,12 +22,7 @@ from ruledex.language.parser import parse
 from ruledex.language.schema import Schema
 from ruledex.language.tree import And, Expression, Or
 from ruledex.program.layout import lay_out
-from ruledex.program.node_table import (
-    ALWAYS_CODE,
-    NEVER_CODE,
-    add_node,
-    empty_node_table,
-)
+from ruledex.program.node_table import ALWAYS_CODE, NEVER_CODE, add_node, empty_node_table
 from ruledex.program.normalise import NormalRules, normalise_rules
 from ruledex.program.predicate_table import PredicateTable
 from ruledex.program.program import Program
@@ -64,10 +51,10 @@ class ProgramBuilder:
         self._scores = empty_score_table()
         self._parts: list[NormalRules] = []
         self._static: list[NDArray[np.float64]] = []
-        self.n_read_by_parser = 0  # rules of `add_texts` that took the other road
+        self.n_read_by_parser = 0  # rules of `add_texts` that took the second road
 
     def add(self, tree: Expression, static_score: float = 0.0) -> None:
-        """Add a rule: its tree as parsed, bound to the schema."""
+        """Add one rule, given as the parser's tree, bound to the schema."""
         root, start, n_steps = self._take(tree)
         self._parts.append(
             NormalRules(
@@ -82,9 +69,9 @@ class ProgramBuilder:
     def add_texts(
         self, text: NDArray[np.uint8], offsets: NDArray[np.integer], static_scores: NDArray[np.float64]
     ) -> list[tuple[int, RuleError]]:
-        """Add the rules `text[offsets[i]:offsets[i + 1]]`, which are UTF-8; give those that are none, and why.
+        """Add the rules `text[offsets[i]:offsets[i + 1]]`, in UTF-8. Returns the index and error of each invalid rule.
 
-        Rules with an error get no position: those behind them move up.
+        Invalid rules get no position: the rules after them move up.
         """
         scan = scan_rules(text, offsets, MAX_DEPTH)
         predicate_of = self._predicates.intern(text, scan)
@@ -111,7 +98,7 @@ class ProgramBuilder:
         return faults
 
     def _take(self, tree: Expression) -> tuple[int, int, int]:
-        """Make a rule's nodes and its score program: the code of its root, and where the program is and how long."""
+        """Make a rule's nodes and score program. Returns its root's code, and the start and length of the program."""
         root = self._root(match_tree(tree, self._schema))
         score = ScoreCode(self.literals, self._schema)
         score.write(score_tree(tree, self._schema))
@@ -142,15 +129,15 @@ class ProgramBuilder:
         return code
 
     def finish(self, *, share: bool = True) -> Built:
-        """The Program of all rules added. Nothing may be added afterwards.
+        """Return the Program of all rules. Nothing may be added afterwards.
 
-        With `share`, what nodes have in common is found too; whoever takes the nodes apart again can do without.
+        With `share`, nodes share common parts; this is not worth its time if the nodes are taken apart again.
         """
         literals, dictionary = self.literals.finish()
         return Built(self._program(literals, dictionary.n_cells, dictionary.domain_offsets, share), dictionary)
 
     def finish_without_cells(self) -> Program:
-        """The same for whoever gives literals cells of another dictionary, and wants nothing shared: it has none."""
+        """Return the Program without cells and sharing, for literals that get the cells of another dictionary."""
         literals = self.literals
         negated = np.array([positive for positive, _ in literals.negatives()], NODE)
         no_cells, n_positive = np.empty(0, CELL), len(literals.positives)

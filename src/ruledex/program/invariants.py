@@ -1,10 +1,7 @@
-"""Whether stored nodes and score programs can be walked without looking: a pass each, since they are most of an index.
+"""Check a stored Program for what engines trust: no id leads out of its array, and children come before parents.
 
-Offsets are taken as checked: they ascend and end where their arrays do.
-
-Hold a stored Program to what engines trust: no id leads out of its array, children come before parents.
-
-Hashes find damage; this finds what was written wrong, and an artifact whose hashes were not checked.
+Hashes find damage. These checks find what was written wrong, and what is wrong in an artifact whose hashes were not
+checked. Nodes and score programs are most of an index, so a kernel checks each of them in one pass.
 """
 
 from __future__ import annotations
@@ -39,66 +36,7 @@ from ruledex.compiled.decorator import jit
 from ruledex.errors import ArtifactError
 from ruledex.program.program import Program
 
-SOUND = -1
-
-
-@jit
-def first_faulty_node(
-    child_offsets: NDArray[np.int32],
-    children: NDArray[np.int32],
-    level_offsets: NDArray[np.int32],
-) -> int:
-    """The first inner node without two children that ascend and lie below its level; `SOUND` where there is none."""
-    first_inner = level_offsets[0]
-    for level in range(level_offsets.size - 1):
-        for node in range(level_offsets[level] - first_inner, level_offsets[level + 1] - first_inner):
-            if child_offsets[node + 1] - child_offsets[node] < 2:
-                return node
-            before = -1
-            for at in range(child_offsets[node], child_offsets[node + 1]):
-                if children[at] <= before:
-                    return node
-                before = children[at]
-            if before >= level_offsets[level]:
-                return node
-    return SOUND
-
-
-@jit
-def first_faulty_score(
-    offsets: NDArray[np.int32],
-    code: NDArray[np.int32],
-    n_weights: int,
-    n_literals: int,
-) -> int:
-    """The first rule whose score program does not leave exactly one value; `SOUND` where there is none."""
-    for rule in range(offsets.size - 1):
-        height = 0
-        for place in range(offsets[rule], offsets[rule + 1]):
-            operation, argument = code[place] & OPERATION, code[place] >> STEP_BITS
-            if operation == LEAF:
-                height += 1
-                if not 0 <= argument < n_literals:
-                    return rule
-            elif operation == FALSE_BY:
-                if height < 1 or not 0 <= argument < n_literals:
-                    return rule
-            elif operation == WEIGH:
-                if height < 1 or not 0 <= argument < n_weights:
-                    return rule
-            elif operation == CONSTANT:
-                height += 1
-                if not 0 <= argument <= SCORES_ONE:
-                    return rule
-            else:
-                if not 1 <= argument <= height:
-                    return rule
-                height += 1 - argument
-        if height != (offsets[rule] < offsets[rule + 1]):
-            return rule
-    return SOUND
-
-
+SOUND = -1  # no fault was found
 _DTYPES: Final[dict[str, type]] = {
     "interval_offsets": PLACE,
     "interval_low": CELL,
@@ -119,14 +57,14 @@ _DTYPES: Final[dict[str, type]] = {
 
 
 def program_of(arrays: dict[str, NDArray[Any]], n_cells: int) -> Program:
-    """The Program of stored arrays, after all checks."""
+    """Return the Program of stored arrays. Raises ArtifactError where a check fails."""
     for name, dtype in _DTYPES.items():
         if name not in arrays:
             raise ArtifactError(f"the stored program has no array {name!r}")
-        _require(arrays[name].ndim == 1 and arrays[name].dtype == dtype, f"{name} is no list of {np.dtype(dtype)}")
+        _require(arrays[name].ndim == 1 and arrays[name].dtype == dtype, f"{name} is not a list of {np.dtype(dtype)}")
     program = Program(**{name: frozen(arrays[name], dtype) for name, dtype in _DTYPES.items()}, n_cells=n_cells)
     _require(n_cells > EVERY, f"it has {n_cells} cells")
-    _require(program.n_nodes <= np.iinfo(NODE).max, "it has more nodes than can be counted")
+    _require(program.n_nodes <= np.iinfo(NODE).max, "it has more nodes than a node id can number")
     _check_literals(program)
     _check_nodes(program)
     _check_rules(program)
@@ -137,17 +75,18 @@ def program_of(arrays: dict[str, NDArray[Any]], n_cells: int) -> Program:
 
 
 def check_shards(shards: Sequence[tuple[Program, NDArray[Any] | None]], n_rules: int) -> None:
-    """The shards have all rules of the index, each one once, and the same cells."""
+    """Raise ArtifactError unless the shards hold every rule of the index once, over the same cells."""
     _require(len(shards) > 0, "it has no shard")
     programs = [program for program, _ in shards]
     n_found = sum(program.n_rules for program in programs)
-    _require(n_found == n_rules, f"its shards have {n_found:,} rules, and its metadata say {n_rules!r}")
+    _require(n_found == n_rules, f"its shards have {n_found:,} rules, but its metadata says {n_rules!r}")
     if len(shards) == 1 and shards[0][1] is None:
         return
     is_there = np.zeros(n_rules, np.bool_)
     for program, rules in shards:
         _require(
-            rules is not None and rules.dtype == RULE and rules.shape == (program.n_rules,), "a shard's rules are none"
+            rules is not None and rules.dtype == RULE and rules.shape == (program.n_rules,),
+            "the positions of a shard's rules do not fit it",
         )
         assert rules is not None
         _within(rules, 0, n_rules - 1, "a shard's rules")
@@ -187,7 +126,7 @@ def _check_nodes(program: Program) -> None:
         "the levels do not cover the nodes",
     )
     node = first_faulty_node(program.child_offsets, program.children, levels)
-    _require(node == SOUND, f"the children of node {node:,} are not two or more in order and below it")
+    _require(node == SOUND, f"node {node:,} does not have two or more children in order and below it")
 
 
 def _check_rules(program: Program) -> None:
@@ -198,7 +137,6 @@ def _check_rules(program: Program) -> None:
 
 
 def _check_scores(program: Program) -> None:
-    """Every score program leaves exactly one value, and never takes what is not there."""
     offsets = program.score_offsets
     weight = program.score_weight
     _require(len(offsets) == program.n_rules + 1, "score_offsets has the wrong length")
@@ -221,3 +159,66 @@ def _check_offsets(offsets: NDArray[np.int32], end: int, name: str) -> None:
 def _require(holds: bool, message: str) -> None:
     if not holds:
         raise ArtifactError(f"the stored program is damaged: {message}")
+
+
+@jit
+def first_faulty_node(
+    child_offsets: NDArray[np.int32],
+    children: NDArray[np.int32],
+    level_offsets: NDArray[np.int32],
+) -> int:
+    """Return the first inner node that lacks two children, ascending and below its level; `SOUND` if there is none.
+
+    The offsets must ascend and end where their arrays do.
+    """
+    first_inner = level_offsets[0]
+    for level in range(level_offsets.size - 1):
+        for node in range(level_offsets[level] - first_inner, level_offsets[level + 1] - first_inner):
+            if child_offsets[node + 1] - child_offsets[node] < 2:
+                return node
+            before = -1
+            for at in range(child_offsets[node], child_offsets[node + 1]):
+                if children[at] <= before:
+                    return node
+                before = children[at]
+            if before >= level_offsets[level]:
+                return node
+    return SOUND
+
+
+@jit
+def first_faulty_score(
+    offsets: NDArray[np.int32],
+    code: NDArray[np.int32],
+    n_weights: int,
+    n_literals: int,
+) -> int:
+    """Return the first rule whose score program cannot be run or does not leave one value; `SOUND` if there is none.
+
+    The offsets must ascend and end where their arrays do.
+    """
+    for rule in range(offsets.size - 1):
+        height = 0
+        for place in range(offsets[rule], offsets[rule + 1]):
+            operation, argument = code[place] & OPERATION, code[place] >> STEP_BITS
+            if operation == LEAF:
+                height += 1
+                if not 0 <= argument < n_literals:
+                    return rule
+            elif operation == FALSE_BY:
+                if height < 1 or not 0 <= argument < n_literals:
+                    return rule
+            elif operation == WEIGH:
+                if height < 1 or not 0 <= argument < n_weights:
+                    return rule
+            elif operation == CONSTANT:
+                height += 1
+                if not 0 <= argument <= SCORES_ONE:
+                    return rule
+            else:
+                if not 1 <= argument <= height:
+                    return rule
+                height += 1 - argument
+        if height != (offsets[rule] < offsets[rule + 1]):
+            return rule
+    return SOUND

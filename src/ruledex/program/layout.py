@@ -1,7 +1,7 @@
-"""The end of a build: nodes numbered as a Program has them, and score programs in the order of their rules.
+"""Lay out a Program at the end of a build: number the nodes, and put score programs in the order of the rules.
 
-Nodes that no rule's root leads to (what a rule had before it was simplified) are left out, and what nodes have in
-common may be shared (`sharing.py`).
+Nodes that no root leads to, which a rule had before it was simplified, are left out. Nodes may share common parts
+(`sharing.py`).
 """
 
 from __future__ import annotations
@@ -12,25 +12,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ruledex.compiled.arrays import read_only
-from ruledex.compiled.constants import (
-    ALWAYS,
-    FALSE_BY,
-    LEAF,
-    NEVER,
-    OPERATION,
-    STEP_BITS,
-    WEIGH,
-)
+from ruledex.compiled.constants import ALWAYS, FALSE_BY, LEAF, NEVER, OPERATION, STEP_BITS, WEIGH
 from ruledex.compiled.decorator import jit
-from ruledex.program.node_table import (
-    ALWAYS_CODE,
-    NEVER_CODE,
-    START,
-    TAG,
-    NodeTable,
-)
+from ruledex.program.node_table import ALWAYS_CODE, NEVER_CODE, START, TAG, NodeTable
 from ruledex.program.normalise import NormalRules
-from ruledex.program.scores.table import ScoreTable, step
+from ruledex.program.scores.table import ScoreTable, pack_step
 from ruledex.program.sharing import InnerNodes, share_parts
 
 _UNUSED = -1
@@ -38,7 +24,7 @@ _LARGEST = np.iinfo(np.int32).max
 
 
 class ProgramNodes(NamedTuple):
-    """The parts of a Program that come from nodes and rules, under the names that they have there."""
+    """The arrays of a Program that come from nodes and rules, by their names in it."""
 
     node_op: NDArray[np.uint8]
     child_offsets: NDArray[np.int32]
@@ -58,9 +44,9 @@ def lay_out(
     *,
     share: bool,
 ) -> ProgramNodes:
-    """The nodes that the rules use, level by level; with `share`, what they have in common stands once.
+    """Return the nodes that the rules use, level by level; with `share`, common parts of nodes stand once.
 
-    `literal_node[literal]` is the node id of each literal of the build, a permutation of all ids of literals.
+    `literal_node[literal]` is the node id of each literal of the build. It is a permutation.
     """
     n_literals, n_inner = len(literal_node), table.n_nodes
     literal_node = read_only(literal_node)
@@ -92,7 +78,7 @@ def lay_out(
     score_offsets = _offsets("steps of score programs", rules.n_score_steps)
     score_code = np.empty(score_offsets[-1], np.int32)
     score_weight, weight_number = np.empty(0), np.empty(0, np.int64)
-    if scores.n_weights[0]:  # to find that there are none takes as long as much of the rest for one rule
+    if scores.n_weights[0]:  # for one rule, np.unique of nothing takes as long as much of the rest
         score_weight, weight_number = np.unique(scores.weight[: scores.n_weights[0]], return_inverse=True)
     _write_scores(scores, rules.score_start, literal_node, weight_number, score_offsets, score_code)
     return ProgramNodes(
@@ -105,7 +91,7 @@ def lay_out(
 
 
 def _offsets(what: str, counts: NDArray[np.integer]) -> NDArray[np.int32]:
-    """CSR offsets, which the last of them must fit."""
+    """Return the CSR offsets of lists of these lengths. Raises OverflowError if they do not fit."""
     ends = np.cumsum(counts, dtype=np.int64)
     _check_size(what, int(ends[-1]) if len(ends) else 0, _LARGEST)
     return np.concatenate([[0], ends]).astype(np.int32)
@@ -118,7 +104,7 @@ def _check_size(what: str, size: int, largest: int) -> None:
 
 @jit
 def _find_levels(table: NodeTable, level: NDArray[np.int32]) -> int:
-    """Write 1 + the highest level of a child, literals having 0; return the highest of all."""
+    """Write 1 + the highest level of a child, where literals have 0; return the highest level."""
     highest = 0
     for node in range(level.size):
         below = 0
@@ -133,7 +119,7 @@ def _find_levels(table: NodeTable, level: NDArray[np.int32]) -> int:
 
 @jit
 def _find_used(table: NodeTable, roots: NDArray[np.int32], is_used: NDArray[np.uint8], used: NDArray[np.int32]) -> int:
-    """Write the inner nodes that roots lead to, a rule's behind those of the rules before it; return how many."""
+    """Write the inner nodes that roots lead to, rule by rule; return how many there are."""
     n_used, n_followed = 0, 0
     for root in roots:
         if root < 0 and root != ALWAYS_CODE and root != NEVER_CODE and is_used[~root] == 0:
@@ -204,7 +190,7 @@ def _write_scores(
     score_offsets: NDArray[np.int32],
     code: NDArray[np.int32],
 ) -> None:
-    """Write the rules' score programs in the order of the rules, with the numbers of the Program."""
+    """Write the score programs in the order of the rules, with the ids of the Program."""
     for rule in range(starts.size):
         given = starts[rule]
         for place in range(score_offsets[rule], score_offsets[rule + 1]):
@@ -213,5 +199,5 @@ def _write_scores(
                 argument = int(literal_node[argument])
             elif operation == WEIGH:
                 argument = int(weight_number[argument])
-            code[place] = step(operation, argument)
+            code[place] = pack_step(operation, argument)
             given += 1

@@ -1,18 +1,19 @@
-"""Hash-consed AND and OR nodes: a subexpression that many rules share stands once.
+"""The table of AND and OR nodes, hash-consed: a subexpression that many rules share stands once.
 
-A *code* names a node while an index is built: a number from 0 on is a literal, `~n` the inner node n, and the least
-numbers are constants. Literals still grow then, so that nodes and literals cannot share one numbering yet;
-program_layout.py gives it at the end. Inner nodes are numbered in the order in which they were made, children first.
+A *code* names a node during a build: a code from 0 on is a literal, `~n` is the inner node n, and the lowest codes are
+constants. The number of literals is not known until the end, so nodes and literals get common ids only in layout.py.
+Inner nodes are numbered in the order in which they are made, children first.
 
-`join` makes a node as the passes of rewrite/ would: flatten, fold, sort, and of absorb what needs one look at children:
+`join_nodes` makes a node as the passes of rewrite/ would: flatten, fold, sort, and as much of absorb as needs only
+children:
 
     (a AND b) AND c = a AND b AND c      a AND TRUE = a      a AND FALSE = FALSE      a AND a = a
     p AND NOT p = FALSE                  a AND (a OR b) = a
 
 and each with AND and OR, TRUE and FALSE exchanged, but for `p AND NOT p`: `p OR NOT p` is not always true.
 
-The kernels take plain arrays, return in one place, their end, and call each other outside of branches. Elsewhere Numba
-counts the references to each array at each call, by atomic instructions, and that took more time than all the rest.
+The kernels take plain arrays, return only at their end, and call each other outside of branches. Otherwise Numba counts
+the references to each array at each call, with atomic instructions, which took more time than everything else.
 """
 
 from __future__ import annotations
@@ -22,23 +23,13 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ruledex.compiled.arrays import (
-    FREE,
-    HASH_FACTOR,
-    HASH_MASK,
-    lengthened,
-    read_only,
-    slots_for,
-)
-from ruledex.compiled.constants import (
-    AND,
-    OR,
-)
+from ruledex.compiled.arrays import FREE, HASH_FACTOR, HASH_MASK, buckets_for, lengthened, read_only
+from ruledex.compiled.constants import AND, OR
 from ruledex.compiled.decorator import jit
 
 ALWAYS_CODE = -(2**31)
 NEVER_CODE = ALWAYS_CODE + 1
-NO_ROOM = ALWAYS_CODE + 2  # what a node is where an array is full, and each node above it: enlarge, and begin again
+NO_ROOM = ALWAYS_CODE + 2  # the code of a node, and of all above it, if an array is full: enlarge it and begin again
 _UNDECIDED = ALWAYS_CODE + 3
 MAX_NODES = 2**31 - 4
 
@@ -46,32 +37,32 @@ NO_COMPLEMENT = -1
 
 # The columns of `NodeTable.nodes`; the tag is twice the hash of the children, plus the operation.
 START, TAG = 0, 1
-# The places of `NodeTable.counts`; simplified is a node that became more, or less, than its children in order.
+# The entries of `NodeTable.counts`. A node counts as simplified if it became anything but its children in order.
 N_NODES, N_SIMPLIFIED = 0, 1
 
 
 class NodeTable(NamedTuple):
-    """Inner nodes. The arrays are longer than what is used of them."""
+    """The inner nodes. The arrays have room for more."""
 
     nodes: NDArray[np.int64]  # [n_nodes + 1, 2] where its children start, and its tag
     children: NDArray[np.int32]  # codes, ascending within a node, at least two, none twice
-    slots: NDArray[np.int32]  # open addressing, a power of two long
+    buckets: NDArray[np.int32]  # of the hash table: node numbers
     counts: NDArray[np.int64]  # [2]
 
     @property
     def n_nodes(self) -> int:
-        """How many inner nodes there are."""
+        """The number of inner nodes."""
         return int(self.counts[N_NODES])
 
 
 def empty_node_table() -> NodeTable:
-    """A table without nodes."""
-    slots = slots_for(np.empty(0, np.int32), np.empty(0, np.int64), 64)
-    return NodeTable(np.zeros((65, 2), np.int64), np.empty(256, np.int32), slots, np.zeros(2, np.int64))
+    """Return a table without nodes."""
+    buckets = buckets_for(np.empty(0, np.int32), np.empty(0, np.int64), 64)
+    return NodeTable(np.zeros((65, 2), np.int64), np.empty(256, np.int32), buckets, np.zeros(2, np.int64))
 
 
-def with_room(table: NodeTable, codes: NDArray[np.int64]) -> tuple[NodeTable, NDArray[np.int64]]:
-    """The table and the scratch of `join`, with more room in what was full."""
+def with_node_room(table: NodeTable, codes: NDArray[np.int64]) -> tuple[NodeTable, NDArray[np.int64]]:
+    """Return the table and the scratch of `join_nodes`, with more room in the one that was full."""
     n_nodes = table.n_nodes
     if n_nodes >= MAX_NODES:
         raise OverflowError(f"an index has at most {MAX_NODES:,} distinct AND and OR nodes")
@@ -82,31 +73,31 @@ def with_room(table: NodeTable, codes: NDArray[np.int64]) -> tuple[NodeTable, ND
     nodes = lengthened(table.nodes, n_room + 1)
     children = lengthened(table.children, n_children + n_children // 2 + len(codes))
     hashes = nodes[:n_nodes, TAG] >> 1
-    return NodeTable(nodes, children, slots_for(table.slots, hashes, n_room), table.counts), codes
+    return NodeTable(nodes, children, buckets_for(table.buckets, hashes, n_room), table.counts), codes
 
 
 def add_node(
     table: NodeTable, operation: int, children: NDArray[np.integer], complement: NDArray[np.int32]
 ) -> tuple[NodeTable, int]:
-    """The code of AND or OR of codes, which may be constants, stand in any order and repeat.
+    """Add AND or OR of codes, which may be constants, come in any order and repeat. Returns the table and the code.
 
-    Returns the table to go on with; the one given must not be used again. `complement` is as in `join`.
+    The given table must not be used again. `complement` is as in `join_nodes`.
     """
     given = np.ascontiguousarray(children, np.int64)
     codes = np.empty(len(given) + 16, np.int64)
     complement = read_only(complement)
     while True:
-        code = join(*table, complement, operation, given, 0, len(given), codes)
+        code = join_nodes(*table, complement, operation, given, 0, len(given), codes)
         if code != NO_ROOM:
             return table, int(code)
-        table, codes = with_room(table, codes)
+        table, codes = with_node_room(table, codes)
 
 
 @jit
-def join(
+def join_nodes(
     nodes: NDArray[np.int64],
     children: NDArray[np.int32],
-    slots: NDArray[np.int32],
+    buckets: NDArray[np.int32],
     counts: NDArray[np.int64],
     complement: NDArray[np.int32],
     operation: int,
@@ -115,7 +106,7 @@ def join(
     last: int,
     codes: NDArray[np.int64],
 ) -> int:
-    """The code of AND or OR of `given[first:last]`, simplified and interned; `NO_ROOM` if an array is full.
+    """Return the code of AND or OR of `given[first:last]`, simplified and interned; `NO_ROOM` if an array is full.
 
     `complement[literal]` is the literal that is its negation, or `NO_COMPLEMENT`. `codes` is scratch for the children.
     """
@@ -124,7 +115,7 @@ def join(
     if operation == AND:
         n_kept = _contradiction(codes, n_kept, complement)
     n_kept = _absorb(nodes, children, codes, n_kept)
-    found = _intern(nodes, children, slots, counts, operation, codes, n_kept)
+    found = _intern(nodes, children, buckets, counts, operation, codes, n_kept)
     counts[N_SIMPLIFIED] += 1 if n_kept != last - first else 0
     if decided != _UNDECIDED:
         return decided
@@ -146,9 +137,9 @@ def _gather(
     last: int,
     codes: NDArray[np.int64],
 ) -> tuple[int, int]:
-    """Write the codes without constants, and the children of nodes of the same operation in their place.
+    """Write the codes without constants, with nodes of the same operation replaced by their children.
 
-    Returns what the node is, if it is decided by this, and the number of codes; that is 0 for a node that is decided.
+    Returns the code of the node, if that is decided by now, and the number of codes, which is 0 for a decided node.
     """
     decides, drops = (NEVER_CODE, ALWAYS_CODE) if operation == AND else (ALWAYS_CODE, NEVER_CODE)
     decided, n_codes = _UNDECIDED, 0
@@ -178,7 +169,7 @@ def _sort_distinct(codes: NDArray[np.int64], n_codes: int) -> int:
     gap = 1
     while gap < n_codes >> 4:
         gap = 3 * gap + 1
-    while gap > 0:  # Shell's sort; for the few children that most nodes have, by insertion alone
+    while gap > 0:  # Shell's sort, which for few children is an insertion sort
         for place in range(gap, n_codes):
             code = codes[place]
             other = place
@@ -197,12 +188,12 @@ def _sort_distinct(codes: NDArray[np.int64], n_codes: int) -> int:
 
 @jit
 def _contradiction(codes: NDArray[np.int64], n_codes: int, complement: NDArray[np.int32]) -> int:
-    """0 if a literal and its negation are among the ascending codes, else `n_codes`."""
+    """Return 0 if a literal and its negation are among the ascending codes, else `n_codes`."""
     n_kept = n_codes
     for place in range(n_codes):
         if codes[place] >= 0:
             other = complement[codes[place]]
-            # Looked for from one side only, behind the literal: the complement of a complement is the literal.
+            # Search only behind the literal: the complement of its complement is the literal itself.
             low, high = place + 1, n_codes if other > codes[place] else 0
             while low < high:
                 middle = (low + high) >> 1
@@ -248,13 +239,13 @@ def _absorb(nodes: NDArray[np.int64], children: NDArray[np.int32], codes: NDArra
 def _intern(
     nodes: NDArray[np.int64],
     children: NDArray[np.int32],
-    slots: NDArray[np.int32],
+    buckets: NDArray[np.int32],
     counts: NDArray[np.int64],
     operation: int,
     codes: NDArray[np.int64],
     n_codes: int,
 ) -> int:
-    """The code of the node with these ascending children, made if there is none; `NO_ROOM` if there is no room for it.
+    """Return the code of the node with these ascending children, new or known; `NO_ROOM` if an array is full.
 
     Fewer than two children make no node.
     """
@@ -263,11 +254,11 @@ def _intern(
         hashed = ((hashed ^ (int(codes[place]) & HASH_MASK)) * HASH_FACTOR) & HASH_MASK
         hashed ^= hashed >> 15
     tag = 2 * hashed + operation
-    mask = slots.size - 1
-    slot = hashed & mask
+    mask = buckets.size - 1
+    bucket = hashed & mask
     found = _UNDECIDED
-    while n_codes > 1 and found == _UNDECIDED and slots[slot] != FREE:
-        node = int(slots[slot])
+    while n_codes > 1 and found == _UNDECIDED and buckets[bucket] != FREE:
+        node = int(buckets[bucket])
         if nodes[node, TAG] == tag and nodes[node + 1, START] - nodes[node, START] == n_codes:
             start = nodes[node, START]
             same = 0
@@ -275,13 +266,13 @@ def _intern(
                 same += 1
             if same == n_codes:
                 found = ~node
-        slot = (slot + 1) & mask
+        bucket = (bucket + 1) & mask
     if n_codes > 1 and found == _UNDECIDED:
         node = int(counts[N_NODES])
         start = nodes[node, START]
-        if node + 1 < nodes.shape[0] and 2 * node < slots.size and start + n_codes <= children.size:
+        if node + 1 < nodes.shape[0] and 2 * node < buckets.size and start + n_codes <= children.size:
             found = ~node
-            slots[slot] = node
+            buckets[bucket] = node
             nodes[node, TAG] = tag
             for place in range(n_codes):
                 children[start + place] = codes[place]

@@ -1,13 +1,13 @@
-"""From the structure of rules to their match nodes and score programs: rewrite/ on arrays.
+"""Make the match nodes and score programs of scanned rules: what rewrite/ does to trees, on arrays.
 
-A rule's entries (see rule_entries.py) are its score tree. One walk over them makes the match nodes, with XOR and XNOR
-expanded:
+A rule's entries (see rule_entries.py) are its score tree. One walk over them makes the match nodes and expands XOR and
+XNOR:
 
     odd(l, r) = odd l AND even r OR even l AND odd r            even(l, r) = odd l AND odd r OR even l AND even r
 
-so everything below an XOR is made both as itself and negated. A score program is written only where the match tree
-would score something else: where XOR was expanded, something was simplified away or a weight is not 1. An *empty* score
-program stands for the root itself, each positive literal weighing 1.
+So everything below an XOR is made twice, as it is and negated. A score program is written only if the match tree would
+score differently: if an XOR was expanded, something was simplified away, or a weight is not 1. An *empty* score program
+stands for the root itself, with a weight of 1 for each positive literal.
 """
 
 from __future__ import annotations
@@ -20,41 +20,24 @@ from numpy.typing import NDArray
 from ruledex.compiled.arrays import read_only
 from ruledex.compiled.constants import AND, LEAF, OR
 from ruledex.compiled.decorator import jit
-from ruledex.program.node_table import (
-    N_SIMPLIFIED,
-    NEVER_CODE,
-    NO_ROOM,
-    NodeTable,
-    join,
-    with_room,
-)
+from ruledex.program.node_table import N_SIMPLIFIED, NEVER_CODE, NO_ROOM, NodeTable, join_nodes, with_node_room
 from ruledex.program.rule_entries import (
     ARGUMENT,
     BOTH,
     KIND,
     N_ENTRY_COLUMNS,
     N_FRAME_COLUMNS,
-    LiteralTable,
-    Predicates,
+    LiteralFacts,
+    PredicateLiterals,
     put_leaves,
     turn_round,
 )
-from ruledex.program.rule_scanner import (
-    FALLBACK,
-    OK,
-    XOR,
-    Scan,
-)
-from ruledex.program.scores.table import (
-    STEPS_AN_ENTRY,
-    ScoreTable,
-    with_score_room,
-    write_score,
-)
+from ruledex.program.rule_scanner import FALLBACK, OK, XOR, Scan
+from ruledex.program.scores.table import STEPS_PER_ENTRY, ScoreTable, with_score_room, write_score
 
 
 class NormalRules(NamedTuple):
-    """What became of some rules. What is not OK has to be made from the Python parser's tree and put in its place."""
+    """Some rules as nodes and score programs. A rule that is not OK must be made from the Python parser's tree."""
 
     status: NDArray[np.uint8]  # [n_rules] OK or FALLBACK
     root: NDArray[np.int32]  # [n_rules] a code of the node table
@@ -75,12 +58,12 @@ def normalise_rules(
     scores: ScoreTable,
     scan: Scan,
     predicate_of: NDArray[np.int32],
-    predicates: Predicates,
-    literals: LiteralTable,
+    predicates: PredicateLiterals,
+    literals: LiteralFacts,
 ) -> tuple[NodeTable, ScoreTable, NormalRules]:
-    """The roots and score programs of scanned rules; `predicate_of[slice]` is the predicate of each slice.
+    """Make the roots and score programs of scanned rules; `predicate_of[slice]` is the predicate of each slice.
 
-    Returns the tables to go on with; those given must not be used again.
+    Returns the rules and the new tables; the given tables must not be used again.
     """
     n_rules = len(scan.status)
     rules = NormalRules(
@@ -90,7 +73,7 @@ def normalise_rules(
         np.zeros(n_rules, np.int32),
     )
     longest = int(np.diff(scan.code_offsets).max(initial=0))
-    # The negation of a chain of XOR is one entry more than the chain.
+    # The negation of a chain of XOR has one entry more than the chain.
     scratch = _Scratch(
         np.zeros((2 * longest + 1, N_ENTRY_COLUMNS), np.int64),
         np.zeros((longest + 1, N_FRAME_COLUMNS), np.int64),
@@ -99,10 +82,10 @@ def normalise_rules(
         np.empty(2, np.int64),
     )
     codes = np.empty(longest + 16, np.int64)
-    predicates = Predicates(
+    predicates = PredicateLiterals(
         read_only(predicates.positive), read_only(predicates.negative), read_only(predicates.weight)
     )
-    literals = LiteralTable(read_only(literals.complement), read_only(literals.negated))
+    literals = LiteralFacts(read_only(literals.complement), read_only(literals.negated))
     n_done = 0
     while True:
         n_done = _normalise_from(
@@ -121,9 +104,9 @@ def normalise_rules(
         if n_done == n_rules:
             return table, scores, rules
         # A rule has up to twice as many entries as code.
-        roomier = with_score_room(scores, 2 * STEPS_AN_ENTRY * longest, 2 * longest)
+        roomier = with_score_room(scores, 2 * STEPS_PER_ENTRY * longest, 2 * longest)
         if roomier.code is scores.code and roomier.weight is scores.weight:
-            table, codes = with_room(table, codes)
+            table, codes = with_node_room(table, codes)
         scores = roomier
 
 
@@ -134,16 +117,16 @@ def _normalise_from(
     code_offsets: NDArray[np.int64],
     code: NDArray[np.int32],
     predicate_of: NDArray[np.int32],
-    predicates: Predicates,
-    literals: LiteralTable,
+    predicates: PredicateLiterals,
+    literals: LiteralFacts,
     first_rule: int,
     rules: NormalRules,
     scratch: _Scratch,
     codes: NDArray[np.int64],
 ) -> int:
-    """Make rules from `first_rule` on as long as there is room; return which comes next.
+    """Make rules from `first_rule` on while there is room; return the next rule.
 
-    A rule for which the room ends in the middle is begun again: the nodes that it has already are found there.
+    If the room ends within a rule, the rule is begun again later, and finds the nodes that it has already made.
     """
     rule = first_rule
     has_room = True
@@ -170,7 +153,7 @@ def _normalise_from(
                 n_steps = scores.n_steps[0]
                 has_room = (
                     root != NO_ROOM
-                    and n_steps + STEPS_AN_ENTRY * n_entries <= scores.code.size
+                    and n_steps + STEPS_PER_ENTRY * n_entries <= scores.code.size
                     and scores.n_weights[0] + n_entries <= scores.weight.size
                 )
                 if has_room:
@@ -188,11 +171,11 @@ def _normalise_from(
 def _match_root(
     table: NodeTable, complement: NDArray[np.int32], scratch: _Scratch, n_entries: int, codes: NDArray[np.int64]
 ) -> int:
-    """The code of the rule's match tree, or `NO_ROOM`; the leaves' codes must have been put.
+    """Return the code of the rule's match tree, or `NO_ROOM`. `put_leaves` must have written the leaves' codes.
 
-    The stack of operands grows from the end of the arrays that hold the leaves' codes, behind the entry that is read.
+    The stack of operands grows down from the end of the arrays of leaves' codes, behind the entry that is read.
     """
-    nodes, children, slots, counts = table.nodes, table.children, table.slots, table.counts
+    nodes, children, buckets, counts = table.nodes, table.children, table.buckets, table.counts
     entries, positive, negative, halves = scratch.entries, scratch.positive, scratch.negative, scratch.halves
     bottom = n_entries  # the topmost operand
     for entry in range(n_entries - 1, -1, -1):
@@ -204,17 +187,19 @@ def _match_root(
         end = bottom + n_operands
         made, turned = NEVER_CODE, NEVER_CODE
         if kind <= OR:
-            made = join(nodes, children, slots, counts, complement, kind, positive, bottom, end, codes)
+            made = join_nodes(nodes, children, buckets, counts, complement, kind, positive, bottom, end, codes)
             if both != 0:
-                turned = join(nodes, children, slots, counts, complement, AND + OR - kind, negative, bottom, end, codes)
+                turned = join_nodes(
+                    nodes, children, buckets, counts, complement, AND + OR - kind, negative, bottom, end, codes
+                )
         else:
             counts[N_SIMPLIFIED] += 1
-            # A chain of n is n - 1 links, and each XNOR turns the answer round.
+            # A chain of n operands has n - 1 links, and each XNOR negates the result.
             odd_wanted = kind == XOR or n_operands % 2 == 1
             made, turned = _expand(
                 nodes,
                 children,
-                slots,
+                buckets,
                 counts,
                 complement,
                 positive,
@@ -235,7 +220,7 @@ def _match_root(
 def _expand(
     nodes: NDArray[np.int64],
     children: NDArray[np.int32],
-    slots: NDArray[np.int32],
+    buckets: NDArray[np.int32],
     counts: NDArray[np.int64],
     complement: NDArray[np.int32],
     positive: NDArray[np.int64],
@@ -247,9 +232,9 @@ def _expand(
     halves: NDArray[np.int64],
     codes: NDArray[np.int64],
 ) -> tuple[int, int]:
-    """Whether an odd number of the operands is true, if that is wanted, else an even number; and if `both`, the other.
+    """Return the code of "an odd number of operands is true", or of "an even number"; with `both`, also the other.
 
-    Neighbours are joined to halves, and those to larger ones, until one is left.
+    Neighbours are joined in pairs, and the pairs in larger ones, until one is left.
     """
     n_left = end - first
     while n_left > 1:
@@ -261,12 +246,12 @@ def _expand(
                     continue
                 halves[0] = positive[left]
                 halves[1] = positive[right] if even == 1 else negative[right]
-                one = join(nodes, children, slots, counts, complement, AND, halves, 0, 2, codes)
+                one = join_nodes(nodes, children, buckets, counts, complement, AND, halves, 0, 2, codes)
                 halves[0] = negative[left]
                 halves[1] = negative[right] if even == 1 else positive[right]
-                halves[1] = join(nodes, children, slots, counts, complement, AND, halves, 0, 2, codes)
+                halves[1] = join_nodes(nodes, children, buckets, counts, complement, AND, halves, 0, 2, codes)
                 halves[0] = one
-                made = join(nodes, children, slots, counts, complement, OR, halves, 0, 2, codes)
+                made = join_nodes(nodes, children, buckets, counts, complement, OR, halves, 0, 2, codes)
                 answers = (made, answers[1]) if even == 0 else (answers[0], made)
             positive[first + pair], negative[first + pair] = answers
         if n_left % 2 == 1:

@@ -1,6 +1,7 @@
-"""In which polarity rules use their predicates: a literal that no rule needs is never made.
+"""The distinct predicates of rules, told apart by their bytes: each is parsed once.
 
-Distinct predicates, by the bytes of their texts: each parsed once, and made only as rules use it.
+A predicate and its negation are two literals. Each is made only if some rule uses it, so the rules are first read for
+the polarity in which they use their predicates.
 """
 
 from __future__ import annotations
@@ -37,54 +38,22 @@ from ruledex.program.rule_entries import (
     N_ENTRY_COLUMNS,
     N_FRAME_COLUMNS,
     NEGATED,
-    Predicates,
+    LiteralFacts,
+    PredicateLiterals,
     turn_round,
 )
-from ruledex.program.rule_entries import LiteralTable as LiteralArrays
 from ruledex.program.rule_scanner import OK, Scan
 from ruledex.program.text_interning import empty_text_table, intern_slices
 from ruledex.rewrite.literals import canonical
 from ruledex.rewrite.spans import Order
 
+# In which polarities rules use a predicate, as bits.
 POSITIVE_USE, NEGATIVE_USE = 1, 2
-
-
-def mark_uses(scan: Scan, predicate_of: NDArray[np.int32], n_predicates: int) -> NDArray[np.uint8]:
-    """For each predicate, the sum of the uses that the scanned rules have for it."""
-    uses = np.zeros(n_predicates, np.uint8)
-    longest = int(np.diff(scan.code_offsets).max(initial=0))
-    entries = np.zeros((2 * longest + 1, N_ENTRY_COLUMNS), np.int64)
-    frames = np.zeros((longest + 1, N_FRAME_COLUMNS), np.int64)
-    _mark(scan.status, scan.code_offsets, scan.code, predicate_of, entries, frames, uses)
-    return uses
-
-
-@jit
-def _mark(
-    status: NDArray[np.uint8],
-    code_offsets: NDArray[np.int64],
-    code: NDArray[np.int32],
-    predicate_of: NDArray[np.int32],
-    entries: NDArray[np.int64],
-    frames: NDArray[np.int64],
-    uses: NDArray[np.uint8],
-) -> None:
-    for rule in range(status.size):
-        if status[rule] == OK:
-            n_entries = turn_round(code, code_offsets[rule], code_offsets[rule + 1], predicate_of, entries, frames)
-            for entry in range(n_entries):
-                if entries[entry, KIND] == LEAF:
-                    use = NEGATIVE_USE if entries[entry, NEGATED] != 0 else POSITIVE_USE
-                    if entries[entry, BOTH] != 0:
-                        use = POSITIVE_USE + NEGATIVE_USE
-                    uses[entries[entry, ARGUMENT]] |= use
-
-
 _UNMADE = -4  # no rule has used this side of the predicate yet
 
 
 class PredicateTable:
-    """Numbers for texts of predicates, and their literals."""
+    """Gives each distinct text of a predicate a number, and literals for the polarities in use."""
 
     def __init__(self, literals: LiteralTable, schema: Schema) -> None:
         self._literals = literals
@@ -96,7 +65,7 @@ class PredicateTable:
         self._weight = np.empty(0, np.float64)
 
     def intern(self, text: NDArray[np.uint8], scan: Scan) -> NDArray[np.int32]:
-        """The number of each slice's predicate. All that the scanned rules need of them is made."""
+        """Return the number of each slice's predicate, and make the literals that the scanned rules use."""
         n_known = self._texts.n_texts
         self._texts, predicate_of = intern_slices(self._texts, text, scan.slice_start, scan.slice_end)
         n_texts = self._texts.n_texts
@@ -106,21 +75,21 @@ class PredicateTable:
         self._positive[n_known:n_texts] = _UNMADE
         self._negative[n_known:n_texts] = _UNMADE
         self._weight[n_known:n_texts] = 1.0
-        uses = mark_uses(scan, predicate_of, n_texts)
+        uses = _find_uses(scan, predicate_of, n_texts)
         needs_positive = (uses & POSITIVE_USE != 0) & (self._positive[:n_texts] == _UNMADE)
         needs_negative = (uses & NEGATIVE_USE != 0) & (self._negative[:n_texts] == _UNMADE)
         for number in np.flatnonzero(needs_positive | needs_negative).tolist():
             self._make(number, bool(needs_positive[number]), bool(needs_negative[number]))
         return predicate_of
 
-    def arrays(self) -> Predicates:
-        """The literals of each predicate, as kernels take them."""
+    def arrays(self) -> PredicateLiterals:
+        """Return the literals of each predicate, for kernels."""
         n_texts = self._texts.n_texts
-        return Predicates(self._positive[:n_texts], self._negative[:n_texts], self._weight[:n_texts])
+        return PredicateLiterals(self._positive[:n_texts], self._negative[:n_texts], self._weight[:n_texts])
 
-    def literals(self) -> LiteralArrays:
-        """What is known of each literal, as kernels take it."""
-        return LiteralArrays(
+    def literals(self) -> LiteralFacts:
+        """Return what is known of each literal, for kernels."""
+        return LiteralFacts(
             np.array(self._literals.complement, np.int32), np.array(self._literals.is_negative, np.uint8)
         )
 
@@ -129,7 +98,7 @@ class PredicateTable:
         try:
             tree = self._schema.bind(parse(text), text.decode())
         except RuleError:
-            # The parser will say of the whole rule what is wrong, and where.
+            # The parser reads the whole rule again, and says what is wrong and where.
             self._positive[number] = self._negative[number] = COMPLEX
             return
         negated = isinstance(tree, Not)
@@ -158,9 +127,40 @@ class PredicateTable:
 
 
 def _weight(predicate: Expression) -> float | None:
-    """What the predicate scores as one literal; None if it is several, or scores in another way."""
+    """Return the weight of a predicate that is one literal; None if it is several, or scores in another way."""
     if isinstance(predicate, Compare | Between | Like | Rlike | NullSafe | CompareOperands):
         return predicate.weight
     if isinstance(predicate, In) and len(set(predicate.weights)) < 2:
         return predicate.weights[0] if predicate.weights else 1.0
     return 0.0 if isinstance(predicate, IsNull) else None
+
+
+def _find_uses(scan: Scan, predicate_of: NDArray[np.int32], n_predicates: int) -> NDArray[np.uint8]:
+    """Return for each predicate the polarities in which the scanned rules use it, as bits."""
+    uses = np.zeros(n_predicates, np.uint8)
+    longest = int(np.diff(scan.code_offsets).max(initial=0))
+    entries = np.zeros((2 * longest + 1, N_ENTRY_COLUMNS), np.int64)
+    frames = np.zeros((longest + 1, N_FRAME_COLUMNS), np.int64)
+    _mark(scan.status, scan.code_offsets, scan.code, predicate_of, entries, frames, uses)
+    return uses
+
+
+@jit
+def _mark(
+    status: NDArray[np.uint8],
+    code_offsets: NDArray[np.int64],
+    code: NDArray[np.int32],
+    predicate_of: NDArray[np.int32],
+    entries: NDArray[np.int64],
+    frames: NDArray[np.int64],
+    uses: NDArray[np.uint8],
+) -> None:
+    for rule in range(status.size):
+        if status[rule] == OK:
+            n_entries = turn_round(code, code_offsets[rule], code_offsets[rule + 1], predicate_of, entries, frames)
+            for entry in range(n_entries):
+                if entries[entry, KIND] == LEAF:
+                    use = NEGATIVE_USE if entries[entry, NEGATED] != 0 else POSITIVE_USE
+                    if entries[entry, BOTH] != 0:
+                        use = POSITIVE_USE + NEGATIVE_USE
+                    uses[entries[entry, ARGUMENT]] |= use

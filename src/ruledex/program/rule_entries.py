@@ -1,11 +1,11 @@
-"""A rule's code turned round, from its root down, into *entries*: the score tree of rewrite/ on arrays.
+"""Turn a rule's postfix code round into *entries*, from its root down: the score tree of rewrite/ on arrays.
 
 NOT is pushed into the leaves, ANDs in ANDs and ORs in ORs are joined, and XOR and XNOR keep their operands:
 
     NOT (a AND b)  = NOT a OR NOT b           (a AND b) AND c = a AND b AND c
     NOT (a XOR b)  = a XNOR b                 NOT ((a XOR b) XOR c) = (a XOR b) XNOR c
 
-The root comes first, and the operands of an operator from the last to the first: read backwards, entries are postfix.
+The root comes first, and an operator's operands come from the last to the first: read backwards, entries are postfix.
 """
 
 from __future__ import annotations
@@ -15,46 +15,34 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ruledex.compiled.constants import (
-    ALWAYS,
-    AND,
-    LEAF,
-    OR,
-)
+from ruledex.compiled.constants import ALWAYS, AND, LEAF, OR
 from ruledex.compiled.decorator import jit
 from ruledex.program.node_table import ALWAYS_CODE, NEVER_CODE
-from ruledex.program.rule_scanner import (
-    NOT,
-    XNOR,
-    XOR,
-    operator_of,
-)
+from ruledex.program.rule_scanner import NOT, XNOR, XOR, operator_of
 
-# What a predicate or its negation can be besides a literal.
-COMPLEX = -3
+COMPLEX = -3  # of a predicate or its negation that is more than one literal
 
-
-# An entry: an operator or LEAF; its number of operands, or its predicate; whether the predicate is negated; and whether
-# the negation is needed too, as it is below XOR and XNOR.
+# The columns of an entry: an operator or LEAF; its number of operands, or its predicate; whether the predicate is
+# negated; and whether the negation is needed too, as it is below XOR and XNOR.
 KIND, ARGUMENT, NEGATED, BOTH = 0, 1, 2, 3
 N_ENTRY_COLUMNS = 4
-# A frame: an operator whose operands are still met: how many; whether they are negated, and needed both ways; the
-# operator, its entry, and the operator of a shorter chain that comes behind the next operand.
+# The columns of a frame, which is an operator with operands still to come: how many; whether they are negated, and
+# needed both ways; the operator, its entry, and the operator of a shorter chain that follows the next operand.
 _N_LEFT, _BELOW_NEGATED, _BELOW_BOTH, _OPERATOR, _ENTRY, _SHORTER = 0, 1, 2, 3, 4, 5
 N_FRAME_COLUMNS = 6
 _NONE = -1
 
 
-class Predicates(NamedTuple):
-    """What each distinct predicate is; literal ids are the caller's, dense from 0 on."""
+class PredicateLiterals(NamedTuple):
+    """The literals of each distinct predicate. Literal ids are the caller's, dense from 0 on."""
 
     positive: NDArray[np.int32]  # the literal that stands for it, or ALWAYS, NEVER, COMPLEX
     negative: NDArray[np.int32]  # the same for its negation
     weight: NDArray[np.float64]  # of its score, where it or its negation is a literal that is not `negated`
 
 
-class LiteralTable(NamedTuple):
-    """What is known of each literal."""
+class LiteralFacts(NamedTuple):
+    """What kernels know of each literal."""
 
     complement: NDArray[np.int32]  # the literal that is true only where this one is false or unknown, or NO_COMPLEMENT
     negated: NDArray[np.uint8]  # 1 where it is a negative literal, which scores 0
@@ -69,11 +57,11 @@ def turn_round(
     entries: NDArray[np.int64],
     frames: NDArray[np.int64],
 ) -> int:
-    """Write the entries of the rule `code[first:last]`; return how many."""
+    """Write the entries of the rule `code[first:last]`; return how many there are."""
     frames[0, _N_LEFT], frames[0, _BELOW_NEGATED], frames[0, _BELOW_BOTH] = 1, 0, 0
     frames[0, _OPERATOR], frames[0, _ENTRY], frames[0, _SHORTER] = _NONE, _NONE, 0
     n_frames, n_entries = 1, 0
-    turned = 0  # by NOT
+    turned = 0  # 1 behind an odd number of NOTs
     for place in range(last - 1, first - 1, -1):
         top = n_frames - 1
         negated = turned ^ frames[top, _BELOW_NEGATED]
@@ -114,7 +102,7 @@ def turn_round(
             n_frames += 1
             continue
         entries[n_entries - 1, ARGUMENT] = predicate_of[code[place]]
-        # An operand is complete, and with it each operator of which it was the first.
+        # This completes an operand, and each operator of which it was the first operand.
         while True:
             frames[n_frames - 1, _N_LEFT] -= 1
             n_left = frames[n_frames - 1, _N_LEFT]
@@ -140,9 +128,9 @@ def put_leaves(
     positive: NDArray[np.int64],
     negative: NDArray[np.int64],
 ) -> tuple[bool, bool]:
-    """Write the codes of each leaf, and of its negation, at the place of its entry.
+    """Write the code of each leaf and of its negation, at the index of its entry.
 
-    Returns whether one has a weight other than 1, and whether one that is needed is COMPLEX.
+    Returns whether a leaf has a weight other than 1, and whether one that is needed is COMPLEX.
     """
     is_weighted, is_complex = False, False
     for entry in range(n_entries):

@@ -1,13 +1,13 @@
-"""The structure of rules, read from their bytes: AND, OR, XOR, XNOR, NOT and parentheses, and the predicates between.
+"""Read the structure of rules from their bytes: AND, OR, XOR, XNOR, NOT and parentheses, and the predicates between.
 
-It is the grammar of language/parser.py with each predicate left as a slice of bytes. Rules come as an Arrow column has
-them, one buffer and offsets; for each comes out postfix code, in which
+The grammar is that of language/parser.py, with each predicate left as a slice of bytes. Rules are one buffer and
+offsets, as in an Arrow column. The structure of a rule is postfix code, in which
 
     a number n >= 0        is the predicate whose bytes are `text[slice_start[n]:slice_end[n]]`
-    a negative number      is an operator of the topmost operands, see `operator_code`
+    a negative number      is an operator on the topmost operands, see `operator_code`
 
-A slice has no blanks or comments around it. It may be no predicate at all: whoever parses the slices finds out, and if
-all of them can be parsed, then so can the rule, and to the tree that the code describes. Rules that this scan is not
+A slice has no blanks or comments around it. It may not be a predicate at all, which its parser finds out. If all slices
+of a rule can be parsed, the rule is valid, and its tree is the one that the code describes. Rules that this scan is not
 sure of have the status `FALLBACK` and no code; the Python parser reads them, or says what is wrong with them.
 
     (a + 1) * 2 > 3        a parenthesis opens a group of conditions until what follows its end says that it did not;
@@ -45,18 +45,18 @@ __all__ = ["AND", "FALLBACK", "NOT", "OK", "OR", "XNOR", "XOR", "Scan", "operato
 
 OK, FALLBACK = 0, 1
 
-# What the scan of a rule is in the middle of.
+# The states of a scan.
 _OPERAND, _PREDICATE, _GROUP_CLOSED = 0, 1, 2
 
-# What waits on the stack: an operator or an open group; how tightly it holds; how many operands it has; and for a
-# group how much was written when it opened, where it opened, and what could nest before it.
+# The columns of the stack: an operator or an open group; how tightly it binds; its number of operands; and for a group
+# the code and slices written before it, where it opened, and the nesting before it.
 _KIND, _TIGHTNESS, _N_OPERANDS, _CODE, _SLICES, _START, _NESTING = range(7)
 _TIGHTNESS_OF = (3, 1, 2, 2, 4)  # AND, OR, XOR, XNOR, NOT
 
 _PLUS, _MINUS = 43, 45
 _FAILED = -1
-_LEVELS_A_GROUP = 4  # OR, XOR, AND and NOT can stand between two parentheses
-_LEVELS_A_PREDICATE = 3  # NOT, a comparison and an attribute, before any function or sign
+_LEVELS_PER_GROUP = 4  # OR, XOR, AND and NOT can stand between two parentheses
+_LEVELS_PER_PREDICATE = 3  # NOT, a comparison and an attribute, before any function or sign
 
 
 class _Tokens(NamedTuple):
@@ -68,7 +68,7 @@ class _Tokens(NamedTuple):
 
 
 class Scan(NamedTuple):
-    """The structure of some rules."""
+    """The structure of scanned rules."""
 
     status: NDArray[np.uint8]  # [n_rules] OK or FALLBACK
     code_offsets: NDArray[np.int64]  # [n_rules + 1]
@@ -79,18 +79,18 @@ class Scan(NamedTuple):
 
 @jit
 def operator_code(operator: int, n_operands: int) -> int:
-    """The code of an operator of the `n_operands` topmost operands; NOT has one."""
+    """Return the code of an operator on the `n_operands` topmost operands; NOT has one."""
     return -1 - (operator + 8 * n_operands)
 
 
 @jit
 def operator_of(code: int) -> tuple[int, int]:
-    """The operator and the number of operands of a negative code."""
+    """Return the operator and the number of operands of a negative code."""
     return (-1 - code) & 7, (-1 - code) >> 3
 
 
 def scan_rules(text: NDArray[np.uint8], offsets: NDArray[np.integer], max_depth: int, max_length: int = 2**24) -> Scan:
-    """The structure of the rules `text[offsets[i]:offsets[i + 1]]`, which are UTF-8.
+    """Return the structure of the rules `text[offsets[i]:offsets[i + 1]]`, which are UTF-8.
 
     A tree that could be deeper than `max_depth`, and a rule of more than `max_length` bytes, fall back.
     """
@@ -133,7 +133,7 @@ def _scan_from(
     slice_start: NDArray[np.int64],
     slice_end: NDArray[np.int64],
 ) -> tuple[int, int]:
-    """Scan rules as long as there is room for whatever the next one may hold; return the next one, and `n_slices`."""
+    """Scan rules while there is room for any next rule; return the next rule and `n_slices`."""
     rule = first_rule
     while rule < offsets.size - 1:
         begin, end = offsets[rule], offsets[rule + 1]
@@ -164,14 +164,14 @@ def _scan_rule(
     slice_end: NDArray[np.int64],
     n_slices: int,
 ) -> tuple[int, int]:
-    """Write one rule's code and slices behind those there are; return the new numbers, or a pair of `_FAILED`."""
+    """Append one rule's code and slices; return their new numbers, or a pair of `_FAILED`."""
     failed = (_FAILED, _FAILED)
     kinds, starts, stops = tokens.kinds, tokens.starts, tokens.stops
     max_depth = stack.shape[0]
     height = 0  # of the stack
-    deepest = 0  # a bound of the tree's depth, from above
-    n_nesting = 0  # tokens of predicates that can make a level of a tree
-    n_turns = 0  # from XOR to XNOR and back: each is a level
+    deepest = 0  # an upper bound of the tree's depth
+    n_nesting = 0  # tokens of predicates that can add a level to the tree
+    n_turns = 0  # changes between XOR and XNOR: each adds a level
     state = _OPERAND
     n_open = 0  # parentheses within the predicate
     between_waits = False  # for its AND
@@ -200,7 +200,7 @@ def _scan_rule(
 
         ends = kind <= XNOR or kind in (CLOSE, END)
         if state == _GROUP_CLOSED and not ends:
-            # It was no group: a predicate began with its parenthesis.
+            # This was not a group: a predicate began with the parenthesis.
             n_code, n_slices = group_code, group_slices
             state, n_open, between_waits = _PREDICATE, 0, False
         if state == _PREDICATE:
@@ -225,9 +225,9 @@ def _scan_rule(
             slice_start[n_slices], slice_end[n_slices] = predicate, stops[token - 1]
             code[n_code] = n_slices
             n_code, n_slices = n_code + 1, n_slices + 1
-            deepest = max(deepest, _LEVELS_A_GROUP * (height + 1) + n_nesting - predicate_nesting)
+            deepest = max(deepest, _LEVELS_PER_GROUP * (height + 1) + n_nesting - predicate_nesting)
 
-        # An operand is complete.
+        # The operand is complete.
         if kind <= XNOR:
             tightness = _TIGHTNESS_OF[kind]
             height, n_code = _reduce(stack, height, tightness + 1, code, n_code)
@@ -245,7 +245,7 @@ def _scan_rule(
             continue
         height, n_code = _reduce(stack, height, 1, code, n_code)
         if kind == END:
-            if height > 0 or deepest + n_turns + _LEVELS_A_PREDICATE > max_depth:
+            if height > 0 or deepest + n_turns + _LEVELS_PER_PREDICATE > max_depth:
                 return failed
             return n_code, n_slices
         if height == 0:
@@ -259,7 +259,7 @@ def _scan_rule(
 
 @jit
 def _may_lead(text: NDArray[np.uint8], start: int) -> bool:
-    """Whether a sign can stand before its only operand: + and - can."""
+    """Whether a sign can be unary: + and - can."""
     return bool(text[start] in (_PLUS, _MINUS))
 
 
@@ -272,7 +272,7 @@ def _push(stack: NDArray[np.int64], height: int, kind: int, n_operands: int) -> 
 
 @jit
 def _remember(stack: NDArray[np.int64], height: int, n_code: int, n_slices: int, start: int, n_nesting: int) -> None:
-    """Keep with an open group what is to be taken back if it turns out to be none."""
+    """Store with an open group the state to go back to if it turns out not to be a group."""
     stack[height, _CODE] = n_code
     stack[height, _SLICES] = n_slices
     stack[height, _START] = start
@@ -283,7 +283,7 @@ def _remember(stack: NDArray[np.int64], height: int, n_code: int, n_slices: int,
 def _reduce(
     stack: NDArray[np.int64], height: int, tightness: int, code: NDArray[np.int32], n_code: int
 ) -> tuple[int, int]:
-    """Write the operators on the stack that hold at least as tightly; return its new height, and `n_code`."""
+    """Write the operators on the stack that bind at least as tightly; return its new height and `n_code`."""
     while height > 0 and stack[height - 1, _TIGHTNESS] >= tightness:
         height -= 1
         code[n_code] = operator_code(stack[height, _KIND], stack[height, _N_OPERANDS])

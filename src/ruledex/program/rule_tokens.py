@@ -1,11 +1,11 @@
-"""The words of a rule, read from its bytes: the compiled twin of language/scanner.py.
+"""Read the tokens of a rule from its bytes: the compiled twin of language/scanner.py.
 
-Where a token begins and ends is exactly as there, or the token is `UNREADABLE`. What a token means is told apart only
-as far as the structure of a rule needs it: names, attributes in backticks and keywords such as IN are all `NAME`.
+A token begins and ends exactly where it does there, or is `UNREADABLE`. Kinds of tokens are told apart only as far as
+the structure of a rule needs it: names, attributes in backticks and keywords such as IN are all `NAME`.
 
-Numba counts the references to an array that a function is given, by atomic instructions, unless it can see that this is
-in vain. At a call a token that took most of the time, so a rule's tokens are read in one loop, with calls for rare ones
-only.
+Numba counts the references to each array argument of a call with atomic instructions, unless it can see that this is
+not needed. With one call per token this took most of the time, so one loop reads a rule's tokens, and only rare tokens
+cost a call.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def _byte_kinds() -> NDArray[np.uint8]:
 
 
 def _word_characters() -> NDArray[np.uint8]:
-    """For each character of Unicode's first plane: 0 for none of a word, 1 where it may begin one, 2 for digits."""
+    """Return for each character of Unicode's first plane: 2 for a digit, 1 for other word characters, else 0."""
     kinds = np.zeros(0x10000, np.uint8)
     plane = "".join(map(chr, range(0x10000)))
     for kind, pattern in ((1, r"\w+"), (2, r"\d+")):
@@ -70,7 +70,7 @@ def read_tokens(
 ) -> int:
     """Write the tokens of `text[position:end]`, the last of them END; return how many, or `UNREADABLE`.
 
-    There may be one more of them than there are bytes.
+    There may be one more token than there are bytes.
     """
     n_tokens = 0
     while position < end:

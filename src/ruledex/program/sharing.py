@@ -1,9 +1,9 @@
-"""What nodes have in common, found once more: a node whose children include all of another's takes that one as a child.
+"""Re-share common parts of nodes after flattening: a node that has all children of another takes it as a child.
 
-Rules are flattened before their nodes are compared, so that `a AND (b AND c)` and `(a AND b) AND c` are one node; but
-then `b AND c`, which other rules may have as a node, is in it no longer. Here it is put back, by the greedy set cover
-of a-tree2021, Section 4.2.2: among the nodes of the same operation whose children are a part of this one's, the largest
-first, and no child covered twice, since a score would count it twice.
+Rules are flattened before their nodes are compared, so that `a AND (b AND c)` and `(a AND b) AND c` are one node. But
+this node no longer has the child `b AND c`, which other rules may have as a node. Here the child is put back, by the
+greedy set cover of a-tree2021, Section 4.2.2: among the nodes of the same operation whose children are a part of this
+one's, the largest come first, and no child is covered twice, since a score would count it twice.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from ruledex.compiled.decorator import jit
 
 _NONE = -1
-# A node looks at so many others: where everything is made of a few literals, there is no end of what may be a part.
+# The number of candidates per node: if rules are made of a few literals, nearly every node may be a part.
 MOST_LOOKS = 64
 
 
@@ -30,7 +30,7 @@ class InnerNodes(NamedTuple):
 
 
 def share_parts(inner: InnerNodes, n_literals: int) -> tuple[InnerNodes, NDArray[np.int32]]:
-    """The same nodes with fewer links, in the order that they have then; and the new number of each."""
+    """Return the same nodes with fewer links, in their new order, and the new number of each."""
     n_inner = len(inner.node_op)
     size = np.diff(inner.child_offsets)
     level = np.repeat(np.arange(len(inner.level_offsets) - 1), np.diff(inner.level_offsets))
@@ -63,10 +63,10 @@ def _parts_by_child(
     n_literals: int,
     by_size: NDArray[np.int32],
 ) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
-    """For each node and operation the nodes that have it as their least used child, the smallest first.
+    """Return for each node and operation the nodes that have it as their least used child, the smallest first.
 
-    Given as offsets, at twice the child's number plus the operation, and a list. A part of a node is in the list of
-    one of its children, whichever that is; the least used makes for the shortest lists.
+    The result is a CSR list; the list of a child is at twice its number plus the operation. A part of a node is in the
+    list of one of its children, and the least used child makes for the shortest lists.
     """
     n_nodes = n_literals + node_op.size
     n_uses = np.zeros(n_nodes, np.int32)
@@ -102,7 +102,7 @@ def _cover(
     new_offsets: NDArray[np.int32],
     new_children: NDArray[np.int32],
 ) -> int:
-    """Write each node's children with parts in place of what they cover; return how many there are."""
+    """Write each node's children, with parts in place of the children that they cover; return how many there are."""
     uncovered_of = np.full(n_literals + node_op.size, _NONE, np.int32)  # the last node that has it as a bare child
     found = np.empty(MOST_LOOKS, np.int32)
     n_links = 0
@@ -115,7 +115,7 @@ def _cover(
             number = 2 * children[edge] + node_op[node]
             begin_of_list = part_offsets[number]
             place = _first_as_large(parts, begin_of_list, part_offsets[number + 1], child_offsets, last - first)
-            # From the largest down, as long as there are looks left: the largest cover most.
+            # From the largest down, while there are looks left: the largest cover most.
             while place > begin_of_list and looks > 0:
                 place -= 1
                 looks -= 1
@@ -151,7 +151,7 @@ def _is_uncovered(
 
 @jit
 def _first_as_large(nodes: NDArray[np.int32], begin: int, end: int, child_offsets: NDArray[np.int32], size: int) -> int:
-    """The first place from `begin` up to `end` of a node that has at least `size` children; those before have fewer."""
+    """Return the index of the first of `nodes[begin:end]`, sorted by size, with at least `size` children."""
     while begin < end:
         middle = (begin + end) // 2
         if child_offsets[nodes[middle] + 1] - child_offsets[nodes[middle]] < size:
@@ -163,7 +163,7 @@ def _first_as_large(nodes: NDArray[np.int32], begin: int, end: int, child_offset
 
 @jit
 def _largest_first(nodes: NDArray[np.int32], n_nodes: int, child_offsets: NDArray[np.int32]) -> None:
-    """Sort a few nodes by how many children they have; those that have as many stay in their order."""
+    """Sort a few nodes by their number of children, the largest first. The sort is stable."""
     for place in range(1, n_nodes):
         node, other = nodes[place], place
         size = child_offsets[node + 1] - child_offsets[node]
@@ -181,7 +181,7 @@ def _find_levels(
     order: NDArray[np.int32],
     level: NDArray[np.int32],
 ) -> None:
-    """Write how many inner nodes lie below each, on the longest way down; `order` has children before parents."""
+    """Write the number of inner nodes on the longest way down from each; `order` has children before parents."""
     for node in order:
         below = -1
         for edge in range(offsets[node], offsets[node + 1]):

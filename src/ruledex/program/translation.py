@@ -1,4 +1,4 @@
-"""Programs from the cells of their own dictionaries to those of a merged one."""
+"""Translate a Program from the cells of its own dictionary to those of a merged one."""
 
 from __future__ import annotations
 
@@ -8,16 +8,13 @@ import numpy as np
 
 from ruledex.compiled.constants import CELL, PLACE
 from ruledex.dictionary.dictionary import Dictionary
-from ruledex.dictionary.domain import (
-    Span,
-    merged_spans,
-)
+from ruledex.dictionary.domain import Span, merged_spans
 from ruledex.dictionary.merging import NOWHERE, CellMap, Cells
 from ruledex.program.program import Program
 
 
-def translated(program: Program, cells: CellMap, merged: Dictionary) -> Program:
-    """A part's Program over the cells of the merged dictionary; literals, nodes and rules keep their ids."""
+def translate_program(program: Program, cells: CellMap, merged: Dictionary) -> Program:
+    """Return a part's Program over the cells of the merged dictionary. Literals, nodes and rules keep their ids."""
     low, high = cells.first[program.interval_low], cells.last[program.interval_high]
     offsets = program.interval_offsets
     if np.any(cells.twin_first[program.interval_low] != NOWHERE):
@@ -36,7 +33,7 @@ def translated(program: Program, cells: CellMap, merged: Dictionary) -> Program:
 
 
 def _with_twins(program: Program, cells: CellMap, low: Cells, high: Cells) -> tuple[Cells, Cells, Cells]:
-    """The intervals of all literals, joined by what they are in twins."""
+    """Return the intervals of all literals, with those in twins added."""
     offsets = program.interval_offsets.tolist()
     twin_low = cells.twin_first[program.interval_low]
     twin_high = cells.twin_last[program.interval_high]

@@ -9,13 +9,8 @@ import pytest
 from ruledex import Schema
 from ruledex.errors import EventError
 from ruledex.events.arrow.encoder import encode_arrow
-from ruledex.events.arrow.packed import (
-    packed_in,
-    sparse_columns,
-    unpacked,
-    with_packed,
-)
-from tests.events.arrow.test_arrow_events import dictionary_of, same
+from ruledex.events.arrow.packed import packed_in, sparse_columns, unpacked, with_packed
+from tests.events.arrow.test_encoder import dictionary_of, same
 
 RULES = [
     *("a = 1 OR c > 5", "b IS NULL", "b != 2", "a IS NULL OR a NOT IN (3)", "a < c", "abs(b) = 2", "a.x = 1"),
@@ -101,5 +96,5 @@ def test_a_table_without_packed_columns_says_so():
 @pytest.mark.parametrize("rows", [[[1, 2, 3], [1]], [[1, 2], None]], ids=["another", "none"])
 def test_lists_that_have_not_a_value_for_each_column_are_refused(dictionary, rows):
     table = with_packed(pa.table({"numbers": rows}), {"numbers": ["a", "b"]})
-    with pytest.raises(EventError, match="not one value for each of its 2 columns"):
+    with pytest.raises(EventError, match="not have one value for each of its 2 columns"):
         encode_arrow(dictionary, table)

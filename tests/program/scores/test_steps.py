@@ -5,16 +5,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from ruledex.compiled.constants import (
-    AND,
-    CONSTANT,
-    IS_FALSE,
-    IS_TRUE,
-    LEAF,
-    OR,
-    STEP_BITS,
-    WEIGH,
-)
+from ruledex.compiled.constants import AND, CONSTANT, IS_FALSE, IS_TRUE, LEAF, OR, STEP_BITS, WEIGH
 from ruledex.program.scores.run import ScorePrograms
 from ruledex.program.scores.steps import WalkStack, count_steps, write_steps
 

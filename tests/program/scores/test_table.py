@@ -2,21 +2,9 @@
 
 from __future__ import annotations
 
-from ruledex.compiled.constants import (
-    CONSTANT,
-    FALSE_BY,
-    IS_TRUE,
-    IS_UNKNOWN,
-    LEAF,
-    WEIGH,
-)
-from ruledex.program.rule_scanner import (
-    AND,
-    OR,
-    XNOR,
-    XOR,
-)
-from ruledex.program.scores.table import add_score, empty_score_table, step
+from ruledex.compiled.constants import CONSTANT, FALSE_BY, IS_TRUE, IS_UNKNOWN, LEAF, WEIGH
+from ruledex.program.rule_scanner import AND, OR, XNOR, XOR
+from ruledex.program.scores.table import add_score, empty_score_table, pack_step
 from tests.program.rules import built
 
 
@@ -35,7 +23,7 @@ def test_a_weight_counts_where_a_negation_is_turned_round() -> None:
 
 def test_leaves_below_xor_say_when_they_are_false() -> None:
     assert built(["a XOR b != 1"]).score_code(0) == [(LEAF, 0), (FALSE_BY, 1), (LEAF, 3), (FALSE_BY, 2), (XOR, 2)]
-    assert built(["a XOR NULL XNOR IS_TRUE"]).score_code(0) == [
+    assert built(["a XOR NULL XNOR TRUE"]).score_code(0) == [
         *((LEAF, 0), (FALSE_BY, 1), (CONSTANT, IS_UNKNOWN), (XOR, 2)),
         *((CONSTANT, IS_TRUE), (XNOR, 2)),
     ]
@@ -54,7 +42,12 @@ def test_a_score_program_of_the_python_road_is_appended() -> None:
         scores, start = add_score(scores, [(LEAF, number), (WEIGH, 0), (LEAF, 1), (AND, 2)], [2.0 + number])
         assert start == 4 * number
     assert (scores.n_steps[0], scores.n_weights[0]) == (800, 200)
-    assert scores.code[796:800].tolist() == [step(LEAF, 199), step(WEIGH, 199), step(LEAF, 1), step(AND, 2)]
+    assert scores.code[796:800].tolist() == [
+        pack_step(LEAF, 199),
+        pack_step(WEIGH, 199),
+        pack_step(LEAF, 1),
+        pack_step(AND, 2),
+    ]
     assert scores.weight[199] == 201.0
 
 

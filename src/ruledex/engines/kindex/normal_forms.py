@@ -14,7 +14,7 @@ from typing import Literal, NamedTuple, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from ruledex.compiled.arrays import FREE, HASH_FACTOR, HASH_MASK, frozen, lengthened, slots_for
+from ruledex.compiled.arrays import FREE, HASH_FACTOR, HASH_MASK, buckets_for, frozen, lengthened
 from ruledex.compiled.constants import ALWAYS, AND, NEVER, OR
 from ruledex.compiled.decorator import jit
 from ruledex.engines.inputs import nodes_of
@@ -168,7 +168,7 @@ def distinct_clauses(parts: Iterator[Clauses]) -> tuple[Clauses, NDArray[np.int3
     for part in parts:
         n_room = n_held + len(part.offsets) - 1
         table = ClauseTable(
-            slots_for(table.buckets, table.hashes[:n_held], n_room),
+            buckets_for(table.buckets, table.hashes[:n_held], n_room),
             lengthened(table.hashes, n_room),
             lengthened(table.offsets, n_room + 1),
             lengthened(table.literals, int(table.offsets[n_held]) + len(part.literals)),

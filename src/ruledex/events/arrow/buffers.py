@@ -1,9 +1,7 @@
-"""What lies in the buffers of an Arrow array: the places that are not null, and the numbers there.
+"""Read the buffers of one Arrow array: its bitmap, its values as they lie, and the places that are not null.
 
-A validity bitmap has a bit a value, the lowest of the first byte first; an empty one says that all values are there. An
-array begins `offset` bits into its bitmap, and buffers of other programs end where they please, also within a word.
-
-The buffers of one Arrow array: its bitmap, its values as they lie, and the places that are not null.
+A validity bitmap has one bit per value, the lowest of the first byte first. An empty one says that no value is null. An
+array begins `offset` bits into its bitmap, and a buffer made by another program may end anywhere, also within a word.
 """
 
 from __future__ import annotations
@@ -16,10 +14,38 @@ from numpy.typing import NDArray
 from ruledex.compiled.bits import ONE, ZERO, lowest_bit
 from ruledex.compiled.decorator import inlined, jit
 
+BYTE: Final = np.dtype(np.uint8)
+
+
+def there(array: Any) -> NDArray[np.int64]:
+    """Return the places of the values that are not null."""
+    n_there = len(array) - array.null_count
+    if n_there == len(array):
+        return np.arange(len(array))
+    places = np.empty(n_there, np.int64)
+    if n_there:
+        set_bits(bitmap_of(array), array.offset, len(array), places)
+    return places
+
+
+def bitmap_of(array: Any) -> NDArray[np.uint8]:
+    """Return the bytes of an array's bitmap, from the beginning of its buffer."""
+    return values_in(array.buffers()[0], BYTE, 0, (array.offset + len(array) + 7) >> 3)
+
+
+def values_in(buffer: Any, width: np.dtype[Any], offset: int, length: int) -> NDArray[Any]:
+    """Return a read-only view of `length` values of a buffer, from value `offset` on."""
+    if buffer is None:
+        return np.empty(0, width)
+    values = np.frombuffer(buffer, width, length, offset * width.itemsize)
+    if buffer.is_mutable:
+        values.flags.writeable = False  # as all others are: to a kernel a writable array is another type
+    return values
+
 
 @inlined
 def _word(bitmap: NDArray[np.uint8], number: int, offset: int, length: int) -> np.uint64:
-    """64 bits of a bitmap, those outside of the array cleared."""
+    """Return 64 bits of a bitmap, with those outside of the array cleared."""
     word = ~ZERO
     if bitmap.size != 0:
         word = ZERO
@@ -35,7 +61,7 @@ def _word(bitmap: NDArray[np.uint8], number: int, offset: int, length: int) -> n
 
 @jit
 def set_bits(bitmap: NDArray[np.uint8], offset: int, length: int, out: NDArray[np.int64]) -> int:
-    """Write the places of the values that are there; return their number."""
+    """Write the places of the values that are not null; return their number."""
     n_set = 0
     for number in range(offset >> 6, (offset + length + 63) >> 6):
         word = _word(bitmap, number, offset, length)
@@ -67,10 +93,10 @@ def take_integers(
     out_places: NDArray[np.int64],
     out: NDArray[np.int64],
 ) -> int:
-    """Write the places and the values of the integers that are there; return their number.
+    """Write the places and the values of the integers that are not null; return their number.
 
-    They begin with `data` and have `width` bytes each, the lowest first. Those without sign of 64 bits wrap around.
-    Values are read once all places are known: so the processor can wait for many of them at once.
+    The integers have `width` bytes each in `data`, the lowest first. Unsigned ones of 64 bits wrap around. Values are
+    read after all places are known, so that the processor can wait for many of them at once.
     """
     n_taken = set_bits(bitmap, offset, length, out_places)
     shift = np.int64(64 - 8 * width if is_signed else 0)
@@ -98,9 +124,9 @@ def take_doubles(
     out_places: NDArray[np.int64],
     out: NDArray[np.float64],
 ) -> int:
-    """Write the places and the values of the numbers that are there and not NaN; return how many.
+    """Write the places and the values of the numbers that are neither null nor NaN; return how many there are.
 
-    They are `singles` or `doubles`; the other is empty.
+    The numbers are in `singles` or in `doubles`; the other is empty.
     """
     n_taken = 0
     for number in range(set_bits(bitmap, offset, length, out_places)):
@@ -111,32 +137,3 @@ def take_doubles(
             out[n_taken] = value
             n_taken += 1
     return n_taken
-
-
-BYTE: Final = np.dtype(np.uint8)
-
-
-def there(array: Any) -> NDArray[np.int64]:
-    """The places of the values that are not null."""
-    n_there = len(array) - array.null_count
-    if n_there == len(array):
-        return np.arange(len(array))
-    places = np.empty(n_there, np.int64)
-    if n_there:
-        set_bits(bitmap_of(array), array.offset, len(array), places)
-    return places
-
-
-def bitmap_of(array: Any) -> NDArray[np.uint8]:
-    """The bits that say which values are there, from the first of the buffer on."""
-    return values_in(array.buffers()[0], BYTE, 0, (array.offset + len(array) + 7) >> 3)
-
-
-def values_in(buffer: Any, width: np.dtype[Any], offset: int, length: int) -> NDArray[Any]:
-    """Some values of a buffer, for reading."""
-    if buffer is None:
-        return np.empty(0, width)
-    values = np.frombuffer(buffer, width, length, offset * width.itemsize)
-    if buffer.is_mutable:
-        values.flags.writeable = False  # as all others are: a kernel takes it for another type otherwise
-    return values

@@ -1,9 +1,4 @@
-"""The entries of a column of maps by their keys, found once for all keys.
-
-Events of which each has a few of many attributes are best kept as a map: what is not there costs nothing, neither on
-disk nor on the way here. So rules may ask for thousands of keys, and none of them may cost a look at all entries.
-
-The columns of an Arrow table as events' attributes: for each path its values and the events that they belong to.
+"""Find an event's attributes in the columns of an Arrow table: the values on a path, and the event of each.
 
 A path means what it does in an event that is a mapping (`leaves_of` in language/resolve.py): it leads through structs
 by field, through maps by key, and through lists to all of their elements; a list at its end gives its elements.
@@ -21,64 +16,19 @@ from numpy.typing import NDArray
 
 from ruledex.errors import EventError, quoted
 from ruledex.events.arrow.packed import SparseColumn, packed_in, sparse_columns
-from ruledex.events.arrow.taking import (
-    Array,
-    decoded,
-    flattened,
-    joined,
-    takeable,
-    taken,
-    valid,
-)
-
-_NO_PLACES: Final = np.empty(0, np.int64)
-
-
-class MapEntries:
-    """Maps whose keys are texts; `keys` and `items` are those of all of them, in layouts that Arrow takes from."""
-
-    def __init__(self, maps: Any, keys: Any, items: Any) -> None:
-        offsets = maps.offsets.to_numpy()
-        first, last = int(offsets[0]), int(offsets[-1])
-        owners = np.repeat(np.arange(len(maps)), np.diff(offsets))
-        coded = keys.slice(first, last - first).dictionary_encode()
-        codes = coded.indices.to_numpy()
-        entries = np.arange(first, last)
-        if maps.null_count:  # which may have entries all the same
-            kept = np.flatnonzero(pc.is_valid(maps).to_numpy(zero_copy_only=False)[owners])
-            owners, codes, entries = owners[kept], codes[kept], entries[kept]
-        try:
-            names = coded.dictionary.to_pylist()
-        except UnicodeDecodeError:
-            raise EventError("a map has a key that is not UTF-8") from None
-        order = np.argsort(codes.astype(np.min_scalar_type(len(names))), kind="stable")  # fewer bits are sorted sooner
-        owners, codes, entries = owners[order], codes[order], entries[order]
-        is_again = (owners[1:] == owners[:-1]) & (codes[1:] == codes[:-1])
-        if is_again.any():  # of two with one key in a map the last counts
-            kept = np.flatnonzero(np.append(~is_again, True))
-            owners, codes, entries = owners[kept], codes[kept], entries[kept]
-        counts = np.bincount(codes, minlength=len(names))
-        ends = np.cumsum(counts)
-        self._ranges = dict(zip(names, zip((ends - counts).tolist(), ends.tolist(), strict=True), strict=True))
-        self._owners, self._entries, self._items = owners, pa.array(entries), items
-
-    def under(self, key: str) -> SparseColumn:
-        """The values under a key, with the places of their maps."""
-        begin, end = self._ranges.get(key, (0, 0))
-        return SparseColumn(self._items.take(self._entries.slice(begin, end - begin)), self._owners[begin:end])
-
-
-NO_ENTRIES: Final = SparseColumn(pa.nulls(0), _NO_PLACES)
-
+from ruledex.events.arrow.taking import Array, decode_layout, flatten_lists, join_chunks, make_takeable, take, valid
 
 Path: TypeAlias = tuple[str, ...]
+
+_NONE: Final = np.empty(0, np.int64)
+_NO_ENTRIES: Final = SparseColumn(pa.nulls(0), _NONE)
 
 
 class Leaves(NamedTuple):
     """All values on a path, null for what is missing.
 
-    Without `events` there is one value an event, in order. With `events` and without `nulls` there is one at most, and
-    all other events have null. With both, an event that is among neither has only empty lists there.
+    Without `events` there is one value per event, in order. With `events` and without `nulls` an event has at most one
+    value, and the other events have null. With both, an event that is in neither has only empty lists there.
     """
 
     values: Array
@@ -86,9 +36,7 @@ class Leaves(NamedTuple):
     nulls: NDArray[np.int64] | None  # an event for each further value that is null
 
 
-_NONE: Final = np.empty(0, np.int64)
-
-# By the numbers of types: a table may have thousands of columns, and to ask for each type by name costs more than most
+# Types by their numbers: a table may have thousands of columns, and to ask for each type by name costs more than most
 # columns do.
 _PLAIN: Final = frozenset(
     kind.id
@@ -107,13 +55,12 @@ _LISTS: Final = frozenset(
 
 
 class EventColumns:
-    """The columns of one batch. What was found once is remembered."""
+    """The columns of one batch. Remembers what it has found."""
 
     def __init__(self, batch: Any, n_events: int) -> None:
         self.n_events = n_events  # a slice of a table without columns does not know it
-        self._columns = dict(
-            zip(batch.schema.names, batch.columns, strict=True)
-        )  # of two with one name the last counts
+        # Of two columns with one name the last counts.
+        self._columns = dict(zip(batch.schema.names, batch.columns, strict=True))
         self._sparse: dict[str, SparseColumn] = {}
         for name, names in packed_in(batch.schema).items():
             self._sparse.update(sparse_columns(self._columns.pop(name), names))
@@ -122,18 +69,18 @@ class EventColumns:
 
     @property
     def names(self) -> Iterable[str]:
-        """The columns' names, each once; of packed ones only those that some event has something in."""
+        """The columns' names, each once; of packed columns only those that have a value."""
         return [*self._columns, *self._sparse]
 
     def is_null(self, name: str) -> bool:
-        """Whether no event has anything under a name."""
+        """Whether no event has a value under a name."""
         if name in self._sparse:
             return False
         column = self._columns.get(name)
         return column is None or bool(column.null_count == self.n_events)
 
     def at(self, path: Path) -> Leaves:
-        """The values at the end of a path."""
+        """Return the values at the end of a path."""
         found = self._reached(path)
         return self._elements(found) if _is_list(found.values.type) else found
 
@@ -153,23 +100,23 @@ class EventColumns:
         return above._replace(values=pa.nulls(len(above.values)))
 
     def _under(self, path: Path, maps: Leaves, key: str) -> Leaves:
-        """What the maps at a path have under a key."""
+        """Return what the maps at a path have under a key."""
         if path not in self._maps:
             self._maps[path] = _map_entries(maps.values)
         entries = self._maps[path]
-        found = NO_ENTRIES if entries is None else entries.under(key)
+        found = _NO_ENTRIES if entries is None else entries.under(key)
         values, owners = _plain(found.values), found.rows
         if maps.events is None:
             return Leaves(values, owners, None)
         if maps.nulls is None:
             return Leaves(values, maps.events[owners], None)
-        # Maps in lists: each has a value, if it is null.
+        # Maps in lists: each has a value, be it null.
         place = np.full(len(maps.values), -1)
         place[owners] = np.arange(len(owners))
-        return maps._replace(values=taken(values, place))
+        return maps._replace(values=take(values, place))
 
     def _open(self, path: Path) -> Leaves:
-        """What lies at a path, all lists around it opened."""
+        """Return what lies at a path, with all lists around it opened."""
         known = self._opened.get(path)
         if known is None:
             known = self._reached(path)
@@ -179,7 +126,7 @@ class EventColumns:
         return known
 
     def _elements(self, lists: Leaves) -> Leaves:
-        """The elements of lists; a list that is null is one null element, an empty one none."""
+        """Return the elements of lists. A list that is null has one null element, and an empty list has none."""
         array = lists.values
         sizes = pc.list_value_length(array).fill_null(0).to_numpy(zero_copy_only=False)
         owners = np.repeat(np.arange(len(array)), sizes)
@@ -189,7 +136,9 @@ class EventColumns:
             owners, nulls = lists.events[owners], lists.events[nulls]
             if further is None:
                 further = np.setdiff1d(np.arange(self.n_events), lists.events, assume_unique=True)
-        return Leaves(_plain(flattened(array)), owners, np.concatenate([_NONE if further is None else further, nulls]))
+        return Leaves(
+            _plain(flatten_lists(array)), owners, np.concatenate([_NONE if further is None else further, nulls])
+        )
 
 
 def _whole(column: Array) -> Array:
@@ -197,11 +146,11 @@ def _whole(column: Array) -> Array:
         return column
     if column.num_chunks == 1:
         return column.chunk(0)  # which joining would copy
-    return joined(column.chunks) if column.num_chunks else pa.nulls(0)
+    return join_chunks(column.chunks) if column.num_chunks else pa.nulls(0)
 
 
 def _plain(array: Array) -> Array:
-    """Without encodings that say nothing of the values, but for a dictionary of scalars."""
+    """Return the array without extension types, run ends and dictionaries; only a dictionary of scalars stays."""
     kind = array.type
     if kind.id in _PLAIN:
         return array
@@ -212,7 +161,7 @@ def _plain(array: Array) -> Array:
     if isinstance(array, pa.ExtensionArray):
         return _plain(array.storage)
     if pa.types.is_run_end_encoded(kind) or (pa.types.is_dictionary(kind) and not _is_scalar(kind.value_type)):
-        return _plain(decoded(array))
+        return _plain(decode_layout(array))
     return array
 
 
@@ -237,18 +186,57 @@ def _field(array: Array, name: str) -> Array:
         return pa.nulls(len(array))
     if array.null_count and pa.types.is_run_end_encoded(array.type.field(places[0]).type):
         # What is null above is null below, which Arrow cannot say of run ends.
-        return taken(array.field(places[0]), np.where(valid(array), np.arange(len(array)), -1))
+        return take(array.field(places[0]), np.where(valid(array), np.arange(len(array)), -1))
     return pc.struct_field(array, places)
 
 
 def _map_entries(maps: Array) -> MapEntries | None:
-    """The entries of maps, or nothing where no key is a text."""
-    keys = takeable(maps.keys)
+    """Return the entries of maps, or None where keys are not texts."""
+    keys = make_takeable(maps.keys)
     if not is_text(keys.type):
         return None
-    return MapEntries(maps, keys, takeable(maps.items))
+    return MapEntries(maps, keys, make_takeable(maps.items))
+
+
+class MapEntries:
+    """The entries of a column of maps whose keys are texts, sorted by key once for all keys.
+
+    Events of which each has a few of many attributes are best kept as a map: a missing attribute costs nothing. So
+    rules may ask for thousands of keys, and none of them may cost a look at all entries. `keys` and `items` are those
+    of all maps, in layouts that Arrow takes from.
+    """
+
+    def __init__(self, maps: Any, keys: Any, items: Any) -> None:
+        offsets = maps.offsets.to_numpy()
+        first, last = int(offsets[0]), int(offsets[-1])
+        owners = np.repeat(np.arange(len(maps)), np.diff(offsets))
+        coded = keys.slice(first, last - first).dictionary_encode()
+        codes = coded.indices.to_numpy()
+        entries = np.arange(first, last)
+        if maps.null_count:  # a map that is null may have entries
+            kept = np.flatnonzero(pc.is_valid(maps).to_numpy(zero_copy_only=False)[owners])
+            owners, codes, entries = owners[kept], codes[kept], entries[kept]
+        try:
+            names = coded.dictionary.to_pylist()
+        except UnicodeDecodeError:
+            raise EventError("a map has a key that is not UTF-8") from None
+        order = np.argsort(codes.astype(np.min_scalar_type(len(names))), kind="stable")  # fewer bits are sorted sooner
+        owners, codes, entries = owners[order], codes[order], entries[order]
+        is_again = (owners[1:] == owners[:-1]) & (codes[1:] == codes[:-1])
+        if is_again.any():  # of two entries with one key in a map the last counts
+            kept = np.flatnonzero(np.append(~is_again, True))
+            owners, codes, entries = owners[kept], codes[kept], entries[kept]
+        counts = np.bincount(codes, minlength=len(names))
+        ends = np.cumsum(counts)
+        self._ranges = dict(zip(names, zip((ends - counts).tolist(), ends.tolist(), strict=True), strict=True))
+        self._owners, self._entries, self._items = owners, pa.array(entries), items
+
+    def under(self, key: str) -> SparseColumn:
+        """Return the values under a key, and the place of the map that has each."""
+        begin, end = self._ranges.get(key, (0, 0))
+        return SparseColumn(self._items.take(self._entries.slice(begin, end - begin)), self._owners[begin:end])
 
 
 def is_text(kind: Any) -> bool:
-    """Whether a type is of strings, in any layout."""
+    """Whether a type is a string type, in any layout."""
     return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind))

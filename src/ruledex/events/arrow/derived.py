@@ -1,7 +1,7 @@
-"""Functions of attributes, and predicates of whole events, on columns: computed once for each distinct input.
+"""Compute functions of attributes, and predicates of whole events, on columns: once per distinct input.
 
-The inputs of a slot are the leaves of the paths that it names. Events whose inputs are the same have the same cells, so
-events are numbered by their inputs and one of each number is evaluated, by the same code that evaluates a mapping.
+The inputs of a slot are the leaves of the paths that it names. Events with the same inputs have the same cells. So
+events are numbered by their inputs, and one event per number is evaluated, by the same code that evaluates a mapping.
 """
 
 from __future__ import annotations
@@ -17,28 +17,17 @@ from ruledex.dictionary.slot import Slot
 from ruledex.events.arrow.buffers import there
 from ruledex.events.arrow.columns import EventColumns, Leaves, Path
 from ruledex.events.arrow.slots import Pairs, cell_table
-from ruledex.events.arrow.values import (
-    OPAQUE,
-    distinct,
-    is_nameless,
-    to_python,
-)
+from ruledex.events.arrow.values import OPAQUE, distinct, is_nameless, to_python
 from ruledex.language.reference import evaluate
 from ruledex.language.resolve import over_limit, values_of
 from ruledex.language.schema import Schema
-from ruledex.language.tree import (
-    Attribute,
-    Call,
-    CompareOperands,
-    SetTest,
-    replace,
-)
+from ruledex.language.tree import Attribute, Call, CompareOperands, SetTest, replace
 
 _LONGEST_STEPPED: Final = 16  # leaves of a list that is numbered place by place
 
 
 class Inputs(NamedTuple):
-    """The leaves of one path; events with the same ones have the same number."""
+    """The leaves of one path. Events with the same leaves have the same number."""
 
     numbers: NDArray[np.int64]  # [n_events]
     n_numbers: int
@@ -47,24 +36,24 @@ class Inputs(NamedTuple):
     values: list[Any]  # by code
 
     def leaves(self, event: int) -> list[Any]:
-        """The leaves of one event."""
+        """Return the leaves of one event."""
         return [self.values[code] for code in self.codes[self.offsets[event] : self.offsets[event + 1]].tolist()]
 
 
 class DerivedColumns:
-    """One slot that must be computed. Made once for many batches."""
+    """Encodes one slot that must be computed. Made once for many batches."""
 
     def __init__(self, slot: Slot) -> None:
         self._slot = slot
         self.paths = inputs_of(slot)
-        # Under names of their own the inputs cannot lie in each other, as `p` and `p.q` would.
+        # Inputs get names of their own, since one may lie in another, as `p.q` lies in `p`.
         names = {path: f"input{number}" for number, path in enumerate(self.paths)}
         self._operand = _renamed(slot.operand, names)
         declared = {names[path]: slot.schema.of(Attribute(path)) for path in self.paths}
         self._schema = Schema(declared, slot.schema.time_zone)
 
     def encode(self, inputs: Sequence[Inputs], n_events: int, pairs: Pairs) -> None:
-        """Add the pairs of all events of a batch; `inputs` are those of `paths`."""
+        """Add the pairs of all events of a batch. `inputs` are those of `paths`."""
         numbers, examples = _combined(inputs, n_events)
         n_alike = np.bincount(numbers, minlength=len(examples))
         cells: list[Sequence[int]] = []
@@ -85,7 +74,7 @@ class DerivedColumns:
 
 
 def inputs_at(columns: EventColumns, path: Path) -> Inputs:
-    """The leaves of a path in all events."""
+    """Return the leaves of a path in all events."""
     leaves = columns.at(path)
     codes, values = _coded(leaves)
     if leaves.events is None or leaves.nulls is None:
@@ -102,7 +91,7 @@ def inputs_at(columns: EventColumns, path: Path) -> Inputs:
 
 
 def _coded(leaves: Leaves) -> tuple[NDArray[np.int64], list[Any]]:
-    """A code for each leaf, and the values of the codes; the last is null's."""
+    """Return one code per leaf, and the values of the codes; the last one is null."""
     array = leaves.values
     if is_nameless(array.type) and not hasattr(array, "dictionary"):
         codes = np.ones(len(array), np.int64)
@@ -114,10 +103,10 @@ def _coded(leaves: Leaves) -> tuple[NDArray[np.int64], list[Any]]:
 
 
 def _number_lists(codes: NDArray[np.int64], n_codes: int, offsets: NDArray[np.int64]) -> tuple[NDArray[np.int64], int]:
-    """Equal numbers for equal lists.
+    """Return the same number for equal lists, and how many numbers there are.
 
-    A short list is known by the number of all but its last code, and by that code: one step for all lists per place
-    in them. A long one is known by the bytes of its codes, so that one long list does not cost a step per place.
+    A short list is known by the number of all but its last code, and by that code, which takes one step per index for
+    all lists together. A long list is known by the bytes of its codes, so that one long list does not cost many steps.
     """
     n_leaves = np.diff(offsets)
     numbers = np.zeros(len(n_leaves), np.int64)
@@ -138,11 +127,11 @@ def _number_lists(codes: NDArray[np.int64], n_codes: int, offsets: NDArray[np.in
 
 
 def _combined(inputs: Sequence[Inputs], n_events: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """A number for each event by all of its inputs, and one event of each number."""
+    """Return one number per event, by all of its inputs, and one event per number."""
     numbers = np.zeros(n_events, np.int64)
     examples = np.zeros(min(1, n_events), np.int64)
     for given in inputs:
-        # Numbered anew after each input, so that the product stays small.
+        # Number again after each input, so that the product stays small.
         _, examples, numbers = np.unique(
             numbers * given.n_numbers + given.numbers, return_index=True, return_inverse=True
         )

@@ -1,9 +1,7 @@
-"""Events as Arrow tables to an EventBatch, column by column.
+"""Encode events that are Arrow tables as an EventBatch, column by column.
 
-The answer is that of encoding the same rows as mappings (`EventEncoder`), with maps as mappings too. A column that no
-rule uses is not looked at, and of one without any value only that.
-
-Events as Arrow tables to the cells of a dictionary that grows.
+The result is the same as for the rows as mappings (`EventEncoder`), with maps as mappings too. A column that no rule
+uses is not read, and neither is one without any value.
 """
 
 from __future__ import annotations
@@ -30,7 +28,7 @@ from ruledex.events.cells import count_pairs, order_cells, place_cells
 from ruledex.language.text import path_text
 
 # Events that are encoded together: enough that a column's fixed cost is small beside that of its values.
-EVENTS_A_BLOCK: Final = 1 << 18
+ROWS_PER_BLOCK: Final = 1 << 18
 
 
 class ArrowEncoder:
@@ -42,18 +40,18 @@ class ArrowEncoder:
         self._derived: list[DerivedColumns] | None = None
 
     def encode(self, events: ArrowEvents) -> EventBatch:
-        """The cells of each row."""
+        """Return the cells of each row."""
         table = as_table(events)
         self._check_names(table.schema.names)
         n_events = table.num_rows
-        if n_events <= EVENTS_A_BLOCK:
+        if n_events <= ROWS_PER_BLOCK:
             return self._encode_block(EventColumns(table, n_events))
-        starts = range(0, n_events, EVENTS_A_BLOCK)
-        parts = [(start, min(EVENTS_A_BLOCK, n_events - start)) for start in starts]
+        starts = range(0, n_events, ROWS_PER_BLOCK)
+        parts = [(start, min(ROWS_PER_BLOCK, n_events - start)) for start in starts]
         return _joined([self._encode_block(EventColumns(table.slice(*part), part[1])) for part in parts])
 
     def _check_names(self, names: list[str]) -> None:
-        """Refuse two columns of one name that rules look at: nobody can say which is meant."""
+        """Refuse two columns of one name that rules use: it is not clear which is meant."""
         if len(set(names)) == len(names):
             return
         for name, n_columns in Counter(names).items():
@@ -77,7 +75,7 @@ class ArrowEncoder:
         return _batch(columns.n_events, pairs)
 
     def _used(self, columns: EventColumns) -> list[tuple[SlotColumns, Path]]:
-        """The slots that have values here, in the order of their cells, so that events' cells come nearly in order."""
+        """Return the slots that have values here, in the order of their cells, so that cells come nearly sorted."""
         used: list[tuple[SlotColumns, Path]] = []
         for name in columns.names:
             slots = self._slots.get(name)
@@ -96,10 +94,25 @@ class ArrowEncoder:
         return self._derived
 
 
-def encode_arrow(dictionary: Dictionary, events: ArrowEvents) -> EventBatch:
-    """The cells of each row of a table, a record batch, or a frame of pandas or polars.
+class GrowingArrowEncoder(ArrowEncoder):
+    """Encodes for a growing dictionary as it is now: with a fixed copy of it, whose cells it then renames."""
 
-    Whoever has many batches keeps an `ArrowEncoder`.
+    def __init__(self, dictionary: GrowingDictionary) -> None:
+        fixed, self._names = dictionary.freeze()
+        super().__init__(fixed)
+
+    def encode(self, events: ArrowEvents) -> EventBatch:
+        """Return the cells of each row."""
+        batch = super().encode(events)
+        offsets, cells = batch.offsets.copy(), self._names[batch.cells]
+        n_cells = order_cells(offsets, cells)
+        return EventBatch(offsets, cells[:n_cells], batch.weights, batch.single)
+
+
+def encode_arrow(dictionary: Dictionary, events: ArrowEvents) -> EventBatch:
+    """Return the cells of each row of a table, a record batch, or a frame of pandas or polars.
+
+    For many batches, keep an `ArrowEncoder`.
     """
     return ArrowEncoder(dictionary).encode(events)
 
@@ -112,7 +125,7 @@ def _slots(path: Path, names: Names) -> Iterator[tuple[Slot, Path]]:
 
 
 def _batch(n_events: int, pairs: Pairs) -> EventBatch:
-    """Pairs as the cells of each event, in order and each once."""
+    """Return the cells of each event, sorted and without duplicates."""
     events, cells = pairs.all()
     offsets = np.zeros(n_events + 1, OFFSET)
     count_pairs(events, offsets)
@@ -128,18 +141,3 @@ def _joined(blocks: list[EventBatch]) -> EventBatch:
     np.cumsum(sizes, out=offsets[1:])
     cells = np.concatenate([block.cells for block in blocks])
     return EventBatch(offsets, cells, np.empty(0, WEIGHT), all(block.single for block in blocks))
-
-
-class GrowingArrowEncoder(ArrowEncoder):
-    """Encodes for a dictionary of the same constants that does not change, and renames its cells."""
-
-    def __init__(self, dictionary: GrowingDictionary) -> None:
-        fixed, self._names = dictionary.fixed()
-        super().__init__(fixed)
-
-    def encode(self, events: ArrowEvents) -> EventBatch:
-        """The cells of each row."""
-        batch = super().encode(events)
-        offsets, cells = batch.offsets.copy(), self._names[batch.cells]
-        n_cells = order_cells(offsets, cells)
-        return EventBatch(offsets, cells[:n_cells], batch.weights, batch.single)

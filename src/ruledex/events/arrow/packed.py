@@ -1,8 +1,8 @@
-"""Many columns of one type as one column of lists, with an element a column.
+"""Pack many columns of one type into one column of lists, with one element per column.
 
-Who hands over rows pays for each column of each row, whatever it holds. Of a table with a thousand columns of which a
-row has twenty, that is more than all else; a list costs little more than its bytes. Which columns a list has is said by
-the schema's metadata, so that such a table can stand wherever a plain one can.
+Passing rows between processes costs time per column of each row, even if it is empty. If a table has a thousand
+columns, of which a row has twenty, this costs more than everything else, while a list costs little more than its bytes.
+The schema's metadata says which columns a list has, so that a packed table can be used wherever a plain one can.
 """
 
 from __future__ import annotations
@@ -24,31 +24,31 @@ _KEY: Final = b"ruledex.packed"
 
 
 class SparseColumn(NamedTuple):
-    """The values of a column that are not null, and their rows, ascending."""
+    """The values of a column that are not null, and their rows, which ascend."""
 
     values: Any
     rows: NDArray[np.int64]
 
 
 def with_packed(table: Any, packed: Mapping[str, Sequence[str]]) -> Any:
-    """A table some of whose columns are lists of values, each of the columns that are named for it."""
+    """Return the table, marked as packed: `packed` names the columns in each column of lists."""
     return table.replace_schema_metadata({_KEY: json.dumps(packed)}) if packed else table
 
 
 def packed_in(schema: Any) -> Mapping[str, Sequence[str]]:
-    """The columns of lists, with the columns that are in each."""
+    """Return the columns of lists, and the columns in each."""
     metadata = schema.metadata
     return _names(metadata[_KEY]) if metadata and _KEY in metadata else {}
 
 
-@lru_cache(16)  # the batches of a table say the same
+@lru_cache(16)  # the batches of a table have the same metadata
 def _names(text: bytes) -> Mapping[str, Sequence[str]]:
     names: Mapping[str, Sequence[str]] = json.loads(text)
     return names
 
 
 def sparse_columns(lists: Any, names: Sequence[str]) -> Iterator[tuple[str, SparseColumn]]:
-    """The columns in a column of lists, those left out that are null throughout."""
+    """Yield the columns in a column of lists, without those that are all null."""
     n_columns = len(names)
     values, rows, columns = [], [], []
     first = 0
@@ -62,7 +62,7 @@ def sparse_columns(lists: Any, names: Sequence[str]) -> Iterator[tuple[str, Spar
         first += len(chunk)
     if not values:
         return
-    column = np.concatenate(columns).astype(np.min_scalar_type(n_columns))  # the fewer bits, the sooner in order
+    column = np.concatenate(columns).astype(np.min_scalar_type(n_columns))  # fewer bits are sorted sooner
     order = np.argsort(column, kind="stable")
     ordered_values = pa.concat_arrays(values).take(pa.array(order))
     ordered_rows = np.concatenate(rows)[order]
@@ -75,7 +75,7 @@ def sparse_columns(lists: Any, names: Sequence[str]) -> Iterator[tuple[str, Spar
 
 
 def unpacked(table: Any) -> Any:
-    """The same with plain columns, in the place of each list those that are in it."""
+    """Return the table with plain columns in place of each column of lists."""
     packed = packed_in(table.schema)
     if not packed:
         return table
@@ -98,5 +98,5 @@ def _chunks(column: Any) -> Sequence[Any]:
 
 def _elements(lists: Any, n_columns: int) -> Any:
     if lists.null_count or not pc.all(pc.equal(pc.list_value_length(lists), n_columns), min_count=0).as_py():
-        raise EventError(f"a row of packed columns has not one value for each of its {n_columns:,} columns")
+        raise EventError(f"a row of packed columns does not have one value for each of its {n_columns:,} columns")
     return lists.flatten()

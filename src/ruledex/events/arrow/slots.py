@@ -1,4 +1,4 @@
-"""A slot on whole columns: the cells of all values at once, the same that `Slot.cells` gives one by one."""
+"""Encode a slot on whole columns: the cells of all values at once, as `Slot.cells` gives them one by one."""
 
 from __future__ import annotations
 
@@ -24,49 +24,39 @@ from ruledex.events.arrow.values import (
     is_nameless,
     is_number,
     present,
-    taken_numbers,
+    take_numbers,
     timestamp_microseconds,
     to_python,
     utc_microseconds,
 )
-from ruledex.events.cells import (
-    double_cells,
-    gather_pairs,
-    integer_cells,
-    text_cells,
-)
+from ruledex.events.cells import double_cells, gather_pairs, integer_cells, text_cells
 from ruledex.forks import cached_property
 from ruledex.language.tree import Attribute
-from ruledex.language.value import (
-    INT64_MAX,
-    INT64_MIN,
-    Family,
-    as_double,
-)
+from ruledex.language.value import INT64_MAX, INT64_MIN, Family, as_double
 
 _EVENT: Final = np.int32
-_INTEGERS_A_CUT: Final = 16  # up to which their cells are kept ready: a few times what the cuts themselves take
+_INTEGERS_PER_CUT: Final = 16  # the most whose cells are kept ready: this takes a few times the memory of the cuts
 _A_TIME: Final = datetime(2000, 1, 1, tzinfo=UTC)
 
 
 class Pairs:
-    """Pairs of an event and a cell as they are found, in no order."""
+    """Pairs of an event and a cell, in any order."""
 
     def __init__(self) -> None:
         self.single = True  # whether no event has two values of one attribute
         self._parts: list[tuple[NDArray[np.int64], NDArray[np.int32] | int]] = []
 
     def add(self, events: NDArray[np.int64], cells: NDArray[np.int32] | int) -> None:
-        """One cell for each event, or one for all of them."""
+        """Add one cell per event, or one cell for all of them."""
         self._parts.append((events, cells))
 
     def add_each(self, events: NDArray[np.int64], cells: Iterable[int]) -> None:
-        """Each of the cells for each event."""
+        """Add each of the cells for each event."""
         for cell in cells:
             self.add(events, cell)
 
     def gather(self, events: NDArray[np.int64], codes: NDArray[np.int64], table: CellTable) -> None:
-        """For each event all cells of its code."""
+        """Add all cells of its code for each event."""
         n_pairs = int(np.diff(table.offsets)[codes].sum())
         if n_pairs:
             out_events, out_cells = np.empty(n_pairs, np.int64), np.empty(n_pairs, CELL)
@@ -74,7 +64,7 @@ class Pairs:
             self.add(out_events, out_cells)
 
     def all(self) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
-        """The events and the cells of all pairs."""
+        """Return the events and the cells of all pairs."""
         n_pairs = sum(len(events) for events, _ in self._parts)
         all_events, all_cells = np.empty(n_pairs, _EVENT), np.empty(n_pairs, CELL)
         begin = 0
@@ -87,21 +77,21 @@ class Pairs:
 
 
 class CellTable(NamedTuple):
-    """The cells of each code, one after the other."""
+    """The cells of each code, as CSR lists."""
 
     offsets: NDArray[np.int64]
     cells: NDArray[np.int32]
 
 
 def cell_table(cells: Sequence[Sequence[int]]) -> CellTable:
-    """The table of codes with these cells."""
+    """Return the table of codes with these cells."""
     offsets = np.zeros(len(cells) + 1, OFFSET)
     np.cumsum([len(row) for row in cells], out=offsets[1:])
     return CellTable(offsets, np.array([cell for row in cells for cell in row], CELL))
 
 
 class SlotColumns:
-    """One slot of a plain attribute, with its constants as arrays. Made once for many batches."""
+    """Encodes one slot of a plain attribute, with its constants as arrays. Made once for many batches."""
 
     def __init__(self, slot: Slot) -> None:
         self._slot = slot
@@ -122,7 +112,7 @@ class SlotColumns:
         chosen: NDArray[Any] | None = None
         places: NDArray[np.int64]
         if is_number(kind) and Family.NUMBER not in self._keyed:
-            places, chosen = taken_numbers(values)
+            places, chosen = take_numbers(values)
         elif pa.types.is_dictionary(kind):
             coded = distinct(values)
             is_there = np.zeros(len(coded.values) + 1, np.bool_)  # the last is that of the code -1
@@ -149,7 +139,7 @@ class SlotColumns:
     def _count_values(
         self, owners: NDArray[np.int64], events: NDArray[np.int64], n_events: int, pairs: Pairs
     ) -> NDArray[np.bool_]:
-        """See to events without elements and, of a single attribute, with several; which values remain."""
+        """Add the cells of events without elements, or with too many; return which values stay."""
         n_elements = np.bincount(owners, minlength=n_events)
         pairs.single &= not (n_elements > 1).any()
         pairs.add_each(np.flatnonzero(n_elements == 0), self._slot.settled.values())
@@ -159,7 +149,7 @@ class SlotColumns:
         pairs.add_each(np.flatnonzero(has_several), self._slot.cells(OPAQUE))
         return ~has_several[events]
 
-    # Numbers and times, whose cells are found without a look at distinct values.
+    # Numbers and times: their cells are found without distinct values.
 
     def _encode_numbers(self, values: NDArray[Any], events: NDArray[np.int64], pairs: Pairs) -> None:
         if values.dtype.kind == "f":
@@ -171,7 +161,7 @@ class SlotColumns:
         self._add_doubles(events, values, Kind.DOUBLE, pairs)
 
     def _encode_times(self, values: Array, places: NDArray[np.int64], events: NDArray[np.int64], pairs: Pairs) -> bool:
-        """Whether it could be done so."""
+        """Encode timestamps, if the values are timestamps and no key asks for times. Returns True if it did."""
         kind = values.type
         if not pa.types.is_timestamp(kind) or Family.TIME in self._keyed:
             return False
@@ -184,7 +174,7 @@ class SlotColumns:
         return True
 
     def _marks(self, example: Any) -> tuple[int, ...]:
-        """The cells that say of which type a value is: those of one value are those of all."""
+        """Return the cells that say which type a value has, which are the same for all values of the type."""
         return tuple(cell for cell in self._slot.cells(example) if cell in self._specials)
 
     @cached_property
@@ -225,7 +215,7 @@ class SlotColumns:
         domains = {kind: domain for kind, domain in self._slot.domains.items() if kind in kinds}
         return {kind: np.array([as_double(cut) for cut in domain.cuts]) for kind, domain in domains.items()}
 
-    # All else, by the distinct values.
+    # Everything else, by distinct values.
 
     def _encode_distinct(
         self, coded: Distinct, places: NDArray[np.int64], events: NDArray[np.int64], n_events: int, pairs: Pairs
@@ -241,7 +231,7 @@ class SlotColumns:
             return
         cells = [self._slot.cells(value) for value in to_python(coded.values)]
         pairs.gather(events, codes, cell_table([[c for c in row if c not in self._misfits] for row in cells]))
-        # An event misfits a family where all of its values do.
+        # An event misfits a family if all of its values do.
         for misfit in self._misfits:
             fits = np.array([misfit not in row for row in cells])[codes]
             has_value, has_fitting = np.zeros(n_events, np.bool_), np.zeros(n_events, np.bool_)
@@ -272,12 +262,12 @@ class SlotColumns:
 
 
 class _IntegerCuts(NamedTuple):
-    """Cuts as integers of 64 bits, for integers of 64 bits."""
+    """Cuts rounded down to integers of 64 bits, for integers of 64 bits."""
 
     floors: NDArray[np.int64]
     is_whole: NDArray[np.bool_]
-    near: NDArray[np.int32]  # the cells of all integers among them, counted from the first, or nothing where it is long
-    n_below: int  # cuts that are smaller than any such integer, and left out, as those larger than any are
+    near: NDArray[np.int32]  # the cells of all integers from the first cut to the last; empty if they are many
+    n_below: int  # cuts below all such integers, which are left out; those above all are left out too
 
 
 def _integer_cuts(cuts: Sequence[Any]) -> _IntegerCuts:
@@ -286,8 +276,8 @@ def _integer_cuts(cuts: Sequence[Any]) -> _IntegerCuts:
     floors = np.array([math.floor(cut) for cut in given], np.int64)
     is_whole = np.array([floor == cut for floor, cut in zip(floors.tolist(), given, strict=True)], np.bool_)
     near = np.empty(0, CELL)
-    if len(floors) and int(floors[-1]) - int(floors[0]) < _INTEGERS_A_CUT * len(floors):
-        # Counted from the first: what comes after the last may be no integer of 64 bits.
+    if len(floors) and int(floors[-1]) - int(floors[0]) < _INTEGERS_PER_CUT * len(floors):
+        # Count from the first: what comes after the last may not fit 64 bits.
         between = floors[0] + np.arange(int(floors[-1]) - int(floors[0]) + 1)
         cells = np.empty(len(between), CELL)
         integer_cells(between, floors, is_whole, near, 0, cells)
@@ -296,7 +286,7 @@ def _integer_cuts(cuts: Sequence[Any]) -> _IntegerCuts:
 
 
 def _bytes_of(values: Array) -> tuple[NDArray[np.int64], NDArray[np.uint8]]:
-    """The offsets and the bytes of texts."""
+    """Return the offsets and the bytes of texts."""
     texts = values.cast(pa.large_string())
     _, offsets, text = texts.buffers()
     begins = np.frombuffer(offsets, np.int64, texts.offset + len(texts) + 1)[texts.offset :]

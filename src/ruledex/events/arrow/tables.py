@@ -1,4 +1,4 @@
-"""Events in any form that Arrow reads, as one table or record batch."""
+"""Convert events in any form that Arrow reads to one table or record batch."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ ArrowEvents: TypeAlias = Any  # what `is_arrow` says yes to; pyarrow has no type
 
 
 def is_arrow(events: Any) -> bool:
-    """Whether events are a table, a record batch, an array of structs, or give an Arrow stream as frames do."""
+    """Whether events are a table, a record batch, an array of structs, or a frame that gives an Arrow stream."""
     if isinstance(events, dict | list | tuple):
         return False
     return isinstance(events, pa.Array) or hasattr(events, "__arrow_c_stream__") or hasattr(events, "__arrow_c_array__")
 
 
 def as_table(events: ArrowEvents) -> Any:
-    """The events as a table or record batch, one row per event."""
+    """Return the events as a table or record batch, with one row per event."""
     if isinstance(events, pa.Table | pa.RecordBatch):
         return events
     if isinstance(events, pa.Array | pa.ChunkedArray):
@@ -35,7 +35,7 @@ def as_table(events: ArrowEvents) -> Any:
             return pa.record_batch(events)
     except (pa.ArrowException, TypeError, ValueError) as error:
         raise EventError(f"this {type(events).__name__} cannot be read as Arrow: {error}") from None
-    raise EventError(f"events are a table of Arrow or a frame that gives one, not {type(events).__name__}")
+    raise EventError(f"events are an Arrow table or a frame that gives one, not {type(events).__name__}")
 
 
 def _refuse_deep_objects(frame: Any) -> None:
@@ -69,7 +69,7 @@ def _refuse_deep(value: Any, number: int) -> None:
 
 
 def rows_of(table: Any) -> list[dict[str, Any]]:
-    """The rows as mappings, maps as mappings too."""
+    """Return the rows as mappings, with maps as mappings too."""
     names = table.schema.names
     if len(set(names)) < len(names):
         twice = next(name for name in names if names.count(name) > 1)
@@ -82,7 +82,7 @@ def rows_of(table: Any) -> list[dict[str, Any]]:
 
 
 def _of_structs(events: Any) -> Any:
-    """The fields of an array of structs as columns."""
+    """Return the fields of an array of structs as columns."""
     if not pa.types.is_struct(events.type):
         raise EventError(f"an array of events is one of structs, not of {events.type}")
     if events.null_count:

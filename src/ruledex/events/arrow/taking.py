@@ -1,8 +1,8 @@
-"""Elements of an Arrow array by their places, whatever its layout.
+"""Take elements of an Arrow array by their places, whatever its layout.
 
-Arrow takes from most layouts, not from views of texts nor from run ends, and its casts between layouts of nested arrays
-are wrong in some cases: they turn empty lists of a view into others, or end the process. So nothing nested is cast
-here: lists are read by their own offsets and sizes, and what is taken has the older layouts, without dictionaries.
+Arrow takes from most layouts, but not from views of texts or run ends. Its casts between layouts of nested arrays are
+wrong in some cases: they change empty lists of a view, or end the process. So nothing nested is cast here. Lists are
+read by their own offsets and sizes, and the result has the older layouts, without dictionaries.
 """
 
 from __future__ import annotations
@@ -22,63 +22,63 @@ Places: TypeAlias = NDArray[np.int64]
 _OLDER: Final = {pa.string_view().id: pa.large_string(), pa.binary_view().id: pa.large_binary()}
 
 
-def taken(array: Array, places: Places) -> Array:
-    """The elements at some places, null where a place is negative."""
+def take(array: Array, places: Places) -> Array:
+    """Return the elements at some places, null where a place is negative."""
     kind = array.type
     if _is_taken_by_arrow(kind):
         return array.take(pa.array(places, mask=places < 0) if (places < 0).any() else pa.array(places))
     if isinstance(array, pa.ExtensionArray):
-        return taken(array.storage, places)
+        return take(array.storage, places)
     if kind.id in _OLDER:
-        return taken(array.cast(_OLDER[kind.id]), places)
+        return take(array.cast(_OLDER[kind.id]), places)
     if pa.types.is_run_end_encoded(kind):
         ends = array.run_ends.to_numpy()
         runs = np.searchsorted(ends, places + array.offset, side="right")
-        return taken(array.values, np.where(places < 0, -1, runs))
+        return take(array.values, np.where(places < 0, -1, runs))
     if pa.types.is_dictionary(kind):
-        return taken(array.dictionary, _gathered(_codes(array), places, -1))
-    places = np.where(_gathered(valid(array), places, False), places, -1)
+        return take(array.dictionary, _gather(_codes(array), places, -1))
+    places = np.where(_gather(valid(array), places, False), places, -1)
     if pa.types.is_struct(kind):
-        return _taken_structs(array, places)
-    return _taken_lists(array, places)
+        return _take_structs(array, places)
+    return _take_lists(array, places)
 
 
-def decoded(array: Array) -> Array:
-    """The same elements, one after the other, without views, run ends and dictionaries at any depth."""
-    return taken(array, np.arange(len(array)))
+def decode_layout(array: Array) -> Array:
+    """Return the same elements without views, run ends and dictionaries at any depth."""
+    return take(array, np.arange(len(array)))
 
 
-def takeable(array: Array) -> Array:
-    """The same elements in a layout that Arrow itself takes from, for whoever takes from it many times."""
-    return array if _is_taken_by_arrow(array.type) else decoded(array)
+def make_takeable(array: Array) -> Array:
+    """Return the same elements in a layout that Arrow itself takes from, for taking from it many times."""
+    return array if _is_taken_by_arrow(array.type) else decode_layout(array)
 
 
-def joined(chunks: Sequence[Array]) -> Array:
-    """The elements of all chunks, which are of one type, as one array."""
+def join_chunks(chunks: Sequence[Array]) -> Array:
+    """Return the elements of all chunks, which are of one type, as one array."""
     try:
         return pa.concat_arrays(chunks)
     except pa.ArrowException:  # of dictionaries with a null among their values, for one
-        return pa.concat_arrays([decoded(chunk) for chunk in chunks])
+        return pa.concat_arrays([decode_layout(chunk) for chunk in chunks])
 
 
-def flattened(lists: Array) -> Array:
-    """The elements of all lists that are not null, one list after the other."""
+def flatten_lists(lists: Array) -> Array:
+    """Return the elements of all lists that are not null, list by list."""
     try:
         return lists.flatten()
     except pa.ArrowException:  # of dictionaries of lists, for one, where some list is null
         begins, sizes = _bounds(lists)
-        return taken(lists.values, _ranges(begins, np.where(valid(lists), sizes, 0)))
+        return take(lists.values, _ranges(begins, np.where(valid(lists), sizes, 0)))
 
 
 def valid(array: Array) -> NDArray[np.bool_]:
-    """For each element whether it is there."""
+    """Return for each element whether it is not null."""
     is_there: NDArray[np.bool_] = array.is_valid().to_numpy(zero_copy_only=False)
     return is_there
 
 
 @lru_cache(256)
 def _is_taken_by_arrow(kind: Any) -> bool:
-    """Whether Arrow itself takes elements of a type: it has no views, run ends or dictionaries at any depth."""
+    """Whether Arrow itself takes elements of a type: if it has no views, run ends or dictionaries at any depth."""
     if isinstance(kind, pa.BaseExtensionType) or kind.id in _OLDER or pa.types.is_run_end_encoded(kind):
         return False
     if pa.types.is_list_view(kind) or pa.types.is_large_list_view(kind) or pa.types.is_dictionary(kind):
@@ -88,29 +88,29 @@ def _is_taken_by_arrow(kind: Any) -> bool:
     return all(_is_taken_by_arrow(kind.field(number).type) for number in range(kind.num_fields))
 
 
-def _taken_structs(array: Array, places: Places) -> Array:
-    children = [taken(array.field(number), places) for number in range(array.type.num_fields)]
+def _take_structs(array: Array, places: Places) -> Array:
+    children = [take(array.field(number), places) for number in range(array.type.num_fields)]
     fields = [pa.field(field.name, child.type) for field, child in zip(array.type, children, strict=True)]
     bitmap = np.packbits(places >= 0, bitorder="little")
     return pa.Array.from_buffers(pa.struct(fields), len(places), [pa.py_buffer(bitmap)], children=children)
 
 
-def _taken_lists(array: Array, places: Places) -> Array:
-    """Lists of any layout as large lists, and maps as maps."""
+def _take_lists(array: Array, places: Places) -> Array:
+    """Return lists of any layout as large lists, and maps as maps."""
     begins, sizes = _bounds(array)
-    begins, sizes = _gathered(begins, places, 0), _gathered(sizes, places, 0)
+    begins, sizes = _gather(begins, places, 0), _gather(sizes, places, 0)
     offsets = np.zeros(len(places) + 1, np.int64)
     np.cumsum(sizes, out=offsets[1:])
     elements = _ranges(begins, sizes)
     is_null = pa.array(places < 0)
     if pa.types.is_map(array.type):
-        keys, items = taken(array.keys, elements), taken(array.items, elements)
+        keys, items = take(array.keys, elements), take(array.items, elements)
         return pa.MapArray.from_arrays(pa.array(offsets, pa.int32()), keys, items, mask=is_null)
-    return pa.LargeListArray.from_arrays(pa.array(offsets), taken(array.values, elements), mask=is_null)
+    return pa.LargeListArray.from_arrays(pa.array(offsets), take(array.values, elements), mask=is_null)
 
 
 def _bounds(array: Array) -> tuple[Places, Places]:
-    """The place of the first element of each list among all elements, and how many it has."""
+    """Return the place of the first element of each list among all elements, and its length."""
     kind = array.type
     if pa.types.is_fixed_size_list(kind):
         begins = np.arange(array.offset, array.offset + len(array)) * kind.list_size
@@ -122,7 +122,7 @@ def _bounds(array: Array) -> tuple[Places, Places]:
 
 
 def _ranges(begins: Places, sizes: Places) -> Places:
-    """As many places from each of the begins on as its size says."""
+    """Return the places of all ranges that begin at `begins` and have these sizes."""
     before = np.cumsum(sizes) - sizes
     ranges: Places = np.arange(sizes.sum()) + np.repeat(begins - before, sizes)
     return ranges
@@ -133,8 +133,8 @@ def _codes(array: Array) -> Places:
     return codes
 
 
-def _gathered(given: NDArray[Any], places: Places, of_null: Any) -> NDArray[Any]:
-    """What is given for each place, and for a negative one something else."""
+def _gather(given: NDArray[Any], places: Places, of_null: Any) -> NDArray[Any]:
+    """Return `given[place]` for each place, and `of_null` for a negative one."""
     if not len(given):
         return np.full(len(places), of_null, given.dtype)
     return np.where(places < 0, of_null, given[places])

@@ -1,4 +1,4 @@
-"""The values of one Arrow array: which are there, as numbers in numpy, and each distinct one as Python has it."""
+"""Read the values of one Arrow array: which are present, as numbers in NumPy, and distinct ones as Python values."""
 
 from __future__ import annotations
 
@@ -11,25 +11,18 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from ruledex.errors import EventError
-from ruledex.events.arrow.buffers import (
-    BYTE,
-    bitmap_of,
-    take_doubles,
-    take_integers,
-    there,
-    values_in,
-)
+from ruledex.events.arrow.buffers import BYTE, bitmap_of, take_doubles, take_integers, there, values_in
 from ruledex.events.arrow.columns import is_text
 from ruledex.events.arrow.taking import Array
 
-OPAQUE: Final[dict[str, Any]] = {}  # a value that is there and of no type that a rule can name, as a struct is
+OPAQUE: Final[dict[str, Any]] = {}  # a value that no rule can name, such as a struct
 
 _EPOCH: Final = datetime(1970, 1, 1)
 _MICROSECOND: Final = timedelta(microseconds=1)
 _FIRST: Final = (datetime.min - _EPOCH) // _MICROSECOND
 _LAST: Final = (datetime.max - _EPOCH) // _MICROSECOND
 _HOUR: Final = 3_600_000_000
-_MILLISECONDS_A_DAY: Final = 86_400_000
+_MILLISECONDS_PER_DAY: Final = 86_400_000
 _NUMBERS: Final = {
     kind.id: np.dtype(kind.to_pandas_dtype())
     for kind in (
@@ -46,35 +39,35 @@ _WIDTHS: Final = _NUMBERS | _TIMES
 _NO_BITMAP: Final = np.frombuffer(b"", np.uint8)
 _NO_SINGLES: Final = np.frombuffer(b"", np.float32)
 _NO_DOUBLES: Final = np.frombuffer(b"", np.float64)
-_A_SECOND: Final = {"s": 1, "ms": 1_000, "us": 1_000_000, "ns": 1_000_000_000}
+_UNITS_PER_SECOND: Final = {"s": 1, "ms": 1_000, "us": 1_000_000, "ns": 1_000_000_000}
 
 
 class Distinct(NamedTuple):
     """Values by their codes."""
 
-    codes: NDArray[np.int64]  # one a value; -1 for null
+    codes: NDArray[np.int64]  # one per value; -1 for null
     values: Array  # by code, not necessarily all different; null may be among them
 
 
 def present(array: Array) -> NDArray[np.int64]:
-    """The places of the values that are neither null nor NaN."""
-    return taken_numbers(array)[0] if pa.types.is_floating(array.type) else there(array)
+    """Return the places of the values that are neither null nor NaN."""
+    return take_numbers(array)[0] if pa.types.is_floating(array.type) else there(array)
 
 
 def numbers(array: Array) -> NDArray[Any]:
-    """The values of an array as they lie in its buffer; what stands in the place of a null means nothing."""
+    """Return the values of an array as they lie in its buffer. What stands in place of a null has no meaning."""
     return values_in(array.buffers()[1], _WIDTHS[array.type.id], array.offset, len(array))
 
 
 def is_number(kind: Any) -> bool:
-    """Whether values of a type are integers or floating."""
+    """Whether a type is an integer or floating type."""
     return kind.id in _NUMBERS
 
 
-def taken_numbers(array: Array) -> tuple[NDArray[np.int64], NDArray[Any]]:
-    """The places of integers or floating numbers that are neither null nor NaN, and the numbers, of 64 bits.
+def take_numbers(array: Array) -> tuple[NDArray[np.int64], NDArray[Any]]:
+    """Return the places of the numbers that are neither null nor NaN, and the numbers, with 64 bits each.
 
-    Integers without sign that are too large for one of 64 bits are negative here.
+    Unsigned integers that are too large for a signed one of 64 bits become negative.
     """
     length, offset = len(array), array.offset
     n_there = length - array.null_count
@@ -100,7 +93,7 @@ def taken_numbers(array: Array) -> tuple[NDArray[np.int64], NDArray[Any]]:
 
 
 def distinct(array: Array) -> Distinct:
-    """The distinct values of an array of scalars."""
+    """Return the distinct values of an array of scalars."""
     kind = array.type
     if pa.types.is_decimal32(kind) or pa.types.is_decimal64(kind):
         array = array.cast(pa.decimal128(kind.precision, kind.scale))
@@ -116,13 +109,13 @@ def distinct(array: Array) -> Distinct:
     if pa.types.is_string_view(values.type):
         values = values.cast(pa.large_string())
     if len(values) > len(array) and not pa.types.is_binary_view(values.type):
-        used, codes[places] = np.unique(codes[places], return_inverse=True)  # of a large dictionary what is used here
+        used, codes[places] = np.unique(codes[places], return_inverse=True)  # only what is used here
         values = values.take(pa.array(used))
     return Distinct(codes, values)
 
 
 def to_python(values: Array) -> list[Any]:
-    """Scalars as an event in Python has them. Times are cut to microseconds and to the years 1 to 9999."""
+    """Return scalars as Python values. Times are cut to microseconds and to the years 1 to 9999."""
     kind = values.type
     if pa.types.is_timestamp(kind):
         places = there(values)
@@ -148,7 +141,7 @@ def _dates(values: Array) -> list[date | None]:
     places = there(values)
     days = numbers(values)[places].astype(np.int64)
     if pa.types.is_date64(values.type):
-        days //= _MILLISECONDS_A_DAY
+        days //= _MILLISECONDS_PER_DAY
     epoch = _EPOCH.toordinal()
     days = np.clip(days, date.min.toordinal() - epoch, date.max.toordinal() - epoch)
     dates: list[date | None] = [None] * len(values)
@@ -158,26 +151,26 @@ def _dates(values: Array) -> list[date | None]:
 
 
 def timestamp_microseconds(array: Array, places: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Some timestamps as microseconds since 1970, by the clock of their own zone where they name none.
+    """Return some timestamps as microseconds since 1970, of a local clock if their type has no zone.
 
-    What is finer is cut off. Outside the years 1 to 9999, which are all that Python can name, it is their first or last
+    Finer units are cut off. A time outside the years 1 to 9999, the range of Python, becomes their first or last
     moment.
     """
     moments: NDArray[np.int64] = numbers(array)[places]
-    a_second = _A_SECOND[array.type.unit]
-    if a_second > 1_000_000:
-        moments = moments // (a_second // 1_000_000)
-    elif a_second < 1_000_000:
-        factor = 1_000_000 // a_second
+    per_second = _UNITS_PER_SECOND[array.type.unit]
+    if per_second > 1_000_000:
+        moments = moments // (per_second // 1_000_000)
+    elif per_second < 1_000_000:
+        factor = 1_000_000 // per_second
         moments = np.clip(moments, -(-_FIRST // factor), _LAST // factor) * factor
     return np.clip(moments, _FIRST, _LAST)
 
 
 def utc_microseconds(moments: NDArray[np.int64], moment_of: Callable[[datetime], int]) -> NDArray[np.int64]:
-    """Times of a zone's clock, as microseconds, carried to UTC as `moment_of` carries one.
+    """Convert times of a zone's clock, in microseconds, to UTC, as `moment_of` converts one.
 
-    A clock is moved at most once in an hour: an hour that begins and ends at one distance from UTC keeps it throughout,
-    and only in the others each moment is asked for by itself.
+    A clock changes at most once per hour. So an hour that begins and ends at the same distance from UTC keeps it, and
+    only in other hours each moment is converted by itself.
     """
     hours, of_hour = np.unique(moments // _HOUR, return_inverse=True)
     begins, ends = (np.array([_shift(moment, moment_of) for moment in edge]) for edge in _edges(hours))
@@ -196,7 +189,7 @@ def _shift(moment: int, moment_of: Callable[[datetime], int]) -> int:
 
 
 def is_nameless(kind: Any) -> bool:
-    """Whether values of a type are nothing that a rule can name: a rule can only ask whether they are there."""
+    """Whether no rule can name values of a type: a rule can only ask whether they are present."""
     return not (
         pa.types.is_boolean(kind)
         or pa.types.is_integer(kind)

@@ -243,7 +243,7 @@ class DeltaReader:
 
     def dictionaries(self) -> list[Dictionary]:
         """Return the tree's dictionary in a form that does not change; nothing if there are no rules."""
-        return [self._replica.dictionary.fixed()[0]] if len(self._delta) else []
+        return [self._replica.dictionary.freeze()[0]] if len(self._delta) else []
 
     def describe(self) -> dict[str, Any]:
         """Return how many rules there are, and what the tree consists of."""

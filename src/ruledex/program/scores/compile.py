@@ -1,4 +1,4 @@
-"""A score tree to the postfix program that program/scores/run.py runs; program.py says what its operations mean."""
+"""Compile a score tree to a postfix program. run.py runs it, and program/program.py defines its operations."""
 
 from __future__ import annotations
 
@@ -18,20 +18,7 @@ from ruledex.compiled.constants import (
 )
 from ruledex.dictionary.literal_table import Form, LiteralTable
 from ruledex.language.schema import Schema
-from ruledex.language.tree import (
-    And,
-    Expression,
-    In,
-    IsNull,
-    Not,
-    Or,
-    Required,
-    SetTest,
-    Truth,
-    Weak,
-    Xnor,
-    Xor,
-)
+from ruledex.language.tree import And, Expression, In, IsNull, Not, Or, Required, SetTest, Truth, Weak, Xnor, Xor
 from ruledex.rewrite.literals import literals
 from ruledex.rewrite.push_not import push_not
 
@@ -66,7 +53,7 @@ class ScoreCode:
             self._leaf(tree, _weight(tree), below_xor)
 
     def _weighted_list(self, tree: In, below_xor: bool) -> None:
-        """A list whose values weigh differently scores the largest of its parts, one part a weight."""
+        """Write a list whose values weigh differently: it scores the largest of its parts, one part per weight."""
         parts = dict.fromkeys(tree.weights)
         for weight in parts:
             values = tuple(v for v, w in zip(tree.values, tree.weights, strict=True) if w == weight)
@@ -77,8 +64,8 @@ class ScoreCode:
         form = self._form(leaf)
         opposite = self._form(push_not(Not(leaf))) if below_xor else None
         if weight and not self._scores_by_itself(form, leaf):
-            # A leaf of several literals scores once, whatever their number; a set test scores, though its literal is a
-            # negative one. The literals score 0, and a constant beside them the weight.
+            # A leaf of several literals scores once, however many there are, and a set test scores although its literal
+            # is negative. So the literals score 0, and a constant beside them scores the weight.
             self._parts(form, opposite, 0.0)
             self.steps.append((CONSTANT, SCORES_ONE))
             self._weigh(weight)
@@ -87,7 +74,7 @@ class ScoreCode:
             self._parts(form, opposite, weight)
 
     def _scores_by_itself(self, form: Form, leaf: Expression) -> bool:
-        """Whether the literals give what the leaf scores: a single one does, and an OR, whose score is the largest."""
+        """Whether the literals score what the leaf does: one positive literal does, and so does an OR of such."""
         if isinstance(leaf, SetTest):
             return False
         if isinstance(form, tuple):
@@ -96,7 +83,7 @@ class ScoreCode:
 
     def _parts(self, form: Form, opposite: Form | None, weight: float) -> None:
         if isinstance(form, bool):
-            # FALSE here also says unknown, as of NOT IN with a NULL; only its opposite can tell them apart.
+            # FALSE may also mean unknown, as in NOT IN with a NULL; only the opposite tells them apart.
             known_false = opposite is True
             if form and weight:
                 self.steps.append((CONSTANT, SCORES_ONE))

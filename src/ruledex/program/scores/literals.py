@@ -1,8 +1,8 @@
-"""What a literal scores on one event, found without a search for most.
+"""Find what a literal scores on one event, for most literals without a search.
 
-An event has one cell in most domains. Which one is looked up once for each domain that rules ask for; then a literal,
-whose intervals nearly always lie in one domain, is a comparison with that cell. Rules that are true of an event have
-thousands of literals that are not, so this is most of what ranking costs.
+An event has one cell in most domains. That cell is looked up once per domain that rules ask for. The intervals of a
+literal nearly always lie in one domain, so a literal costs a comparison with that cell. Rules that are true of an event
+have thousands of literals that are not, so this is most of what ranking costs.
 """
 
 from __future__ import annotations
@@ -17,15 +17,15 @@ from ruledex.compiled.decorator import jit
 
 NO_WEIGHT = -1.0  # weights are not negative
 NOWHERE, SEVERAL = -1, -2  # in place of an event's cell in a domain
-NO_DOMAIN = -1  # of a literal with cells of several, or of rules that come and go, whose cells have none yet
+NO_DOMAIN = -1  # of a literal with cells in several domains, or of live rules, whose cells have no domain yet
 FIELDS = 4  # of a record
 
 
 class ScoreLiterals(NamedTuple):
-    """The literals of a Program under the names that they have there, and a record of `FIELDS` numbers for each.
+    """The literals of a Program, by their names in it, and a record of `FIELDS` numbers for each.
 
-    A positive literal's record is its domain, or `NO_DOMAIN`, the first and the last cell of it, and how many
-    intervals it has; a negative one's the domain of its presence, that cell, and the positive literal.
+    The record of a positive literal is its domain or `NO_DOMAIN`, its first and its last cell, and its number of
+    intervals. That of a negative literal is the domain of its presence, that cell, and the positive literal.
     """
 
     interval_offsets: NDArray[np.int32]
@@ -36,7 +36,7 @@ class ScoreLiterals(NamedTuple):
 
 
 class EventPlaces(NamedTuple):
-    """What is known of the event at hand; an entry counts where it has the event's number, so nothing is cleared."""
+    """What is known of the current event. An entry counts only if it has the event's number, so nothing is cleared."""
 
     seen_in: NDArray[np.int64]  # [n_domains] the number of the event that `place_in` is of
     place_in: NDArray[np.int32]  # [n_domains] of its cell, or `NOWHERE` or `SEVERAL`
@@ -54,7 +54,7 @@ def write_records(
     domain_begin: NDArray[np.int32],
     records: NDArray[np.int32],
 ) -> None:
-    """The records of all literals."""
+    """Write the records of all literals."""
     n_positive, n_begins = offsets.size - 1, domain_begin.size
     for literal in range(n_positive):
         first, last = offsets[literal], offsets[literal + 1]
@@ -77,7 +77,7 @@ def write_records(
 def place_in_domain(
     domain_begin: NDArray[np.int32], domain: int, cells: NDArray[np.int32], begin: int, end: int
 ) -> int:
-    """Where the event `cells[begin:end]` has its cell of a domain, or `NOWHERE` or `SEVERAL`."""
+    """Return the index of the cell that the event `cells[begin:end]` has in a domain, or `NOWHERE` or `SEVERAL`."""
     place, domain_end = first_at_least(cells, begin, end, domain_begin[domain]), domain_begin[domain + 1]
     if place == end or cells[place] >= domain_end:
         return NOWHERE
@@ -96,14 +96,14 @@ def literal_weight(
     begin: int,
     end: int,
 ) -> float:
-    """The largest weight of the event's cells in a positive literal, 0 of a negative one, `NO_WEIGHT` if not true.
+    """Return the largest weight of the event's cells in a positive literal, 0 for a negative one, or `NO_WEIGHT`.
 
-    This takes any literal on any event, by a search.
+    `NO_WEIGHT` means that the literal is not true. This works for any literal and any event, with a search.
     """
     is_negative = argument >= offsets.size - 1
     literal = np.int64(records[FIELDS * argument + 2]) if is_negative else argument
     best = NO_WEIGHT
-    # The fewer of intervals and cells are gone through, and each is looked up among the others.
+    # Go through the intervals or the cells, whichever are fewer, and look each up among the others.
     interval, last = offsets[literal], offsets[literal + 1]
     if last - interval <= end - begin:
         while interval < last:

@@ -1,6 +1,6 @@
-"""A rule's match score: its postfix program (see program/program.py) run over one event.
+"""Compute match scores: run the postfix programs of rules (see program/program.py) over one event.
 
-Every engine scores through `match_scores`, in the order that the program has, so that all give the same float.
+Every engine scores through `match_scores`, in the order of the program, so that all engines give the same float.
 """
 
 from __future__ import annotations
@@ -39,13 +39,13 @@ from ruledex.program.scores.literals import (
 )
 
 NO_EVENT, NONE = -1, -1
-AT_ONCE = 64  # rules that are scored by one call
+AT_ONCE = 64  # rules that one call scores
 LARGEST = float(np.finfo(np.float64).max)
 EPSILON = float(np.finfo(np.float64).eps)
 
 
 class ScorePrograms(NamedTuple):
-    """The score programs of a Program and the nodes that stand in for empty ones, by the names that they have there."""
+    """The score programs of a Program, and the nodes that stand in for empty ones, by their names in it."""
 
     score_offsets: NDArray[np.int32]
     score_code: NDArray[np.int32]
@@ -57,16 +57,16 @@ class ScorePrograms(NamedTuple):
 
 
 class ScoreStack(NamedTuple):
-    """Scratch of `match_scores`. Stacks have an entry more than the deepest of any program, or way from a root down."""
+    """Scratch of `match_scores`. Stacks have one entry more than any program needs, or any way down from a root."""
 
     truth: NDArray[np.uint8]
     score: NDArray[np.float64]
     node: NDArray[np.int32]
     next_child: NDArray[np.int64]
     places: EventPlaces
-    event: NDArray[np.int64]  # [2] the number of the event at hand, which grows with each, and where it begins
+    event: NDArray[np.int64]  # [2] the number of the current event, which grows with each, and where it begins
     chosen: NDArray[np.int32]  # [AT_ONCE] rules to be scored
-    scores: NDArray[np.float64]  # [AT_ONCE] theirs
+    scores: NDArray[np.float64]  # [AT_ONCE] their scores
 
 
 @jit
@@ -82,10 +82,10 @@ def match_scores(
     stack: ScoreStack,
     scores: NDArray[np.float64],
 ) -> None:
-    """Write the scores of the first `n_rules` of some rules that are true of the event `cells[begin:end]`.
+    """Write the scores of the first `n_rules` rules, which are true of the event `cells[begin:end]`.
 
-    A stack that comes from other events must have `event[1]` set to `NO_EVENT`. Rules come several at a time: to take
-    an array out of a tuple counts a reference, and for all of them that costs ten times what a rule's score does.
+    A stack that was used for other events must have `event[1]` set to `NO_EVENT`. One call scores several rules: taking
+    an array out of a tuple counts a reference, and for all arrays that costs ten times as much as one rule's score.
     """
     offsets, low, high = literals.interval_offsets, literals.interval_low, literals.interval_high
     domain_begin, records, places = literals.domain_begin, literals.records, stack.places
@@ -104,14 +104,14 @@ def match_scores(
         rule = rules[chosen]
         step, last_step = code_offsets[rule], code_offsets[rule + 1]
         truth[0], score[0] = IS_UNKNOWN, 0.0
-        # A rule without a program is the tree below its root, walked down and from left to right; its literals weigh 1.
+        # Without a program, the tree below the rule's root is walked from left to right; its literals weigh 1.
         is_walk = step == last_step
         height, entered = 0, True
         if is_walk:
             nodes[0] = roots[rule]
             height = 0 if roots[rule] >= 0 else -1
         while True:
-            # On to the next literal, or to the end.
+            # Go on to the next literal, or to the end.
             literal = NONE
             while is_walk and height >= 0:
                 if nodes[height] < n_literals:
@@ -211,8 +211,8 @@ def match_scores(
 
 @inlined
 def fold(operation: int, value: int, points: float, other: int, more: float) -> tuple[int, float]:
-    """Truth and score of an operation on what was folded so far and on one more. What is not true has a score of 0."""
-    # XOR has one true side, so that the sum is that side's score.
+    """Return truth and score of an operation on the operands so far and one more. What is not true scores 0."""
+    # XOR has one true side, so the sum is the score of that side.
     total = max(points, more) if operation == OR else points + more
     if operation in (AND, OR):
         decisive = IS_FALSE if operation == AND else IS_TRUE
@@ -229,7 +229,7 @@ def fold(operation: int, value: int, points: float, other: int, more: float) -> 
 
 @jit
 def node_bounds(n_positive: int, programs: ScorePrograms, bounds: NDArray[np.float64]) -> None:
-    """For each node a score that it does not exceed while positive literals and an event's weights are at most 1."""
+    """Write an upper bound of each node's score, for events whose weights are at most 1."""
     n_literals = bounds.size - programs.node_op.size
     for node in range(n_literals):
         bounds[node] = 1.0 if node < n_positive else 0.0
@@ -249,10 +249,10 @@ def score_bounds(
     stack: NDArray[np.float64],
     bounds: NDArray[np.float64],
 ) -> None:
-    """For each rule a match score that no event with weights of at most 1 exceeds; `of_node` are the nodes' bounds.
+    """Write an upper bound of each rule's match score, for events whose weights are at most 1.
 
-    Scores grow linearly with the event's weights, so an event's largest weight times this bounds its score too; the
-    bound is a little larger than the sum of the weights, by what rounding may add on that way.
+    `of_node` has the bounds of nodes. Scores grow linearly with the event's weights, so the bound times the largest
+    weight of an event bounds its score. The bound is a little larger than the sum of the weights, for rounding.
     """
     for rule in range(bounds.size):
         height = 0
@@ -280,7 +280,7 @@ def score_bounds(
                 height += 1
         n_terms = float(last - first)
         if first == last and programs.root[rule] >= 0:
-            # Each literal adds at most 1, so that there are at most as many terms as the bound says.
+            # Each literal adds at most 1, so the bound is also a bound of the number of terms.
             stack[0] = of_node[programs.root[rule]]
             n_terms = stack[0] + 1.0
         bounds[rule] = min(stack[0] * (1.0 + 4.0 * EPSILON * n_terms), LARGEST)
@@ -288,7 +288,7 @@ def score_bounds(
 
 @jit
 def stack_height(programs: ScorePrograms) -> int:
-    """The deepest stack of any rule's program."""
+    """Return the largest stack height of any rule's program."""
     deepest = 0
     for rule in range(programs.score_offsets.size - 1):
         height = 0

@@ -1,4 +1,4 @@
-"""Rules as steps of a score program, also those that have none of their own, since it would be their match tree."""
+"""Write every rule as steps of a score program, also those whose program is empty because it is their match tree."""
 
 from __future__ import annotations
 
@@ -7,14 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ruledex.compiled.constants import (
-    ALWAYS,
-    CONSTANT,
-    IS_FALSE,
-    IS_TRUE,
-    LEAF,
-    STEP_BITS,
-)
+from ruledex.compiled.constants import ALWAYS, CONSTANT, IS_FALSE, IS_TRUE, LEAF, STEP_BITS
 from ruledex.compiled.decorator import jit
 from ruledex.program.scores.run import ScorePrograms
 
@@ -22,7 +15,7 @@ _NOT_ENTERED = -1
 
 
 class WalkStack(NamedTuple):
-    """Scratch of a walk down a match tree; as long as there are levels, and one more."""
+    """Scratch of a walk down a match tree, with one entry more than there are levels."""
 
     node: NDArray[np.int32]
     next_child: NDArray[np.int64]
@@ -31,7 +24,7 @@ class WalkStack(NamedTuple):
 
 @jit
 def count_steps(programs: ScorePrograms, sizes: NDArray[np.int64], n_steps: NDArray[np.int64]) -> None:
-    """How many steps each rule has at the most; `sizes` is scratch with an entry a node."""
+    """Write the largest number of steps that each rule can have; `sizes` is scratch with one entry per node."""
     n_literals = sizes.size - programs.node_op.size
     sizes[:n_literals] = 1
     for inner in range(programs.node_op.size):
@@ -54,9 +47,9 @@ def write_steps(
     offsets: NDArray[np.int64],
     code: NDArray[np.int32],
 ) -> None:
-    """Write the score program of each of some rules, or its match tree as one where it has none.
+    """Write the score programs of some rules; the match tree is written where the program is empty.
 
-    ANDs in ANDs and ORs in ORs, which a match tree may have for the sake of sharing, are joined.
+    ANDs in ANDs and ORs in ORs, which a match tree may have because of sharing, are joined.
     """
     score_offsets, score_code, roots = programs.score_offsets, programs.score_code, programs.root
     operations, child_offsets, children = programs.node_op, programs.child_offsets, programs.children

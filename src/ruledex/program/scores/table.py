@@ -1,7 +1,7 @@
-"""Score programs, one behind the other, and the writing of a rule's program from its entries.
+"""The table of score programs during a build, and how a rule's program is written from its entries.
 
-program/program.py says what a program means. Here its literals still have the numbers of the build, and each WEIGH has
-a weight of its own.
+program/program.py defines the programs. Here literals still have the ids of the build, and each WEIGH has a weight of
+its own.
 """
 
 from __future__ import annotations
@@ -25,19 +25,13 @@ from ruledex.compiled.constants import (
     WEIGH,
 )
 from ruledex.compiled.decorator import inlined, jit
-from ruledex.program.rule_entries import (
-    ARGUMENT,
-    BOTH,
-    KIND,
-    NEGATED,
-    Predicates,
-)
+from ruledex.program.rule_entries import ARGUMENT, BOTH, KIND, NEGATED, PredicateLiterals
 
-STEPS_AN_ENTRY = 3  # at the most: a leaf, its weight, and what makes it false
+STEPS_PER_ENTRY = 3  # at most: a leaf, its weight, and what makes it false
 
 
 class ScoreTable(NamedTuple):
-    """Score programs. The arrays are longer than what is used of them."""
+    """The score programs. The arrays have room for more."""
 
     code: NDArray[np.int32]  # steps, one behind the other; literals by the caller's ids
     weight: NDArray[np.float64]
@@ -46,19 +40,19 @@ class ScoreTable(NamedTuple):
 
 
 def empty_score_table() -> ScoreTable:
-    """A table without score programs."""
+    """Return a table without score programs."""
     return ScoreTable(np.empty(256, np.int32), np.empty(128, np.float64), np.zeros(1, np.int64), np.zeros(1, np.int64))
 
 
 def add_score(scores: ScoreTable, steps: list[tuple[int, int]], weights: list[float]) -> tuple[ScoreTable, int]:
-    """Append one score program of (operation, argument); return the table to go on with, and where its steps start.
+    """Append one score program of (operation, argument); return the new table, and where its steps start.
 
-    The argument of a WEIGH is a place in `weights`.
+    The argument of a WEIGH is an index into `weights`.
     """
     start, first_weight = int(scores.n_steps[0]), int(scores.n_weights[0])
     scores = with_score_room(scores, len(steps), len(weights))
     for place, (operation, argument) in enumerate(steps, start):
-        scores.code[place] = step(operation, argument + first_weight if operation == WEIGH else argument)
+        scores.code[place] = pack_step(operation, argument + first_weight if operation == WEIGH else argument)
     scores.weight[first_weight : first_weight + len(weights)] = weights
     scores.n_steps[0] += len(steps)
     scores.n_weights[0] += len(weights)
@@ -66,7 +60,7 @@ def add_score(scores: ScoreTable, steps: list[tuple[int, int]], weights: list[fl
 
 
 def with_score_room(scores: ScoreTable, n_more_steps: int, n_more_weights: int) -> ScoreTable:
-    """The table with room for so many steps and weights more."""
+    """Return the table with room for so many more steps and weights."""
     return scores._replace(
         code=lengthened(scores.code, int(scores.n_steps[0]) + n_more_steps),
         weight=lengthened(scores.weight, int(scores.n_weights[0]) + n_more_weights),
@@ -74,18 +68,22 @@ def with_score_room(scores: ScoreTable, n_more_steps: int, n_more_weights: int) 
 
 
 @inlined
-def step(operation: int, argument: int) -> int:
-    """The one integer that stands for both."""
+def pack_step(operation: int, argument: int) -> int:
+    """Return the step as one integer."""
     return argument << STEP_BITS | operation
 
 
 @jit
 def write_score(
-    scores: ScoreTable, predicates: Predicates, negated: NDArray[np.uint8], entries: NDArray[np.int64], n_entries: int
+    scores: ScoreTable,
+    predicates: PredicateLiterals,
+    negated: NDArray[np.uint8],
+    entries: NDArray[np.int64],
+    n_entries: int,
 ) -> int:
     """Append the rule's score program, in the order of its text; return its number of steps.
 
-    There must be room for `STEPS_AN_ENTRY` steps and one weight for each entry.
+    There must be room for `STEPS_PER_ENTRY` steps and one weight per entry.
     """
     first, n_weights = scores.n_steps[0], scores.n_weights[0]
     place = first
@@ -103,18 +101,18 @@ def write_score(
                 if negated[literal] == 0:
                     weight = predicates.weight[predicate]
             else:
-                # What is never true is false where its negation always is, and unknown where that is never true either.
+                # What is never true is false if its negation is always true, and unknown if that is never true either.
                 kind = CONSTANT
                 argument = IS_TRUE if literal == ALWAYS else IS_FALSE if other == ALWAYS else IS_UNKNOWN
-        scores.code[place] = step(kind, argument)
+        scores.code[place] = pack_step(kind, argument)
         place += 1
         if weight != 1.0:
-            scores.code[place] = step(WEIGH, n_weights)
+            scores.code[place] = pack_step(WEIGH, n_weights)
             scores.weight[n_weights] = weight
             n_weights += 1
             place += 1
         if other >= 0 and entries[entry, BOTH] != 0:
-            scores.code[place] = step(FALSE_BY, other)
+            scores.code[place] = pack_step(FALSE_BY, other)
             place += 1
     scores.n_steps[0], scores.n_weights[0] = place, n_weights
     return int(place - first)

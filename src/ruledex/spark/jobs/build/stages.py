@@ -42,7 +42,7 @@ from ruledex.index.texts import table_name
 from ruledex.language.schema import Schema
 from ruledex.program.invariants import program_of
 from ruledex.program.program import Program
-from ruledex.program.translation import translated
+from ruledex.program.translation import translate_program
 from ruledex.spark.jobs.build.staging import part_of, read_part, write_part
 
 
@@ -215,7 +215,7 @@ def build_shard(job: Job, shard: CompiledShard, merged: MergedShards) -> BuiltSh
         mine, dictionary = _read_compiled(job, part, shard)
         offsets = positions.array("domain_offsets")
         whole = read_dictionary(common, Schema.of_mapping(job.schema), merged.n_cells, offsets)
-        program = translated(mine, cell_map(dictionary, whole), whole)
+        program = translate_program(mine, cell_map(dictionary, whole), whole)
         statistics = None
         if "cell_frequency" in positions.array_names:
             statistics = Statistics(positions.array("cell_frequency"))

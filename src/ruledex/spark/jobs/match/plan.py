@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args
 
 from ruledex.engines.protocol import Rank
 from ruledex.errors import RuledexError, quoted
-from ruledex.events.mappings import checked_weights
+from ruledex.events.mappings import float_weights
 from ruledex.spark.worker.columns import columns_to_keep, project_events, require_columns
 from ruledex.spark.worker.distribution import is_shipped
 from ruledex.spark.worker.layout import Layout
@@ -100,7 +100,7 @@ def match(
         top,
         rank,
         layout,
-        checked_weights(weights) if isinstance(weights, Mapping) else None,
+        float_weights(weights) if isinstance(weights, Mapping) else None,
         StreamPlan(needs.ids, events.schema.json(), paths) if is_pinned else None,
         events.isStreaming,
         trust,

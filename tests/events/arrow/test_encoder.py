@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from ruledex import Schema, parse
 from ruledex.errors import EventError
-from ruledex.events.arrow import encoder as arrow_events
+from ruledex.events.arrow import encoder
 from ruledex.events.arrow.encoder import ArrowEncoder, encode_arrow
 from ruledex.events.mappings import EventEncoder
 from ruledex.program.builder import ProgramBuilder
@@ -268,7 +268,7 @@ def test_chunks_record_batches_and_slices_are_encoded_as_one_table_is(small):
 
 def test_a_table_of_several_blocks_is_encoded_as_one_of_one_block_is(small, monkeypatch):
     expected = encode_arrow(small, TABLE)
-    monkeypatch.setattr(arrow_events, "EVENTS_A_BLOCK", 3)
+    monkeypatch.setattr(encoder, "ROWS_PER_BLOCK", 3)
     assert same(encode_arrow(small, TABLE), expected)
 
 

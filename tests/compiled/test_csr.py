@@ -1,11 +1,14 @@
-"""Lists in CSR form."""
+"""Lists in CSR form, and the search in a sorted part of an array."""
 
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
 from ruledex.compiled.arrays import frozen
-from ruledex.compiled.csr import gather_lists
+from ruledex.compiled.csr import first_at_least, gather_lists
+
+VALUES = np.array([9, 1, 3, 3, 7, 0], np.int32)
 
 
 def test_lists_are_gathered_in_the_order_given_and_as_often() -> None:
@@ -17,3 +20,12 @@ def test_lists_are_gathered_in_the_order_given_and_as_often() -> None:
     entries = frozen(np.concatenate(lists), np.int32)
     gather_lists(frozen(offsets, np.int64), entries, frozen(np.array(chosen), np.int64), out_offsets, out)
     assert out.tolist() == [1, 2, 3, 4, 5, 1, 2, 3]
+
+
+@pytest.mark.parametrize(("value", "at"), [(0, 1), (1, 1), (2, 2), (3, 2), (4, 4), (7, 4), (8, 5)])
+def test_the_first_value_that_is_not_smaller_is_found_within_the_part_that_is_searched(value: int, at: int) -> None:
+    assert first_at_least(VALUES, 1, 5, value) == at
+
+
+def test_an_empty_part_has_nothing() -> None:
+    assert first_at_least(VALUES, 2, 2, 0) == 2

@@ -9,7 +9,7 @@ import pytest
 from ruledex import Schema
 from ruledex.events.arrow.encoder import encode_arrow
 from ruledex.events.mappings import EventEncoder
-from tests.events.arrow.test_arrow_events import dictionary_of, same
+from tests.events.arrow.test_encoder import dictionary_of, same
 
 RULES = ["m.a = 1", "m.b IS NULL", "m.b != 2", "abs(m.a) = 3", "m.c.d > 1", "m.a < m.b", "m.c IN (4, 5)"]
 
