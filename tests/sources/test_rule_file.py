@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import io
+import os
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -156,3 +157,12 @@ def test_files_that_cannot_be_read_are_input_errors_that_name_them(tmp_path: Pat
     for path in (wide, folder, torn, fake, tmp_path / "missing.csv", tmp_path / "missing.parquet"):
         with pytest.raises(InputError, match=path.name):
             rows(path)
+
+
+@pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="needs the list of open files")
+def test_a_file_is_closed_though_the_error_is_kept(tmp_path):
+    name = str(written(tmp_path, "rules.csv", b"a,b\n1,2\n"))
+    with pytest.raises(InputError) as kept:
+        list(RuleFile(name).rows())
+    assert kept.value.__traceback__ is not None
+    assert name not in map(os.path.realpath, Path("/proc/self/fd").iterdir())

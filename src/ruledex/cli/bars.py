@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from typing import Final
 
 from rich.console import Console
@@ -55,8 +55,8 @@ def bar(description: str, unit: str, wanted: bool = True) -> Iterator[Bar]:
 
 def rows_with_progress(source: RuleFile, wanted: bool) -> Iterator[RuleRow | BadRow]:
     """Yield the rows of a file of rules while a bar shows their number and rate, and the time left if it is known."""
-    with bar(source.name, "rules", wanted) as shown:
-        for n_rules, row in enumerate(source.rows(), 1):
+    with bar(source.name, "rules", wanted) as shown, closing(source.rows()) as rows:
+        for n_rules, row in enumerate(rows, 1):
             if n_rules % _EVERY == 0:
                 shown.show(n_rules, source.n_read, source.size)
             yield row

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import re
 from collections.abc import Iterator
+from contextlib import closing
 from dataclasses import dataclass, field
 from queue import SimpleQueue
 from threading import Semaphore, Thread
@@ -72,8 +73,14 @@ class EventStream:
         if self._form == "parquet":
             yield from self._tables()
             return
+        if self._live is not None:
+            yield from self._gather(read_events(self._live))
+            return
+        with closing(self._lines.lines()) as lines:
+            yield from self._gather(read_events(lines) if self._form == "jsonl" else self._csv(lines))
+
+    def _gather(self, rows: Iterator[tuple[int, dict[str, Any] | EventError]]) -> Iterator[Batch]:
         batch = Batch()
-        rows = read_events(self._live or self._lines.lines()) if self._form == "jsonl" else self._csv()
         for number, event in rows:
             if isinstance(event, EventError):
                 batch.faults.append(str(event))
@@ -88,9 +95,9 @@ class EventStream:
         if batch.numbers or batch.faults:
             yield batch
 
-    def _csv(self) -> Iterator[tuple[int, dict[str, Any] | EventError]]:
+    def _csv(self, lines: Iterator[bytes]) -> Iterator[tuple[int, dict[str, Any] | EventError]]:
         """Yield events of CSV. The header has attributes as in rules (`device.os`), and an empty field is no value."""
-        reader = csv.reader(as_text_file(self._lines.lines()), strict=True)
+        reader = csv.reader(as_text_file(lines), strict=True)
         try:
             header = next(reader, None)
             if header is None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import closing
 from pathlib import Path
 from typing import Any, Final, NamedTuple, TypeAlias
 
@@ -59,7 +60,8 @@ def read_rules(rules: Rules, columns: Columns = _COLUMNS) -> RuleColumns:
         name = os.fspath(rules)
         if Path(name).suffix.lower() == ".parquet":
             return _sort(_of_table(_parquet(name, columns), columns, name))
-        return _sort(_of_rows(RuleFile(name, columns).rows(), columns))
+        with closing(RuleFile(name, columns).rows()) as rows:
+            return _sort(_of_rows(rows, columns))
     if isinstance(rules, pa.RecordBatch):
         rules = pa.Table.from_batches([rules])
     elif hasattr(rules, "__arrow_c_stream__") and not isinstance(rules, pa.Table):

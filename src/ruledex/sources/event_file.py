@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from contextlib import closing
 from typing import Any
 
 import orjson
@@ -16,8 +17,11 @@ def read_events(source: str | Iterable[bytes]) -> Iterator[tuple[int, dict[str, 
 
     `source` is a path, `-` for standard input, or the lines themselves. Blank lines are skipped.
     """
-    lines = LineFile(source).lines() if isinstance(source, str) else source
-    for number, line in enumerate(lines, 1):
+    if isinstance(source, str):
+        with closing(LineFile(source).lines()) as lines:
+            yield from read_events(lines)
+        return
+    for number, line in enumerate(source, 1):
         if not line.strip():
             continue
         try:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import gzip
 import sys
 import zlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Generator, Iterator, Mapping
 from contextlib import contextmanager
 from itertools import chain
 from pathlib import Path
@@ -46,7 +46,7 @@ class LineFile:
         except (OSError, ValueError):  # closed, or a pipe
             return self.n_bytes or 0
 
-    def lines(self) -> Iterator[bytes]:
+    def lines(self) -> Generator[bytes]:
         """Yield all lines with their line ends, without a byte order mark."""
         with convert_file_errors(self.name):
             if self.name == STANDARD_INPUT:

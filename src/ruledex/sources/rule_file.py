@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Final
 
@@ -38,22 +39,23 @@ class RuleFile:
         """How much has been read."""
         return self._n_rows_read if self._form == "parquet" else self._lines.n_bytes_read
 
-    def rows(self) -> Iterator[Row]:
+    def rows(self) -> Generator[Row]:
         """Yield one row per rule or line that is none. Raises `InputError` if the file as a whole cannot be read."""
         if self._form == "parquet":
             yield from self._parquet_rows()
             return
-        lines = self._lines.lines()
-        form = self._form
-        if form == "":  # standard input has no suffix
-            first, lines = peekable(lines)
-            form = "jsonl" if first.lstrip().startswith(b"{") else "txt"
-        if form == "jsonl":
-            yield from read_jsonl(lines, self._columns)
-        elif form == "csv":
-            yield from read_csv(lines, self._columns, self.name)
-        else:
-            yield from read_txt(lines)
+        with closing(self._lines.lines()) as opened:  # an error would keep the file open for as long as it is kept
+            lines: Iterator[bytes] = opened
+            form = self._form
+            if form == "":  # standard input has no suffix
+                first, lines = peekable(lines)
+                form = "jsonl" if first.lstrip().startswith(b"{") else "txt"
+            if form == "jsonl":
+                yield from read_jsonl(lines, self._columns)
+            elif form == "csv":
+                yield from read_csv(lines, self._columns, self.name)
+            else:
+                yield from read_txt(lines)
 
     def _parquet_rows(self) -> Iterator[Row]:
         from ruledex.sources.parquet import ParquetRules
