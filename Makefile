@@ -75,7 +75,7 @@ format: $(READY) ## bring the code into shape
 	@$(BIN)/ruff format .
 
 docs: $(READY) ## write the pages that are generated
-	@$(BIN)/python -m ruledex.language.functions.document docs/functions.md
+	@$(BIN)/python tools/functions_page.py docs/functions.md
 
 benchmarks: $(READY) ## measure, and write docs/benchmarks/ and docs/papers/; over an hour
 	@$(BIN)/python benchmarks/language.py

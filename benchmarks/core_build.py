@@ -12,10 +12,10 @@ import pyarrow as pa
 from core_timing import CPU, seconds, spread
 from ruledex.dictionary.literal_table import LiteralTable
 from ruledex.index import Index
-from ruledex.language.depth import MAX_DEPTH
 from ruledex.language.parser import parse
 from ruledex.language.schema import Schema
 from ruledex.language.structured import to_structured
+from ruledex.language.tree import MAX_DEPTH
 from ruledex.program.predicate_table import PredicateTable
 from ruledex.program.rule_scanner import scan_rules
 

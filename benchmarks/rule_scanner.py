@@ -23,8 +23,8 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from ruledex import parse
-from ruledex.language.depth import MAX_DEPTH
 from ruledex.language.tree import (
+    MAX_DEPTH,
     Between,
     Compare,
     Expression,

@@ -9,8 +9,9 @@ one line of bounded length.
 
 from __future__ import annotations
 
+import difflib
 import reprlib
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 MOST_SHOWN = 20  # faults in one message
@@ -44,6 +45,13 @@ def one_line(text: str, most: int = LONGEST_MESSAGE) -> str:
 
 def _cut(text: str, most: int) -> str:
     return text if len(text) <= most else f"{text[: most // 2]}…{text[len(text) + 1 - most // 2 :]}"
+
+
+def did_you_mean(word: str, known: Iterable[str]) -> str:
+    """Return `did you mean BETWEEN?`, or an empty text if no known word is close."""
+    by_upper = {name.upper(): name for name in known}
+    near = difflib.get_close_matches(word.upper(), by_upper, n=1, cutoff=0.7)
+    return f"did you mean {by_upper[near[0]]}?" if near else ""
 
 
 class RuledexError(Exception):

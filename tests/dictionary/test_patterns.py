@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from ruledex import Schema
 from ruledex.dictionary.patterns import MAX_PLAIN_WORDS, PatternMatcher, like_shape
 from ruledex.dictionary.regex_literals import Word, required_words
-from ruledex.language.programs import compile_regex
 from ruledex.language.reference import satisfies
+from ruledex.language.regex import compile_regex
 from ruledex.language.tree import Attribute, Like, Rlike
 
 X = Attribute(("x",))

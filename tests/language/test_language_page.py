@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 
 from ruledex.errors import RuleSyntaxError
-from ruledex.language.depth import MAX_DEPTH
 from ruledex.language.parser import parse
 from ruledex.language.scanner import MAX_DIGITS
 from ruledex.language.schema import TYPES, Schema
 from ruledex.language.text import to_text
+from ruledex.language.tree import MAX_DEPTH
 from ruledex.limits import Limits
 
 PAGE = (Path(__file__).resolve().parents[2] / "docs" / "language.md").read_text(encoding="utf-8")

@@ -7,10 +7,9 @@ import pytest
 from ruledex import Index
 from ruledex.dictionary.patterns import PatternMatcher
 from ruledex.errors import RuleLimitError, RulesError
-from ruledex.language.like_pieces import PatternPiece, pieces_of
 from ruledex.language.parser import parse
-from ruledex.language.pattern import is_like
-from tests.language.test_programs import run_limited
+from ruledex.language.pattern import PatternPiece, is_like, pieces_of
+from tests.language.test_regex import run_limited
 
 LONG = 69_900
 

@@ -10,11 +10,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ruledex.language.address import Network
 from ruledex.language.many import each_is_met, equal_to, some_pair
 from ruledex.language.reference import every_pair
 from ruledex.language.value import Family, compare, fit
-from ruledex.language.version import Version
+from ruledex.language.value_types import Network, Version
 
 ZONES = [UTC, ZoneInfo("Pacific/Apia"), ZoneInfo("Europe/Berlin")]
 FAR = 2**53

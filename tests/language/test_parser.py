@@ -8,9 +8,9 @@ from decimal import Decimal
 import pytest
 
 from ruledex.errors import PatternError, RuleError, RuleLimitError, RuleSyntaxError, RuleTypeError
-from ruledex.language.depth import MAX_DEPTH
 from ruledex.language.parser import parse, parse_operand
 from ruledex.language.tree import (
+    MAX_DEPTH,
     And,
     Attribute,
     Between,
@@ -30,7 +30,7 @@ from ruledex.language.tree import (
     Xor,
 )
 from ruledex.language.value import INT64_MIN
-from ruledex.language.version import Version
+from ruledex.language.value_types import Version
 from ruledex.limits import Limits
 
 A, B, C, D = (Attribute((name,)) for name in "abcd")

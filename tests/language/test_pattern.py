@@ -7,7 +7,7 @@ import re
 import pytest
 
 from ruledex.language.pattern import has_match, is_like, like_pattern
-from ruledex.language.programs import compile_regex
+from ruledex.language.regex import compile_regex
 
 
 @pytest.mark.parametrize(

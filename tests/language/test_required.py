@@ -7,14 +7,14 @@ import pytest
 from ruledex.errors import RuleError, RuleSyntaxError
 from ruledex.explain import explain
 from ruledex.index import Index
+from ruledex.language.build import check_required, parts_of
 from ruledex.language.parser import parse
 from ruledex.language.reference import evaluate, score
-from ruledex.language.required import check_required, parts_of, without_required
 from ruledex.language.schema import Schema
 from ruledex.language.spark_text import to_spark
 from ruledex.language.structured import from_structured, to_structured
 from ruledex.language.text import to_text
-from ruledex.language.tree import And, Attribute, Compare, Not, Or, Required, Truth, predicates
+from ruledex.language.tree import And, Attribute, Compare, Not, Or, Required, Truth, predicates, without_required
 from ruledex.rewrite.pipeline import match_tree, score_tree
 
 A, B, C = (Compare(Attribute((name,)), "=", 1) for name in "abc")

@@ -16,9 +16,8 @@ from hypothesis import given, seed, settings
 
 from ruledex import RuleError, parse
 from ruledex.errors import PatternError, RuleLimitError, RuleSyntaxError, RuleTypeError
-from ruledex.language.depth import MAX_DEPTH
 from ruledex.language.structured import from_structured, to_structured
-from ruledex.language.tree import Attribute, Bound, Expression, Truth, Within
+from ruledex.language.tree import MAX_DEPTH, Attribute, Bound, Expression, Truth, Within
 from tests.strategies import wild_trees
 
 DOCUMENT = Path(__file__).parents[2] / "docs" / "structured.md"

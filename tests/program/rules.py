@@ -22,9 +22,8 @@ from ruledex.compiled.constants import (
     STEP_BITS,
     WEIGH,
 )
-from ruledex.language.depth import MAX_DEPTH
 from ruledex.language.resolve import Event
-from ruledex.language.tree import And, Expression, In, IsNull, Not, Or, Predicate, Truth, Xnor, Xor
+from ruledex.language.tree import MAX_DEPTH, And, Expression, In, IsNull, Not, Or, Predicate, Truth, Xnor, Xor
 from ruledex.program.layout import ProgramNodes, lay_out
 from ruledex.program.node_table import NodeTable, empty_node_table
 from ruledex.program.normalise import NormalRules, normalise_rules

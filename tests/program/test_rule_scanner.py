@@ -9,8 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ruledex import RuleError, parse, to_text
-from ruledex.language.depth import MAX_DEPTH
-from ruledex.language.tree import Expression
+from ruledex.language.tree import MAX_DEPTH, Expression
 from ruledex.program.rule_scanner import AND, FALLBACK, NOT, OK, OR, XNOR, XOR, operator_code, operator_of, scan_rules
 from ruledex.workloads import WORKLOADS, workload
 from tests.program.rules import column, scanned, slices_of, tree_of

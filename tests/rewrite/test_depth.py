@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from ruledex import evaluate, parse, score, to_text
-from ruledex.language.depth import MAX_DEPTH
 from ruledex.language.schema import Schema
+from ruledex.language.tree import MAX_DEPTH
 from ruledex.program.builder import ProgramBuilder
 from ruledex.rewrite.pipeline import match_tree, score_tree
 

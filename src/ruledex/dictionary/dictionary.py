@@ -17,10 +17,9 @@ from ruledex.compiled.constants import CELL, EVERY
 from ruledex.dictionary.domain import Cut, Domain, Kind, twin_cuts
 from ruledex.dictionary.slot import Key, Slot
 from ruledex.forks import cached_property
-from ruledex.language.families import constant_family
 from ruledex.language.schema import Schema
 from ruledex.language.tree import Attribute, CompareOperands, Operand, Predicate, SetTest, attributes, operands
-from ruledex.language.value import Family, as_double
+from ruledex.language.value import Family, as_double, constant_family
 
 Path = tuple[str, ...]
 

@@ -19,7 +19,6 @@ from ruledex.compiled.constants import AND, CELL, EVERY, NODE, OR, PLACE
 from ruledex.dictionary.dictionary import Dictionary, SlotPlan, make_dictionary
 from ruledex.dictionary.domain import Kind, Span, cut_of, cuts_of, kind_of, needs_days, spans_of
 from ruledex.dictionary.slot import Slot
-from ruledex.language.families import constant_family
 from ruledex.language.schema import Schema
 from ruledex.language.text import operand_text, to_text
 from ruledex.language.tree import (
@@ -40,7 +39,7 @@ from ruledex.language.tree import (
     Weak,
     Within,
 )
-from ruledex.language.value import Family
+from ruledex.language.value import Family, constant_family
 
 # A leaf of a match tree as literals: the id of one, a constant, or an operation (AND or OR) on several forms.
 Form: TypeAlias = "int | bool | tuple[int, list[Form]]"

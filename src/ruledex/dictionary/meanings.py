@@ -12,10 +12,9 @@ from typing import NamedTuple, TypeAlias
 from ruledex.dictionary.domain import ends
 from ruledex.dictionary.literal_table import LiteralTable, PositiveLiteral
 from ruledex.dictionary.merging import Name, name_of_operand
-from ruledex.language.families import constant_family
 from ruledex.language.text import to_text
 from ruledex.language.tree import Bound, CompareOperands, Operand, Predicate, SetTest, Value
-from ruledex.language.value import Family
+from ruledex.language.value import Family, constant_family
 
 SlotOperand: TypeAlias = Operand | CompareOperands | SetTest
 

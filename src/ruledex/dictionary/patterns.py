@@ -16,9 +16,8 @@ from typing import Final, NamedTuple, TypeAlias
 
 from ruledex.dictionary.regex_literals import LONGEST_WORD, required_words
 from ruledex.dictionary.word_trie import END, INSIDE, START, WHOLE, WordTrie, hits, word_trie
-from ruledex.language.like_pieces import fits, pieces_of
-from ruledex.language.pattern import like_to_regex
-from ruledex.language.programs import compile_regex
+from ruledex.language.pattern import fits, like_to_regex, pieces_of
+from ruledex.language.regex import compile_regex
 from ruledex.language.tree import Like, Rlike
 
 # Whether a text satisfies a pattern: the text, without half surrogates, and the same in UTF-8, which RE2 reads.

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from ruledex.dictionary.domain import Cut, Kind
 from ruledex.language.value import INT64_MAX, INT64_MIN
-from ruledex.language.version import Version
+from ruledex.language.value_types import Version
 
 Item = TypeVar("Item")
 

@@ -19,12 +19,11 @@ from ruledex.dictionary.dictionary import Dictionary, Names
 from ruledex.dictionary.growing import GrowingDictionary
 from ruledex.dictionary.remembered import Remembered
 from ruledex.dictionary.slot import Slot
-from ruledex.errors import EventError, RuledexError
+from ruledex.errors import EventError, RuledexError, quoted
 from ruledex.events.batch import EventBatch
 from ruledex.forks import cached_property
 from ruledex.language.reference import Weights, evaluate, weight_of
 from ruledex.language.resolve import leaves_of, values_of
-from ruledex.language.shown import shown
 from ruledex.language.text import operand_text
 from ruledex.language.tree import Attribute, CompareOperands, SetTest
 from ruledex.language.value import as_double
@@ -228,5 +227,5 @@ def _number(name: str, weight: Any) -> float:
     is_number = isinstance(weight, int | float) or (isinstance(weight, Decimal) and not weight.is_nan())
     number = as_double(weight) if is_number else math.nan
     if not (math.isfinite(number) and number >= 0):
-        raise EventError(f"the weight of {name!s:.100} is {shown(weight):.100}; weights are finite and not negative")
+        raise EventError(f"the weight of {name!s:.100} is {quoted(weight)}; weights are finite and not negative")
     return number

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import date
 from decimal import Decimal
 from typing import Any, Final
 
-from ruledex.language.address import Network
+from ruledex.errors import quoted
 from ruledex.language.reference import evaluate
 from ruledex.language.resolve import EMPTY, Event, values_of
 from ruledex.language.schema import Schema
-from ruledex.language.shown import shown
 from ruledex.language.text import operand_text, to_text
 from ruledex.language.tree import (
+    BRANCH_OF,
     BRANCHES,
     And,
     Attribute,
@@ -31,9 +31,9 @@ from ruledex.language.tree import (
     attributes,
     operands,
 )
-from ruledex.language.version import Version
+from ruledex.language.value_types import Network, Version
 
-_KINDS: Final[dict[type, str]] = {And: "and", Or: "or", Xor: "xor", Xnor: "xnor"}
+_KINDS: Final[dict[type, str]] = {kind: name.lower() for name, kind in BRANCH_OF.items()}
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,10 +140,18 @@ def _json(value: Any) -> Any:
     if value is None or isinstance(value, bool | int | float | str):
         return value
     if isinstance(value, date):
-        return shown(value, date.isoformat)
+        return write_value(value, date.isoformat)
     if isinstance(value, Decimal):
         return str(value)
-    return value.text if isinstance(value, Version | Network) else shown(value)
+    return value.text if isinstance(value, Version | Network) else quoted(value)
+
+
+def write_value(value: Any, write: Callable[[Any], str]) -> str:
+    """Return the text of a value of an event. The value may be any object, whose methods may raise anything."""
+    try:
+        return write(value)
+    except Exception:
+        return f"a value of the type {type(value).__name__}"
 
 
 def is_empty(seen: Seen) -> bool:

@@ -7,14 +7,13 @@ from datetime import date
 from decimal import Decimal
 from typing import Any, Final
 
-from ruledex.explain.clause import Clause, Seen, is_empty
-from ruledex.language.address import Network
-from ruledex.language.families import constant_family
+from ruledex.errors import quoted
+from ruledex.explain.clause import Clause, Seen, is_empty, write_value
 from ruledex.language.schema import SEVERAL
-from ruledex.language.shown import shown
 from ruledex.language.text import constant_text, operand_text, predicate_text
 from ruledex.language.tree import Between, Compare, In, IsNull, Like, NullSafe, Predicate, Rlike, SetTest, Value, Within
-from ruledex.language.version import Version
+from ruledex.language.value import constant_family
+from ruledex.language.value_types import Network, Version
 
 _MOST: Final = 8  # values in a list
 _LONGEST: Final = 60  # characters of a value
@@ -119,7 +118,7 @@ def _shown(value: Any) -> str:
         return "several values, where the schema declares one"
     known = isinstance(value, bool | int | str | date | Version | Network)
     if known:
-        text = shown(value, constant_text)
+        text = write_value(value, constant_text)
     else:
-        text = shown(value, str) if isinstance(value, float | Decimal) else shown(value)
+        text = write_value(value, str) if isinstance(value, float | Decimal) else quoted(value)
     return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"

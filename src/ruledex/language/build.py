@@ -11,13 +11,10 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Final, TypeAlias
 
-from ruledex.errors import PatternError, RuleLimitError, RuleSyntaxError, RuleTypeError, quoted
-from ruledex.language.address import Network
-from ruledex.language.families import result_family
-from ruledex.language.functions.registry import lookup, names
+from ruledex.errors import PatternError, RuleLimitError, RuleSyntaxError, RuleTypeError, did_you_mean, quoted
+from ruledex.language.functions.registry import lookup, names, result_family
 from ruledex.language.pattern import check_like, like_pattern
-from ruledex.language.programs import PatternTooLargeError, check_regex
-from ruledex.language.spelling import did_you_mean
+from ruledex.language.regex import PatternTooLargeError, check_regex
 from ruledex.language.tree import (
     And,
     Attribute,
@@ -32,14 +29,18 @@ from ruledex.language.tree import (
     Not,
     NullSafe,
     Operand,
+    Or,
     Required,
     Rlike,
     SetTest,
     Truth,
     Value,
+    Xnor,
+    Xor,
+    predicates,
 )
 from ruledex.language.value import HOLDS, Family, compare, family_of, read_time
-from ruledex.language.version import Version
+from ruledex.language.value_types import Network, Version
 
 NULL: Final = None
 MAX_WEIGHT: Final = 1e300  # weights are added and multiplied; the sums must stay finite
@@ -401,3 +402,43 @@ def null_test(left: Item, text: str, position: int) -> Expression:
     if isinstance(left, Constant):
         return Truth(left.value is None)
     return IsNull(_operand(left, "IS NULL", text, position), position)
+
+
+# REQUIRED(…) has a meaning only around a conjunct of the rule or of a branch of its outermost OR, because relaxed
+# matching (docs/ranking.md) gives up conjuncts of these two kinds only.
+
+
+def check_required(tree: Expression, text: str) -> None:
+    """Raise if REQUIRED is used where it has no effect."""
+    for branch in parts_of(tree, Or):
+        for conjunct in parts_of(branch, And):
+            misplaced = _first_required(conjunct.child if isinstance(conjunct, Required) else conjunct)
+            if misplaced is not None:
+                position = min((p.position for p in predicates(misplaced)), default=0)
+                hint = "put it around a conjunct of the rule, or of a branch of its outermost OR"
+                raise RuleSyntaxError("REQUIRED has no effect here", text, position, hint)
+
+
+def parts_of(tree: Expression, kind: type[And] | type[Or]) -> list[Expression]:
+    """Return the children of an AND or OR, with nested ones of the same kind opened, or else the tree itself."""
+    parts, pending = [], [tree]
+    while pending:
+        part = pending.pop()
+        if isinstance(part, kind):
+            pending.extend(reversed(part.children))
+        else:
+            parts.append(part)
+    return parts
+
+
+def _first_required(tree: Expression) -> Required | None:
+    pending = [tree]
+    while pending:
+        part = pending.pop()
+        if isinstance(part, Required):
+            return part
+        if isinstance(part, And | Or | Xor | Xnor):
+            pending.extend(reversed(part.children))
+        elif isinstance(part, Not):
+            pending.append(part.child)
+    return None

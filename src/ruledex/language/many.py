@@ -17,8 +17,8 @@ from itertools import accumulate
 from typing import Any, Final
 
 from ruledex.forks import cached_property
-from ruledex.language.address import Network
 from ruledex.language.value import Family, as_double, family_of, fit, instant
+from ruledex.language.value_types import Network
 
 # Up to this many pairs, going over all of them is quicker.
 FEW_PAIRS: Final = 16

@@ -10,40 +10,36 @@ Two states alternate: an operand is expected, or an operator. Most rules are cha
 from __future__ import annotations
 
 from decimal import Decimal
-from typing import Final, NoReturn, TypeAlias
+from typing import Final, NoReturn
 
 from ruledex import limits
-from ruledex.errors import RuleLimitError, RuleSyntaxError
+from ruledex.errors import RuleLimitError, RuleSyntaxError, did_you_mean
 from ruledex.language import build
-from ruledex.language.build import NULL, Constant
-from ruledex.language.depth import MAX_DEPTH, depth_of
-from ruledex.language.precedence import AND, BINARY, BRANCH, BRANCH_NODE, COMPARE, NEGATIVE, NOT, OPEN, Operator
-from ruledex.language.required import check_required
+from ruledex.language.build import NULL, Constant, Item, check_required
 from ruledex.language.scanner import check_text, read_name, read_number, read_string, scan, token_of
 from ruledex.language.simple import CLOSED_GROUP, NAME_GROUP, match_simple, shared_attribute, simple_predicate
-from ruledex.language.spelling import did_you_mean
 from ruledex.language.text import RESERVED
 from ruledex.language.tree import (
-    And,
+    BRANCH_OF,
+    MAX_DEPTH,
     Attribute,
-    Between,
     Call,
-    Compare,
     Expression,
-    In,
-    IsNull,
-    Like,
     Not,
     Operand,
-    Or,
     Required,
     Value,
+    depth_of,
 )
 from ruledex.language.value import INT64_MAX
 
+# How tightly operators bind, the loosest first.
+OPEN, OR, XOR, AND, NOT, COMPARE, SUM, PRODUCT, NEGATIVE = range(9)
+BRANCH: Final = {"AND": AND, "OR": OR, "XOR": XOR, "XNOR": XOR}
+BINARY: Final = {"+": SUM, "-": SUM, "*": PRODUCT, "/": PRODUCT, "%": PRODUCT} | dict.fromkeys(
+    ("=", "==", "!=", "<>", "<", "<=", ">", ">=", "<=>"), COMPARE
+)
 _OPERATOR_WORDS: Final = ("AND", "OR", "XOR", "XNOR", "NOT", "IN", "BETWEEN", "LIKE", "ILIKE", "RLIKE", "REGEXP", "IS")
-
-Item: TypeAlias = "Operand | Constant | Expression"
 
 
 def parse(rule: str | bytes) -> Expression:
@@ -60,6 +56,18 @@ def parse_operand(text: str) -> Operand:
     return item
 
 
+class _Operator:
+    """An operator, or an open parenthesis, that waits on the stack for its right operand."""
+
+    __slots__ = ("kind", "n_items", "position", "precedence")
+
+    def __init__(self, precedence: int, kind: str, position: int, n_items: int = 2) -> None:
+        self.precedence = precedence
+        self.kind = kind
+        self.position = position
+        self.n_items = n_items
+
+
 class _Parser:
     __slots__ = ("ended", "has_required", "items", "n_nested", "operators", "position", "starts", "text")
 
@@ -68,7 +76,7 @@ class _Parser:
         self.position = 0
         self.items: list[Item] = []
         self.starts: list[int] = []  # where each item begins
-        self.operators: list[Operator] = []
+        self.operators: list[_Operator] = []
         self.ended = False
         self.has_required = False
         self.n_nested = 0  # operators that may nest: an upper bound of the depth that costs nothing
@@ -106,7 +114,7 @@ class _Parser:
                 return False
             if groups[0]:
                 for at in range(match.start(1), match.end(1)):
-                    self._nest(Operator(OPEN, "(", at))
+                    self._nest(_Operator(OPEN, "(", at))
             items.append(predicate)
             starts.append(start)
             if groups[-2]:
@@ -118,7 +126,7 @@ class _Parser:
                 return True
             word = word.upper()
             if not operators or operators[-1].precedence == OPEN:
-                self._nest(Operator(BRANCH[word], word, match.start(CLOSED_GROUP + 1)))
+                self._nest(_Operator(BRANCH[word], word, match.start(CLOSED_GROUP + 1)))
             elif operators[-1].kind == word:
                 operators[-1].n_items += 1
             else:
@@ -148,7 +156,7 @@ class _Parser:
             elif kind == "quoted":
                 return self._attribute(read_name(token), start)
             elif token == "(":
-                self._nest(Operator(OPEN, "(", start))
+                self._nest(_Operator(OPEN, "(", start))
                 return False
             elif token == "-":
                 following = scan(self.text, self.position)
@@ -158,9 +166,9 @@ class _Parser:
                     # A minus sign before a Decimal would round it to the digits of the current context.
                     negative = number.copy_negate() if isinstance(number, Decimal) else -number
                     return self._push_constant(negative, start)
-                self._nest(Operator(NEGATIVE, "negative", start, 1))
+                self._nest(_Operator(NEGATIVE, "negative", start, 1))
             elif token == "!":
-                self._nest(Operator(NOT, "NOT", start, 1))
+                self._nest(_Operator(NOT, "NOT", start, 1))
                 return False
             elif token != "+":
                 self._unexpected(token, start, "an attribute, a constant or a condition")
@@ -169,7 +177,7 @@ class _Parser:
         """Read an operand that starts with a word. Returns False for NOT, whose operand is still to come."""
         upper = word.upper()
         if upper == "NOT":
-            self._nest(Operator(NOT, "NOT", start, 1))
+            self._nest(_Operator(NOT, "NOT", start, 1))
             return False
         following = scan(self.text, self.position)
         if following.lastgroup in ("string", "raw") and upper in ("DATE", "TIMESTAMP"):
@@ -179,7 +187,7 @@ class _Parser:
             self._push_constant(build.time_literal(upper, content, self.text, start), start)
         elif following["sign"] == "(" and upper not in RESERVED:
             self.position = following.end()
-            self._nest(Operator(OPEN, word, start, 1))
+            self._nest(_Operator(OPEN, word, start, 1))
             if scan(self.text, self.position)["sign"] == ")":
                 raise RuleSyntaxError(f"{word}() needs at least one argument", self.text, start)
             return False
@@ -254,7 +262,7 @@ class _Parser:
         precedence = BINARY.get(token)
         if precedence is not None and kind == "sign":
             self._reduce(precedence)
-            self._nest(Operator(precedence, token, start))
+            self._nest(_Operator(precedence, token, start))
             return True
         if token == ")":
             self._close(start)
@@ -290,9 +298,9 @@ class _Parser:
                 operators[-1].n_items += 1
                 return
             self._reduce(precedence)  # XOR and XNOR fold together, from the left
-        self._nest(Operator(precedence, word, start))
+        self._nest(_Operator(precedence, word, start))
 
-    def _nest(self, operator: Operator) -> None:
+    def _nest(self, operator: _Operator) -> None:
         self.n_nested += 1
         self.operators.append(operator)
 
@@ -326,13 +334,13 @@ class _Parser:
         while operators and operators[-1].precedence >= precedence:
             self._apply(operators.pop())
 
-    def _apply(self, operator: Operator) -> None:
+    def _apply(self, operator: _Operator) -> None:
         """Replace an operator and its items by one item."""
         kind, n_items = operator.kind, operator.n_items
         if operator.precedence <= AND:
             self._last_is_condition()  # `_branch` has done so for those before it
             children = tuple(self.items[-n_items:])
-            self.items[-n_items:] = [BRANCH_NODE[kind](children)]  # type: ignore[arg-type]
+            self.items[-n_items:] = [BRANCH_OF[kind](children)]  # type: ignore[arg-type]
             del self.starts[1 - n_items :]
             return
         first = self.starts[-n_items]
@@ -357,7 +365,7 @@ class _Parser:
     def _last_is_condition(self) -> None:
         """Make the last item a condition, since it is a child of a branch: a bare attribute is a boolean one."""
         item = self.items[-1]
-        if not isinstance(item, _CONDITIONS):
+        if isinstance(item, Constant | Attribute | Call):
             self.items[-1] = self._condition(item, self.starts[-1])
 
     def _condition(self, item: Item, start: int) -> Expression:
@@ -377,11 +385,11 @@ class _Parser:
             word, self.position = token.upper(), match.end()
         predicate: Expression
         if word == "IN":
-            self._sign("(")
+            self._expect("(")
             predicate = build.membership(left, self._constants(), self.text, first)
         elif word == "BETWEEN":
             low = self._constant()
-            self._keyword("AND")
+            self._expect("AND")
             predicate = build.between(left, low, self._constant(), self.text, first)
         elif word in ("LIKE", "ILIKE"):
             predicate = self._like(left, word == "ILIKE", negated, first)
@@ -401,7 +409,7 @@ class _Parser:
         every = quantifier == "ALL"
         if quantifier in ("ANY", "SOME", "ALL"):
             self.position = match.end()
-            self._sign("(")
+            self._expect("(")
             patterns = self._constants()
             # In SQL, NOT LIKE ANY is the negation of LIKE ALL: some pattern does not fit.
             every ^= negated
@@ -455,7 +463,7 @@ class _Parser:
         constant: Item = self._bare_constant()
         for sign, start in reversed(before):
             if sign == "(":
-                self._sign(")")
+                self._expect(")")
             elif sign == "-":
                 constant = build.call("negative", [constant], self.text, start)
         assert isinstance(constant, Constant)
@@ -478,22 +486,14 @@ class _Parser:
                 hint = f"write a string in quotes: '{token}'"
         raise RuleSyntaxError("only a constant is allowed here", self.text, start, hint)
 
-    def _sign(self, sign: str) -> None:
+    def _expect(self, wanted: str) -> None:
+        """Read a sign or a keyword that must stand here."""
         match = scan(self.text, self.position)
         self.position = match.end()
-        if match["sign"] != sign:
-            self._unexpected(*token_of(match), sign)
-
-    def _keyword(self, word: str) -> None:
-        match = scan(self.text, self.position)
-        self.position = match.end()
-        if (match["word"] or "").upper() != word:
-            token, start = token_of(match)
-            self._unexpected(token, start, word, did_you_mean(token, (word,)))
+        token, start = token_of(match)
+        if token.upper() != wanted:
+            self._unexpected(token, start, wanted, did_you_mean(token, (wanted,)))
 
     def _unexpected(self, token: str, position: int, expected: str, hint: str = "") -> NoReturn:
         found = f"found {token[:40]!r}" if token else "the rule ends here"
         raise RuleSyntaxError(f"{found}, expected {expected}", self.text, position, hint)
-
-
-_CONDITIONS: Final = (Compare, In, And, Or, Not, Between, Like, IsNull)

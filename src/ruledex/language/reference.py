@@ -11,7 +11,6 @@ from datetime import tzinfo
 from typing import Any, TypeAlias
 
 from ruledex.errors import EventError, RuledexError
-from ruledex.language.families import constant_family
 from ruledex.language.many import FEW_PAIRS, each_is_met, equal_to, some_pair
 from ruledex.language.pattern import has_match, is_like
 from ruledex.language.resolve import EMPTY, Event, Values, common_family, fitting, mapping_of, values_of
@@ -42,7 +41,7 @@ from ruledex.language.tree import (
     Xnor,
     Xor,
 )
-from ruledex.language.value import HOLDS, compare, family_of, fit
+from ruledex.language.value import HOLDS, compare, constant_family, family_of, fit
 
 # The weights of an event: per attribute one number, or one number per value. The default weight is 1.
 Weights: TypeAlias = Mapping[str, float | Mapping[Any, float]]

@@ -10,7 +10,7 @@ from typing import Any, Final, TypeAlias
 
 from ruledex import limits
 from ruledex.errors import EventError
-from ruledex.language.families import function_of
+from ruledex.language.functions.registry import function_of
 from ruledex.language.functions.signature import Function
 from ruledex.language.schema import Schema
 from ruledex.language.tree import Attribute, Node, Operand

@@ -15,11 +15,10 @@ from pathlib import Path
 from typing import Any, Final
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
-from ruledex.errors import RuleTypeError, SchemaError, quoted
+from ruledex.errors import RuleTypeError, SchemaError, did_you_mean, quoted
 from ruledex.forks import cached_property
-from ruledex.language.families import constant_family, function_of, result_family
+from ruledex.language.functions.registry import function_of, result_family
 from ruledex.language.parser import parse_operand
-from ruledex.language.spelling import did_you_mean
 from ruledex.language.text import operand_text, path_text
 from ruledex.language.tree import (
     Attribute,
@@ -41,7 +40,7 @@ from ruledex.language.tree import (
     predicates,
     replace,
 )
-from ruledex.language.value import Family, fit, read_time
+from ruledex.language.value import Family, constant_family, fit, read_time
 
 TYPES: Final[dict[str, Family]] = {
     "boolean": Family.BOOLEAN,

@@ -11,7 +11,7 @@ from decimal import Decimal
 from functools import reduce
 
 from ruledex.errors import RuleError
-from ruledex.language.families import function_of
+from ruledex.language.functions.registry import function_of
 from ruledex.language.tree import (
     And,
     Attribute,

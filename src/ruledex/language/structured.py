@@ -11,13 +11,10 @@ from collections.abc import Callable, Mapping
 from functools import lru_cache
 from typing import Final
 
-from ruledex.errors import RuleLimitError, RuleSyntaxError, RuleTypeError, quoted
+from ruledex.errors import RuleLimitError, RuleSyntaxError, RuleTypeError, did_you_mean, quoted
 from ruledex.language import build
-from ruledex.language.build import SET_TESTS, Constant, Item
-from ruledex.language.depth import MAX_DEPTH, depth_of
+from ruledex.language.build import SET_TESTS, Constant, Item, check_required
 from ruledex.language.parser import parse_operand
-from ruledex.language.required import check_required
-from ruledex.language.spelling import did_you_mean
 from ruledex.language.structured_parts import (
     Json,
     Place,
@@ -32,10 +29,11 @@ from ruledex.language.structured_parts import (
 )
 from ruledex.language.text import path_text
 from ruledex.language.tree import (
+    BRANCH_OF,
+    MAX_DEPTH,
     And,
     Attribute,
     Between,
-    Branch,
     Call,
     Compare,
     CompareOperands,
@@ -53,9 +51,10 @@ from ruledex.language.tree import (
     Truth,
     Xnor,
     Xor,
+    depth_of,
 )
 
-_BRANCHES: Final[dict[str, type[Branch]]] = {"and": And, "or": Or, "xor": Xor, "xnor": Xnor}
+_BRANCHES: Final = {name.lower(): kind for name, kind in BRANCH_OF.items()}
 _NAME_OF_BRANCH: Final[dict[type, str]] = {kind: name for name, kind in _BRANCHES.items()}
 _COMPARISONS: Final = ("=", "<", "<=", ">", ">=", "<=>")
 

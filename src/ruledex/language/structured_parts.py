@@ -9,15 +9,13 @@ from datetime import date, datetime
 from decimal import Decimal
 from typing import Any, Final, NamedTuple, TypeAlias, TypeVar
 
-from ruledex.errors import RuleError, RuleSyntaxError, RuleTypeError, quoted
+from ruledex.errors import RuleError, RuleSyntaxError, RuleTypeError, did_you_mean, quoted
 from ruledex.language import build
-from ruledex.language.address import Network
 from ruledex.language.build import MAX_WEIGHT, Constant
 from ruledex.language.scanner import read_number
-from ruledex.language.spelling import did_you_mean
 from ruledex.language.tree import Value
 from ruledex.language.value import INT64_MAX, INT64_MIN
-from ruledex.language.version import Version
+from ruledex.language.value_types import Network, Version
 
 Json: TypeAlias = Any  # None, bool, int, float, str, or a list or dict of such
 _Made = TypeVar("_Made")

@@ -10,7 +10,6 @@ from datetime import date, datetime
 from decimal import Decimal
 from typing import Final
 
-from ruledex.language.address import Network
 from ruledex.language.scanner import NAME
 from ruledex.language.tree import (
     BRANCHES,
@@ -40,7 +39,7 @@ from ruledex.language.tree import (
     Xnor,
     Xor,
 )
-from ruledex.language.version import Version
+from ruledex.language.value_types import Network, Version
 
 _PLAIN_NAME: Final = re.compile(NAME)
 # fmt: off

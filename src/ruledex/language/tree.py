@@ -18,8 +18,7 @@ from datetime import date, datetime
 from decimal import Decimal
 from typing import ClassVar, TypeAlias
 
-from ruledex.language.address import Network
-from ruledex.language.version import Version
+from ruledex.language.value_types import Network, Version
 
 Value: TypeAlias = bool | int | Decimal | float | str | date | datetime | Version | Network
 
@@ -130,7 +129,7 @@ class Xnor(Node):
 
 @dataclass(slots=True, eq=False)
 class Required(Node):
-    """`REQUIRED(child)`: as true as the child, and never relaxed. required.py says where it may be used."""
+    """`REQUIRED(child)`: as true as the child, and never relaxed. build.py says where it may be used."""
 
     child: Expression
 
@@ -275,6 +274,8 @@ Branch: TypeAlias = And | Or | Xor | Xnor
 
 PREDICATES = (Compare, In, Between, Like, Rlike, IsNull, NullSafe, CompareOperands, SetTest, Within)
 BRANCHES = (And, Or, Xor, Xnor)
+BRANCH_OF: dict[str, type[Branch]] = {"AND": And, "OR": Or, "XOR": Xor, "XNOR": Xnor}
+MAX_DEPTH = 256  # of a tree: functions that walk one recurse, and the stack is finite
 
 
 def predicates(tree: Expression) -> Iterator[Predicate]:
@@ -325,3 +326,40 @@ def replace(node: Predicate, **changes: object) -> Predicate:
     """Return a copy of a predicate with some fields changed."""
     kept = {f.name: getattr(node, f.name) for f in fields(node)}
     return type(node)(**(kept | changes))
+
+
+def depth_of(tree: Expression) -> int:
+    """Return the number of nodes on the longest path down, including operands. Works without recursion."""
+    deepest = 0
+    pending: list[tuple[Node, int]] = [(tree, 1)]
+    while pending:
+        node, depth = pending.pop()
+        deepest = max(deepest, depth)
+        below: tuple[object, ...]
+        if isinstance(node, BRANCHES):
+            below = node.children
+        elif isinstance(node, Not | Required):
+            below = (node.child,)
+        elif isinstance(node, Weak):
+            below = (node.predicate,)
+        elif isinstance(node, Call):
+            below = node.arguments
+        elif isinstance(node, CompareOperands):
+            below = (node.left, node.right)
+        elif isinstance(node, Truth) or not hasattr(node, "operand"):
+            continue
+        else:
+            below = (node.operand,)
+        pending.extend((child, depth + 1) for child in below if isinstance(child, Node))
+    return deepest
+
+
+def without_required(tree: Expression) -> Expression:
+    """Return the same condition without REQUIRED. A tree that has none is returned as it is."""
+    if isinstance(tree, Required):
+        return tree.child
+    if isinstance(tree, And | Or):
+        children = [without_required(child) for child in tree.children]
+        if any(new is not old for new, old in zip(children, tree.children, strict=True)):
+            return type(tree)(tuple(children))
+    return tree

@@ -13,9 +13,8 @@ from datetime import UTC, date, datetime, timedelta, tzinfo
 from decimal import Decimal
 from enum import StrEnum
 
-from ruledex.language.address import Network
-from ruledex.language.tree import Value
-from ruledex.language.version import Version
+from ruledex.language.tree import Between, Compare, In, Like, NullSafe, Predicate, Rlike, SetTest, Value, Within
+from ruledex.language.value_types import Network, Version
 
 INT64_MIN, INT64_MAX = -(2**63), 2**63 - 1
 
@@ -48,6 +47,23 @@ _FAMILY_OF_TYPE: dict[type, Family] = {
 def family_of(value: object) -> Family | None:
     """Return the family of a constant or an event's value, or None for structs and all else that no rule can name."""
     return _FAMILY_OF_TYPE.get(type(value))
+
+
+def constant_family(predicate: Predicate) -> Family | None:
+    """Return the family of a predicate's constants. A value of another family makes the predicate unknown."""
+    if isinstance(predicate, Within):  # the first asked for: an index asks this of each of its literals
+        if predicate.values:
+            return family_of(predicate.values[0])
+        bound = predicate.bounds[0]
+        return family_of(bound.high if bound.low is None else bound.low)
+    match predicate:
+        case Compare(_, _, value) | NullSafe(_, value) | Between(_, value):
+            return family_of(value)
+        case In(_, values) | SetTest(_, _, values):
+            return family_of(values[0])
+        case Like() | Rlike():
+            return Family.STRING
+    return None
 
 
 def is_missing(value: object) -> bool:

@@ -11,14 +11,13 @@ from hashlib import blake2b
 from typing import Any
 
 from ruledex.errors import RuleError
-from ruledex.language.families import constant_family, function_of
+from ruledex.language.functions.registry import function_of
 from ruledex.language.parser import parse
-from ruledex.language.required import without_required
 from ruledex.language.schema import Schema
 from ruledex.language.structured import from_structured
 from ruledex.language.text import path_text
-from ruledex.language.tree import Attribute, Call, Expression, Operand, Truth, operands, predicates
-from ruledex.language.value import Family
+from ruledex.language.tree import Attribute, Call, Expression, Operand, Truth, operands, predicates, without_required
+from ruledex.language.value import Family, constant_family
 from ruledex.lint.context import Context
 from ruledex.lint.finding import Finding, Severity
 from ruledex.lint.rule import lint_subject

@@ -17,10 +17,9 @@ from ruledex.compiled.constants import AND, CELL, NODE, OR, PLACE, WEIGHT
 from ruledex.dictionary.dictionary import Dictionary
 from ruledex.dictionary.literal_table import Form, LiteralArrays, LiteralTable
 from ruledex.errors import RuleError
-from ruledex.language.depth import MAX_DEPTH
 from ruledex.language.parser import parse
 from ruledex.language.schema import Schema
-from ruledex.language.tree import And, Expression, Or
+from ruledex.language.tree import MAX_DEPTH, And, Expression, Or
 from ruledex.program.layout import lay_out
 from ruledex.program.node_table import ALWAYS_CODE, NEVER_CODE, add_node, empty_node_table
 from ruledex.program.normalise import NormalRules, normalise_rules

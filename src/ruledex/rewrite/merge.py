@@ -14,10 +14,9 @@ sets of one family merge: `x NOT IN (1) AND x NOT IN ('a')` is never true, and `
 
 from __future__ import annotations
 
-from ruledex.language.families import constant_family
 from ruledex.language.schema import Schema
 from ruledex.language.tree import And, Expression, IsNull, Not, Or, Truth, Weak, Within
-from ruledex.language.value import Family
+from ruledex.language.value import Family, constant_family
 from ruledex.rewrite.keys import NodeKeys
 from ruledex.rewrite.spans import Ambiguous, Order, Spans
 from ruledex.rewrite.walk import join_children, with_children

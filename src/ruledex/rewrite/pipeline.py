@@ -9,9 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final, TypeAlias
 
-from ruledex.language.required import without_required
 from ruledex.language.schema import Schema
-from ruledex.language.tree import And, Expression, Or, Truth
+from ruledex.language.tree import And, Expression, Or, Truth, without_required
 from ruledex.rewrite.absorb import absorb
 from ruledex.rewrite.expand_xor import expand_xor
 from ruledex.rewrite.flatten import flatten, flatten_for_score

@@ -5,6 +5,7 @@ from __future__ import annotations
 from ruledex.language.functions.signature import Constants, Function, Parameter
 from ruledex.language.tree import Value
 from ruledex.language.value import Family
+from ruledex.language.value_types import Network, Version
 
 INT32_MIN, INT32_MAX = -(2**31), 2**31 - 1
 
@@ -128,5 +129,24 @@ FUNCTIONS: tuple[Function, ...] = (
         spark="concat({all})",
         variadic=True,
         joins=True,
+    ),
+    # Spark has none of these: versions and addresses have their own order.
+    Function(
+        name="version",
+        parameters=(_TEXT,),
+        result=Family.VERSION,
+        call=Version.read,
+        summary="The version that a string names, in the order of semantic versioning: `1.9` is below `1.10`.",
+        example="version(app) < '4.10.2'",
+        spark=None,
+    ),
+    Function(
+        name="cidr",
+        parameters=(_TEXT,),
+        result=Family.ADDRESS,
+        call=Network.read,
+        summary="The IP address that a string names. It equals every network that contains it.",
+        example="cidr(client) IN ('10.0.0.0/8', '2001:db8::/32')",
+        spark=None,
     ),
 )

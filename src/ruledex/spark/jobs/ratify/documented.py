@@ -8,7 +8,6 @@ from datetime import date
 from decimal import Decimal
 from typing import Any, Final
 
-from ruledex.language.families import constant_family
 from ruledex.language.reference import evaluate
 from ruledex.language.resolve import leaves_of, values_of
 from ruledex.language.schema import Schema
@@ -25,7 +24,7 @@ from ruledex.language.tree import (
     attributes,
     operands,
 )
-from ruledex.language.value import Family
+from ruledex.language.value import Family, constant_family
 
 ANOTHER_TYPE: Final = "A value of another type is unknown"
 NAN: Final = "NaN is missing"

@@ -11,7 +11,7 @@ import pytest
 
 from ruledex import limits
 from ruledex.errors import PatternError, RuleLimitError
-from ruledex.language import programs
+from ruledex.language import regex as programs
 from ruledex.language.parser import parse
 from ruledex.language.pattern import has_match
 

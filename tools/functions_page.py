@@ -1,6 +1,6 @@
 """Writes docs/functions.md, the page of all functions, from the registry.
 
-python -m ruledex.language.functions.document [path]
+python tools/functions_page.py [path]
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ Time patterns consist of the letters `yyyy yy MMMM MMM MM M dd d HH H hh h a mm 
 `'quoted'` text, and signs that stand for themselves. Fields that a pattern leaves out have their value at the first
 moment of 1970. A field without a fixed width (one letter, or `S`) needs a sign or text between it and another number.
 
-`python -m ruledex.language.functions.document docs/functions.md` writes this page.
+`python tools/functions_page.py docs/functions.md` writes this page.
 
 | function | result | meaning | example |
 | --- | --- | --- | --- |

@@ -1,0 +1,106 @@
+"""The types of constants that Python lacks: versions, and IP addresses and networks.
+
+Versions have the order of semantic versioning, with dotted numbers of any length: `1.2 = 1.2.0`, `1.10 > 1.9`, a
+pre-release comes before its release, and build metadata does not count. The package `semver` reads exactly three
+numbers, but many applications use more or fewer.
+
+Addresses and networks are ranges of one ordered domain. An address is a network of one. All of version 4 lies below all
+of version 6, so a network of either version is one range of integers.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import re
+from functools import total_ordering
+
+from ruledex.errors import quoted
+
+_FORM = re.compile(r"[vV]?(\d+(?:\.\d+)*)(?:-([0-9A-Za-z-]+(?:\.[0-9A-Za-z-]+)*))?(?:\+[0-9A-Za-z.-]+)?", re.ASCII)
+
+# A release sorts after each of its pre-releases: (1,) is above (0, …).
+_RELEASE = (1,)
+
+
+@total_ordering
+class Version:
+    """A version and its sort key. `text` is the version as written."""
+
+    __slots__ = ("key", "text")
+
+    def __init__(self, text: str) -> None:
+        match = _FORM.fullmatch(text)
+        if match is None:
+            raise ValueError(f"{quoted(text)} is not a version such as 4.10.2 or 1.0.0-beta.2")
+        numbers = [int(number) for number in match[1].split(".")]
+        while numbers and not numbers[-1]:
+            numbers.pop()
+        pre_release: tuple[object, ...] = _RELEASE
+        if match[2]:
+            # Semantic versioning, item 11: numbers are below words, and fewer fields below more.
+            pre_release = (0, tuple((0, int(f), "") if f.isdigit() else (1, 0, f) for f in match[2].split(".")))
+        self.text = text
+        self.key = (tuple(numbers), pre_release)
+
+    @staticmethod
+    def read(value: object) -> Version | None:
+        """Return the version that a value of an event names, or None."""
+        try:
+            return Version(value) if isinstance(value, str) else None
+        except ValueError:
+            return None
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Version) and self.key == other.key
+
+    def __lt__(self, other: Version) -> bool:
+        return self.key < other.key
+
+    def __hash__(self) -> int:
+        return hash(self.key)
+
+    def __repr__(self) -> str:
+        return f"Version({self.text!r})"
+
+
+_V6_START = 1 << 32
+
+
+class Network:
+    """A block of addresses from `first` to `last`, both included. `text` is its canonical form."""
+
+    __slots__ = ("first", "last", "text")
+
+    def __init__(self, text: str) -> None:
+        try:
+            # Host bits are dropped, as routers do: 10.1.2.3/8 is 10.0.0.0/8.
+            network = ipaddress.ip_network(text, strict=False)
+        except ValueError as error:
+            raise ValueError(f"{quoted(text)} is not an address or a network such as 10.0.0.0/8") from error
+        start = 0 if network.version == 4 else _V6_START
+        self.first = start + int(network.network_address)
+        self.last = start + int(network.broadcast_address)
+        one = network.num_addresses == 1
+        self.text = str(network.network_address) if one else str(network)
+
+    @staticmethod
+    def read(value: object) -> Network | None:
+        """Return the address that a value of an event names, or None. A block is not an address of an event."""
+        try:
+            address = Network(value) if isinstance(value, str) else None
+        except ValueError:
+            return None
+        return address if address is not None and address.first == address.last else None
+
+    def holds(self, other: Network) -> bool:
+        """Return whether all of `other` lies in this network."""
+        return self.first <= other.first and other.last <= self.last
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Network) and (self.first, self.last) == (other.first, other.last)
+
+    def __hash__(self) -> int:
+        return hash((self.first, self.last))
+
+    def __repr__(self) -> str:
+        return f"Network({self.text!r})"
