@@ -202,6 +202,43 @@ def test_a_child_of_a_process_that_compiles_can_compile(tmp_path):
     assert (done.stdout, done.returncode) == ("well\n", 0), done.stderr[-3000:]
 
 
+MATCHING = """
+import os, random, sys, threading, time
+from ruledex import Index
+
+# RE2 needs new states of its automaton, for which it takes a lock, at almost every byte of such a text.
+index = Index.build([(1, "a RLIKE '(x|y)*x(x|y){10}z'"), (2, "a LIKE '%z'")], "scan")
+texts = iter(lambda: "".join(random.choices("xy", k=4000)), None)
+def read():
+    while True:
+        index.match({"a": next(texts)})
+for _ in range(2):
+    threading.Thread(target=read, daemon=True).start()
+for n in range(int(sys.argv[1])):
+    time.sleep(0.001 * (n % 5))
+    pid = os.fork()
+    if pid == 0:
+        found = index.match({"a": next(texts)}), index.match({"a": "x" * 2000 + "z"})
+        os._exit(0 if found == ([], [1, 2]) else 1)
+    deadline = time.monotonic() + 30
+    while not (ended := os.waitpid(pid, os.WNOHANG))[0]:
+        if time.monotonic() > deadline:
+            os.kill(pid, 9)
+            print("a child hangs", n, flush=True)
+            os._exit(3)
+        time.sleep(0.002)
+    assert ended[1] == 0, ended
+print("well", flush=True)
+os._exit(0)
+"""
+
+
+def test_a_child_of_a_process_that_matches_patterns_can_match_them():
+    command = [sys.executable, "-c", MATCHING, str(N_FORKS // 2)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
+    assert (done.stdout, done.returncode) == ("well\n", 0), done.stderr[-3000:]
+
+
 def forked(function):
     """What a child returns, a small number."""
     pid = os.fork()

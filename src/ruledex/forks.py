@@ -4,6 +4,10 @@ A child has only the thread that forked, but the memory of all threads. A lock t
 would never be released in the child. So locks are made anew in the child, unless the thread that forked holds them. The
 descriptors of file locks are closed, so that the child locks nothing that its parent has unlocked.
 
+Libraries have locks of their own. RE2 locks a pattern while it extends the pattern's automaton, and lets other
+threads of Python run meanwhile, one of which may fork. What has such locks is made anew in the child, by
+a function that `renew_in_children` registers.
+
 What a lock protects may be half changed in the child. So what is read without a lock is only replaced as a whole
 (`Index`), and a file belongs to the process that opened it (`own_process`).
 """
@@ -11,6 +15,7 @@ What a lock protects may be half changed in the child. So what is read without a
 from __future__ import annotations
 
 import os
+import sys
 import threading
 from collections.abc import Callable
 from contextlib import suppress
@@ -96,6 +101,11 @@ def no_longer_held(descriptor: int) -> bool:
     return True
 
 
+def renew_in_children(renew: Callable[[], None]) -> None:
+    """Call a function in each forked child whose parent had other threads. Without any, nothing can be held."""
+    _RENEWALS.append(renew)
+
+
 def own_process() -> int:
     """Return a number that differs in a forked child, for what belongs to the process that made it."""
     return os.getpid()
@@ -103,6 +113,13 @@ def own_process() -> int:
 
 _LOCKS: WeakSet[ForkSafeLock] = WeakSet()
 _DESCRIPTORS: set[int] = set()
+_RENEWALS: list[Callable[[], None]] = []
+_had_threads = False  # whether the process had other threads when it forked last
+
+
+def _look_for_threads() -> None:
+    global _had_threads
+    _had_threads = len(sys._current_frames()) > 1
 
 
 def _renew_all() -> None:
@@ -112,7 +129,10 @@ def _renew_all() -> None:
     _DESCRIPTORS.clear()
     for lock in list(_LOCKS):
         lock.renew()
+    if _had_threads:
+        for renew in _RENEWALS:
+            renew()
 
 
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_renew_all)
+    os.register_at_fork(before=_look_for_threads, after_in_child=_renew_all)

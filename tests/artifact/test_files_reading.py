@@ -9,7 +9,7 @@ import sys
 import pytest
 
 from ruledex.artifact import open_version, verify
-from ruledex.artifact.files import open_regular, read_whole
+from ruledex.artifact.files import open_regular, read_small
 from ruledex.errors import ArtifactError
 from ruledex.limits import limited
 from tests.artifact.samples import publish_sample, version_files
@@ -70,9 +70,10 @@ def test_a_device_is_no_regular_file(tmp_path):
 
 def test_a_small_file_has_a_limit_that_can_be_changed(root):
     publish_sample(root)
-    with limited(manifest_bytes=16), pytest.raises(ArtifactError, match="at most 16"):
+    with limited(manifest_bytes=16), pytest.raises(ArtifactError, match="over the limit manifest_bytes of 16"):
         open_version(root)
     (root / "file").write_bytes(b"12345")
-    assert read_whole(root, "file", 5) == b"12345"
-    with pytest.raises(ArtifactError, match="at most 4"):
-        read_whole(root, "file", 4)
+    with limited(manifest_bytes=5):
+        assert read_small(root, "file") == b"12345"
+    with limited(manifest_bytes=4), pytest.raises(ArtifactError, match="over the limit manifest_bytes of 4"):
+        read_small(root, "file")

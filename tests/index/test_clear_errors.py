@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pandas as pd
 import polars as pl
 import pyarrow as pa
@@ -103,3 +104,47 @@ def test_a_lazy_frame_is_refused_with_the_call_that_it_needs():
 def test_a_wrong_option_of_an_engine_is_refused_with_what_it_may_be(engine, options, message):
     with pytest.raises(RuledexError, match=message):
         Index.build(SMALL, engine, engine_options=options)
+
+
+@pytest.mark.parametrize("kind", [np.int64, np.int8, np.uint32])
+@pytest.mark.parametrize("saved", [False, True])
+def test_integers_of_numpy_are_ids(tmp_path, kind, saved):
+    index = Index.build([(kind(1), "a = 1"), {"id": kind(2), "expr": "a = 1"}, (3, "a = 1")], "scan")
+    if saved:
+        index.save(tmp_path / "index")
+        index = Index.open(tmp_path / "index")
+    index.add([(kind(4), "a = 1")])
+    index.update([(kind(1), "a = 2")])
+    index.set_score(kind(2), 1.5)
+    assert index.rule(kind(2)) == (2, "a = 1", 1.5)
+    assert type(index.rule(kind(2)).id) is int
+    assert kind(2) in index
+    assert kind(9) not in index
+    assert index.explain(kind(1), {"a": 2}).truth
+    assert index.why_not({"a": 2}, kind(1)) is None
+    with pytest.raises(RuledexError, match=r"one id was given where several are expected: write \[3\]"):
+        index.remove(kind(3))
+    assert index.remove(np.array([3, 4], kind)) == 2
+    assert index.match({"a": 1}) == [2]
+    if saved:
+        assert Index.open(tmp_path / "index").match({"a": 1}) == [2]
+
+
+@pytest.mark.parametrize("is_changed", [False, True])
+def test_an_id_of_another_type_is_told_which_type_the_ids_have(is_changed):
+    numbers, names = Index.build([(77, "a = 1")], "scan"), Index.build([("77", "a = 1")], "scan")
+    if is_changed:
+        numbers.add([(78, "a = 1")])
+        names.add([("78", "a = 1")])
+    for index, wrong, kind in ((numbers, "77", "integers"), (names, 77, "strings"), (numbers, 77.0, "integers")):
+        for call in (
+            lambda index, wrong: index.explain(wrong, {}),
+            lambda index, wrong: index.why_not({}, wrong),
+            lambda index, wrong: index.rule(wrong),
+            lambda index, wrong: index.set_score(wrong, 1.0),
+            lambda index, wrong: index.remove([wrong]),
+        ):
+            with pytest.raises(RuledexError, match=f"the ids of this index are {kind}"):
+                call(index, wrong)
+    with pytest.raises(RuledexError, match=r"there is no rule 5 in this index$"):
+        numbers.rule(5)

@@ -171,7 +171,7 @@ def test_a_journal_of_a_stranger_is_a_file_within_limits(tmp_path):
         index.add([(101, "age = 20")])
     assert 101 not in index
     path = tmp_path / "index" / "journal" / version
-    with limited(journal_bytes=100), pytest.raises(ArtifactError, match="at most 100"):
+    with limited(journal_bytes=100), pytest.raises(ArtifactError, match="over the limit journal_bytes of 100"):
         Journal(tmp_path / "index", version).read()
     path.rename(tmp_path / "aside")
     for replace in (os.mkfifo, lambda place: place.symlink_to(tmp_path / "aside")):
@@ -179,6 +179,24 @@ def test_a_journal_of_a_stranger_is_a_file_within_limits(tmp_path):
         with pytest.raises(ArtifactError, match=version):
             Index.open(tmp_path / "index")
         path.unlink()
+
+
+def test_a_limit_that_was_lowered_since_is_named(tmp_path, compiled):
+    Index.build([(1, "a = 1"), (2, "b RLIKE 'x{3}y'")]).save(tmp_path / "index")
+    for trust in (False, False, True):
+        assert Index.open(tmp_path / "index", trust=trust).match({"b": "xxxy"}) == [2]
+    assert len(compiled) == 1
+    for lower in ({"pattern_characters": 4}, {"pattern_instructions": 2}):
+        message = f"over the limit {next(iter(lower))}"
+        with limited(**lower):
+            with pytest.raises(ArtifactError, match=message) as refused:
+                Index.open(tmp_path / "index", trust=False)
+            assert "damaged" not in str(refused.value)
+            # What is trusted is read when it is needed.
+            with pytest.raises(ArtifactError, match=message) as refused:
+                Index.open(tmp_path / "index", trust=True).match({"b": "xxxy"})
+            assert "damaged" not in str(refused.value)
+    assert Index.open(tmp_path / "index", trust=False).match({"b": "xxxy"}) == [2]
 
 
 def test_marks_behind_the_end_of_a_journal_do_not_keep_a_reader_busy(tmp_path):

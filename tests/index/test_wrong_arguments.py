@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import math
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -18,6 +19,7 @@ RULES = [(1, "a = 1"), (2, "b > 2 OR c LIKE 'x%'"), (3, "a IN (1, 2) AND NOT b =
 EVENT = {"a": 1, "b": 3, "c": "xy"}
 WRONG = [None, 3, -1, 10**30, "", "no\nsuch", b"", b"\xff", [], [None], [[]], {}, {1: 2}, object(), math.nan, math.inf]
 WRONG += [True, 2.5, set(), range(2), print, Exception, np.int64(-3), np.array([1.5]), "x" * 10_000]
+WRONG += ["\ud800", "\ud800.csv", "\ud800.parquet", "a\0b.jsonl", "file://\ud800", Path("\ud800.txt.gz")]
 
 # Every argument of every call, in turn: a call takes one value and gives the rest what is right.
 CALLS: dict[str, Callable[[Index, Any], object]] = {

@@ -18,6 +18,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO
 
+from ruledex import limits
 from ruledex.errors import ArtifactError
 
 WRITE_BITS = 0o222
@@ -74,23 +75,29 @@ def _open_at(folder: int, name: str, flags: int, root: Path, path: str) -> int:
         raise
 
 
-def read_whole(root: Path, path: str, most_bytes: int) -> bytes:
-    """Read a file of at most `most_bytes`. FileNotFoundError if it is missing, ArtifactError if it is larger."""
+def read_small(root: Path, path: str) -> bytes:
+    """Read a file. FileNotFoundError if it is missing, ArtifactError if it exceeds the limit `manifest_bytes`."""
     with os.fdopen(open_regular(root, path), "rb", buffering=0) as file:
-        check_size(os.fstat(file.fileno()).st_size, most_bytes, str(root / path))
+        check_limit(os.fstat(file.fileno()).st_size, "manifest_bytes", str(root / path))
         parts: list[bytes] = []
         n_read = 0
         while data := file.read(_PART):
             n_read += len(data)
-            check_size(n_read, most_bytes, str(root / path))  # again, since a file may grow while it is read
+            check_limit(n_read, "manifest_bytes", str(root / path))  # again, since a file may grow while it is read
             parts.append(data)
         return b"".join(parts)
 
 
+def check_limit(n_bytes: int, limit: str, where: str) -> None:
+    """Raise an ArtifactError if a file has more bytes than the limit of this name."""
+    if n_bytes > (most := getattr(limits.current(), limit)):
+        raise ArtifactError(f"{where} has {n_bytes:,} bytes or more, over the limit {limit} of {most:,}")
+
+
 def check_size(n_bytes: int, most_bytes: int, where: str) -> None:
-    """Raise an ArtifactError if a file has more bytes than are allowed."""
+    """Raise an ArtifactError if a file has more bytes than its manifest lists."""
     if n_bytes > most_bytes:
-        raise ArtifactError(f"{where} has {n_bytes:,} bytes or more, and at most {most_bytes:,} are read")
+        raise ArtifactError(f"{where} has {n_bytes:,} bytes or more, and its manifest lists {most_bytes:,}")
 
 
 # Writing.

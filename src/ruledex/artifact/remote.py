@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from ruledex import limits
-from ruledex.artifact.files import check_size
+from ruledex.artifact.files import check_limit, check_size
 from ruledex.artifact.hashing import in_threads
 from ruledex.artifact.layout import CHUNK_BYTES, MANIFEST, check_version, version_folder
 from ruledex.artifact.store import LocalStore
@@ -47,7 +47,7 @@ class RemoteStore:
                 data = bytes(self._filesystem.cat_file(self._full(path), start=0, end=most + 1))
             except FileNotFoundError:
                 return None
-        check_size(len(data), most, self.where(path))
+        check_limit(len(data), "manifest_bytes", self.where(path))
         return data
 
     def chunks(self, path: str) -> Iterator[memoryview]:

@@ -10,8 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, TypeAlias, runtime_checkable
 
-from ruledex import limits
-from ruledex.artifact.files import open_regular, read_whole, reporting
+from ruledex.artifact.files import open_regular, read_small, reporting
 from ruledex.artifact.layout import CHUNK_BYTES
 from ruledex.errors import ArtifactError, quoted
 
@@ -66,7 +65,7 @@ class LocalStore:
         """Read a small file, or return None if it is missing. Refuses one beyond the limit `manifest_bytes`."""
         with reporting("read", self.where(path)):
             try:
-                return read_whole(self.root, path, limits.current().manifest_bytes)
+                return read_small(self.root, path)
             except (FileNotFoundError, NotADirectoryError):
                 return None
 
@@ -101,22 +100,22 @@ def locate(root: RootLike, **storage_options: object) -> LocalStore | RemoteStor
 
     `storage_options` are passed to fsspec; a store made with them can be given as the root in every call.
     """
-    if isinstance(root, LocalStore):
+    if isinstance(root, Store):
         return root
-    if isinstance(root, str | os.PathLike) and not _is_path(os.fspath(root)):
-        raise ArtifactError(f"an index has a path or URL, not {quoted(os.fspath(root))}")
-    if isinstance(root, os.PathLike):
-        return LocalStore(root)
-    if isinstance(root, str):
-        if "://" not in root and "::" not in root:
-            return LocalStore(root)
-        from ruledex.artifact.remote import remote_store
+    path = root_path(root)
+    if isinstance(root, os.PathLike) or ("://" not in path and "::" not in path):
+        return LocalStore(path)
+    from ruledex.artifact.remote import remote_store
 
-        return remote_store(root, storage_options)
-    if not isinstance(root, Store):
-        raise ArtifactError(f"an index has a path or URL, not {quoted(root)}")
-    return root
+    return remote_store(path, storage_options)
 
 
-def _is_path(text: object) -> bool:
-    return isinstance(text, str) and text != "" and "\0" not in text
+def root_path(root: object) -> str:
+    """Return a path or URL as a text. Raises an ArtifactError if no file can have it."""
+    text = os.fspath(root) if isinstance(root, os.PathLike) else root
+    try:
+        if isinstance(text, str) and text and b"\0" not in os.fsencode(text):
+            return text
+    except UnicodeEncodeError:  # half of a surrogate pair
+        pass
+    raise ArtifactError(f"an index has a path or URL, not {quoted(text)}")

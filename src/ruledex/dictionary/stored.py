@@ -27,7 +27,7 @@ from ruledex.dictionary.domain import Domain, Kind
 from ruledex.dictionary.earlier_times import EarlierSlot
 from ruledex.dictionary.slot import Key, Slot
 from ruledex.dictionary.stored_cuts import Form, Pools, PoolWriter, Texts
-from ruledex.errors import ArtifactError, RuledexError
+from ruledex.errors import ArtifactError, RuledexError, RuleLimitError
 from ruledex.forks import cached_property
 from ruledex.language.parser import parse_operand
 from ruledex.language.schema import Schema
@@ -206,6 +206,8 @@ class StoredSlots(Sequence[Slot]):
             for row in self._rows("slot_keys", number):
                 family = _FAMILIES[int(columns["key_family"][row])]
                 slot.keys.append(Key(_predicate_from_json(keys[row]), family, int(columns["key_cell"][row])))
+        except RuleLimitError as error:
+            raise ArtifactError(f"this index has a rule that the limits of this process refuse: {error}") from error
         except (RuledexError, ValueError, TypeError, KeyError, AssertionError) as error:
             raise ArtifactError(f"slot {number} of the stored dictionary is damaged: {error}") from error
         slot.finish()

@@ -18,6 +18,11 @@ RuleId: TypeAlias = int | str
 _FEW = 32  # so few strings are read one by one; more of them are read by Arrow at once
 
 
+def plain_id(rule_id: Any) -> Any:
+    """Return an integer of NumPy as one of Python, which JSON and comparisons expect, and anything else as it is."""
+    return int(rule_id) if isinstance(rule_id, np.integer) else rule_id
+
+
 class Identities(Protocol):
     """Ids by position, and positions by id."""
 

@@ -18,7 +18,7 @@ from ruledex.explain import Explanation, explain
 from ruledex.forks import ForkSafeLock
 from ruledex.index.arguments import check_choice, check_columns, check_k, check_rank, check_weights
 from ruledex.index.build import Progress, build_program, compact_state, state_of_rules
-from ruledex.index.identities import RuleId
+from ruledex.index.identities import RuleId, plain_id
 from ruledex.index.inputs import Event, Events, Stats, as_mapping
 from ruledex.index.live.changes import check_ids, put_rules, remove_rules, set_score
 from ruledex.index.live.home import Home, MemoryHome, Prepare
@@ -308,7 +308,7 @@ class Index:
     def explain(self, rule_id: RuleId, event: Event) -> Explanation:
         """Explain clause by clause why a rule is true of an event or not, and which smallest change would flip it."""
         state = self._state
-        text = state.text(rule_id)
+        text = state.text(plain_id(rule_id))
         schema = state.dictionary.schema
         return explain(schema.bind(parse(text), text), text, as_mapping(event), schema)
 
@@ -326,7 +326,7 @@ class Index:
 
     def rule(self, rule_id: RuleId) -> Rule:
         """Return a rule by its id."""
-        state = self._state
+        state, rule_id = self._state, plain_id(rule_id)
         return Rule(rule_id, state.text(rule_id), state.score(rule_id))
 
     @property
@@ -370,7 +370,7 @@ class Index:
         return self._state.rules()
 
     def __contains__(self, rule_id: object) -> bool:
-        return self._state.identities.has(rule_id)
+        return self._state.identities.has(plain_id(rule_id))
 
     def __repr__(self) -> str:
         return f"Index({len(self):,} rules, engine {self.engine!r})"

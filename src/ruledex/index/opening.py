@@ -23,6 +23,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from ruledex import limits
 from ruledex.artifact import LocalStore, RootLike, canonical, locate, open_version
 from ruledex.artifact.cache import LOCK_SUFFIX, REBUILT, cache_folders, writable_folders
 from ruledex.artifact.layout import check_version
@@ -46,6 +47,14 @@ _log = logging.getLogger("ruledex.index")
 
 _ID: Final = "id"
 _COLUMNS: Final = (_ID, "expr", "score")
+_LIMITS: Final = (  # on the rules that may be compiled
+    "rule_characters",
+    "path_steps",
+    "pattern_characters",
+    "time_pattern_characters",
+    "pattern_instructions",
+    "pattern_bytes",
+)
 _MANY: Final = 100_000  # compiling so many rules takes some seconds, and is logged
 _OVERFLOW: Final = {"overflow": "sparse"}  # for rules that become too large in the form of an engine
 
@@ -105,8 +114,10 @@ def untrusted_state(store: LocalStore | RemoteStore, version: str, engine: str |
 
 
 def _name(version: str, engine: str) -> str:
-    """Return one name for everything that decides what is compiled."""
-    key = canonical.encode([version, engine, library_version(), LAYOUT], "a name")
+    """Return one name for everything that decides what is compiled, and whether it is."""
+    most = limits.current()
+    bounds = [getattr(most, limit) for limit in _LIMITS]
+    key = canonical.encode([version, engine, library_version(), LAYOUT, bounds], "a name")
     return hashlib.sha256(key).hexdigest()
 
 

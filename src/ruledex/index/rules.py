@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from ruledex.errors import InputError, RuleError, RuleFault, RuleSyntaxError, quoted
 from ruledex.index.arguments import check_rows
-from ruledex.index.identities import RuleId
+from ruledex.index.identities import RuleId, plain_id
 from ruledex.language.structured import from_structured
 from ruledex.language.text import to_text
 from ruledex.language.value import INT64_MAX, INT64_MIN
@@ -92,7 +92,7 @@ def _parquet(name: str, columns: Columns) -> pa.Table:
         found = pq.read_schema(name).names
         wanted = [column for column in (columns.id, columns.expr, columns.score) if column in found]
         return pq.read_table(name, columns=wanted)
-    except (OSError, pa.ArrowException) as error:
+    except (OSError, ValueError, pa.ArrowException) as error:
         raise InputError(f"{name}: {error}") from None
 
 
@@ -176,7 +176,7 @@ def _of_rows(rules: Iterable[Any], columns: Columns) -> RuleColumns:
         if isinstance(row, BadRow):
             faults.append(RuleFault(row.rule_id or None, RuleError(row.message), row.line))
             continue
-        rule_id: Any = row.rule_id
+        rule_id = plain_id(row.rule_id)
         try:
             _check_id(rule_id, ids[0] if ids else rule_id)
             text = _text(row)

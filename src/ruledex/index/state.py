@@ -178,12 +178,14 @@ def require_position(identities: Identities, rule_id: RuleId) -> int:
     try:
         return identities.position(rule_id)
     except KeyError:
-        hint = ""
-        if identities.kind == "integer" and isinstance(rule_id, str):
-            hint = "; the ids of this index are integers"
-        elif identities.kind == "string" and isinstance(rule_id, int):
-            hint = "; the ids of this index are strings"
-        raise RuledexError(f"there is no rule {quoted(rule_id)} in this index{hint}") from None
+        problem = f"there is no rule {quoted(rule_id)} in this index"
+        raise RuledexError(problem + other_kind(identities, rule_id)) from None
+
+
+def other_kind(identities: Identities, rule_id: object) -> str:
+    """Return the end of a message about an unknown id: a hint if it is of another type than the ids of the index."""
+    is_fit = type(rule_id) is int if identities.kind == "integer" else isinstance(rule_id, str)
+    return "" if is_fit or not len(identities) else f"; the ids of this index are {identities.kind}s"
 
 
 def matcher_of(shards: tuple[Shard, ...]) -> Matcher:

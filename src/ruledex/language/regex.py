@@ -11,9 +11,11 @@ again when it is needed.
 from __future__ import annotations
 
 import re
+import sys
 from typing import Any, Final, NamedTuple, TypeAlias
 
 from ruledex import limits
+from ruledex.forks import renew_in_children
 
 Regexp: TypeAlias = Any  # google-re2 names no public type for a compiled expression
 
@@ -43,6 +45,7 @@ class _Kept(NamedTuple):
 # computed again whenever something is dropped.
 _kept: dict[str, _Kept] = {}
 _n_kept_bytes = 0
+_lost: list[dict[str, _Kept]] = []  # programs of the process that this one was forked from
 
 
 def compile_regex(regex: str) -> Regexp:
@@ -135,3 +138,16 @@ def _keep(regex: str, made: _Kept) -> None:
         for old in list(_kept)[::8]:
             _kept.pop(old, None)
         _n_kept_bytes = sum(kept.n_bytes + _OVERHEAD for kept in list(_kept.values()))
+
+
+def _forget() -> None:
+    """Compile all programs anew in a forked child: another thread may have held the locks inside of them."""
+    global _kept, _n_kept_bytes
+    # Kept, not freed: RE2 may have been changing one of them. The child shares their memory with its parent.
+    _lost.append(_kept)
+    _kept, _n_kept_bytes = {}, 0
+    if "re2" in sys.modules:
+        sys.modules["re2"].purge()  # it keeps programs too, by expression and options
+
+
+renew_in_children(_forget)

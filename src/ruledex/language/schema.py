@@ -166,7 +166,7 @@ class Schema:
             raise SchemaError(f"a schema is loaded from the path of a file, not {quoted(path)}")
         try:
             return Schema.of_mapping(tomllib.loads(Path(path).read_text(encoding="utf-8")))
-        except (OSError, tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        except (OSError, tomllib.TOMLDecodeError, UnicodeError) as error:
             raise SchemaError(f"{path}: {error}") from None
         except RecursionError:
             raise SchemaError(f"{path}: this nests too deep") from None

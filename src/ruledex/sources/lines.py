@@ -78,7 +78,7 @@ def convert_file_errors(name: str) -> Iterator[None]:
     """Replace errors of reading or writing a file, inside a `with`, by an `InputError` that names the file."""
     try:
         yield
-    except (OSError, EOFError, zlib.error) as error:
+    except (OSError, ValueError, EOFError, zlib.error) as error:  # a ValueError: no file can have this name
         reason = getattr(error, "strerror", None) or error
         raise InputError(f"{name}: {reason}") from None
 

@@ -11,12 +11,12 @@ from numpy.typing import NDArray
 
 from ruledex.engines.atree.new_rules import EncodedRules, encode_good_rules
 from ruledex.errors import RuledexError, RuleError, RuleFault, RulesError, RuleSyntaxError, quoted
-from ruledex.index.identities import RuleId, find_ids, find_sorted
+from ruledex.index.identities import RuleId, find_ids, find_sorted, plain_id
 from ruledex.index.live.delta import AddedRules
 from ruledex.index.live.overlay import Overlay
 from ruledex.index.live.state import LiveState
 from ruledex.index.rules import RuleColumns
-from ruledex.index.state import Snapshot, require_position
+from ruledex.index.state import Snapshot, other_kind, require_position
 
 _FEW: Final = 8  # so few ids are looked up one by one
 
@@ -83,19 +83,21 @@ def remove_rules(state: Snapshot, ids: Iterable[RuleId]) -> CheckedChange:
     removed = check_ids(ids)
     missing = [rule_id for rule_id in removed if not state.identities.has(rule_id)]
     if missing:
-        error = RuleError("there is no rule of this id in the index")
-        faults = [RuleFault(rule_id if isinstance(rule_id, int | str) else None, error) for rule_id in missing]
+        faults = []
+        for rule_id in missing:
+            error = RuleError(f"there is no rule of this id in the index{other_kind(state.identities, rule_id)}")
+            faults.append(RuleFault(rule_id if isinstance(rule_id, int | str) else None, error))
         raise RulesError(faults, len(removed))
     return CheckedChange(Change(removed=removed))
 
 
 def check_ids(ids: Iterable[RuleId]) -> list[RuleId]:
     """Return each id once, in the order given. Refuses a single id and what cannot be an id."""
-    if isinstance(ids, str | int):
-        raise RuledexError(f"one id was given where several are expected: write [{quoted(ids)}]")
+    if isinstance(plain_id(ids), str | int):
+        raise RuledexError(f"one id was given where several are expected: write [{quoted(plain_id(ids))}]")
     if isinstance(ids, bytes) or not isinstance(ids, Iterable):
         raise RuledexError(f"ids are given in a list, not as {quoted(ids)}")
-    given = list(ids)
+    given = list(map(plain_id, ids))
     for rule_id in given:
         if not isinstance(rule_id, Hashable):
             raise RuledexError(f"an id is an integer or a string, not {quoted(rule_id)}")
@@ -104,6 +106,7 @@ def check_ids(ids: Iterable[RuleId]) -> list[RuleId]:
 
 def set_score(state: Snapshot, rule_id: RuleId, score: float) -> CheckedChange:
     """Return the change that gives one rule another static score."""
+    rule_id = plain_id(rule_id)
     if not state.identities.has(rule_id):
         require_position(state.identities, rule_id)  # raises the error that a user can read
     try:

@@ -23,7 +23,7 @@ from typing import Any, Final, NamedTuple
 import orjson
 
 from ruledex import limits
-from ruledex.artifact.files import check_size, create_file, open_regular, reporting, sync
+from ruledex.artifact.files import check_limit, create_file, open_regular, reporting, sync
 from ruledex.artifact.layout import JOURNAL, is_version
 from ruledex.artifact.ownership import is_plain_file
 from ruledex.errors import ArtifactError, RuledexError
@@ -67,7 +67,7 @@ class Journal:
             except FileNotFoundError:
                 return [], None, since is None
             with os.fdopen(descriptor, "rb", buffering=0) as file:
-                check_size(os.fstat(descriptor).st_size, limits.current().journal_bytes, str(self.path))
+                check_limit(os.fstat(descriptor).st_size, "journal_bytes", str(self.path))
                 header = file.read(_HEADER_BYTES)
                 goes_on = since is not None and since.header == header
                 if since is not None and goes_on:
