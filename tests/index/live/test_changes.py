@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from ruledex import Schema
 from ruledex.errors import RuledexError, RulesError
 from ruledex.index import Index
-from ruledex.index.live.changes import Change, apply_change, combine_changes
+from ruledex.index.live.changes import IndexChange, apply_change, combine_changes
 from tests.index.live.model import Model, assert_same
 
 RULES = [(1, "a = 1"), (2, "a = 2", 2.0), (4, "b = 'x'")]
@@ -99,9 +99,9 @@ IDS = st.integers(0, 5)
 CHANGES = st.one_of(
     st.lists(st.tuples(IDS, st.sampled_from(["a = 1", "a = 2", "b = 1"]), st.sampled_from([0.0, 1.0])), max_size=3)
     .map(lambda rules: sorted({rule[0]: rule for rule in rules}.values()))
-    .map(lambda rules: Change(put=rules)),
-    st.sets(IDS, max_size=3).map(lambda ids: Change(removed=sorted(ids))),
-    st.tuples(IDS, st.sampled_from([3.0, 4.0])).map(lambda pair: Change(scored=[pair])),
+    .map(lambda rules: IndexChange(put=rules)),
+    st.sets(IDS, max_size=3).map(lambda ids: IndexChange(removed=sorted(ids))),
+    st.tuples(IDS, st.sampled_from([3.0, 4.0])).map(lambda pair: IndexChange(scored=[pair])),
 )
 
 

@@ -8,15 +8,15 @@ import pytest
 
 from ruledex.errors import ArtifactError
 from ruledex.index import Index
-from ruledex.index.live.changes import Change
+from ruledex.index.live.changes import IndexChange
 from ruledex.index.live.journal import Journal
 
 VERSION = "ab" * 32
 CHANGES = [
-    Change([(1, "a = 1", 0.5), (2, "name = 'ü RDXR'", 0.0)], [], []),
-    Change([], [1], []),
-    Change([], [], [(2, 1e300), (3, -0.1)]),
-    Change([("x", "TRUE", 2.0)], ["y"], [("z", 3.0)]),
+    IndexChange([(1, "a = 1", 0.5), (2, "name = 'ü RDXR'", 0.0)], [], []),
+    IndexChange([], [1], []),
+    IndexChange([], [], [(2, 1e300), (3, -0.1)]),
+    IndexChange([("x", "TRUE", 2.0)], ["y"], [("z", 3.0)]),
 ]
 
 

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ruledex.engines.atree.new_rules import EncodedRules, NewRule, encode_rules
-from ruledex.engines.atree.replica import Change, Deletion, Insertion, Replica
+from ruledex.engines.atree.replica import Deletion, Insertion, Replica, TreeChange
 from ruledex.engines.atree.tree import Switches
 from ruledex.engines.protocol import Matches, Rank
 from ruledex.errors import RuledexError
@@ -42,7 +42,7 @@ class TreeVersion(NamedTuple):
     stamp: int  # of the replica, while it is in this state
     spare: Replica | None = None  # the other replica, which lacks the changes that led here, if these are few
     spare_stamp: int = 0
-    missed: tuple[Change, ...] = ()
+    missed: tuple[TreeChange, ...] = ()
 
     @classmethod
     def empty(cls, schema: Schema, switches: Switches) -> TreeVersion:
@@ -61,7 +61,7 @@ class TreeVersion(NamedTuple):
         finally:
             self.replica.leave(token)
 
-    def changed(self, *changes: Change) -> TreeVersion:
+    def changed(self, *changes: TreeChange) -> TreeVersion:
         """Return the version after changes, which are made at once. Call it on the last version, one thread at a time.
 
         If it fails, or if its result is not used, this version is still the last.

@@ -28,7 +28,7 @@ from ruledex.engines.atree.plain import Scopes
 from ruledex.engines.atree.rules import RulesToLoad
 from ruledex.engines.atree.scores import GrowingScores
 from ruledex.engines.atree.tree import GrowingTree, LiteralIntervals, Switches
-from ruledex.engines.inputs import ALL_ALIVE, frozen_batch
+from ruledex.engines.inputs import ALL_ALIVE, freeze_batch
 from ruledex.engines.protocol import Matches, Rank
 from ruledex.events.batch import EventBatch
 from ruledex.events.mappings import GrowingEncoder
@@ -85,7 +85,7 @@ class Deletion:
         return len(self.rules)
 
 
-Change: TypeAlias = Insertion | Deletion
+TreeChange: TypeAlias = Insertion | Deletion
 
 
 def _each(new: NewLiterals) -> list[Literal]:
@@ -152,7 +152,7 @@ class Replica:
 
     # Changes.
 
-    def apply(self, changes: Iterable[Change]) -> None:
+    def apply(self, changes: Iterable[TreeChange]) -> None:
         """Change the state, which is claimed, or nobody else's yet; it gets another stamp."""
         for change in changes:
             if isinstance(change, Insertion):
@@ -291,11 +291,11 @@ class Replica:
 
     def match(self, batch: EventBatch) -> Matches:
         """Return the rules of each event, ascending."""
-        return self._matcher.match(frozen_batch(batch), ALL_ALIVE)
+        return self._matcher.match(freeze_batch(batch), ALL_ALIVE)
 
     def count(self, batch: EventBatch) -> NDArray[np.int64]:
         """For each event how many rules are true."""
-        return self._matcher.count(frozen_batch(batch), ALL_ALIVE)
+        return self._matcher.count(freeze_batch(batch), ALL_ALIVE)
 
     def top(
         self,

@@ -21,7 +21,7 @@ from ruledex.index.state import Snapshot, other_kind, require_position
 _FEW: Final = 8  # so few ids are looked up one by one
 
 
-class Change(NamedTuple):
+class IndexChange(NamedTuple):
     """What one call changes, all of it or nothing. Each id is in one of the three lists, once."""
 
     put: Sequence[tuple[RuleId, str, float]] = ()  # (id, text, static score) of rules that are added or replaced
@@ -32,7 +32,7 @@ class Change(NamedTuple):
 class CheckedChange(NamedTuple):
     """A change that can be made, and the rules that it puts, encoded."""
 
-    change: Change
+    change: IndexChange
     encoded: EncodedRules | None = None
 
 
@@ -56,7 +56,7 @@ def put_rules(state: Snapshot, read: RuleColumns, *, replace: bool) -> CheckedCh
     if faults:
         raise RulesError(sorted(faults, key=lambda fault: fault.line), n_given)
     put = zip(read.ids.to_pylist(), texts, scores, strict=True)
-    return CheckedChange(Change(put=list(put)), encoded)
+    return CheckedChange(IndexChange(put=list(put)), encoded)
 
 
 def _unfit(state: Snapshot, read: RuleColumns, replace: bool) -> Iterable[tuple[int, str]]:
@@ -88,7 +88,7 @@ def remove_rules(state: Snapshot, ids: Iterable[RuleId]) -> CheckedChange:
             error = RuleError(f"there is no rule of this id in the index{other_kind(state.identities, rule_id)}")
             faults.append(RuleFault(rule_id if isinstance(rule_id, int | str) else None, error))
         raise RulesError(faults, len(removed))
-    return CheckedChange(Change(removed=removed))
+    return CheckedChange(IndexChange(removed=removed))
 
 
 def check_ids(ids: Iterable[RuleId]) -> list[RuleId]:
@@ -115,13 +115,13 @@ def set_score(state: Snapshot, rule_id: RuleId, score: float) -> CheckedChange:
         value = math.nan
     if not math.isfinite(value):
         raise RuledexError(f"a score is a finite number, not {quoted(score)}")
-    return CheckedChange(Change(scored=[(rule_id, value)]))
+    return CheckedChange(IndexChange(scored=[(rule_id, value)]))
 
 
 # Combining and applying changes.
 
 
-def combine_changes(changes: Iterable[Change]) -> Change:
+def combine_changes(changes: Iterable[IndexChange]) -> IndexChange:
     """Return one change that has the same effect as several."""
     put: dict[RuleId, tuple[str, float]] = {}
     removed: dict[RuleId, None] = {}
@@ -141,10 +141,10 @@ def combine_changes(changes: Iterable[Change]) -> Change:
             else:
                 scored[rule_id] = score
     rules = sorted((rule_id, text, score) for rule_id, (text, score) in put.items())
-    return Change(rules, list(removed), list(scored.items()))
+    return IndexChange(rules, list(removed), list(scored.items()))
 
 
-def apply_change(state: Snapshot, change: Change, encoded: EncodedRules | None = None) -> Snapshot:
+def apply_change(state: Snapshot, change: IndexChange, encoded: EncodedRules | None = None) -> Snapshot:
     """Return the snapshot after a change; `encoded` has its rules if they are encoded already.
 
     Raises a RulesError if a text is not a rule. Unknown ids among the removed are ignored, so that several changes can
@@ -172,7 +172,7 @@ def apply_change(state: Snapshot, change: Change, encoded: EncodedRules | None =
     return LiveState(live.base, all_removed, alive, scores, delta)
 
 
-def _added_rules(live: LiveState, change: Change, encoded: EncodedRules | None) -> AddedRules:
+def _added_rules(live: LiveState, change: IndexChange, encoded: EncodedRules | None) -> AddedRules:
     """Return the rules that a change puts, which are ascending by id."""
     ids = _array([rule_id for rule_id, _, _ in change.put])
     texts = [text for _, text, _ in change.put]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Protocol, TypeAlias
 
-from ruledex.index.live.changes import Change, CheckedChange, apply_change, combine_changes
+from ruledex.index.live.changes import CheckedChange, IndexChange, apply_change, combine_changes
 from ruledex.index.state import BuiltState, Snapshot
 
 Prepare: TypeAlias = Callable[[Snapshot], CheckedChange]  # checks a change against the snapshot that it is made to
@@ -43,7 +43,7 @@ class MemoryHome:
     """The home of an index that has not been saved: its changes live as long as the process."""
 
     def __init__(self) -> None:
-        self._since: list[Change] | None = None  # the changes since a compaction began
+        self._since: list[IndexChange] | None = None  # the changes since a compaction began
 
     def change(self, state: Snapshot, prepare: Prepare) -> Snapshot:
         """Make a change."""

@@ -28,7 +28,7 @@ from ruledex.artifact.layout import JOURNAL, is_version
 from ruledex.artifact.ownership import is_plain_file
 from ruledex.errors import ArtifactError, RuledexError
 from ruledex.index.identities import RuleId
-from ruledex.index.live.changes import Change
+from ruledex.index.live.changes import IndexChange
 from ruledex.language.value import INT64_MAX, INT64_MIN
 
 _NEXT: Final = ".next"  # the suffix of a journal that is being written
@@ -56,7 +56,7 @@ class Journal:
         self._root = root
         self._version = version
 
-    def read(self, since: JournalMark | None = None) -> tuple[list[Change], JournalMark | None, bool]:
+    def read(self, since: JournalMark | None = None) -> tuple[list[IndexChange], JournalMark | None, bool]:
         """Return the changes behind a mark, the new mark (None if there is no journal), and whether the old one holds.
 
         The old mark does not hold if the journal has been replaced or removed since: all changes are then returned.
@@ -81,7 +81,7 @@ class Journal:
         changes, mark = self._read_records(data, at)
         return changes, mark, goes_on or since is None
 
-    def append(self, change: Change, mark: JournalMark | None) -> JournalMark:
+    def append(self, change: IndexChange, mark: JournalMark | None) -> JournalMark:
         """Write a change at the mark, the end of the journal, and wait until it is on disk. Returns the new mark."""
         if mark is None:
             return self.replace([change])
@@ -102,7 +102,7 @@ class Journal:
                 os.close(descriptor)
         return JournalMark(mark.header, mark.end + len(record), mark.n_records + 1)
 
-    def replace(self, changes: list[Change]) -> JournalMark:
+    def replace(self, changes: list[IndexChange]) -> JournalMark:
         """Begin a new journal with some changes, in one atomic step. Returns its mark."""
         body = _MAGIC + bytes.fromhex(self._version) + secrets.token_bytes(16)
         header = body + _digest(b"", body)
@@ -139,7 +139,7 @@ class Journal:
             raise ArtifactError(f"{self.path} is damaged: it is the journal of another version")
         return header
 
-    def _read_records(self, data: bytes, since: JournalMark) -> tuple[list[Change], JournalMark]:
+    def _read_records(self, data: bytes, since: JournalMark) -> tuple[list[IndexChange], JournalMark]:
         """Return the changes in the bytes behind a mark, and the mark behind the last of them."""
         changes = []
         at, number = 0, since.n_records
@@ -174,7 +174,7 @@ def _digest(key: bytes, data: bytes) -> bytes:
     return blake2b(data, digest_size=_DIGEST_BYTES, key=key).digest()
 
 
-def _record(header: bytes, number: int, change: Change) -> bytes:
+def _record(header: bytes, number: int, change: IndexChange) -> bytes:
     payload = orjson.dumps(change._asdict())
     head = _HEAD.pack(_RECORD_MAGIC, number, len(payload))
     return head + _digest(header[-_DIGEST_BYTES:], head + payload) + payload
@@ -202,10 +202,10 @@ def _find_payload(header: bytes, data: bytes, at: int, number: int | None) -> tu
     return (begin, end) if sound else None
 
 
-def _parse_change(payload: bytes, where: str) -> Change:
+def _parse_change(payload: bytes, where: str) -> IndexChange:
     try:
         found: dict[str, Any] = orjson.loads(payload)
-        return Change(
+        return IndexChange(
             [(_id(rule_id), _text(text), _score(score)) for rule_id, text, score in found["put"]],
             [_id(rule_id) for rule_id in found["removed"]],
             [(_id(rule_id), _score(score)) for rule_id, score in found["scored"]],

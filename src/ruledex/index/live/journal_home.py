@@ -25,7 +25,7 @@ from ruledex.artifact.pointer import encode_pointer, read_pointer
 from ruledex.artifact.publish import publish_staged
 from ruledex.errors import ArtifactError, RuledexError
 from ruledex.forks import own_process
-from ruledex.index.live.changes import Change, apply_change, combine_changes, required_kind
+from ruledex.index.live.changes import IndexChange, apply_change, combine_changes, required_kind
 from ruledex.index.live.home import Prepare
 from ruledex.index.live.journal import Journal, JournalMark, is_journal
 from ruledex.index.opening import open_state
@@ -247,7 +247,7 @@ def remove_stale_journals(store: LocalStore, version: str | None) -> None:
                 path.unlink(missing_ok=True)
 
 
-def _replay(state: Snapshot, changes: list[Change], journal: Journal) -> Snapshot:
+def _replay(state: Snapshot, changes: list[IndexChange], journal: Journal) -> Snapshot:
     try:
         if len(set().union(*map(_kinds, changes))) < 2:
             return _apply(state, combine_changes(changes))
@@ -259,7 +259,7 @@ def _replay(state: Snapshot, changes: list[Change], journal: Journal) -> Snapsho
         raise ArtifactError(f"{journal.path} cannot be applied to its version: {error}") from error
 
 
-def _apply(state: Snapshot, change: Change) -> Snapshot:
+def _apply(state: Snapshot, change: IndexChange) -> Snapshot:
     """Apply a change whose ids have not been checked against the index."""
     kinds = _kinds(change)
     if len(kinds) > 1 or (kinds and (kind := required_kind(state)) is not None and kinds != {kind}):
@@ -267,6 +267,6 @@ def _apply(state: Snapshot, change: Change) -> Snapshot:
     return apply_change(state, change)
 
 
-def _kinds(change: Change) -> set[str]:
+def _kinds(change: IndexChange) -> set[str]:
     ids = chain(change.removed, (put[0] for put in change.put), (scored[0] for scored in change.scored))
     return {"string" if isinstance(rule_id, str) else "integer" for rule_id in ids}
