@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from papers_data import N_EVENTS, N_OBSERVED, Data, chosen_rules
-from ruledex.engines.inputs import frozen_batch
+from ruledex.engines.inputs import freeze_batch
 from ruledex.engines.protocol import Statistics
 from ruledex.events.batch import EventBatch
 from ruledex.events.mappings import EventEncoder
@@ -73,7 +73,7 @@ def single_events(batch: EventBatch) -> list[EventBatch]:
     """Each event as a batch of its own, as kernels take it."""
     bounds = zip(batch.offsets[:-1].tolist(), batch.offsets[1:].tolist(), strict=True)
     return [
-        frozen_batch(
+        freeze_batch(
             EventBatch(np.array([0, end - begin]), batch.cells[begin:end], batch.weights[begin:end], batch.single)
         )
         for begin, end in bounds

@@ -10,9 +10,10 @@ from atree2021_data import single_events
 from core_timing import affordable, calls, scaled, seconds, spread
 from fontoura2010_experiments import translated_sizes, tree_bytes
 from papers_data import Data, draw, first_events
-from papers_measure import N_COUNTED, N_ROUNDS, Algorithm, made_of, named, require_same, work_of
+from papers_measure import N_COUNTED, N_ROUNDS, Algorithm, made_of, named, require_same
 from ruledex.errors import BudgetError
 from ruledex.workloads import workload
+from work import work_of
 
 N_COMPARED = 8  # events that all algorithms answer before anything else
 LEAST_EVENTS, MOST_EVENTS = 7, 100

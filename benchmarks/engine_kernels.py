@@ -20,7 +20,7 @@ from numba import njit
 from ruledex.compiled.constants import AND, OR
 from ruledex.engines.batch.block import BlockWork
 from ruledex.engines.batch.rows import N_DIGITS, count_rows, write_rows
-from ruledex.engines.inputs import ALL_ALIVE, frozen_batch
+from ruledex.engines.inputs import ALL_ALIVE, freeze_batch
 from ruledex.engines.registry import engine_class
 from ruledex.events.batch import EventBatch
 from ruledex.program.program import Program
@@ -195,7 +195,7 @@ class Stages:
 
     def __init__(self, engine, batch):
         self.engine = engine
-        self.batch = frozen_batch(batch)
+        self.batch = freeze_batch(batch)
         self.scratch = engine._scratch(len(batch.cells), batch.single)
         self.found = []
 

@@ -15,8 +15,8 @@ from papers_data import Data, first_events
 from ruledex.engines.auto import AutoEngine
 from ruledex.engines.protocol import Matches, Statistics
 from ruledex.engines.registry import engine_class, read_options
-from ruledex.events.batch import EventBatch
 from ruledex.program.program import Program
+from work import work_of
 
 N_ROUNDS = 3
 N_TRIED = 3  # events that all algorithms answer before anything else
@@ -122,11 +122,6 @@ def require_same(name: str, found: Matches, expected: Matches) -> None:
         same = np.array_equal(found.scores[:end], expected.scores[:end])
     if not same:
         raise AssertionError(f"{name} gives other rules than the algorithms before it")
-
-
-def work_of(engine: Any, batch: EventBatch) -> dict[str, float]:
-    """What an event makes an algorithm touch, where it counts that."""
-    return dict(engine.work(batch)) if hasattr(engine, "work") else {}
 
 
 def made_of(engine: Any) -> dict[str, int]:

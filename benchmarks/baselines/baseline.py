@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ruledex.engines.inputs import frozen_alive, frozen_batch
+from ruledex.engines.inputs import freeze_alive, freeze_batch
 from ruledex.engines.protocol import Alive, Matches
 from ruledex.events.batch import EventBatch
 from ruledex.program.program import Program
@@ -60,8 +60,8 @@ class Baseline(ABC):
         }
 
     def _matches(self, batch: EventBatch, alive: Alive | None) -> tuple[Matches, NDArray[np.int64]]:
-        batch = frozen_batch(batch)
-        alive_bytes = frozen_alive(alive, self.program.n_rules)
+        batch = freeze_batch(batch)
+        alive_bytes = freeze_alive(alive, self.program.n_rules)
         marks = np.zeros((self.program.n_rules + 63) >> 6, np.uint64)
         answer = Answer(
             marks,

@@ -5,7 +5,7 @@ import pytest
 
 from ruledex.compiled.arrays import frozen
 from ruledex.compiled.constants import EVERY
-from ruledex.engines.inputs import frozen_batch
+from ruledex.engines.inputs import freeze_batch
 from ruledex.engines.kindex.cnf import CnfEngine
 from ruledex.engines.kindex.conjunctions import ConjunctionIndex
 from ruledex.engines.kindex.cursors import (
@@ -115,7 +115,7 @@ class Walk:
     """One K-index and one event, from agreement to agreement."""
 
     def __init__(self, index, batch, k, upper_bounds=None):
-        self.index, self.batch = index, frozen_batch(batch)
+        self.index, self.batch = index, freeze_batch(batch)
         self.cursors = new_cursors(index, self.batch, ranked=upper_bounds is not None)
         largest = 1.0
         bounds = np.zeros(len(index.list_partition)) if upper_bounds is None else upper_bounds

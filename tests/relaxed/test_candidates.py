@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from ruledex.engines.top import PRODUCT, SUM
+from ruledex.engines.inputs import PRODUCT, SUM
 from ruledex.relaxed.candidates import UNTOUCHED, CandidateScratch, CellRows, ConjunctKeys, find_candidates
 from ruledex.relaxed.score import OneEvent
 

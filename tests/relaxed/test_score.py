@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from ruledex.engines.top import SUM
+from ruledex.engines.inputs import SUM
 from ruledex.relaxed.layout import build_relaxed_layout
 from ruledex.relaxed.score import AT_ONCE, NOT_MET, OneEvent, best_of_candidates, relaxed_scores
 from tests.contract.sizes import scaled

@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from ruledex.compiled.arrays import frozen
 from ruledex.engines.batch.engine import BatchEngine, BatchOptions
 from ruledex.engines.batch.rows import N_EVENTS
-from ruledex.engines.protocol import Alive, Arrays, Matches, Rank, Statistics, Work
+from ruledex.engines.protocol import Alive, Arrays, Matches, Rank, Statistics
 from ruledex.engines.sparse.engine import SparseEngine
 from ruledex.events.batch import EventBatch
 from ruledex.forks import ForkSafeLock
@@ -91,7 +91,7 @@ class AutoEngine:
 
     def match(self, batch: EventBatch, alive: Alive | None = None) -> Matches:
         """Return all rules that are true, ascending within each event."""
-        return self.choose(batch.n_events).match(batch, alive)
+        return self.choose(len(batch.offsets) - 1).match(batch, alive)
 
     def count(self, batch: EventBatch, alive: Alive | None = None) -> NDArray[np.int64]:
         """Return how many rules are true of each event."""
@@ -107,10 +107,6 @@ class AutoEngine:
     ) -> Matches:
         """Return the best k rules of each event with their ranks as scores, the best first, ties by position."""
         return self.choose(batch.n_events).top(batch, k, rank, alive, static_score)
-
-    def work(self, batch: EventBatch) -> Work:
-        """Return what a single event makes the engine touch, on average; a block of `batch` touches all rules."""
-        return self.sparse.work(batch)
 
     def describe(self) -> dict[str, Any]:
         """Describe what was built, and which part answers what; `batch` is None before it is needed."""

@@ -6,6 +6,7 @@ scratch and results are writable.
 
 from __future__ import annotations
 
+import operator
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -13,12 +14,12 @@ from numpy.typing import NDArray
 
 from ruledex.compiled.arrays import frozen
 from ruledex.engines.protocol import Alive, Arrays, Rank
-from ruledex.engines.top import PRODUCT, STATIC, SUM
 from ruledex.errors import ArtifactError, RuledexError, quoted
 from ruledex.events.batch import EventBatch
 from ruledex.program.program import Literals, Program
 from ruledex.program.scores.run import ScorePrograms
 
+SUM, PRODUCT, STATIC = 0, 1, 2  # the kernels' numbers for ways to rank
 RANKS: dict[Rank, int] = {"sum": SUM, "product": PRODUCT, "static": STATIC}
 ALL_ALIVE = frozen(np.zeros(0), np.uint8)
 
@@ -33,17 +34,13 @@ class Nodes(NamedTuple):
     children: NDArray[np.int32]
 
 
-def frozen_batch(batch: EventBatch) -> EventBatch:
+def freeze_batch(batch: EventBatch) -> EventBatch:
     """Return the batch as kernels take it."""
-    return EventBatch(
-        frozen(batch.offsets, np.int64),
-        frozen(batch.cells, np.int32),
-        frozen(batch.weights, np.float64),
-        batch.single,
-    )
+    offsets, cells, weights, single = batch
+    return EventBatch(frozen(offsets, np.int64), frozen(cells, np.int32), frozen(weights, np.float64), single)
 
 
-def frozen_alive(alive: Alive | None, n_rules: int) -> NDArray[np.uint8]:
+def freeze_alive(alive: Alive | None, n_rules: int) -> NDArray[np.uint8]:
     """Return one byte per rule, or nothing where all rules are alive."""
     if alive is None:
         return ALL_ALIVE
@@ -52,7 +49,7 @@ def frozen_alive(alive: Alive | None, n_rules: int) -> NDArray[np.uint8]:
     return frozen(alive.view(np.uint8) if alive.dtype == np.bool_ else alive, np.uint8)
 
 
-def frozen_static_score(static_score: NDArray[np.float64] | None, program: Program) -> NDArray[np.float64]:
+def freeze_static_score(static_score: NDArray[np.float64] | None, program: Program) -> NDArray[np.float64]:
     """Return the given static scores, or else the Program's."""
     if static_score is None:
         return frozen(program.static_scores(), np.float64)
@@ -60,6 +57,17 @@ def frozen_static_score(static_score: NDArray[np.float64] | None, program: Progr
         expected = f"but needs one score for each of {program.n_rules:,} rules"
         raise RuledexError(f"static_score has the shape {static_score.shape}, {expected}")
     return frozen(static_score, np.float64)
+
+
+def check_k(k: Any) -> int:
+    """Return how many results are wanted: a whole number, 0 or more."""
+    try:
+        n_wanted = -1 if isinstance(k, bool) else operator.index(k)
+    except TypeError:
+        n_wanted = -1
+    if n_wanted < 0:
+        raise RuledexError(f"k is {quoted(k)}, but a whole number, 0 or more, was expected")
+    return min(n_wanted, LARGEST)
 
 
 def rank_code(rank: Rank) -> int:

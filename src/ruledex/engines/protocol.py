@@ -21,7 +21,6 @@ if TYPE_CHECKING:
 Rank = Literal["sum", "product", "static"]
 Arrays = dict[str, NDArray[Any]]
 Alive = NDArray[np.bool_] | NDArray[np.uint8]
-Work = dict[str, float]  # what an event makes an engine touch: steadier than seconds, and the same on every machine
 
 
 class Matches(NamedTuple):
@@ -116,8 +115,3 @@ class Engine(Matcher, Protocol):
 
     def arrays(self) -> Arrays:
         """Return what the build computed, to be stored beside the Program."""
-
-
-def averages(counts: dict[str, int], batch: EventBatch) -> Work:
-    """Return counts over all events of a batch as counts per event."""
-    return {name: n / max(batch.n_events, 1) for name, n in counts.items()}

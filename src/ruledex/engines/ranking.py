@@ -1,32 +1,317 @@
-"""`top` for engines that first find an event's rules and then rank them."""
+"""Rank the rules that are true of an event, and keep the best k.
+
+Rules are ordered by rank, the largest first, and by position where ranks are equal. The best so far are in a heap with
+the worst of them on top, and bounds spare most of the scoring.
+
+What rules are scored by is prefetched. A rule leads to its root, the root to its children, they to theirs, and these to
+the records of literals; each is read where the one before says, and is seldom in the cache. For one rule after another
+these are twenty waits per rule; for many rules side by side, the loads of one step do not wait for each other.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ruledex.compiled.arrays import frozen
+from ruledex.compiled.bits import prefetch
+from ruledex.compiled.constants import FALSE_BY, LEAF, OPERATION, STEP_BITS
+from ruledex.compiled.decorator import jit
 from ruledex.engines.access import domain_boundaries
-from ruledex.engines.batch.rank_rows import RowScratch, new_row_scratch
 from ruledex.engines.inputs import (
-    frozen_batch,
-    frozen_static_score,
+    PRODUCT,
+    STATIC,
+    SUM,
+    check_k,
+    freeze_batch,
+    freeze_static_score,
     literals_of,
     rank_code,
     score_programs_of,
 )
 from ruledex.engines.protocol import Matches, Rank
-from ruledex.engines.top import Ranking, top_of_batch
-from ruledex.errors import RuledexError
 from ruledex.events.batch import EventBatch
 from ruledex.forks import cached_property
 from ruledex.program.program import Program
 from ruledex.program.scores.literals import FIELDS, EventPlaces, ScoreLiterals, write_records
-from ruledex.program.scores.run import AT_ONCE, NO_EVENT, ScoreStack, node_bounds, score_bounds, stack_height
+from ruledex.program.scores.run import (
+    AT_ONCE,
+    NO_EVENT,
+    ScorePrograms,
+    ScoreStack,
+    match_scores,
+    node_bounds,
+    score_bounds,
+    stack_height,
+)
 from ruledex.program.scores.steps import count_steps
+
+MOST = 8  # children of a node, and twice as many steps of a program: what lies behind is on its way by then
+AHEAD = 16  # how many rules before its use a score is asked for
+
+
+@jit
+def ask_for_rules(programs: ScorePrograms, records: NDArray[np.int32], rules: NDArray[np.int32], n_rules: int) -> None:
+    """Ask for what `match_scores` reads of the first `n_rules` of some rules, two levels down."""
+    code_offsets, code, roots = programs.score_offsets, programs.score_code, programs.root
+    operations, child_offsets, children = programs.node_op, programs.child_offsets, programs.children
+    n_literals = records.size // FIELDS
+    for place in range(n_rules):
+        prefetch(code_offsets, np.int64(rules[place]))
+        prefetch(roots, np.int64(rules[place]))
+    for place in range(n_rules):
+        first, root = code_offsets[rules[place]], roots[rules[place]]
+        if first < code_offsets[rules[place] + 1]:
+            prefetch(code, np.int64(first))
+        elif root >= n_literals:
+            prefetch(operations, np.int64(root - n_literals))
+            prefetch(child_offsets, np.int64(root - n_literals))
+    for place in range(n_rules):
+        first, last, root = code_offsets[rules[place]], code_offsets[rules[place] + 1], roots[rules[place]]
+        for step in range(first, min(last, first + 2 * MOST)):
+            if code[step] & OPERATION in (LEAF, FALSE_BY):
+                prefetch(records, np.int64(FIELDS) * (code[step] >> STEP_BITS))
+        if first == last and root >= n_literals:
+            prefetch(children, np.int64(child_offsets[root - n_literals]))
+    for depth in range(3):
+        for place in range(n_rules):
+            root = roots[rules[place]]
+            if code_offsets[rules[place]] < code_offsets[rules[place] + 1] or root < n_literals:
+                continue
+            begin, end = child_offsets[root - n_literals], child_offsets[root - n_literals + 1]
+            for child in children[begin : min(end, begin + MOST)]:
+                if child < n_literals:
+                    if depth == 0:
+                        prefetch(records, np.int64(FIELDS) * child)
+                elif depth == 0:
+                    prefetch(operations, np.int64(child - n_literals))
+                    prefetch(child_offsets, np.int64(child - n_literals))
+                elif depth == 1:
+                    prefetch(children, np.int64(child_offsets[child - n_literals]))
+                else:
+                    first, last = child_offsets[child - n_literals], child_offsets[child - n_literals + 1]
+                    for grandchild in range(first, min(last, first + MOST)):
+                        if children[grandchild] < n_literals:
+                            prefetch(records, np.int64(FIELDS) * children[grandchild])
+
+
+class Ranking(NamedTuple):
+    """What ranks a rule: its static score, its score program, and the bound of its match score."""
+
+    static_score: NDArray[np.float64]
+    match_bound: NDArray[np.float64]
+    programs: ScorePrograms
+
+
+@jit
+def rank_of(kind: int, static: float, match: float) -> float:
+    """Return the rank of a rule from its two scores."""
+    if kind == SUM:
+        return static + match
+    if kind == PRODUCT:
+        return static * match
+    return static
+
+
+@jit
+def rank_bound(kind: int, static: float, match_bound: float, largest_weight: float) -> float:
+    """Return a rank that a rule does not exceed on an event whose weights are at most `largest_weight`."""
+    if kind == PRODUCT and static <= 0.0:
+        return 0.0  # the match score may be 0
+    return rank_of(kind, static, largest_weight * match_bound)
+
+
+@jit
+def rank_in_event(
+    literals: ScoreLiterals,
+    ranking: Ranking,
+    kind: int,
+    rule: int,
+    cells: NDArray[np.int32],
+    weights: NDArray[np.float64],
+    begin: int,
+    end: int,
+    stack: ScoreStack,
+) -> float:
+    """Return the rank of a rule that is true of the event."""
+    match = 0.0
+    if kind != STATIC:
+        stack.chosen[0] = rule
+        match_scores(literals, ranking.programs, stack.chosen, 1, cells, weights, begin, end, stack, stack.scores)
+        match = stack.scores[0]
+    return rank_of(kind, ranking.static_score[rule], match)
+
+
+@jit
+def largest_weight(weights: NDArray[np.float64], begin: int, end: int) -> float:
+    """Return the largest weight of an event, and at least 1: constants count whole, whatever the event weighs."""
+    largest = 1.0
+    if weights.size != 0:
+        for place in range(begin, end):
+            largest = max(largest, weights[place])
+    return largest
+
+
+@jit
+def precedes(rank: float, rule: int, other_rank: float, other_rule: int) -> bool:
+    """Return whether the first of two rules stands before the other in an answer."""
+    return rank > other_rank or (rank == other_rank and rule < other_rule)
+
+
+@jit
+def push(ranks: NDArray[np.float64], rules: NDArray[np.int32], n_held: int, rank: float, rule: int) -> int:
+    """Put a rule into the heap, in place of the worst where it is full; return the heap's new size."""
+    if n_held < ranks.size:
+        place = n_held
+        n_held += 1
+        while place > 0:
+            above = (place - 1) >> 1
+            if not precedes(ranks[above], rules[above], rank, rule):
+                break
+            ranks[place], rules[place] = ranks[above], rules[above]
+            place = above
+        ranks[place], rules[place] = rank, rule
+        return n_held
+    _sink(ranks, rules, n_held, rank, rule)
+    return n_held
+
+
+@jit
+def _sink(ranks: NDArray[np.float64], rules: NDArray[np.int32], n_held: int, rank: float, rule: int) -> None:
+    """Put a rule in place of the heap's top, and move it down to where it belongs."""
+    place = 0
+    while True:
+        below = 2 * place + 1
+        if below >= n_held:
+            break
+        right = below + 1
+        if right < n_held and precedes(ranks[below], rules[below], ranks[right], rules[right]):
+            below = right
+        if not precedes(rank, rule, ranks[below], rules[below]):
+            break
+        ranks[place], rules[place] = ranks[below], rules[below]
+        place = below
+    ranks[place], rules[place] = rank, rule
+
+
+@jit
+def sort_heap(ranks: NDArray[np.float64], rules: NDArray[np.int32], n_held: int) -> None:
+    """Turn a heap into the answer, the best first."""
+    while n_held > 1:
+        n_held -= 1
+        worst_rank, worst_rule = ranks[0], rules[0]
+        _sink(ranks, rules, n_held, ranks[n_held], rules[n_held])
+        ranks[n_held], rules[n_held] = worst_rank, worst_rule
+
+
+@jit
+def top_of_event(
+    literals: ScoreLiterals,
+    ranking: Ranking,
+    kind: int,
+    found: NDArray[np.int32],
+    cells: NDArray[np.int32],
+    weights: NDArray[np.float64],
+    begin: int,
+    end: int,
+    stack: ScoreStack,
+    ranks: NDArray[np.float64],
+    rules: NDArray[np.int32],
+) -> int:
+    """Write the best of the rules `found` to be true of an event; return how many.
+
+    `ranks` and `rules` are as long as the answer may be. The rules of the largest bounds are scored first: what they
+    reach keeps most of the others from being scored at all.
+    """
+    static_score, match_bound, programs = ranking.static_score, ranking.match_bound, ranking.programs
+    chosen, scores = stack.chosen, stack.scores
+    largest = largest_weight(weights, begin, end)
+    bounds = np.empty(found.size, np.float64)
+    k, n_held = ranks.size, 0
+    if k == 0:
+        return 0
+    for place in range(found.size):
+        if place + AHEAD < found.size:
+            prefetch(static_score, np.int64(found[place + AHEAD]))
+            prefetch(match_bound, np.int64(found[place + AHEAD]))
+        rule = found[place]
+        bounds[place] = rank_bound(kind, static_score[rule], match_bound[rule], largest)
+        if n_held < k or precedes(bounds[place], rule, ranks[0], rules[0]):
+            n_held = push(ranks, rules, n_held, bounds[place], rule)
+    if n_held > 0 and kind != STATIC:
+        last_bound, last_rule = ranks[0], rules[0]
+        n_held, n_chosen = 0, 0
+        # Those that the heap held come first, then what they do not keep out.
+        for step in range(2 * found.size):
+            place = step % found.size
+            bound, rule = bounds[place], found[place]
+            is_later = precedes(last_bound, last_rule, bound, rule)
+            if is_later == (step >= found.size) and (n_held < k or precedes(bound, rule, ranks[0], rules[0])):
+                chosen[n_chosen] = rule
+                n_chosen += 1
+            if n_chosen == AT_ONCE or (n_chosen > 0 and place == found.size - 1):
+                ask_for_rules(programs, literals.records, chosen, n_chosen)
+                match_scores(literals, programs, chosen, n_chosen, cells, weights, begin, end, stack, scores)
+                for scored in range(n_chosen):
+                    rank = rank_of(kind, static_score[chosen[scored]], scores[scored])
+                    if n_held < k or precedes(rank, chosen[scored], ranks[0], rules[0]):
+                        n_held = push(ranks, rules, n_held, rank, chosen[scored])
+                n_chosen = 0
+    sort_heap(ranks, rules, n_held)
+    return n_held
+
+
+@jit
+def top_of_batch(
+    literals: ScoreLiterals,
+    ranking: Ranking,
+    kind: int,
+    found_offsets: NDArray[np.int64],
+    found: NDArray[np.int32],
+    event_offsets: NDArray[np.int64],
+    cells: NDArray[np.int32],
+    weights: NDArray[np.float64],
+    stack: ScoreStack,
+    out_offsets: NDArray[np.int64],
+    out_ranks: NDArray[np.float64],
+    out_rules: NDArray[np.int32],
+) -> None:
+    """Write each event's best rules into its part of the output, which is as long as there are rules to fill it."""
+    for event in range(event_offsets.size - 1):
+        first, last = out_offsets[event], out_offsets[event + 1]
+        top_of_event(
+            literals,
+            ranking,
+            kind,
+            found[found_offsets[event] : found_offsets[event + 1]],
+            cells,
+            weights,
+            event_offsets[event],
+            event_offsets[event + 1],
+            stack,
+            out_ranks[first:last],
+            out_rules[first:last],
+        )
+
+
+@jit
+def largest_weights(
+    event_offsets: NDArray[np.int64], weights: NDArray[np.float64], first_event: int, out: NDArray[np.float64]
+) -> None:
+    """Write the largest weight of each event from `first_event` on, as many as `out` has room for."""
+    for event in range(out.size):
+        out[event] = largest_weight(weights, event_offsets[first_event + event], event_offsets[first_event + event + 1])
+
+
+@jit
+def sort_heaps(ranks: NDArray[np.float64], rules: NDArray[np.int32], n_held: NDArray[np.int64]) -> None:
+    """Turn the heaps of several events, a row each, into answers."""
+    for event in range(n_held.size):
+        sort_heap(ranks[event], rules[event], n_held[event])
 
 
 class Ranker:
@@ -67,10 +352,6 @@ class Ranker:
         count_steps(self.programs, np.zeros(self.program.n_nodes, np.int64), n_steps)
         return np.sort(n_steps)[-AT_ONCE:]
 
-    def row_scratch(self) -> RowScratch:
-        """Scratch to rank a block of events with."""
-        return new_row_scratch(len(self.program.level_offsets) + 1, self.largest_rules)
-
     @contextmanager
     def stack(self) -> Iterator[ScoreStack]:
         """Scratch for one thread, from those that are left of earlier calls."""
@@ -99,7 +380,7 @@ class Ranker:
 
     def ranking(self, static_score: NDArray[np.float64] | None) -> Ranking:
         """Return what the kernels need to rank."""
-        return Ranking(frozen_static_score(static_score, self.program), self.match_bound, self.programs)
+        return Ranking(freeze_static_score(static_score, self.program), self.match_bound, self.programs)
 
     def top(
         self,
@@ -112,7 +393,7 @@ class Ranker:
         """Return the best k of the rules `found`."""
         kind = rank_code(rank)
         check_k(k)
-        batch = frozen_batch(batch)
+        batch = freeze_batch(batch)
         n_kept = np.minimum(np.diff(found.offsets), k)
         offsets = np.zeros(batch.n_events + 1, np.int64)
         np.cumsum(n_kept, out=offsets[1:])
@@ -133,10 +414,3 @@ class Ranker:
                 rules,
             )
         return Matches(offsets, rules, ranks)
-
-
-def check_k(k: int) -> int:
-    """Return k, the number of rules that are wanted; refuse a negative one."""
-    if k < 0:
-        raise RuledexError(f"k is {k}, but must be 0 or more")
-    return k

@@ -1,8 +1,6 @@
 """`scan`: every rule against every event. It is the baseline, and enough for small rule sets.
 
-A rule is evaluated from its root down, and a node is left as soon as its value is known. The work counter runs apart
-from matching, from the bottom up: a node costs what those of its children cost that are evaluated before its value is
-known.
+A rule is evaluated from its root down, and a node is left as soon as its value is known.
 """
 
 from __future__ import annotations
@@ -15,15 +13,15 @@ from numpy.typing import NDArray
 from ruledex.compiled.arrays import frozen
 from ruledex.compiled.constants import ALWAYS, AND
 from ruledex.compiled.decorator import jit
-from ruledex.engines.inputs import Nodes, frozen_alive, frozen_batch, literals_of, nodes_of
-from ruledex.engines.protocol import Alive, Arrays, Matches, NoOptions, Rank, Statistics, Work, averages
+from ruledex.engines.inputs import Nodes, freeze_alive, freeze_batch, literals_of, nodes_of
+from ruledex.engines.protocol import Alive, Arrays, Matches, NoOptions, Rank, Statistics
 from ruledex.engines.ranking import Ranker
 from ruledex.events.batch import EventBatch
 from ruledex.program.program import Literals, Program
 
 
 @jit
-def scan(
+def scan_rules(
     literals: Literals,
     nodes: Nodes,
     root: NDArray[np.int32],
@@ -88,42 +86,6 @@ def scan(
     return n_found
 
 
-@jit
-def count_evaluated(
-    nodes: Nodes,
-    root: NDArray[np.int32],
-    is_true: NDArray[np.bool_],
-    n_evaluated: NDArray[np.int64],
-    counts: NDArray[np.int64],
-) -> None:
-    """Add to `counts` how many literals and how many inner nodes all rules take.
-
-    `is_true` has the truth of literals, and room for that of inner nodes behind them; `n_evaluated` is scratch of two
-    rows of the same length.
-    """
-    n_literals = is_true.size - nodes.node_op.size
-    for node in range(is_true.size):
-        literals, inner = 1, 0
-        if node >= n_literals:
-            operation = nodes.node_op[node - n_literals]
-            literals, inner = 0, 1
-            place, last = nodes.child_offsets[node - n_literals], nodes.child_offsets[node - n_literals + 1]
-            is_true[node] = operation == AND
-            while place < last:
-                child = nodes.children[place]
-                literals += n_evaluated[0, child]
-                inner += n_evaluated[1, child]
-                place += 1
-                if is_true[child] != (operation == AND):
-                    is_true[node] = is_true[child]
-                    place = last
-        n_evaluated[0, node], n_evaluated[1, node] = literals, inner
-    for node in root:
-        if node >= 0:
-            counts[0] += n_evaluated[0, node]
-            counts[1] += n_evaluated[1, node]
-
-
 class ScanEngine:
     """The engine `scan`. It has no structure of its own: it needs only the Program."""
 
@@ -182,40 +144,16 @@ class ScanEngine:
         """Describe what the engine is made of."""
         return {"engine": self.name, "n_rules": self.program.n_rules, "n_nodes": self.program.n_nodes, "bytes": 0}
 
-    def work(self, batch: EventBatch) -> Work:
-        """Return what an event makes the engine evaluate, on average."""
-        counts = np.zeros(2, np.int64)
-        n_evaluated = np.zeros((2, self.program.n_nodes), np.int64)
-        for event in range(batch.n_events):
-            is_true = np.zeros(self.program.n_nodes, np.bool_)
-            is_true[: self.program.n_literals] = self._true_literals(
-                batch.cells[batch.offsets[event] : batch.offsets[event + 1]]
-            )
-            count_evaluated(self._nodes, self._root, is_true, n_evaluated, counts)
-        return averages(dict(zip(("literals evaluated", "nodes evaluated"), counts.tolist(), strict=True)), batch)
-
-    def _true_literals(self, cells: NDArray[np.int32]) -> NDArray[np.bool_]:
-        """Return which literals an event of these cells makes true."""
-        literals = self._literals
-        before = np.concatenate([[0], np.cumsum(np.bincount(cells, minlength=self.program.n_cells))])
-        n_intervals = np.diff(literals.interval_offsets)
-        is_hit = before[literals.interval_low] != before[literals.interval_high + 1]
-        is_true = (
-            np.bincount(np.repeat(np.arange(len(n_intervals)), n_intervals)[is_hit], minlength=len(n_intervals)) > 0
-        )
-        is_there = before[literals.negative_presence] != before[literals.negative_presence + 1]
-        return np.concatenate([is_true, is_there & ~is_true[literals.negative_of]])
-
     def _found(self, batch: EventBatch, alive: Alive | None) -> list[NDArray[np.int32]]:
-        batch = frozen_batch(batch)
-        alive_bytes = frozen_alive(alive, self.program.n_rules)
+        batch = freeze_batch(batch)
+        alive_bytes = freeze_alive(alive, self.program.n_rules)
         path = np.zeros((2, len(self.program.level_offsets) + 1), np.int64)
         before = np.zeros(self.program.n_cells + 1, np.int32)
         out = np.zeros(self.program.n_rules, np.int32)
         found = []
-        literals = self._literals
+        index = self._literals, self._nodes, self._root, alive_bytes
         for event in range(batch.n_events):
             begin, end = batch.offsets[event], batch.offsets[event + 1]
-            n_found = scan(literals, self._nodes, self._root, alive_bytes, batch.cells, begin, end, path, before, out)
+            n_found = scan_rules(*index, batch.cells, begin, end, path, before, out)
             found.append(out[:n_found].copy())
         return found

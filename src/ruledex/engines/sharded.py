@@ -11,9 +11,8 @@ from numpy.typing import NDArray
 
 from ruledex.compiled.arrays import frozen
 from ruledex.compiled.decorator import jit
-from ruledex.engines.inputs import frozen_batch
+from ruledex.engines.inputs import check_k, freeze_batch
 from ruledex.engines.protocol import Alive, Matcher, Matches, Rank
-from ruledex.engines.ranking import check_k
 from ruledex.events.batch import EventBatch
 
 
@@ -94,13 +93,13 @@ class ShardedEngine:
 
     def match(self, batch: EventBatch, alive: Alive | None = None) -> Matches:
         """Return all rules that are true, ascending within each event."""
-        batch = frozen_batch(batch)
+        batch = freeze_batch(batch)
         mine = zip(self.parts, self._alive.of(alive), strict=True)
         return reduce(combine_matches, (_whole(part.engine.match(batch, living), part) for part, living in mine))
 
     def count(self, batch: EventBatch, alive: Alive | None = None) -> NDArray[np.int64]:
         """Return how many rules are true of each event."""
-        batch = frozen_batch(batch)
+        batch = freeze_batch(batch)
         counts = np.zeros(batch.n_events, np.int64)
         for part, living in zip(self.parts, self._alive.of(alive), strict=True):
             counts += part.engine.count(batch, living)
@@ -115,7 +114,7 @@ class ShardedEngine:
         static_score: NDArray[np.float64] | None = None,
     ) -> Matches:
         """Return the best k rules of each event with their ranks as scores, the best first, ties by position."""
-        batch, k = frozen_batch(batch), check_k(k)
+        batch, k = freeze_batch(batch), check_k(k)
         mine = zip(self.parts, self._alive.of(alive), self._scores.of(static_score), strict=True)
         best = [_whole(part.engine.top(batch, k, rank, living, scores), part) for part, living, scores in mine]
         return reduce(lambda left, right: combine_top(left, right, k), best)

@@ -2,27 +2,13 @@
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Iterable, Mapping
-from typing import Any, Final, cast, get_args
+from typing import Any, cast, get_args
 
 from ruledex.engines.protocol import Rank
 from ruledex.errors import EventError, InputError, RuledexError, quoted
 from ruledex.language.reference import Weights
 from ruledex.sources import Columns
-
-_MOST_RULES: Final = 2**31 - 1  # since positions have 31 bits
-
-
-def check_k(k: Any) -> int:
-    """Return how many rules are wanted, 0 or more."""
-    try:
-        n_rules = -1 if isinstance(k, bool) else operator.index(k)
-    except TypeError:
-        n_rules = -1
-    if n_rules < 0:
-        raise RuledexError(f"k is {quoted(k)}, but a whole number of rules, 0 or more, was expected")
-    return min(n_rules, _MOST_RULES)
 
 
 def check_choice(name: str, value: Any, choices: Iterable[str]) -> Any:

@@ -11,12 +11,13 @@ from numpy.typing import NDArray
 from ruledex.artifact import RootLike, current
 from ruledex.dictionary.merging import merge_dictionaries
 from ruledex.engines.atree.live import OutdatedError
+from ruledex.engines.inputs import check_k
 from ruledex.engines.protocol import Rank
 from ruledex.engines.registry import read_options
 from ruledex.errors import ArtifactError, BudgetError, RuledexError, RuleFault, RulesError, quoted
 from ruledex.explain import Explanation, explain
 from ruledex.forks import ForkSafeLock
-from ruledex.index.arguments import check_choice, check_columns, check_k, check_rank, check_weights
+from ruledex.index.arguments import check_choice, check_columns, check_rank, check_weights
 from ruledex.index.build import Progress, build_program, compact_state, state_of_rules
 from ruledex.index.identities import RuleId, plain_id
 from ruledex.index.inputs import Event, Events, Stats, as_mapping

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ruledex.compiled.decorator import inlined
-from ruledex.engines.top import precedes
+from ruledex.engines.ranking import precedes
 
 NOT_STARTED = -1
 

@@ -9,9 +9,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ruledex.compiled.arrays import frozen
-from ruledex.engines.inputs import array_of
+from ruledex.engines.inputs import array_of, check_k
 from ruledex.engines.protocol import Arrays, Matches
-from ruledex.engines.ranking import check_k
 from ruledex.errors import RuledexError, quoted
 from ruledex.ranked.exact import ExactIndex, ExactReport, exact_entries, unconditional_of
 from ruledex.ranked.interval_tree import ScoredIntervalTree

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ruledex.compiled.decorator import inlined, jit
-from ruledex.engines.top import precedes
+from ruledex.engines.ranking import precedes
 from ruledex.ranked.irtree_arrays import renew_chunk, renew_upper, upper_size
 from ruledex.ranked.irtree_kernels import CHUNKS, DEPTH, ENTRIES, NODES, UPPER, IRTreeArrays, IRTreeIndex
 from ruledex.ranked.skeleton import NO_NODE

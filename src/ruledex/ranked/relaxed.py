@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from ruledex.compiled.arrays import frozen
 from ruledex.compiled.bits import prefetch
 from ruledex.compiled.decorator import jit
-from ruledex.engines.top import precedes, push, sort_heap
+from ruledex.engines.ranking import precedes, push, sort_heap
 from ruledex.errors import RuledexError, quoted
 from ruledex.program.scores.run import EPSILON
 from ruledex.ranked.intervals import Entries, Intervals, entries_of

@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ruledex.compiled.arrays import frozen
 from ruledex.compiled.decorator import inlined, jit
-from ruledex.engines.top import precedes, push, sort_heap
+from ruledex.engines.ranking import precedes, push, sort_heap
 from ruledex.errors import EventError, RuledexError
 from ruledex.ranked.intervals import closed_intervals, doubles
 

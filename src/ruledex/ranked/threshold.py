@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from ruledex.compiled.bits import LOW_SIX, ONE, SIX, ZERO, prefetch
 from ruledex.compiled.decorator import inlined, jit
-from ruledex.engines.top import precedes, push, sort_heap
+from ruledex.engines.ranking import precedes, push, sort_heap
 from ruledex.ranked.subscriptions import MAX, SUM, Event, Subscriptions, combine_scores, relaxed_score
 
 AHEAD = 8  # how many entries before its use a line of memory is asked for

@@ -10,9 +10,8 @@ from typing import Any, ClassVar, NamedTuple, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ruledex.engines.inputs import array_of
+from ruledex.engines.inputs import array_of, check_k
 from ruledex.engines.protocol import Arrays, Matches
-from ruledex.engines.ranking import check_k
 from ruledex.errors import RuledexError
 from ruledex.ranked.cursor import NOT_STARTED, TreeCursors
 from ruledex.ranked.intervals import Entries, closed_intervals, doubles, entries_of

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from ruledex.compiled.bits import prefetch
 from ruledex.compiled.decorator import jit
-from ruledex.engines.top import rank_bound
+from ruledex.engines.ranking import rank_bound
 from ruledex.relaxed.score import OneEvent
 
 AHEAD = 16  # how many entries before its use a line of memory is asked for

@@ -14,10 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ruledex.compiled.arrays import frozen
-from ruledex.engines.inputs import frozen_alive, frozen_batch, frozen_static_score, rank_code
+from ruledex.engines.inputs import check_k, freeze_alive, freeze_batch, freeze_static_score, rank_code
 from ruledex.engines.protocol import Alive, Matches, Rank
-from ruledex.engines.ranking import check_k
-from ruledex.engines.top import sort_heap
+from ruledex.engines.ranking import sort_heap
 from ruledex.errors import RuledexError, quoted
 from ruledex.events.batch import EventBatch
 from ruledex.program.program import Program
@@ -117,9 +116,9 @@ class RelaxedEngine:
         """Return the best k rules of one event of a batch, and how they were found."""
         if method not in METHODS:
             raise RuledexError(f"method must be one of {', '.join(METHODS)}, not {quoted(method)}")
-        batch, most = frozen_batch(batch), min(check_k(k), self.program.n_rules)
-        static = frozen_static_score(static_score, self.program)
-        kind, living = rank_code(rank), frozen_alive(alive, self.program.n_rules)
+        batch, most = freeze_batch(batch), min(check_k(k), self.program.n_rules)
+        static = freeze_static_score(static_score, self.program)
+        kind, living = rank_code(rank), freeze_alive(alive, self.program.n_rules)
         best = Best(np.empty(most, np.int32), np.empty(most))
         if most == 0:  # the heap has no worst entry then, which the kernels compare with
             return best, RelaxedReport(method, 0, 0)

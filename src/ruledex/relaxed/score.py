@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from ruledex.compiled.constants import IS_TRUE, LEAF, OPERATION, STEP_BITS, WEIGH
 from ruledex.compiled.decorator import inlined, jit
-from ruledex.engines.top import precedes, push, rank_of, sort_heap
+from ruledex.engines.ranking import precedes, push, rank_of, sort_heap
 from ruledex.program.scores.literals import NO_WEIGHT, ScoreLiterals, literal_weight
 from ruledex.program.scores.run import AT_ONCE, LARGEST, ScorePrograms, ScoreStack, match_scores
 

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from ruledex.compiled.bits import LOW_SIX, ONE, SIX, ZERO
 from ruledex.compiled.decorator import inlined, jit
-from ruledex.engines.top import rank_bound
+from ruledex.engines.ranking import rank_bound
 from ruledex.program.scores.run import ScoreStack
 from ruledex.ranked.threshold import N_HELD, N_READ, N_SCORED, next_score
 from ruledex.relaxed.candidates import ConjunctKeys

@@ -2,7 +2,7 @@ import numpy as np
 
 from ruledex.engines.atree.engine import AtreeEngine
 from ruledex.engines.atree.events import count_events, match_events
-from ruledex.engines.inputs import ALL_ALIVE, frozen_batch
+from ruledex.engines.inputs import ALL_ALIVE, freeze_batch
 from ruledex.engines.scan import ScanEngine
 from tests.contract.sizes import scaled
 from tests.engines.programs import drawn_batch, drawn_program
@@ -11,7 +11,7 @@ from tests.engines.programs import drawn_batch, drawn_program
 def test_matching_stops_before_a_buffer_could_be_too_short_and_goes_on_there():
     program = drawn_program(scaled(200, 20))
     matcher = AtreeEngine.build(program)._matcher
-    batch = frozen_batch(drawn_batch(program, 6))
+    batch = freeze_batch(drawn_batch(program, 6))
     expected = ScanEngine.build(program).match(batch)
     scratch = matcher._scratch()
     n_rules = program.n_rules

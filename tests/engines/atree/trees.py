@@ -11,7 +11,7 @@ from ruledex.engines.atree.matcher import TreeMatcher
 from ruledex.engines.atree.packing import NO_SCOPES, scopes_of
 from ruledex.engines.atree.rules import RulesToLoad
 from ruledex.engines.atree.tree import Switches
-from ruledex.engines.inputs import ALL_ALIVE, frozen_batch
+from ruledex.engines.inputs import ALL_ALIVE, freeze_batch
 from ruledex.engines.scan import ScanEngine
 from ruledex.index.build import build_program
 from ruledex.language.schema import Schema
@@ -63,7 +63,7 @@ class ChangingTree:
         first_cells = domain_boundaries(self.program)[:-1]
         scopes = NO_SCOPES if switches.zero_suppression else scopes_of(index, first_cells)
         matcher = TreeMatcher(index, len(self.tree.arrays.rules), switches.bits, is_plain, scopes)
-        return matcher.match(frozen_batch(batch), ALL_ALIVE)
+        return matcher.match(freeze_batch(batch), ALL_ALIVE)
 
     def assert_answers(self, batch):
         """The same as a scan of those rules."""

@@ -3,7 +3,7 @@ import pytest
 from ruledex.engines.batch.engine import BatchEngine
 from ruledex.engines.batch.kernels import load_block
 from ruledex.engines.batch.rows import N_WORDS
-from ruledex.engines.inputs import frozen_batch
+from ruledex.engines.inputs import freeze_batch
 from tests.contract.builder import make_batch, make_program
 
 EVENTS = [{1, 4}, {2}, {1, 2, 3}, set(), {3, 4}]
@@ -12,7 +12,7 @@ EVENTS = [{1, 4}, {2}, {1, 2, 3}, set(), {3, 4}]
 @pytest.fixture
 def loaded():
     program = make_program([3, 2], [])
-    batch = frozen_batch(make_batch(program, EVENTS))
+    batch = freeze_batch(make_batch(program, EVENTS))
     engine = BatchEngine.build(program)
     block = engine._scratch(len(batch.cells), batch.single).block
     load_block(engine.index, block, batch.offsets, batch.cells, 1, 5)

@@ -1,8 +1,9 @@
 import numpy as np
 import pytest
 
+from ruledex.engines.inputs import PRODUCT, STATIC, SUM
 from ruledex.engines.kindex.top import least_bound
-from ruledex.engines.top import PRODUCT, STATIC, SUM, rank_of
+from ruledex.engines.ranking import rank_of
 
 
 @pytest.mark.parametrize("kind", [SUM, PRODUCT, STATIC])

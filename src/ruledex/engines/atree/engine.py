@@ -14,8 +14,8 @@ from ruledex.engines.atree.matcher import TreeMatcher
 from ruledex.engines.atree.packing import NO_SCOPES, pack_tree, scopes_of
 from ruledex.engines.atree.rules import RulesToLoad
 from ruledex.engines.atree.tree import GrowingTree, LiteralIntervals, Switches
-from ruledex.engines.inputs import array_of, frozen_alive, frozen_batch
-from ruledex.engines.protocol import Alive, Arrays, Matches, Rank, Statistics, Work
+from ruledex.engines.inputs import array_of, freeze_alive, freeze_batch
+from ruledex.engines.protocol import Alive, Arrays, Matches, Rank, Statistics
 from ruledex.engines.ranking import Ranker
 from ruledex.events.batch import EventBatch
 from ruledex.program.program import Program
@@ -67,11 +67,11 @@ class AtreeEngine:
 
     def match(self, batch: EventBatch, alive: Alive | None = None) -> Matches:
         """Return all rules that are true, ascending within each event."""
-        return self._matcher.match(frozen_batch(batch), frozen_alive(alive, self.program.n_rules))
+        return self._matcher.match(freeze_batch(batch), freeze_alive(alive, self.program.n_rules))
 
     def count(self, batch: EventBatch, alive: Alive | None = None) -> NDArray[np.int64]:
         """Return how many rules are true of each event."""
-        return self._matcher.count(frozen_batch(batch), frozen_alive(alive, self.program.n_rules))
+        return self._matcher.count(freeze_batch(batch), freeze_alive(alive, self.program.n_rules))
 
     def top(
         self,
@@ -83,10 +83,6 @@ class AtreeEngine:
     ) -> Matches:
         """Return the best k rules of each event with their ranks as scores, the best first, ties by position."""
         return self._ranker.top(batch, self.match(batch, alive), k, rank, static_score)
-
-    def work(self, batch: EventBatch) -> Work:
-        """Return what an event makes the engine touch, on average."""
-        return self._matcher.work(frozen_batch(batch))
 
     def describe(self) -> dict[str, Any]:
         """Describe what the engine is made of."""

@@ -10,8 +10,7 @@ from numpy.typing import NDArray
 from ruledex.engines.atree.events import count_events, match_events
 from ruledex.engines.atree.match import WORD_BITS, MatchScratch, TreeIndex
 from ruledex.engines.atree.plain import PlainScratch, Scopes
-from ruledex.engines.atree.work import COUNTED, count_touched
-from ruledex.engines.protocol import Matches, Work, averages
+from ruledex.engines.protocol import Matches
 from ruledex.events.batch import EventBatch
 
 CHUNK = 1 << 18  # rules written by one call into the kernel, at the least
@@ -83,23 +82,6 @@ class TreeMatcher:
         )
         self._pool.append(scratch)
         return counts
-
-    def work(self, batch: EventBatch) -> Work:
-        """Return what an event makes matching touch, on average. The batch must be frozen."""
-        scratch = self._scratch()
-        counts = np.zeros(len(COUNTED), np.int64)
-        count_touched(
-            self.index,
-            scratch.match,
-            scratch.plain,
-            self._scopes,
-            self._switches,
-            batch.offsets,
-            batch.cells,
-            counts,
-        )
-        self._pool.append(scratch)
-        return averages(dict(zip(COUNTED, counts.tolist(), strict=True)), batch)
 
     def _scratch(self) -> MatcherScratch:
         """Scratch that no other call uses: from the pool, which a call that fails does not give it back to."""

@@ -10,11 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ruledex.engines.batch.kernels import BatchIndex, Block, evaluate_lists, load_block
-from ruledex.engines.batch.rank_rows import rank_rows, tile_bounds
+from ruledex.engines.batch.rank_rows import new_row_scratch, rank_rows, tile_bounds
 from ruledex.engines.batch.rows import N_DIGITS, N_EVENTS, count_rows, empty_rows, write_rows
 from ruledex.engines.inputs import ALL_ALIVE
-from ruledex.engines.ranking import Ranker
-from ruledex.engines.top import Ranking, largest_weights, sort_heaps
+from ruledex.engines.ranking import Ranker, Ranking, largest_weights, sort_heaps
 from ruledex.events.batch import EventBatch
 from ruledex.program.scores.run import ScoreStack
 
@@ -103,7 +102,7 @@ class BlockWork:
         batch, n_events = self.batch, self.n_events
         largest = np.zeros(n_events)
         largest_weights(batch.offsets, batch.weights, self.first, largest)
-        scratch = ranker.row_scratch()
+        scratch = new_row_scratch(len(ranker.program.level_offsets) + 1, ranker.largest_rules)
         bounds = np.zeros(-(-len(ranking.static_score) // RANK_TILE))
         tile_bounds(ranking, kind, float(largest.max()), RANK_TILE, bounds)
         ranks, rules, n_held = np.zeros((n_events, k)), np.zeros((n_events, k), np.int32), np.zeros(n_events, np.int64)

@@ -14,9 +14,9 @@ from ruledex.engines.batch.block import BlockScratch, BlockWork
 from ruledex.engines.batch.kernels import BatchIndex, Block
 from ruledex.engines.batch.layout import build_batch_index
 from ruledex.engines.batch.rows import N_EVENTS, empty_rows
-from ruledex.engines.inputs import array_of, frozen_alive, frozen_batch, rank_code
+from ruledex.engines.inputs import array_of, check_k, freeze_alive, freeze_batch, rank_code
 from ruledex.engines.protocol import Alive, Arrays, Matches, Rank, Statistics
-from ruledex.engines.ranking import Ranker, check_k
+from ruledex.engines.ranking import Ranker
 from ruledex.events.batch import EventBatch
 from ruledex.program.program import Program
 
@@ -163,8 +163,8 @@ class BatchEngine:
         self, batch: EventBatch, alive: Alive | None, answer: Callable[[BlockWork], Result]
     ) -> Iterator[Result]:
         """The answers of all blocks in order, each as soon as it is there."""
-        batch = frozen_batch(batch)
-        alive_bytes = frozen_alive(alive, self.program.n_rules)
+        batch = freeze_batch(batch)
+        alive_bytes = freeze_alive(alive, self.program.n_rules)
         firsts = range(0, batch.n_events, N_EVENTS)
         is_by_events = self._is_by_events(batch)
         n_over_rules = 1 if is_by_events else self.threads

@@ -37,7 +37,8 @@ from ruledex.engines.batch.rows import (
     or_difference,
     without_row,
 )
-from ruledex.engines.top import STATIC, Ranking, precedes, push, rank_bound, rank_in_event, rank_of
+from ruledex.engines.inputs import STATIC
+from ruledex.engines.ranking import Ranking, precedes, push, rank_bound, rank_in_event, rank_of
 from ruledex.program.scores.literals import FIELDS, ScoreLiterals
 from ruledex.program.scores.run import AT_ONCE, LARGEST, ScoreStack, fold
 from ruledex.program.scores.steps import WalkStack, write_steps

@@ -22,7 +22,6 @@ class CnfEngine(NormalFormEngine):
 
     name = "cnf"
     form = "CNF"
-    items = "expressions"
 
     @classmethod
     def build(

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from ruledex.compiled.arrays import frozen
 from ruledex.compiled.constants import EVERY
 from ruledex.compiled.decorator import jit
-from ruledex.engines.inputs import frozen_batch
+from ruledex.engines.inputs import freeze_batch
 from ruledex.engines.kindex.hierarchy import Sources, make_sources
 from ruledex.engines.kindex.matching import Disjunctions
 from ruledex.engines.kindex.partitions import NO_LEAD, choose_leads, make_partitions
@@ -192,7 +192,7 @@ class ConjunctionIndex:
 
     def new_scratch(self, batch: EventBatch) -> PostingCursors:
         """Scratch for one thread, for any event of the batch."""
-        return new_cursors(self.index, frozen_batch(batch))
+        return new_cursors(self.index, freeze_batch(batch))
 
 
 def _predicates(

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from ruledex.compiled.arrays import frozen
 from ruledex.compiled.constants import EVERY
 from ruledex.compiled.decorator import jit
-from ruledex.engines.inputs import array_of, frozen_batch
+from ruledex.engines.inputs import array_of, freeze_batch
 from ruledex.engines.kindex.conjunctions import NO_SOURCE
 from ruledex.engines.kindex.hierarchy import make_sources
 from ruledex.engines.kindex.matching import Disjunctions
@@ -205,4 +205,4 @@ class DisjunctionIndex:
     def new_scratch(self, batch: EventBatch) -> tuple[PostingCursors, NDArray[np.int64]]:
         """Cursors and counters for one thread, for any event of the batch."""
         counters = np.zeros(int(self.disjunctions.n_disjunctions.max(initial=0)), np.int64)
-        return new_cursors(self.index, frozen_batch(batch)), counters
+        return new_cursors(self.index, freeze_batch(batch)), counters

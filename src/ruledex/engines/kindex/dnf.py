@@ -28,7 +28,6 @@ class DnfEngine(NormalFormEngine):
 
     name = "dnf"
     form = "DNF"
-    items = "conjunctions"
 
     @classmethod
     def build(

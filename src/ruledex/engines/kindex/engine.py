@@ -9,15 +9,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ruledex.compiled.arrays import frozen
-from ruledex.engines.inputs import array_of, frozen_alive, frozen_batch, rank_code
+from ruledex.engines.inputs import array_of, check_k, freeze_alive, freeze_batch, rank_code
 from ruledex.engines.kindex.matching import Disjunctions, Owners
 from ruledex.engines.kindex.normal_forms import Form, NormalFormOptions
 from ruledex.engines.kindex.overflow import OverflowRules
 from ruledex.engines.kindex.postings import Postings
 from ruledex.engines.kindex.ranking import FormRanker
-from ruledex.engines.kindex.work import postings_work, true_items
-from ruledex.engines.protocol import Alive, Arrays, Matches, Rank, Work, averages
-from ruledex.engines.ranking import Ranker, check_k
+from ruledex.engines.protocol import Alive, Arrays, Matches, Rank
+from ruledex.engines.ranking import Ranker
 from ruledex.events.batch import EventBatch
 from ruledex.program.program import Program
 
@@ -30,7 +29,6 @@ class NormalFormEngine(ABC):
     name = ""
     options_type = NormalFormOptions
     form: Form
-    items = ""  # what is indexed
 
     def __init__(
         self,
@@ -50,8 +48,8 @@ class NormalFormEngine(ABC):
 
     def match(self, batch: EventBatch, alive: Alive | None = None) -> Matches:
         """Return all rules that are true, ascending within each event."""
-        batch = frozen_batch(batch)
-        found = self._matches(batch, frozen_alive(alive, self.program.n_rules))
+        batch = freeze_batch(batch)
+        found = self._matches(batch, freeze_alive(alive, self.program.n_rules))
         return found if self.overflow is None else self.overflow.add_to(found, batch, alive)
 
     def count(self, batch: EventBatch, alive: Alive | None = None) -> NDArray[np.int64]:
@@ -69,8 +67,8 @@ class NormalFormEngine(ABC):
         """Return the best k rules of each event with their ranks as scores, the best first, ties by position."""
         kind = rank_code(rank)
         check_k(k)
-        batch = frozen_batch(batch)
-        best = self._form_ranker.top(batch, k, kind, frozen_alive(alive, self.program.n_rules), static_score)
+        batch = freeze_batch(batch)
+        best = self._form_ranker.top(batch, k, kind, freeze_alive(alive, self.program.n_rules), static_score)
         if self.overflow is None:
             return best
         return self._ranker.top(batch, self.overflow.add_to(best, batch, alive), k, rank, static_score)
@@ -94,15 +92,6 @@ class NormalFormEngine(ABC):
             "n_entries": len(index.entries),
             "bytes": sum(array.nbytes for array in self.arrays().values()),
         }
-
-    def work(self, batch: EventBatch) -> Work:
-        """Return what an event makes the engine touch, on average; rules past the budget are left out."""
-        found = true_items(self.index, self.disjunctions, batch)
-        counts = {
-            f"{self.items} true": sum(map(len, found)),
-            "rules marked": sum(int(np.sum(np.diff(self.owners.offsets)[numbers])) for numbers in found),
-        }
-        return {**postings_work(self.index, batch), **averages(counts, batch)}
 
     def _index_arrays(self) -> Arrays:
         return self.index._asdict()

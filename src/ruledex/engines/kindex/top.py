@@ -16,20 +16,11 @@ from numpy.typing import NDArray
 
 from ruledex.compiled.bits import LOW_SIX, ONE, SIX, ZERO
 from ruledex.compiled.decorator import inlined, jit
+from ruledex.engines.inputs import PRODUCT, SUM
 from ruledex.engines.kindex.cursors import NONE, agreed_codes, initialize_current_entries, next_agreement
 from ruledex.engines.kindex.matching import Disjunctions, Owners, is_accepted
 from ruledex.engines.kindex.postings import ListBounds, PostingCursors, Postings, get_posting_lists
-from ruledex.engines.top import (
-    PRODUCT,
-    SUM,
-    Ranking,
-    largest_weight,
-    precedes,
-    push,
-    rank_bound,
-    rank_in_event,
-    sort_heap,
-)
+from ruledex.engines.ranking import Ranking, largest_weight, precedes, push, rank_bound, rank_in_event, sort_heap
 from ruledex.program.scores.literals import ScoreLiterals
 from ruledex.program.scores.run import ScoreStack
 

@@ -14,16 +14,15 @@ from typing import Any, NamedTuple, Self, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from ruledex.engines.inputs import array_of, frozen_alive, frozen_batch
-from ruledex.engines.kindex.conjunctions import NO_DISJUNCTIONS, ConjunctionIndex
+from ruledex.engines.inputs import array_of, freeze_alive, freeze_batch
+from ruledex.engines.kindex.conjunctions import ConjunctionIndex
 from ruledex.engines.kindex.engine import stored_overflow
 from ruledex.engines.kindex.matching import Owners, count_owners
 from ruledex.engines.kindex.normal_forms import Overflow
 from ruledex.engines.kindex.overflow import OverflowRules
-from ruledex.engines.kindex.work import postings_work, true_items
 from ruledex.engines.labelled.annotator import Annotated, Annotator, Labeller, Labels
 from ruledex.engines.labelled.leaves import BLOCK_BITS, Annotations, Marks, gather_leaves, write_rules
-from ruledex.engines.protocol import Alive, Arrays, Matches, Rank, Statistics, Work, averages
+from ruledex.engines.protocol import Alive, Arrays, Matches, Rank, Statistics
 from ruledex.engines.ranking import Ranker
 from ruledex.errors import BudgetError, RuledexError, quoted
 from ruledex.events.batch import EventBatch
@@ -120,7 +119,7 @@ class AnnotatedEngine(ABC):
 
     def match(self, batch: EventBatch, alive: Alive | None = None) -> Matches:
         """Return all rules that are true, ascending within each event."""
-        batch = frozen_batch(batch)
+        batch = freeze_batch(batch)
         offsets = np.zeros(batch.n_events + 1, np.int64)
         chunks = list(self._found(batch, alive, offsets))
         found = Matches(offsets, chunks[0] if len(chunks) == 1 else np.concatenate([np.zeros(0, np.int32), *chunks]))
@@ -128,7 +127,7 @@ class AnnotatedEngine(ABC):
 
     def count(self, batch: EventBatch, alive: Alive | None = None) -> NDArray[np.int64]:
         """Return how many rules are true of each event."""
-        batch = frozen_batch(batch)
+        batch = freeze_batch(batch)
         offsets = np.zeros(batch.n_events + 1, np.int64)
         for _ in self._found(batch, alive, offsets):
             pass
@@ -161,29 +160,6 @@ class AnnotatedEngine(ABC):
             "bytes_of_labels": sum(array.nbytes for array in self.labels.values()),
         }
 
-    def work(self, batch: EventBatch) -> Work:
-        """Return what an event makes the engine touch, on average; rules past the budget are left out."""
-        index, trees = self.conjunctions.index, self.annotations
-        counts = dict.fromkeys(
-            ("conjunctions true", "annotations", "expressions", "leaves looked at", "leaves true"), 0
-        )
-        n_leaves, n_annotations = np.diff(trees.expression_offsets), np.diff(trees.annotation_offsets)
-        for numbers in true_items(index, NO_DISJUNCTIONS, batch):
-            is_true = np.zeros(self.conjunctions.n_conjunctions, np.bool_)
-            is_true[index.item[numbers]] = True
-            leads_to = np.unique(trees.annotations[np.repeat(is_true, n_annotations)])
-            expressions = np.unique(trees.expression_of[leads_to])
-            tested = expressions[trees.is_tested[expressions] != 0]
-            is_found = np.zeros(len(n_leaves), np.bool_)
-            is_found[expressions] = True
-            n_alone = len(leads_to) - len(tested)  # leaves that stand for themselves
-            counts["conjunctions true"] += len(numbers)
-            counts["annotations"] += int(np.sum(n_annotations[is_true]))
-            counts["expressions"] += len(expressions)
-            counts["leaves looked at"] += n_alone + int(np.sum(n_leaves[tested]))
-            counts["leaves true"] += int(np.sum(is_true[trees.conjunction_of] & is_found[trees.expression_of]))
-        return {**postings_work(index, batch), **averages(counts, batch)}
-
     @classmethod
     @abstractmethod
     def _new_labeller(cls, program: Program) -> Labeller:
@@ -206,7 +182,7 @@ class AnnotatedEngine(ABC):
 
     def _found(self, batch: EventBatch, alive: Alive | None, offsets: NDArray[np.int64]) -> Iterator[NDArray[np.int32]]:
         """The rules of one run of events after the other; `offsets` gets where each event's end among them all."""
-        alive_bytes = frozen_alive(alive, self.program.n_rules)
+        alive_bytes = freeze_alive(alive, self.program.n_rules)
         cursors: tuple[NDArray[Any], ...] = tuple(self.conjunctions.new_scratch(batch))
         scratch = self._scratch()
         annotations = self.annotations

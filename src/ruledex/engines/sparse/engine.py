@@ -7,16 +7,15 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from ruledex.engines.inputs import array_of, frozen_alive, frozen_batch
-from ruledex.engines.protocol import Alive, Arrays, Matches, NoOptions, Rank, Statistics, Work, averages
+from ruledex.engines.inputs import ALL_ALIVE, array_of, freeze_alive, freeze_batch
+from ruledex.engines.protocol import Alive, Arrays, Matches, NoOptions, Rank, Statistics
 from ruledex.engines.ranking import Ranker
 from ruledex.engines.sparse.kernels import SparseArrays, SparseIndex, sparse_count, sparse_match
 from ruledex.engines.sparse.layout import build_sparse_index
-from ruledex.engines.sparse.work import COUNTED, sparse_count_touched
 from ruledex.events.batch import EventBatch
 from ruledex.program.program import Program
 
-RANGES_A_CELL = 36  # two runs for a domain, and one for each of 32 levels of an interval tree
+RANGES_PER_CELL = 36  # two runs for a domain, and one for each of 32 levels of an interval tree
 SparseBuffers = tuple[SparseArrays, NDArray[np.int32]]  # of the kernel, and its output
 
 CHUNK = 1 << 18  # rules written by one call into the kernel, at the least
@@ -31,6 +30,7 @@ class SparseEngine:
     def __init__(self, program: Program, index: SparseIndex) -> None:
         self.program = program
         self.index = index
+        self._n_rules = program.n_rules
         # Numba tells the type of a plain tuple faster than that of a named one; a match may take but microseconds.
         self._index: SparseArrays = tuple(index)
         self._ranker = Ranker(program)
@@ -43,7 +43,7 @@ class SparseEngine:
         statistics: Statistics | None = None,
         options: NoOptions | None = None,  # noqa: ARG003 - there are none
     ) -> Self:
-        """Choose access children by `statistics`, and lay out slots and edges."""
+        """Choose access children by `statistics`, and lay out places and edges."""
         return cls(program, build_sparse_index(program, statistics))
 
     @classmethod
@@ -59,10 +59,10 @@ class SparseEngine:
 
     def match(self, batch: EventBatch, alive: Alive | None = None) -> Matches:
         """Return all rules that are true, ascending within each event."""
-        batch = frozen_batch(batch)
-        alive_bytes = frozen_alive(alive, self.program.n_rules)
+        batch = freeze_batch(batch)
+        alive_bytes = ALL_ALIVE if alive is None else freeze_alive(alive, self._n_rules)
         scratch, out = self._scratch(batch)
-        n_events = batch.n_events
+        n_events = len(batch.offsets) - 1
         offsets = np.zeros(n_events + 1, np.int64)
         chunks = []
         event = 0
@@ -76,8 +76,8 @@ class SparseEngine:
 
     def count(self, batch: EventBatch, alive: Alive | None = None) -> NDArray[np.int64]:
         """Return how many rules are true of each event."""
-        batch = frozen_batch(batch)
-        alive_bytes = frozen_alive(alive, self.program.n_rules)
+        batch = freeze_batch(batch)
+        alive_bytes = freeze_alive(alive, self._n_rules)
         scratch, out = self._scratch(batch)
         counts = np.zeros(batch.n_events, np.int64)
         sparse_count(self._index, scratch, alive_bytes, batch.offsets, batch.cells, counts)
@@ -109,27 +109,18 @@ class SparseEngine:
             "bytes": sum(array.nbytes for array in index),
         }
 
-    def work(self, batch: EventBatch) -> Work:
-        """Return what an event makes the engine touch, on average."""
-        batch = frozen_batch(batch)
-        scratch, out = self._scratch(batch)
-        counts = np.zeros(len(COUNTED), np.int64)
-        sparse_count_touched(self._index, scratch, batch.offsets, batch.cells, counts)
-        self._pool.append((scratch, out))
-        return averages(dict(zip(COUNTED, counts.tolist(), strict=True)), batch)
-
     def _scratch(self, batch: EventBatch) -> SparseBuffers:
         """Scratch that no other call uses: from the pool, which a call that fails does not give it back to."""
-        largest = len(batch.cells) if batch.n_events == 1 else int(np.max(np.diff(batch.offsets), initial=1))
+        largest = len(batch.cells) if len(batch.offsets) == 2 else int(np.max(np.diff(batch.offsets), initial=1))
         try:
             scratch, out = self._pool.pop()
         except IndexError:
-            n_slots = int(self.index.places[3]) + self.program.n_rules
-            n_words = n_slots // 64 + 1
+            n_places = int(self.index.places[3]) + self._n_rules
+            n_words = n_places // 64 + 1
             bits, touched = np.zeros(n_words, np.uint64), np.zeros(n_words // 64 + 1, np.uint64)
-            scratch = bits, touched, np.zeros(0, np.int32), np.empty(n_slots, np.int32)
-            out = np.empty(max(self.program.n_rules, CHUNK), np.int32)
+            scratch = bits, touched, np.zeros(0, np.int32), np.empty(n_places, np.int32)
+            out = np.empty(max(self._n_rules, CHUNK), np.int32)
         bits, touched, ranges, singles = scratch
-        if len(ranges) < 2 * RANGES_A_CELL * largest:
-            scratch = bits, touched, np.empty(2 * RANGES_A_CELL * largest, np.int32), singles
+        if len(ranges) < 2 * RANGES_PER_CELL * largest:
+            scratch = bits, touched, np.empty(2 * RANGES_PER_CELL * largest, np.int32), singles
         return scratch, out

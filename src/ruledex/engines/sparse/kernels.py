@@ -9,8 +9,8 @@ Truth is one bit per *place* in one bitmap over
     sinks         one per rule, in the order of positions
 
 With one bitmap for all, every test of a child is the same. A second bitmap has one bit per word of the first, so that
-what an event touched is found in order, and cleared, without looking at the rest. (Code and stored arrays call a place
-of the bitmap a slot; it has nothing to do with the slots of the dictionary.)
+what an event touched is found in order, and cleared, without looking at the rest. (Stored
+arrays whose names end in `_slots` hold places; the slots of the dictionary are something else.)
 
 A true place sets the bits of its OR parents. It has an edge to an AND parent only if it is the parent's access child,
 and with the edge goes a second child, whose bit decides most cases at once. Where a child of an AND node lies above the
@@ -35,7 +35,7 @@ SparseArrays = tuple[NDArray[Any], ...]  # the fields of an index or of scratch
 
 
 class SparseIndex(NamedTuple):
-    """The arrays of an index. Offsets into edges are interleaved, OR and AND, so that a slot's lie in one line."""
+    """The arrays of an index. Offsets into edges are interleaved, OR and AND, so that a place's lie in one line."""
 
     domain_offsets: NDArray[np.int32]  # [n_domains + 1] cells
     atom_low: NDArray[np.int32]  # [n_atoms] cells
@@ -49,11 +49,11 @@ class SparseIndex(NamedTuple):
     union_slots: NDArray[np.int32]
     presence_cells: NDArray[np.int32]  # ascending
     presence_offsets: NDArray[np.int32]  # [n_presence_cells + 1] negatives, counted from the first
-    negative_slots: NDArray[np.int32]  # [n_negatives] the slot of the positive literal
+    negative_slots: NDArray[np.int32]  # [n_negatives] the place of the positive literal
     edge_offsets: NDArray[np.int32]  # [2 * (first sink + 1)]
-    or_edges: NDArray[np.int32]  # slots
-    and_edges: NDArray[np.int32]  # triples: slot, slot of the second child, place in `others`
-    others: NDArray[np.int32]  # how many further children, and their slots
+    or_edges: NDArray[np.int32]  # places
+    and_edges: NDArray[np.int32]  # triples: place, place of the second child, where the rest begins in `others`
+    others: NDArray[np.int32]  # how many further children, and their places
     verify_offsets: NDArray[np.int32]  # [n_to_verify + 1]
     verify_slots: NDArray[np.int32]  # children of the nodes that are to be verified
     level_slots: NDArray[np.int32]  # [n_levels, 4]: first to verify, first other, end, the first's number among all
@@ -66,21 +66,21 @@ class SparseScratch(NamedTuple):
     bits: NDArray[np.uint64]
     touched: NDArray[np.uint64]  # a bit for each word of `bits`
     ranges: NDArray[np.int32]  # pairs: runs of true atoms; 36 pairs for each cell of the largest event
-    singles: NDArray[np.int32]  # [n_slots] true slots, one by one
+    singles: NDArray[np.int32]  # [n_places] true ones, one by one
 
 
 @jit
-def is_set(bits: NDArray[np.uint64], slot: int) -> bool:
-    """Return whether a slot is true."""
-    place = np.uint64(slot)
-    return bool((bits[place >> SIX] >> (place & LOW_SIX)) & ONE)
+def is_set(bits: NDArray[np.uint64], place: int) -> bool:
+    """Return whether a place is true."""
+    bit = np.uint64(place)
+    return bool((bits[bit >> SIX] >> (bit & LOW_SIX)) & ONE)
 
 
 @jit
-def _set(bits: NDArray[np.uint64], touched: NDArray[np.uint64], slot: int) -> None:
-    place = np.uint64(slot)
-    word = place >> SIX
-    bits[word] |= ONE << (place & LOW_SIX)
+def _set(bits: NDArray[np.uint64], touched: NDArray[np.uint64], place: int) -> None:
+    bit = np.uint64(place)
+    word = bit >> SIX
+    bits[word] |= ONE << (bit & LOW_SIX)
     touched[word >> SIX] |= ONE << (word & LOW_SIX)
 
 
@@ -103,7 +103,7 @@ def _set_range(bits: NDArray[np.uint64], touched: NDArray[np.uint64], first: int
 def collect_set(
     bits: NDArray[np.uint64], touched: NDArray[np.uint64], first: int, last: int, out: NDArray[np.int32]
 ) -> int:
-    """Write the set slots of a region that begins at a word, ascending; return their number."""
+    """Write the set places of a region that begins at a word, ascending; return their number."""
     n_found = 0
     if first >= last:
         return n_found
@@ -158,7 +158,8 @@ def _true_atoms(
                     continue
                 first, last = tree_offsets[node], tree_offsets[node + 1]
                 if cell < node:
-                    last = first_at_least(atom_low, first, last, cell + 1)
+                    if first < last:
+                        last = first_at_least(atom_low, first, last, cell + 1)
                     if first < last:
                         ranges[2 * n_ranges], ranges[2 * n_ranges + 1] = first, last
                         n_ranges += 1
@@ -174,13 +175,15 @@ def _true_atoms(
                         n_singles += 1
                     first += 1
         largest = cells[place - 1]
-        last = at_most_offsets[domain + 1]
-        first = first_at_least(atom_high, at_most_offsets[domain], last, smallest)
+        first, last = at_most_offsets[domain], at_most_offsets[domain + 1]
+        if first < last:
+            first = first_at_least(atom_high, first, last, smallest)
         if first < last:
             ranges[2 * n_ranges], ranges[2 * n_ranges + 1] = first, last
             n_ranges += 1
-        first = at_least_offsets[domain]
-        last = first_at_least(atom_low, first, at_least_offsets[domain + 1], largest + 1)
+        first, last = at_least_offsets[domain], at_least_offsets[domain + 1]
+        if first < last:
+            last = first_at_least(atom_low, first, last, largest + 1)
         if first < last:
             ranges[2 * n_ranges], ranges[2 * n_ranges + 1] = first, last
             n_ranges += 1
@@ -192,14 +195,14 @@ def _true_atoms(
 @jit
 def _true_unions(index: SparseIndex, scratch: SparseScratch, n_ranges: int, n_singles: int) -> None:
     bits, touched, ranges, singles = scratch.bits, scratch.touched, scratch.ranges, scratch.singles
-    offsets, slots = index.union_offsets, index.union_slots
+    offsets, places = index.union_offsets, index.union_slots
     if offsets.size != 0:
         for run in range(n_ranges):
             for edge in range(offsets[ranges[2 * run]], offsets[ranges[2 * run + 1]]):
-                _set(bits, touched, slots[edge])
+                _set(bits, touched, places[edge])
         for single in range(n_singles):
             for edge in range(offsets[singles[single]], offsets[singles[single] + 1]):
-                _set(bits, touched, slots[edge])
+                _set(bits, touched, places[edge])
 
 
 @jit
@@ -207,22 +210,21 @@ def _true_negatives(index: SparseIndex, scratch: SparseScratch, cells: NDArray[n
     bits, touched = scratch.bits, scratch.touched
     presence_cells, offsets, positive = index.presence_cells, index.presence_offsets, index.negative_slots
     n_presences, first_negative = presence_cells.size, index.places[1]
-    presence = 0
-    for place in range(begin, end):
+    presence, place = 0, begin
+    while place < end and presence < n_presences:
         presence = first_at_least(presence_cells, presence, n_presences, cells[place])
-        if presence == n_presences:
-            break
-        if presence_cells[presence] == cells[place]:
+        if presence < n_presences and presence_cells[presence] == cells[place]:
             for negative in range(offsets[presence], offsets[presence + 1]):
                 if not is_set(bits, positive[negative]):
                     _set(bits, touched, first_negative + negative)
+        place += 1
 
 
 @jit
 def _fire(index: SparseIndex, scratch: SparseScratch, runs: NDArray[np.int32], n_runs: int, width: int) -> None:
-    """Follow the edges of true slots upwards: of runs of slots if `width` is 2, of single ones if it is 1.
+    """Follow the edges of true places upwards: of runs of places if `width` is 2, of single ones if it is 1.
 
-    Slots lie apart, so their lines of memory are asked for ahead.
+    Places lie apart, so their lines of memory are asked for ahead.
     """
     bits, touched, offsets = scratch.bits, scratch.touched, index.edge_offsets
     or_edges, and_edges, others = index.or_edges, index.and_edges, index.others
@@ -251,15 +253,15 @@ def _fire(index: SparseIndex, scratch: SparseScratch, runs: NDArray[np.int32], n
 def _verify(index: SparseIndex, scratch: SparseScratch, first: int, last: int, first_number: int) -> None:
     """Clear the bits of those nodes of a level that not all children are true of."""
     bits, waiting = scratch.bits, scratch.singles
-    offsets, slots = index.verify_offsets, index.verify_slots
-    for place in range(collect_set(bits, scratch.touched, first, last, waiting)):
-        slot = waiting[place]
-        number = first_number + slot - first
+    offsets, children = index.verify_offsets, index.verify_slots
+    for at in range(collect_set(bits, scratch.touched, first, last, waiting)):
+        place = waiting[at]
+        number = first_number + place - first
         edge, end = offsets[number], offsets[number + 1]
-        while edge < end and is_set(bits, slots[edge]):
+        while edge < end and is_set(bits, children[edge]):
             edge += 1
         if edge < end:
-            bits[slot >> 6] &= ~(ONE << np.uint64(slot & 63))
+            bits[place >> 6] &= ~(ONE << np.uint64(place & 63))
 
 
 @jit

@@ -27,7 +27,7 @@ from ruledex.errors import RuledexError
 from ruledex.program.program import Program
 
 AT_MOST, AT_LEAST, TREE = 0, 1, 2
-WORD = 64  # regions of slots begin at a word of their own
+WORD = 64  # regions of places begin at a word of their own
 
 
 class Atoms(NamedTuple):
@@ -101,7 +101,7 @@ def _offsets(sorted_keys: NDArray[np.int64], keys: NDArray[np.int64], first: int
     return (first + np.searchsorted(sorted_keys, keys)).astype(np.int32)
 
 
-class Slots(NamedTuple):
+class Places(NamedTuple):
     """Where each node of the Program has its bit, and which nodes are verified late or are a rule's sink themselves."""
 
     of_node: NDArray[np.int64]
@@ -109,7 +109,7 @@ class Slots(NamedTuple):
     is_late: NDArray[np.bool_]  # [n_inner] AND nodes with a child above the level of their access child
     is_sink: NDArray[np.bool_]  # [n_inner] nodes of one rule that no other node uses
     level_slots: NDArray[np.int32]
-    late_order: NDArray[np.int64]  # inner nodes that are verified late, in the order of their slots
+    late_order: NDArray[np.int64]  # inner nodes that are verified late, in the order of their places
     first_union: int
     first_negative: int
     end_of_negatives: int
@@ -121,19 +121,19 @@ def build_sparse_index(program: Program, statistics: Statistics | None) -> Spars
     probability = node_probabilities(program, statistics)
     children = children_by_probability(program, probability)
     atoms = make_atoms(program)
-    slots = _assign_slots(program, atoms, children, probability)
-    sources, targets = _or_edges(program, atoms, slots, children)
+    places = _assign_places(program, atoms, children, probability)
+    sources, targets = _or_edges(program, atoms, places, children)
     order = np.argsort(sources << 32 | targets)
-    n_sources = slots.first_sink + 1
-    and_nodes = np.flatnonzero((program.node_op == AND) & ~slots.is_late)
-    and_sources = slots.of_node[children[program.child_offsets[and_nodes]]]
+    n_sources = places.first_sink + 1
+    and_nodes = np.flatnonzero((program.node_op == AND) & ~places.is_late)
+    and_sources = places.of_node[children[program.child_offsets[and_nodes]]]
     and_order = np.argsort(and_sources, kind="stable")
-    and_edges, others = _and_edges(program, slots, children, and_nodes[and_order])
+    and_edges, others = _and_edges(program, places, children, and_nodes[and_order])
     edge_offsets = np.stack([_counted(sources, n_sources), _counted(and_sources, n_sources)], axis=1)
-    verify_offsets, verify_slots = _verified(program, slots, children)
-    union_offsets, union_slots = _unions(program, atoms, slots)
-    presences, presence_offsets = np.unique(program.negative_presence[slots.negative_order], return_index=True)
-    for what, size in (("slots", slots.first_sink + program.n_rules), ("edges", max(len(targets), and_edges.size))):
+    verify_offsets, verify_slots = _verified(program, places, children)
+    union_offsets, union_slots = _unions(program, atoms, places)
+    presences, presence_offsets = np.unique(program.negative_presence[places.negative_order], return_index=True)
+    for what, size in (("places", places.first_sink + program.n_rules), ("edges", max(len(targets), and_edges.size))):
         if size > LARGEST:
             raise RuledexError(f"the rules need {size:,} {what}, more than {LARGEST:,}; build several indexes")
     return SparseIndex(
@@ -148,30 +148,30 @@ def build_sparse_index(program: Program, statistics: Statistics | None) -> Spars
         union_offsets=frozen(union_offsets, np.int32),
         union_slots=frozen(union_slots, np.int32),
         presence_cells=frozen(presences, np.int32),
-        presence_offsets=frozen(np.append(presence_offsets, len(slots.negative_order)), np.int32),
-        negative_slots=frozen(slots.of_node[program.negative_of[slots.negative_order]], np.int32),
+        presence_offsets=frozen(np.append(presence_offsets, len(places.negative_order)), np.int32),
+        negative_slots=frozen(places.of_node[program.negative_of[places.negative_order]], np.int32),
         edge_offsets=frozen(edge_offsets.reshape(-1), np.int32),
         or_edges=frozen(targets[order], np.int32),
         and_edges=frozen(and_edges.reshape(-1), np.int32),
         others=frozen(others, np.int32),
         verify_offsets=frozen(verify_offsets, np.int32),
         verify_slots=frozen(verify_slots, np.int32),
-        level_slots=frozen(slots.level_slots, np.int32),
+        level_slots=frozen(places.level_slots, np.int32),
         places=frozen(
             np.array(
-                [slots.first_union, slots.first_negative, slots.end_of_negatives, slots.first_sink, program.n_rules]
+                [places.first_union, places.first_negative, places.end_of_negatives, places.first_sink, program.n_rules]
             ),
             np.int64,
         ),
     )
 
 
-def _assign_slots(
+def _assign_places(
     program: Program,
     atoms: Atoms,
     children: NDArray[np.int32],
     probability: NDArray[np.float64],
-) -> Slots:
+) -> Places:
     n_literals, n_inner = program.n_literals, len(program.node_op)
     of_node = np.zeros(program.n_nodes, np.int64)
     n_intervals = np.diff(program.interval_offsets)
@@ -195,27 +195,27 @@ def _assign_slots(
     has_parent[program.children] = True
     is_sink = ~is_late & ~has_parent[n_literals:] & (n_rules_of[n_literals:] == 1)
 
-    # Within a level, what is often true lies together: those are the slots whose edges are followed.
+    # Within a level, what is often true lies together: those are the places whose edges are followed.
     inner_order = np.lexsort((-probability[n_literals:], ~is_late, inner_level))
     inner_order = inner_order[~is_sink[inner_order]]
     late_order = inner_order[is_late[inner_order]]
     level_slots = []
-    next_slot, n_late = _aligned(end_of_negatives), 0
+    next_place, n_late = _aligned(end_of_negatives), 0
     bounds = np.searchsorted(inner_level[inner_order], np.arange(1, len(program.level_offsets) + 1))
     for begin, end in pairwise(bounds.tolist()):
         n_late_here = int(np.sum(is_late[inner_order[begin:end]]))
-        first_other = _aligned(next_slot + n_late_here)
+        first_other = _aligned(next_place + n_late_here)
         nodes = n_literals + inner_order[begin:end]
-        of_node[nodes[:n_late_here]] = next_slot + np.arange(n_late_here)
+        of_node[nodes[:n_late_here]] = next_place + np.arange(n_late_here)
         of_node[nodes[n_late_here:]] = first_other + np.arange(end - begin - n_late_here)
         last = first_other + end - begin - n_late_here
         if begin < end:
-            level_slots.append((next_slot, first_other, last, n_late))
-        next_slot, n_late = _aligned(last), n_late + n_late_here
+            level_slots.append((next_place, first_other, last, n_late))
+        next_place, n_late = _aligned(last), n_late + n_late_here
     rules = np.flatnonzero(program.root >= n_literals)
     rules = rules[is_sink[program.root[rules] - n_literals]]
-    of_node[program.root[rules]] = next_slot + rules
-    return Slots(
+    of_node[program.root[rules]] = next_place + rules
+    return Places(
         of_node=of_node,
         negative_order=negative_order,
         is_late=is_late,
@@ -225,42 +225,42 @@ def _assign_slots(
         first_union=first_union,
         first_negative=first_negative,
         end_of_negatives=end_of_negatives,
-        first_sink=next_slot,
+        first_sink=next_place,
     )
 
 
 def _or_edges(
-    program: Program, atoms: Atoms, slots: Slots, children: NDArray[np.int32]
+    program: Program, atoms: Atoms, places: Places, children: NDArray[np.int32]
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """From every child to its OR parents, from the access child to what is verified late, from roots to their sinks."""
     n_literals = program.n_literals
     n_children = np.diff(program.child_offsets)
     node_of_edge = np.repeat(np.arange(len(n_children)), n_children)
     below_or = program.node_op[node_of_edge] != AND
-    late = np.flatnonzero(slots.is_late)
+    late = np.flatnonzero(places.is_late)
     rules = np.flatnonzero(program.root >= 0)
     is_inner = program.root[rules] >= n_literals
     merged = np.zeros(len(rules), np.bool_)
-    merged[is_inner] = slots.is_sink[program.root[rules[is_inner]] - n_literals]
+    merged[is_inner] = places.is_sink[program.root[rules[is_inner]] - n_literals]
     rules = rules[~merged]
     always = np.flatnonzero(program.root == ALWAYS)
     sources = [
-        slots.of_node[children[below_or]],
-        slots.of_node[children[program.child_offsets[late]]],
-        slots.of_node[program.root[rules]],
+        places.of_node[children[below_or]],
+        places.of_node[children[program.child_offsets[late]]],
+        places.of_node[program.root[rules]],
         np.full(len(always), atoms.every, np.int64),
     ]
     targets = [
-        slots.of_node[n_literals + node_of_edge[below_or]],
-        slots.of_node[n_literals + late],
-        slots.first_sink + rules,
-        slots.first_sink + always,
+        places.of_node[n_literals + node_of_edge[below_or]],
+        places.of_node[n_literals + late],
+        places.first_sink + rules,
+        places.first_sink + always,
     ]
     return np.concatenate(sources), np.concatenate(targets)
 
 
 def _and_edges(
-    program: Program, slots: Slots, children: NDArray[np.int32], nodes: NDArray[np.int64]
+    program: Program, places: Places, children: NDArray[np.int32], nodes: NDArray[np.int64]
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Triples in the order of `nodes`, and the children beyond the second; place 0 of those is the empty list."""
     first = program.child_offsets[nodes]
@@ -274,25 +274,25 @@ def _and_edges(
     place = np.arange(int(np.sum(n_others[some]))) - np.repeat(
         np.cumsum(n_others[some]) - n_others[some], n_others[some]
     )
-    others[np.repeat(starts[some] + 1, n_others[some]) + place] = slots.of_node[
+    others[np.repeat(starts[some] + 1, n_others[some]) + place] = places.of_node[
         children[np.repeat(first[some] + 2, n_others[some]) + place]
     ]
-    second = slots.of_node[children[first + 1]]
-    return np.stack([slots.of_node[program.n_literals + nodes], second, np.where(some, starts, 0)], axis=1), others
+    second = places.of_node[children[first + 1]]
+    return np.stack([places.of_node[program.n_literals + nodes], second, np.where(some, starts, 0)], axis=1), others
 
 
 def _verified(
-    program: Program, slots: Slots, children: NDArray[np.int32]
+    program: Program, places: Places, children: NDArray[np.int32]
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """For each node that is verified late, its children but for the access child, which is known to be true."""
-    first = program.child_offsets[slots.late_order] + 1
-    n_others = program.child_offsets[slots.late_order + 1] - first
+    first = program.child_offsets[places.late_order] + 1
+    n_others = program.child_offsets[places.late_order + 1] - first
     offsets = np.concatenate([[0], np.cumsum(n_others)])
     place = np.arange(offsets[-1]) - np.repeat(offsets[:-1], n_others)
-    return offsets, slots.of_node[children[np.repeat(first, n_others) + place]]
+    return offsets, places.of_node[children[np.repeat(first, n_others) + place]]
 
 
-def _unions(program: Program, atoms: Atoms, slots: Slots) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def _unions(program: Program, atoms: Atoms, places: Places) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """From atoms to the literals of several intervals that they are part of."""
     n_intervals = np.diff(program.interval_offsets)
     literal = np.repeat(np.arange(program.n_positive), n_intervals)
@@ -301,7 +301,7 @@ def _unions(program: Program, atoms: Atoms, slots: Slots) -> tuple[NDArray[np.in
         return np.zeros(0, np.int64), np.zeros(0, np.int64)
     sources = atoms.of_interval[in_union]
     order = np.argsort(sources, kind="stable")
-    return _counted(sources, len(atoms.low) + 1), slots.of_node[literal[in_union]][order]
+    return _counted(sources, len(atoms.low) + 1), places.of_node[literal[in_union]][order]
 
 
 def _counted(sources: NDArray[np.integer], n_sources: int) -> NDArray[np.int64]:
@@ -310,5 +310,5 @@ def _counted(sources: NDArray[np.integer], n_sources: int) -> NDArray[np.int64]:
     return np.concatenate([[0], np.cumsum(counts)])[:n_sources]
 
 
-def _aligned(slot: int) -> int:
-    return -(-slot // WORD) * WORD
+def _aligned(place: int) -> int:
+    return -(-place // WORD) * WORD

@@ -1,7 +1,8 @@
 import numpy as np
 import pytest
 
-from ruledex.engines.top import PRODUCT, STATIC, SUM, precedes, push, rank_bound, rank_of, sort_heap
+from ruledex.engines.inputs import PRODUCT, STATIC, SUM
+from ruledex.engines.ranking import precedes, push, rank_bound, rank_of, sort_heap
 
 
 @pytest.mark.parametrize("seed", range(5))

@@ -4,10 +4,15 @@ from itertools import product
 
 import numpy as np
 import pytest
+from benchmarks.work import work_of
 
 from ruledex.engines.atree.engine import AtreeEngine
 from ruledex.engines.atree.tree import Switches
 from ruledex.engines.auto import AutoEngine
+from ruledex.engines.kindex.cnf import CnfEngine
+from ruledex.engines.kindex.dnf import DnfEngine
+from ruledex.engines.labelled.dewey import DeweyEngine
+from ruledex.engines.labelled.interval import IntervalEngine
 from ruledex.engines.protocol import Statistics
 from ruledex.engines.scan import ScanEngine
 from ruledex.engines.sparse.engine import SparseEngine
@@ -28,7 +33,7 @@ def program_of(rules):
 
 def totals(engine, events):
     """Counts of all events together."""
-    return {name: n * len(events) for name, n in engine.work(make_batch(engine.program, events)).items()}
+    return {name: n * len(events) for name, n in work_of(engine, make_batch(engine.program, events)).items()}
 
 
 def test_the_a_tree_counts_what_it_carries_and_what_it_looks_at():
@@ -124,12 +129,12 @@ def test_an_a_tree_finds_the_rules_that_it_matches_and_looks_at_more_than_is_tru
         program, options=Switches(zero_suppression=switches[0], propagation_on_demand=switches[1])
     )
     batch = drawn_batch(program, 5, several=True)
-    counts = engine.work(batch)
+    counts = work_of(engine, batch)
     assert counts["rules true"] == engine.count(batch).mean()
     assert (
         counts["nodes true"] <= counts["nodes evaluated"] <= counts["results propagated"] + counts["children looked at"]
     )
-    assert engine.work(batch) == counts
+    assert work_of(engine, batch) == counts
     assert np.array_equal(engine.match(batch).rule, ScanEngine.build(program).match(batch).rule)
 
 
@@ -137,6 +142,35 @@ def test_sparse_finds_the_rules_that_it_matches():
     program = drawn_program(scaled(300, 20))
     engine = SparseEngine.build(program)
     batch = drawn_batch(program, 5, several=True)
-    counts = engine.work(batch)
+    counts = work_of(engine, batch)
     assert counts["rules true"] == engine.count(batch).mean()
-    assert engine.work(batch) == counts
+    assert work_of(engine, batch) == counts
+
+
+@pytest.mark.parametrize(("engine", "items"), [(DnfEngine, "conjunctions"), (CnfEngine, "expressions")])
+def test_lists_and_what_they_lead_to_are_counted(engine, items):
+    program = make_program([4], [(("and", A, B), 0.0, None)] * 3 + [(("and", B, C), 0.0, None), (D, 0.0, None)])
+    work = work_of(engine.build(program), make_batch(program, [{1, 2}, {4}]))
+    assert work == {
+        "partitions": 1.0,  # K = 2 for the first event, K = 1 for the second
+        "lists": 1.5,
+        "entries noted": 2.0,
+        "entries in lists that skip": 0.0,
+        "lists of closed partitions": 0.0,
+        f"{items} true": 1.0,
+        "rules marked": 2.0,
+    }
+
+
+@pytest.mark.parametrize("engine", [DeweyEngine, IntervalEngine])
+def test_annotations_and_leaves_are_counted(engine):
+    tree = ("and", ("or", A, B), ("or", C, D))
+    program = make_program([4], [(tree, 0.0, None), (("or", A, C), 0.0, None)])
+    often = Statistics(np.array([1.0, 0.1, 0.1, 0.9, 0.9]))
+    work = work_of(engine.build(program, often), make_batch(program, [{1, 3}, {3}]))
+    assert {name: work[name] for name in ("conjunctions true", "annotations", "expressions")} == {
+        "conjunctions true": 1.5,
+        "annotations": 2.0,  # A leads to both expressions, C to the second alone
+        "expressions": 1.5,
+    }
+    assert (work["leaves looked at"], work["leaves true"]) == ((4 + 2 + 1) / 2, (2 + 2 + 1) / 2)
