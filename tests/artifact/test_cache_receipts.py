@@ -13,11 +13,11 @@ from .samples import flip, ordinary_user, output_of, publish_sample, start_pytho
 
 OPENER = """
 import sys
-import ruledex.artifact.hashing as hashing
+import ruledex.artifact.verification as verification
 from ruledex.artifact import open_version
 hashed = []
-digest = hashing.digest
-hashing.digest = lambda store, path, *most: hashed.append(path) or digest(store, path, *most)
+digest = verification.digest
+verification.digest = lambda store, path, *most: hashed.append(path) or digest(store, path, *most)
 artifact = open_version(sys.argv[1])
 print(len(hashed), artifact.array("program/children")[0])
 """

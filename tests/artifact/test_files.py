@@ -3,7 +3,8 @@ import threading
 
 import pytest
 
-from ruledex.artifact.files import remove_tree, replace_file, reporting, seal
+from ruledex.artifact.files import remove_tree, replace_file, seal
+from ruledex.artifact.store import reporting
 from ruledex.errors import ArtifactError
 
 

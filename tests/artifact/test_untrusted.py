@@ -10,8 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from ruledex.artifact.parquet_pages import decompressed_bytes
-from ruledex.artifact.untrusted import read_bounded
+from ruledex.artifact.untrusted import decompressed_bytes, read_bounded
 from ruledex.errors import ArtifactError
 from ruledex.limits import limited
 

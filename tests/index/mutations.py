@@ -15,7 +15,7 @@ import orjson
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from ruledex.artifact.pointer import encode_pointer
+from ruledex.artifact.manifest import encode_pointer
 from ruledex.index.live import journal
 
 OF_ARRAYS = ("min", "max", "minus", "plus", "swapped", "huge", "negative", "bit", "shorter", "longer")

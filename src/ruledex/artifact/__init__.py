@@ -27,16 +27,13 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from ruledex.artifact.assembly import Assembled, PartVersion, assemble
     from ruledex.artifact.garbage import Collected, collect_cache, collect_garbage
-    from ruledex.artifact.hashing import Fault
     from ruledex.artifact.layout import FORMAT
-    from ruledex.artifact.pointer import current, list_versions
-    from ruledex.artifact.publish import publish_existing
+    from ruledex.artifact.publish import Assembled, PartVersion, assemble, publish_existing
     from ruledex.artifact.reader import Artifact, open_version
     from ruledex.artifact.remote import RemoteStore
-    from ruledex.artifact.store import LocalStore, RootLike, locate
-    from ruledex.artifact.verification import Report, verify
+    from ruledex.artifact.store import LocalStore, RootLike, current, list_versions, locate
+    from ruledex.artifact.verification import Fault, Report, verify
     from ruledex.artifact.writer import ArtifactWriter
 
 __all__ = [
@@ -65,20 +62,20 @@ __all__ = [
 _MODULES = {
     "Artifact": "reader",
     "ArtifactWriter": "writer",
-    "Assembled": "assembly",
+    "Assembled": "publish",
     "Collected": "garbage",
     "FORMAT": "layout",
-    "Fault": "hashing",
+    "Fault": "verification",
     "LocalStore": "store",
-    "PartVersion": "assembly",
+    "PartVersion": "publish",
     "RemoteStore": "remote",
     "Report": "verification",
     "RootLike": "store",
-    "assemble": "assembly",
+    "assemble": "publish",
     "collect_cache": "garbage",
     "collect_garbage": "garbage",
-    "current": "pointer",
-    "list_versions": "pointer",
+    "current": "store",
+    "list_versions": "store",
     "locate": "store",
     "open_version": "reader",
     "publish_existing": "publish",

@@ -17,8 +17,8 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from pathlib import Path
 
-from ruledex.artifact import canonical
 from ruledex.artifact.locks import release_lock, take_lock
+from ruledex.artifact.manifest import encode_json
 from ruledex.artifact.ownership import adopt_copies, is_folder
 from ruledex.errors import ArtifactError
 
@@ -125,7 +125,7 @@ def receipt_name(version: str, stats: Mapping[str, os.stat_result]) -> str:
         for path, stat in sorted(stats.items())
     ]
     # Hosts may share a home folder, and each has to verify for itself.
-    key = canonical.encode([os.uname().nodename, version, state], "a receipt")
+    key = encode_json([os.uname().nodename, version, state], "a receipt")
     return hashlib.sha256(key).hexdigest()
 
 

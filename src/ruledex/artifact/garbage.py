@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ruledex.artifact.cache import COPIES, LOCK_SUFFIX, REBUILT, RECEIPTS, cache_folders
-from ruledex.artifact.files import remove_tree, reporting
+from ruledex.artifact.files import remove_tree
 from ruledex.artifact.layout import STAGING, VERSIONS, check_version, is_staging, is_version, version_folder
 from ruledex.artifact.locks import claim_staging, remove_dead_staging, root_lock
 from ruledex.artifact.ownership import (
@@ -24,9 +24,8 @@ from ruledex.artifact.ownership import (
     require_root,
 )
 from ruledex.artifact.pins import pinned_versions
-from ruledex.artifact.pointer import read_pointer
 from ruledex.artifact.remote import RemoteStore
-from ruledex.artifact.store import LocalStore, RootLike, locate
+from ruledex.artifact.store import LocalStore, RootLike, locate, read_pointer, reporting
 from ruledex.errors import ArtifactError
 
 

@@ -23,7 +23,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from ruledex.artifact.files import remove_tree, reporting
+from ruledex.artifact.files import remove_tree
 from ruledex.artifact.layout import (
     LEASE_SECONDS,
     ROOT_LOCK,
@@ -34,6 +34,7 @@ from ruledex.artifact.layout import (
     is_staging,
 )
 from ruledex.artifact.ownership import claim_root, is_staging_folder, require_root
+from ruledex.artifact.store import reporting
 from ruledex.errors import ArtifactError
 from ruledex.forks import held, no_longer_held, own_process
 

@@ -1,20 +1,26 @@
-"""The manifest of a version: every file with its size and sha256, and where the arrays are in them."""
+"""The JSON of a root: the manifest of a version, the pointer to the current version, and the one form of both.
+
+A manifest lists every file with its size and sha256, and where the arrays are in them. The pointer is the only file of
+a root that is ever replaced.
+"""
 
 from __future__ import annotations
 
 import hashlib
+import json
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
-from ruledex.artifact import canonical
-from ruledex.artifact.layout import ALIGNMENT, FORMAT, is_file
+from ruledex.artifact.layout import ALIGNMENT, FORMAT, is_file, is_version
 from ruledex.errors import ArtifactError
 
 T = TypeVar("T")
 
+DEEPEST = 600  # levels of JSON; a rule has about two per level of its own
 _LONGEST_DTYPE = 32  # characters; NumPy takes long to parse longer ones, and ours are shorter
 
 # The widest item of each kind that is the same on every platform; a long double is not.
@@ -71,7 +77,7 @@ class Manifest:
             name: {"file": entry.file, "offset": entry.offset, "dtype": entry.dtype.str, "shape": list(entry.shape)}
             for name, entry in self.arrays.items()
         }
-        return canonical.encode(
+        return encode_json(
             {
                 "format": FORMAT,
                 "library": self.library,
@@ -92,7 +98,7 @@ def parse_manifest(data: bytes | None, version: str, where: str) -> Manifest:
     found = hashlib.sha256(data).hexdigest()
     if found != version:
         raise ArtifactError(f"{where} is damaged: its sha256 is {found}, not {version}")
-    top = _typed(canonical.decode(data, where), dict, where, "the manifest")
+    top = _typed(decode_json(data, where), dict, where, "the manifest")
     check_format(top.get("format"), where)
     try:
         return _parse(top, where)
@@ -191,3 +197,88 @@ def _listed(file: object, files: dict[str, FileEntry], where: str, what: str) ->
     if not isinstance(file, str) or file not in files:
         raise ArtifactError(f"{where}: {what} is in {file!r}, which is not among the files")
     return file
+
+
+def library_version() -> str:
+    """Return the version of ruledex."""
+    # Imported here, since the package may still be loading when this module is.
+    import ruledex
+
+    return ruledex.__version__
+
+
+# The pointer.
+
+
+def encode_pointer(version: str) -> bytes:
+    """Return the bytes of `CURRENT` for a version."""
+    # A version's name is its manifest's hash. It is written twice, so that a damaged digit cannot name another version.
+    return encode_json({"format": FORMAT, "version": version, "manifest": version}, "the pointer")
+
+
+def parse_pointer(data: bytes, where: str) -> str:
+    """Return the version that a pointer names. Anything but the exact bytes that `encode_pointer` writes is damage."""
+    pointer = decode_json(data, where)
+    if not isinstance(pointer, dict):
+        raise ArtifactError(f"{where} is damaged: it is not a JSON object")
+    check_format(pointer.get("format"), where)
+    version = pointer.get("version")
+    if not isinstance(version, str) or not is_version(version) or data != encode_pointer(version):
+        raise ArtifactError(f"{where} is damaged: it is not the pointer to a version")
+    return version
+
+
+# JSON in one canonical form, so that equal content is equal bytes and has one hash.
+
+
+def encode_json(value: object, what: str) -> bytes:
+    """Encode a value with sorted keys, no spaces, ASCII, and a final line feed. `what` names the value in errors.
+
+    Tuples become lists.
+    """
+    try:
+        _check_keys(value)
+        text = json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=True, allow_nan=False)
+    except (TypeError, ValueError, RecursionError) as error:
+        raise ArtifactError(f"{what} cannot be written as JSON: {error}") from error
+    return text.encode("ascii") + b"\n"
+
+
+def decode_json(data: bytes, where: str) -> object:
+    """Return the value of a JSON text. `where` names it in errors."""
+    try:
+        value: object = json.loads(data)
+    except (ValueError, RecursionError) as error:
+        raise ArtifactError(f"{where} is damaged: it is not JSON ({error})") from error
+    if _is_deep(value):
+        raise ArtifactError(f"{where} is damaged: it is nested more than {DEEPEST} deep")
+    return value
+
+
+def _is_deep(value: object) -> bool:
+    """Return whether lists and objects are nested deeper than `DEEPEST`."""
+    level = [value] if isinstance(value, dict | list) else []
+    for _ in range(DEEPEST):
+        inner: list[Any] = []
+        for outer in level:
+            inner += [item for item in _items(outer) if isinstance(item, dict | list)]
+        if not inner:
+            return False
+        level = inner
+    return True
+
+
+def _items(outer: Any) -> Iterable[Any]:
+    return outer.values() if isinstance(outer, dict) else outer
+
+
+def _check_keys(value: object) -> None:
+    """Raise an error for keys that are not strings: json would silently turn 1 into "1"."""
+    if isinstance(value, dict):
+        for key, item in value.items():
+            if not isinstance(key, str):
+                raise TypeError(f"the key {key!r} is not a string")
+            _check_keys(item)
+    elif isinstance(value, list | tuple):
+        for item in value:
+            _check_keys(item)

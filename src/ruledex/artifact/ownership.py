@@ -18,7 +18,6 @@ from collections.abc import Callable, Collection
 from contextlib import suppress
 from pathlib import Path
 
-from ruledex.artifact.files import reporting
 from ruledex.artifact.layout import (
     JOURNAL,
     MANIFEST,
@@ -39,10 +38,9 @@ from ruledex.artifact.layout import (
     is_version,
     version_folder,
 )
-from ruledex.artifact.manifest import Manifest
-from ruledex.artifact.pointer import parse_pointer
+from ruledex.artifact.manifest import Manifest, parse_pointer
 from ruledex.artifact.remote import RemoteStore
-from ruledex.artifact.store import LocalStore, RootLike, locate
+from ruledex.artifact.store import LocalStore, RootLike, locate, reporting
 from ruledex.errors import ArtifactError
 
 MARK = b"ruledex index\n"

@@ -12,13 +12,13 @@ from __future__ import annotations
 import re
 from typing import Final, NamedTuple
 
-from ruledex.artifact import canonical
-from ruledex.artifact.files import replace_file, reporting
+from ruledex.artifact.files import replace_file
 from ruledex.artifact.layout import MANIFEST, PINS, is_version, version_folder
 from ruledex.artifact.locks import root_lock
+from ruledex.artifact.manifest import decode_json, encode_json
 from ruledex.artifact.ownership import is_folder, is_plain_file
 from ruledex.artifact.remote import RemoteStore
-from ruledex.artifact.store import LocalStore, RootLike, Store, locate
+from ruledex.artifact.store import LocalStore, RootLike, Store, locate, reporting
 from ruledex.errors import ArtifactError
 
 MOST_PINS: Final = 100  # per stream; Spark keeps the logs of as many micro-batches
@@ -66,7 +66,7 @@ def put_pin(root: RootLike, stream: str, time: int, pin: Pin) -> Pin | None:
     """
     store = locate(root)
     path = _path(stream, time)
-    data = canonical.encode(pin._asdict(), "a pin")
+    data = encode_json(pin._asdict(), "a pin")
     manifest = f"{version_folder(pin.version)}/{MANIFEST}"
     if isinstance(store, RemoteStore):
         if not store.exists(manifest):
@@ -135,7 +135,7 @@ def _read(store: Store, path: str) -> Pin | None:
     if data is None:
         return None
     where = store.where(path)
-    value = canonical.decode(data, where)
+    value = decode_json(data, where)
     if not isinstance(value, dict) or value.keys() != set(Pin._fields):
         raise ArtifactError(f"{where} is damaged: it is not a pin")
     pin = Pin(**value)

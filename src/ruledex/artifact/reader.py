@@ -6,22 +6,21 @@ import hashlib
 import mmap
 import os
 from collections.abc import Callable, Iterable, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
-from ruledex.artifact import canonical
-from ruledex.artifact.cache import verify_once
-from ruledex.artifact.files import open_regular, reporting
-from ruledex.artifact.hashing import file_faults, raise_faults
-from ruledex.artifact.layout import MANIFEST, VERSIONS, check_version, version_folder
-from ruledex.artifact.manifest import ArrayEntry, Manifest, parse_manifest
-from ruledex.artifact.ownership import is_own_version
-from ruledex.artifact.pointer import current
-from ruledex.artifact.remote import RemoteStore
-from ruledex.artifact.store import LocalStore, RootLike, locate
+from ruledex.artifact.cache import COPIES, cache_folders, copies_root, verify_once
+from ruledex.artifact.files import seal
+from ruledex.artifact.layout import MANIFEST, STAGING_DAMAGED, VERSIONS, check_version, version_folder
+from ruledex.artifact.locks import claim_staging, root_lock
+from ruledex.artifact.manifest import ArrayEntry, Manifest, decode_json, parse_manifest
+from ruledex.artifact.ownership import is_own_version, is_version_folder
+from ruledex.artifact.publish import install
+from ruledex.artifact.remote import RemoteStore, in_threads
+from ruledex.artifact.store import LocalStore, RootLike, current, locate, map_file, reporting
+from ruledex.artifact.verification import Fault, file_fault, file_faults, raise_faults
 from ruledex.errors import ArtifactError
 
 if TYPE_CHECKING:
@@ -92,7 +91,7 @@ class Artifact:
         data = bytes(self._maps[file])
         if hashlib.sha256(data).hexdigest() != self._manifest.files[file].sha256:
             raise ArtifactError(f"{self._where(file)} is damaged: its sha256 is not the manifest's")
-        return canonical.decode(data, self._where(file))
+        return decode_json(data, self._where(file))
 
     def _where(self, file: str) -> str:
         return f"{self._folder}/{file}"
@@ -158,8 +157,6 @@ def read_manifest(store: LocalStore | RemoteStore, version: str) -> Manifest:
 def _open(store: LocalStore | RemoteStore, version: str, verify: Verify) -> Artifact:
     if isinstance(store, LocalStore):
         return _open_local(store, version, verify)
-    from ruledex.artifact.copies import discard_copy, local_copy
-
     copies, is_new = local_copy(store, version)
     try:
         return _open_local(copies, version, verify, is_verified=is_new)
@@ -181,10 +178,11 @@ def _map_version(
     store: LocalStore, version: str, manifest: Manifest, verify: Verify, is_verified: bool = False
 ) -> Artifact:
     folder = version_folder(version)
+    where = store.where(folder)
     maps: dict[str, mmap.mmap] = {}
     stats: dict[str, os.stat_result] = {}
     for path, entry in manifest.files.items():
-        maps[path], stats[store.where(f"{folder}/{path}")] = _map(store.root, f"{folder}/{path}", entry.size)
+        maps[path], stats[f"{where}/{path}"] = map_file(store.root, f"{folder}/{path}", entry.size)
 
     def check() -> None:
         if not is_verified:
@@ -194,32 +192,57 @@ def _map_version(
         verify_once(version, stats, check)
     elif verify == "always":
         check()
-    return Artifact(version, store.where(folder), manifest, maps)
-
-
-def _map(root: Path, path: str, size: int) -> tuple[mmap.mmap, os.stat_result]:
-    full = root / path
-    with reporting("open", full):
-        try:
-            descriptor = open_regular(root, path)
-        except FileNotFoundError:
-            raise ArtifactError(f"{full} is missing") from None
-    try:
-        stat = os.fstat(descriptor)
-        if stat.st_size != size:
-            raise ArtifactError(f"{full} is damaged: it has {stat.st_size:,} bytes, not {size:,}")
-        with reporting("map", full):
-            return mmap.mmap(descriptor, size, access=mmap.ACCESS_READ), stat
-    except ValueError as error:
-        raise ArtifactError(f"cannot map {full}: {error}") from error
-    finally:
-        os.close(descriptor)
+    return Artifact(version, where, manifest, maps)
 
 
 def _view(entry: ArrayEntry, maps: dict[str, mmap.mmap], what: str) -> npt.NDArray[Any]:
     # Over bytes and over a read-only map, NumPy makes plain arrays that are read-only from the start.
-    buffer = maps[entry.file] if entry.n_bytes else b""
+    buffer = maps[entry.file] if entry.file else b""
     try:
-        return np.ndarray(entry.shape, entry.dtype, buffer=buffer, offset=entry.offset if entry.n_bytes else 0)
+        return np.ndarray(entry.shape, entry.dtype, buffer=buffer, offset=entry.offset if entry.file else 0)
     except (ValueError, TypeError, OverflowError) as error:
         raise ArtifactError(f"{what} cannot be mapped: {error}") from error
+
+
+# Copies of remote versions, once per host and content: the first process copies, the others wait and share. The folder
+# of copies is a root without a pointer, with the same staging folders, locks and immutable versions.
+
+
+def local_copy(store: RemoteStore, version: str) -> tuple[LocalStore, bool]:
+    """Return a local root that has this version, and whether it was copied, and so verified in full, just now."""
+    manifest = f"{version_folder(version)}/{MANIFEST}"
+    for folder in cache_folders():
+        copies = LocalStore(folder / COPIES)
+        if copies.exists(manifest):
+            return copies, False
+    copies = LocalStore(copies_root())
+    with claim_staging(copies.root, f"copy-{version}") as area:
+        if copies.exists(manifest):
+            return copies, False
+        data = store.read(manifest)
+        parsed = parse_manifest(data, version, store.where(manifest))
+
+        def copy(path: str) -> Fault | None:
+            source = f"{version_folder(version)}/{path}"
+            target = area.files / path
+            with reporting("write", target):
+                target.parent.mkdir(parents=True, exist_ok=True)
+                store.get(source, target, parsed.files[path].size)
+            return file_fault(LocalStore(area.files), path, parsed.files[path], store.where(source))
+
+        faults = in_threads(copy, sorted(parsed.files))
+        raise_faults([fault for fault in faults if fault is not None])
+        with reporting("write", area.files):
+            (area.files / MANIFEST).write_bytes(data or b"")
+            seal(area.files)
+        with root_lock(copies.root):
+            install(copies, area, version)
+    return copies, True
+
+
+def discard_copy(copies: LocalStore, version: str) -> None:
+    """Remove a damaged copy, so that the next open copies the version again."""
+    folder = copies.root / version_folder(version)
+    with claim_staging(copies.root) as area, reporting("remove", folder):
+        if is_version_folder(folder):
+            folder.rename(area.path / STAGING_DAMAGED)

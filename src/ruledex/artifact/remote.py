@@ -5,17 +5,20 @@ Only files that nobody else writes are mapped: a copy is in this user's cache, a
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from ruledex import limits
-from ruledex.artifact.files import check_limit, check_size
-from ruledex.artifact.hashing import in_threads
 from ruledex.artifact.layout import CHUNK_BYTES, MANIFEST, check_version, version_folder
-from ruledex.artifact.store import LocalStore
+from ruledex.artifact.store import LocalStore, check_limit, check_size
 from ruledex.errors import ArtifactError
+
+N_THREADS = 8
+
+T = TypeVar("T")
+R = TypeVar("R")
 
 
 class RemoteStore:
@@ -177,3 +180,14 @@ def remote_store(url: str, storage_options: dict[str, Any]) -> LocalStore | Remo
     except Exception as error:  # the errors of file systems have no common class
         raise ArtifactError(f"cannot reach {url}: {error}") from error
     return LocalStore(base) if isinstance(filesystem, LocalFileSystem) else RemoteStore(filesystem, base, url)
+
+
+def in_threads(function: Callable[[T], R], items: Sequence[T]) -> list[R]:
+    """Call a function for all items, several at a time: reading, writing and hashing let other threads run.
+
+    Returns the results in the order of the items.
+    """
+    from concurrent.futures import ThreadPoolExecutor
+
+    with ThreadPoolExecutor(N_THREADS) as threads:
+        return list(threads.map(function, items))

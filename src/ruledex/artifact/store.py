@@ -1,21 +1,33 @@
-"""Where a root is: a local folder, or any fsspec URL. Stores here only read; paths are relative to the root.
+"""Where a root is, a local folder or any fsspec URL, and how its files are read. Paths are relative to the root.
 
 Local roots are mapped in place. Remote ones are copied to a local cache first (see remote.py).
+
+Somebody else may have filled a root. A link may lead out of the folder, a FIFO makes a reader wait forever, and a
+device has no end. So a path is opened step by step from the root's own folder, no step follows a link, and a file is
+known to be regular before it is read.
 """
 
 from __future__ import annotations
 
+import mmap
 import os
+import stat
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, TypeAlias, runtime_checkable
 
-from ruledex.artifact.files import open_regular, read_small, reporting
-from ruledex.artifact.layout import CHUNK_BYTES
+from ruledex import limits
+from ruledex.artifact.layout import CHUNK_BYTES, MANIFEST, POINTER, VERSIONS, is_version, version_folder
+from ruledex.artifact.manifest import parse_pointer
 from ruledex.errors import ArtifactError, quoted
 
 if TYPE_CHECKING:
     from ruledex.artifact.remote import RemoteStore
+
+_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+# Without O_NONBLOCK, opening a FIFO waits for its writer.
+_FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 
 
 @runtime_checkable
@@ -119,3 +131,118 @@ def root_path(root: object) -> str:
     except UnicodeEncodeError:  # half of a surrogate pair
         pass
     raise ArtifactError(f"an index has a path or URL, not {quoted(text)}")
+
+
+# Versions.
+
+
+def read_pointer(store: Store) -> str | None:
+    """Return the current version, or None if nothing has been published."""
+    data = store.read(POINTER)
+    return None if data is None else parse_pointer(data, store.where(POINTER))
+
+
+def current(root: RootLike) -> str:
+    """Return the current version of a root. Raises an ArtifactError if there is none."""
+    store = locate(root)
+    version = read_pointer(store)
+    if version is None:
+        raise ArtifactError(f"no index is published at {store.where('')}: {POINTER} is missing")
+    return version
+
+
+def list_versions(root: RootLike) -> list[str]:
+    """Return all versions of a root, sorted by name, which is not the order of their age."""
+    store = locate(root)
+    # On a remote root the manifest is written last: a version without it is an unfinished upload.
+    return [
+        name
+        for name in sorted(store.folders(VERSIONS))
+        if is_version(name) and store.exists(f"{version_folder(name)}/{MANIFEST}")
+    ]
+
+
+# Reading local files.
+
+
+@contextmanager
+def reporting(action: str, where: str | os.PathLike[str]) -> Iterator[None]:
+    """Turn errors of the operating system into ArtifactErrors that name the file and the action."""
+    try:
+        yield
+    except OSError as error:
+        raise ArtifactError(f"cannot {action} {os.fspath(where)}: {error.strerror or error}") from error
+
+
+def open_regular(root: Path, path: str) -> int:
+    """Open a file by its path from the root. Returns its descriptor; FileNotFoundError if it is missing."""
+    *folders, name = path.split("/")
+    at = os.open(root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)  # the root itself may be a link of the user's own
+    try:
+        for folder in folders:
+            below = _open_at(at, folder, _FOLDER, root, path)
+            os.close(at)
+            at = below
+        found = _open_at(at, name, _FILE, root, path)
+    finally:
+        os.close(at)
+    if not stat.S_ISREG(os.fstat(found).st_mode):
+        os.close(found)
+        raise ArtifactError(f"{root / path} is not a regular file")
+    return found
+
+
+def _open_at(folder: int, name: str, flags: int, root: Path, path: str) -> int:
+    try:
+        return os.open(name, flags, dir_fd=folder)
+    except FileNotFoundError:
+        raise
+    except OSError:
+        # Errors differ between systems and kinds of files, so look at what it is.
+        if stat.S_ISLNK(os.stat(name, dir_fd=folder, follow_symlinks=False).st_mode):
+            raise ArtifactError(
+                f"{root / path} is behind the symbolic link {name!r}; links within an index are not followed"
+            ) from None
+        if flags == _FILE and not stat.S_ISREG(os.stat(name, dir_fd=folder, follow_symlinks=False).st_mode):
+            raise ArtifactError(f"{root / path} is not a regular file") from None
+        raise
+
+
+def read_small(root: Path, path: str) -> bytes:
+    """Read a file. FileNotFoundError if it is missing, ArtifactError if it exceeds the limit `manifest_bytes`."""
+    with os.fdopen(open_regular(root, path), "rb") as file:
+        n_bytes = os.fstat(file.fileno()).st_size
+        check_limit(n_bytes, "manifest_bytes", str(root / path))
+        return file.read(n_bytes + 1)  # no more, however much the file grows meanwhile; its content is checked
+
+
+def check_limit(n_bytes: int, limit: str, where: str) -> None:
+    """Raise an ArtifactError if a file has more bytes than the limit of this name."""
+    if n_bytes > (most := getattr(limits.current(), limit)):
+        raise ArtifactError(f"{where} has {n_bytes:,} bytes or more, over the limit {limit} of {most:,}")
+
+
+def check_size(n_bytes: int, most_bytes: int, where: str) -> None:
+    """Raise an ArtifactError if a file has more bytes than its manifest lists."""
+    if n_bytes > most_bytes:
+        raise ArtifactError(f"{where} has {n_bytes:,} bytes or more, and its manifest lists {most_bytes:,}")
+
+
+def map_file(root: Path, path: str, size: int) -> tuple[mmap.mmap, os.stat_result]:
+    """Map a file of `size` bytes. Returns the map and the file's state. ArtifactError if it is missing or differs."""
+    full = root / path
+    with reporting("open", full):
+        try:
+            descriptor = open_regular(root, path)
+        except FileNotFoundError:
+            raise ArtifactError(f"{full} is missing") from None
+    try:
+        found = os.fstat(descriptor)
+        if found.st_size != size:
+            raise ArtifactError(f"{full} is damaged: it has {found.st_size:,} bytes, not {size:,}")
+        with reporting("map", full):
+            return mmap.mmap(descriptor, size, access=mmap.ACCESS_READ), found
+    except ValueError as error:
+        raise ArtifactError(f"cannot map {full}: {error}") from error
+    finally:
+        os.close(descriptor)

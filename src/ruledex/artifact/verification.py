@@ -1,17 +1,33 @@
-"""Verify versions in full, and report every fault."""
+"""Hash the files of a version with sha256, and report every fault."""
 
 from __future__ import annotations
 
+import hashlib
+import math
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import NamedTuple
 
-from ruledex.artifact.hashing import Fault, file_faults, raise_faults
-from ruledex.artifact.layout import MANIFEST, POINTER, VERSIONS, check_version, is_version, version_folder
-from ruledex.artifact.manifest import parse_manifest
-from ruledex.artifact.pointer import list_versions, read_pointer
-from ruledex.artifact.remote import RemoteStore
-from ruledex.artifact.store import RootLike, Store, locate
+from ruledex.artifact.layout import CHUNK_BYTES, MANIFEST, POINTER, VERSIONS, check_version, is_version, version_folder
+from ruledex.artifact.manifest import FileEntry, Manifest, parse_manifest
+from ruledex.artifact.remote import RemoteStore, in_threads
+from ruledex.artifact.store import RootLike, Store, list_versions, locate, read_pointer
 from ruledex.errors import ArtifactError
+
+
+class Fault(NamedTuple):
+    """What is wrong with a file; `file` is its full name."""
+
+    file: str
+    problem: str
+
+    def __str__(self) -> str:
+        return f"{self.file} {self.problem}"
+
+    @classmethod
+    def of(cls, file: str, error: ArtifactError) -> Fault:
+        """Return the fault that an error describes. Errors begin with the file's name; a fault holds it separately."""
+        return cls(file, str(error).removeprefix(file).lstrip(": "))
 
 
 @dataclass(frozen=True)
@@ -86,3 +102,61 @@ def _present(store: Store) -> list[str]:
         return list_versions(store)
     # A local version appears and disappears in one rename: one without a manifest is damaged.
     return sorted(name for name in store.folders(VERSIONS) if is_version(name))
+
+
+# One version, or one file.
+
+
+def digest(store: Store, path: str, most_bytes: float = math.inf) -> FileEntry:
+    """Return the size and the sha256 of a file. FileNotFoundError if it is missing.
+
+    Reading stops after the chunk that exceeds `most_bytes`: the size is then larger, and the sha256 that of a part.
+    """
+    hasher = hashlib.sha256()
+    size = 0
+    for chunk in store.chunks(path):
+        hasher.update(chunk)
+        size += len(chunk)
+        if size > most_bytes:
+            break
+    return FileEntry(size, hasher.hexdigest())
+
+
+def file_faults(store: Store, folder: str, manifest: Manifest) -> list[Fault]:
+    """Return what is wrong with the content of the manifest's files, in the order of their names."""
+
+    def check(path: str) -> Fault | None:
+        return file_fault(store, f"{folder}/{path}", manifest.files[path])
+
+    paths = sorted(manifest.files)
+    # Starting threads takes longer than hashing small files.
+    found = in_threads(check, paths) if manifest.n_bytes > CHUNK_BYTES else map(check, paths)
+    return [fault for fault in found if fault is not None]
+
+
+def raise_faults(faults: list[Fault]) -> None:
+    """Raise one error for all faults, if there are any."""
+    if faults:
+        raise ArtifactError("; ".join(map(str, faults)))
+
+
+def file_fault(store: Store, path: str, entry: FileEntry, where: str | None = None) -> Fault | None:
+    """Return what is wrong with a file, or None. `where` names the file in the fault, if not by its own path."""
+    problem = _problem(store, path, entry)
+    return None if problem is None else Fault(where or store.where(path), problem)
+
+
+def _problem(store: Store, path: str, entry: FileEntry) -> str | None:
+    try:
+        found = digest(store, path, entry.size)
+    except FileNotFoundError:
+        return "is missing"
+    except (OSError, ArtifactError) as error:
+        return f"cannot be read: {error}"
+    if found.size > entry.size:
+        return f"is damaged: it has {found.size:,} bytes or more, not {entry.size:,}"
+    if found.size != entry.size:
+        return f"is damaged: it has {found.size:,} bytes, not {entry.size:,}"
+    if found.sha256 != entry.sha256:
+        return f"is damaged: its sha256 is {found.sha256}, not {entry.sha256}"
+    return None

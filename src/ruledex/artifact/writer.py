@@ -14,9 +14,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 import numpy as np
 import numpy.typing as npt
 
-from ruledex.artifact import canonical
-from ruledex.artifact.files import reporting, seal
-from ruledex.artifact.hashing import digest
+from ruledex.artifact.files import seal
 from ruledex.artifact.layout import (
     ALIGNMENT,
     CHUNK_BYTES,
@@ -27,9 +25,18 @@ from ruledex.artifact.layout import (
     segment_file,
     table_file,
 )
-from ruledex.artifact.manifest import ArrayEntry, FileEntry, Manifest, TableEntry, check_dtype
+from ruledex.artifact.manifest import (
+    ArrayEntry,
+    FileEntry,
+    Manifest,
+    TableEntry,
+    check_dtype,
+    encode_json,
+    library_version,
+)
 from ruledex.artifact.publish import publish_staged, stage
-from ruledex.artifact.store import LocalStore, RootLike, locate
+from ruledex.artifact.store import LocalStore, RootLike, locate, reporting
+from ruledex.artifact.verification import digest
 from ruledex.errors import ArtifactError
 
 if TYPE_CHECKING:
@@ -132,7 +139,7 @@ class ArtifactWriter:
         """Write any value that JSON can hold. Keys must be strings; tuples are read back as lists."""
         with self._part("document", name) as what:
             file = document_file(name)
-            data = canonical.encode(value, what)
+            data = encode_json(value, what)
             path = self._area.files / file
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_bytes(data)
@@ -171,11 +178,3 @@ class ArtifactWriter:
     def _check_open(self) -> None:
         if not self._open:
             raise ArtifactError("this writer has published, was closed, or has failed; make another one")
-
-
-def library_version() -> str:
-    """Return the version of ruledex."""
-    # Imported here, since the package may still be loading when this module is.
-    import ruledex
-
-    return ruledex.__version__

@@ -30,7 +30,7 @@ def verify_command(
     """
     from ruledex.artifact import locate
     from ruledex.artifact import verify as verify_files
-    from ruledex.artifact.pointer import read_pointer
+    from ruledex.artifact.store import read_pointer
     from ruledex.index import Index
     from ruledex.index.live.journal_home import verify_journals
 

@@ -24,15 +24,15 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ruledex import limits
-from ruledex.artifact import LocalStore, RootLike, canonical, locate, open_version
+from ruledex.artifact import LocalStore, RootLike, locate, open_version
 from ruledex.artifact.cache import LOCK_SUFFIX, REBUILT, cache_folders, writable_folders
 from ruledex.artifact.layout import check_version
 from ruledex.artifact.locks import release_lock, take_lock
-from ruledex.artifact.pointer import read_pointer
+from ruledex.artifact.manifest import encode_json, library_version
 from ruledex.artifact.reader import open_current, open_own
 from ruledex.artifact.remote import RemoteStore
+from ruledex.artifact.store import read_pointer
 from ruledex.artifact.untrusted import UntrustedArtifact
-from ruledex.artifact.writer import library_version
 from ruledex.engines.registry import read_options
 from ruledex.errors import ArtifactError, BudgetError, RuledexError, RuleFault, RulesError
 from ruledex.events.mappings import EventEncoder
@@ -117,7 +117,7 @@ def _name(version: str, engine: str) -> str:
     """Return one name for everything that decides what is compiled, and whether it is."""
     most = limits.current()
     bounds = [getattr(most, limit) for limit in _LIMITS]
-    key = canonical.encode([version, engine, library_version(), LAYOUT, bounds], "a name")
+    key = encode_json([version, engine, library_version(), LAYOUT, bounds], "a name")
     return hashlib.sha256(key).hexdigest()
 
 

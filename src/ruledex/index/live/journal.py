@@ -23,9 +23,10 @@ from typing import Any, Final, NamedTuple
 import orjson
 
 from ruledex import limits
-from ruledex.artifact.files import check_limit, create_file, open_regular, reporting, sync
+from ruledex.artifact.files import create_file, sync
 from ruledex.artifact.layout import JOURNAL, is_version
 from ruledex.artifact.ownership import is_plain_file
+from ruledex.artifact.store import check_limit, open_regular, reporting
 from ruledex.errors import ArtifactError, RuledexError
 from ruledex.index.identities import RuleId
 from ruledex.index.live.changes import IndexChange

@@ -17,12 +17,12 @@ from itertools import chain
 from typing import Any, NamedTuple
 
 from ruledex.artifact import LocalStore, RootLike, current, locate
-from ruledex.artifact.files import reporting
 from ruledex.artifact.layout import JOURNAL, POINTER, ROOT_LOCK, STAGING_SCRATCH, VERSIONS
 from ruledex.artifact.locks import StagingArea, claim_staging, release_lock, take_lock
+from ruledex.artifact.manifest import encode_pointer
 from ruledex.artifact.ownership import claim_root, require_root
-from ruledex.artifact.pointer import encode_pointer, read_pointer
 from ruledex.artifact.publish import publish_staged
+from ruledex.artifact.store import read_pointer, reporting
 from ruledex.errors import ArtifactError, RuledexError
 from ruledex.forks import own_process
 from ruledex.index.live.changes import IndexChange, apply_change, combine_changes, required_kind
@@ -72,7 +72,7 @@ class JournalHome:
         """Return the state with the changes of others, itself if there are none; None if its version is not current."""
         found, mark = self._read(state)
         # A journal is removed only after another version has been published.
-        if current(self._store) != self._version:
+        if self._store.read(POINTER) != self._pointer:
             return None
         self._mark = mark
         return found

@@ -91,7 +91,7 @@ def _archive(version: str) -> str:
 def _pack(index: str | os.PathLike[str], version: str, archive: Path) -> None:
     """Write an archive that is a root with this one version."""
     from ruledex.artifact.layout import POINTER, version_folder
-    from ruledex.artifact.pointer import encode_pointer
+    from ruledex.artifact.manifest import encode_pointer
     from ruledex.artifact.store import locate
 
     store, source = locate(index), version_folder(version)

@@ -252,10 +252,10 @@ TROUBLE = """
 import os
 from pathlib import Path
 
-from ruledex.artifact import assembly, writer
+from ruledex.artifact import publish as publishing, writer
 
 MARKS = Path(os.environ["TROUBLE"])
-publish, publish_staged = writer.ArtifactWriter.publish, assembly.publish_staged
+publish, publish_staged = writer.ArtifactWriter.publish, publishing.publish_staged
 
 
 def is_first(name):
@@ -286,7 +286,7 @@ def publish_whole(*arguments):
 
 
 writer.ArtifactWriter.publish = publish_part
-assembly.publish_staged = publish_whole
+publishing.publish_staged = publish_whole
 """
 
 

@@ -14,10 +14,10 @@ from contextlib import contextmanager
 
 from ruledex.artifact import Artifact, ArtifactWriter, LocalStore, PartVersion, RemoteStore, locate, open_version
 from ruledex.artifact.cache import COPIES, cache_folders
-from ruledex.artifact.copies import discard_copy
 from ruledex.artifact.layout import STAGING, STAGING_FILES, version_folder
 from ruledex.artifact.locks import StagingArea, claim_staging, is_leased, remove_dead_staging, renew_lease
 from ruledex.artifact.ownership import claim_remote, claim_root
+from ruledex.artifact.reader import discard_copy
 from ruledex.errors import ArtifactError
 
 

@@ -9,7 +9,7 @@ import sys
 import pytest
 
 from ruledex.artifact import open_version, verify
-from ruledex.artifact.files import open_regular, read_small
+from ruledex.artifact.store import open_regular, read_small
 from ruledex.errors import ArtifactError
 from ruledex.limits import limited
 from tests.artifact.samples import publish_sample, version_files

@@ -4,9 +4,10 @@ import numpy as np
 import pytest
 
 from ruledex.artifact import LocalStore
-from ruledex.artifact.hashing import Fault, digest, file_fault, file_faults, in_threads, raise_faults
 from ruledex.artifact.layout import CHUNK_BYTES
 from ruledex.artifact.manifest import FileEntry, Manifest
+from ruledex.artifact.remote import in_threads
+from ruledex.artifact.verification import Fault, digest, file_fault, file_faults, raise_faults
 from ruledex.errors import ArtifactError
 
 

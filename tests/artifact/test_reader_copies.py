@@ -2,7 +2,7 @@ import fsspec
 import pytest
 
 from ruledex.artifact import open_version
-from ruledex.artifact.copies import discard_copy, local_copy
+from ruledex.artifact.reader import discard_copy, local_copy
 from ruledex.artifact.store import locate
 from ruledex.errors import ArtifactError
 

@@ -1,7 +1,7 @@
 import pytest
 
 from ruledex.artifact import current, list_versions
-from ruledex.artifact.pointer import encode_pointer, parse_pointer
+from ruledex.artifact.manifest import encode_pointer, parse_pointer
 from ruledex.errors import ArtifactError
 
 from .samples import publish_sample
