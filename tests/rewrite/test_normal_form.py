@@ -8,10 +8,9 @@ from hypothesis import given, settings
 from ruledex import evaluate, parse, score
 from ruledex.errors import BudgetError
 from ruledex.language.tree import And, Or, Truth
-from ruledex.rewrite.expand_xor import expand_xor
+from ruledex.rewrite.negation import expand_xor, push_not
 from ruledex.rewrite.normal_form import to_cnf, to_dnf
 from ruledex.rewrite.pipeline import match_tree
-from ruledex.rewrite.push_not import push_not
 from tests.strategies import all_events, trees
 
 

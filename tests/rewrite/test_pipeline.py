@@ -7,14 +7,10 @@ from hypothesis import given, settings
 
 from ruledex import Schema, evaluate, parse, score, to_text
 from ruledex.language.tree import And, Expression, Or, Truth
-from ruledex.rewrite.absorb import absorb
-from ruledex.rewrite.expand_xor import expand_xor
-from ruledex.rewrite.flatten import flatten, flatten_for_score
-from ruledex.rewrite.keys import NodeKeys
+from ruledex.rewrite.negation import expand_xor, push_not
 from ruledex.rewrite.pipeline import match_tree, score_tree
-from ruledex.rewrite.push_not import push_not
-from ruledex.rewrite.sort import sort_children, sort_for_score
-from ruledex.rewrite.walk import bottom_up
+from ruledex.rewrite.simplify import absorb, flatten, order_for_score, sort_children
+from ruledex.rewrite.walk import NodeKeys, bottom_up
 from tests.strategies import SINGLE, all_events, events, trees
 
 UNDECLARED = Schema()
@@ -68,8 +64,7 @@ def test_passes_that_say_so_keep_all_three_truth_values(tree: Expression) -> Non
     absorbed = bottom_up(ordered, lambda node: absorb(node, keys) if isinstance(node, And | Or) else node)
     for after in (pushed, expanded, flat, ordered, absorbed):
         same_truth(tree, after, UNDECLARED)
-    for after in (flatten_for_score(pushed), sort_for_score(flatten_for_score(pushed), NodeKeys())):
-        same_truth(tree, after, UNDECLARED)
+    same_truth(tree, order_for_score(pushed, NodeKeys()), UNDECLARED)
 
 
 @given(tree=trees(3, ("a", "flag")))

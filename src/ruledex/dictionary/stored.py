@@ -10,12 +10,13 @@
 
 The document holds the operand of each slot and the predicate of each key. An attribute is the list of its path's steps,
 so that names are found without a parser. The document also says that times are cut at exact moments; without that entry
-they are cut as earlier_times.py does.
+they are cut as `EarlierSlot` does.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from datetime import UTC, date, datetime, timedelta, tzinfo
 from typing import Any, Final, NamedTuple, overload
 
 import numpy as np
@@ -24,7 +25,6 @@ from numpy.typing import NDArray
 from ruledex.compiled.constants import CELL, OFFSET
 from ruledex.dictionary.dictionary import Dictionary, Path
 from ruledex.dictionary.domain import Domain, Kind
-from ruledex.dictionary.earlier_times import EarlierSlot
 from ruledex.dictionary.slot import Key, Slot
 from ruledex.dictionary.stored_cuts import Form, Pools, PoolWriter, Texts
 from ruledex.errors import ArtifactError, RuledexError, RuleLimitError
@@ -64,6 +64,8 @@ _NOT_NULL, _PRESENT, _MISFIT, _SETTLED = range(4)
 _ROWS_OF: Final = {"slot_domains": "domain_kind", "slot_specials": "special_what", "slot_keys": "key_cell"}
 _EXACT_MOMENTS: Final = "exact"
 _CODE: Final = np.uint8
+_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+_MICROSECOND: Final = timedelta(microseconds=1)
 _DTYPES: Final[dict[str, type]] = {
     "slot_domains": OFFSET,
     "slot_specials": OFFSET,
@@ -271,6 +273,44 @@ def _end(end: Value | None) -> Any:
 
 def _constant(document: Any) -> Value | None:
     return constant_in(document, Place()).value
+
+
+# Dates and times of old indexes.
+
+
+class EarlierSlot(Slot):
+    """A slot of an old index, which was saved before moments were integers.
+
+    Such an index answers as it did when it was built. Its conversion differs on the first and the last days that Python
+    can name, where it left out the zone's distance from UTC if that led beyond them, and for a date whose midnight lies
+    within an hour that the clock skips.
+    """
+
+    def moment_of(self, value: date | datetime) -> int:
+        """Return a date or time in microseconds since 1970, by the old conversion."""
+        return earlier_instant(value, self.schema.zone)
+
+
+def earlier_instant(moment: date | datetime, zone: tzinfo) -> int:
+    """Return what `instant` returned before."""
+    if isinstance(moment, datetime):
+        moment = _localized(moment, zone)
+    else:
+        moment = datetime(moment.year, moment.month, moment.day)
+    try:
+        found = _localized(moment, zone).astimezone(UTC)
+    except OverflowError:
+        found = moment.replace(tzinfo=UTC)
+    return (found - _EPOCH) // _MICROSECOND
+
+
+def _localized(moment: datetime, zone: tzinfo) -> datetime:
+    if moment.tzinfo is None:
+        moment = moment.replace(tzinfo=zone)
+    try:
+        return moment.astimezone(UTC).astimezone(zone)
+    except OverflowError:
+        return moment.replace(tzinfo=zone)
 
 
 # Checks.

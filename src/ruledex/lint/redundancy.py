@@ -15,9 +15,8 @@ from ruledex.language.text import constant_text
 from ruledex.language.tree import And, Expression, In, IsNull, Like, Not, Or, Truth, Weak, Within, Xnor, Xor, predicates
 from ruledex.lint.finding import Finding
 from ruledex.lint.subject import LintSubject, short, short_text, text_position
-from ruledex.rewrite.keys import NodeKeys
 from ruledex.rewrite.pipeline import match_tree
-from ruledex.rewrite.walk import join_children
+from ruledex.rewrite.walk import NodeKeys, join_children
 
 CODE: Final = "adds-nothing"
 # The most parts of one AND or OR. Tests are quadratic, so only repetitions are found in a longer one.

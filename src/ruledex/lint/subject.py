@@ -1,20 +1,69 @@
-"""The rule that the checks examine, with what several of them need."""
+"""The rule that the checks examine, the schema as they use it, and what several of them need."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from difflib import SequenceMatcher
 from typing import Final
 
 from ruledex.forks import cached_property
-from ruledex.language.schema import Schema
-from ruledex.language.text import to_text
-from ruledex.language.tree import Expression, predicates
-from ruledex.lint.context import Context
+from ruledex.language.schema import AttributeType, Schema, read_path
+from ruledex.language.text import path_text, to_text
+from ruledex.language.tree import Attribute, Expression, predicates
 from ruledex.lint.finding import Finding, Severity
-from ruledex.rewrite.keys import NodeKeys
 from ruledex.rewrite.pipeline import match_tree
+from ruledex.rewrite.walk import NodeKeys
 
 _LONGEST: Final = 60
+_SINGLE: Final = AttributeType(single=True)
+_NEAR: Final = 0.8
+
+
+class UndeclaredSingle(Schema):
+    """A schema in which every undeclared attribute has at most one value."""
+
+    def of(self, attribute: Attribute) -> AttributeType:
+        """Return the declared type of an attribute, or that it is single."""
+        return self._by_path.get(attribute.path, _SINGLE)
+
+
+class Context:
+    """What all rules of one check share: the schema, and what is computed from it once."""
+
+    def __init__(self, schema: Schema) -> None:
+        self.schema = schema
+        self._near: dict[tuple[str, ...], str] = {}
+
+    @cached_property
+    def declared(self) -> frozenset[tuple[str, ...]]:
+        """The paths of all declared attributes."""
+        return frozenset(map(read_path, self.schema.attributes))
+
+    @cached_property
+    def undeclared_single(self) -> Schema:
+        """The schema under the assumption that no undeclared attribute has several values."""
+        return UndeclaredSingle(self.schema.attributes, self.schema.time_zone)
+
+    def near_name(self, path: tuple[str, ...]) -> str:
+        """Return the declared name of which an undeclared path seems to be a misspelling, or nothing."""
+        if not self.declared or path in self.declared:
+            return ""
+        if path not in self._near:
+            near = next((declared for declared in sorted(self.declared) if _is_near(path, declared)), ())
+            self._near[path] = path_text(near)
+        return self._near[path]
+
+
+def _is_near(path: tuple[str, ...], declared: tuple[str, ...]) -> bool:
+    """Return whether two paths differ in one step, by about one letter."""
+    if len(path) != len(declared):
+        return False
+    different = [(one, other) for one, other in zip(path, declared, strict=True) if one != other]
+    if len(different) != 1:
+        return False
+    one, other = (step.lower() for step in different[0])
+    # Short names may be close without being misspelt: age and page, os and ios.
+    return one == other or (min(len(one), len(other)) > 3 and SequenceMatcher(None, one, other).ratio() >= _NEAR)
 
 
 @dataclass(frozen=True)

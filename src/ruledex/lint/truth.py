@@ -24,9 +24,9 @@ from ruledex.language.tree import (
 )
 from ruledex.lint.finding import Finding
 from ruledex.lint.subject import LintSubject, short_text, text_position
-from ruledex.rewrite.keys import NodeKeys
 from ruledex.rewrite.pipeline import match_tree
 from ruledex.rewrite.spans import Ambiguous, Order, Spans
+from ruledex.rewrite.walk import NodeKeys
 
 TRUE, FALSE = Truth(True), Truth(False)
 

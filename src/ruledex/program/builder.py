@@ -100,7 +100,7 @@ class ProgramBuilder:
         """Make a rule's nodes and score program. Returns its root's code, and the start and length of the program."""
         root = self._root(match_tree(tree, self._schema))
         score = ScoreCode(self.literals, self._schema)
-        score.write(score_tree(tree, self._schema))
+        score.write(score_tree(tree))
         self._scores, start = add_score(self._scores, score.steps, score.weights)
         return root, start, len(score.steps)
 

@@ -44,7 +44,7 @@ from ruledex.program.rule_entries import (
 )
 from ruledex.program.rule_scanner import OK, Scan
 from ruledex.program.text_interning import empty_text_table, intern_slices
-from ruledex.rewrite.literals import canonical
+from ruledex.rewrite.literals import rewrite_literal
 from ruledex.rewrite.spans import Order
 
 # In which polarities rules use a predicate, as bits.
@@ -117,7 +117,7 @@ class PredicateTable:
     def _code(self, predicate: Expression, negated: bool) -> int:
         if isinstance(predicate, CompareOperands) and negated:
             return COMPLEX  # its literal is a positive one that scores nothing, which no array says
-        leaf = canonical(predicate, negated, self._schema, self._order)  # type: ignore[arg-type]  # a predicate
+        leaf = rewrite_literal(predicate, negated, self._schema, self._order)  # type: ignore[arg-type]  # a predicate
         if isinstance(leaf, And | Or):
             return COMPLEX
         form: Form = self._literals.form(leaf)

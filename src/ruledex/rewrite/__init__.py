@@ -1,1 +1,1 @@
-"""Rewrites of trees, one pass per file. `pipeline.py` has their order."""
+"""Rewrites of trees. `pipeline.py` has their order."""

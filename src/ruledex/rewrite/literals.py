@@ -44,7 +44,7 @@ FALSE = Truth(False)
 _PLAIN_TYPES = ({int}, {str})  # types whose values have one spelling each
 
 
-def literals(tree: Expression, schema: Schema) -> Expression:
+def rewrite_literals(tree: Expression, schema: Schema) -> Expression:
     """Return the same rule with its predicates in canonical form. NOT must have been pushed down."""
     order = Order(schema.zone)
 
@@ -55,13 +55,13 @@ def literals(tree: Expression, schema: Schema) -> Expression:
             if isinstance(node.child, Within):
                 return node
             assert not isinstance(node.child, And | Or)  # NOT is above predicates only
-            return canonical(node.child, True, schema, order)  # type: ignore[arg-type]
-        return canonical(node, False, schema, order)  # type: ignore[arg-type]
+            return rewrite_literal(node.child, True, schema, order)  # type: ignore[arg-type]
+        return rewrite_literal(node, False, schema, order)  # type: ignore[arg-type]
 
     return bottom_up(tree, change)
 
 
-def canonical(predicate: Predicate, negated: bool, schema: Schema, order: Order) -> Expression:
+def rewrite_literal(predicate: Predicate, negated: bool, schema: Schema, order: Order) -> Expression:
     """Return one predicate, or its negation, in canonical form."""
     literal: Expression
     if isinstance(predicate, Compare) and predicate.op != "=":  # the most frequent first: `match` tries one by one

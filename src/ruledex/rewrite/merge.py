@@ -17,9 +17,8 @@ from __future__ import annotations
 from ruledex.language.schema import Schema
 from ruledex.language.tree import And, Expression, IsNull, Not, Or, Truth, Weak, Within
 from ruledex.language.value import Family, constant_family
-from ruledex.rewrite.keys import NodeKeys
 from ruledex.rewrite.spans import Ambiguous, Order, Spans
-from ruledex.rewrite.walk import join_children, with_children
+from ruledex.rewrite.walk import NodeKeys, join_children, with_children
 
 FALSE = Truth(False)
 

@@ -10,7 +10,7 @@ from typing import Final
 
 from ruledex.errors import BudgetError
 from ruledex.language.tree import And, Expression, Or, Truth
-from ruledex.rewrite.keys import NodeKeys
+from ruledex.rewrite.walk import NodeKeys
 
 DEFAULT_BUDGET: Final = 10_000
 

@@ -19,8 +19,8 @@ from ruledex.compiled.constants import (
 from ruledex.dictionary.literal_table import Form, LiteralTable
 from ruledex.language.schema import Schema
 from ruledex.language.tree import And, Expression, In, IsNull, Not, Or, Required, SetTest, Truth, Weak, Xnor, Xor
-from ruledex.rewrite.literals import literals
-from ruledex.rewrite.push_not import push_not
+from ruledex.rewrite.literals import rewrite_literals
+from ruledex.rewrite.negation import push_not
 
 _OPERATION = {And: AND, Or: OR, Xor: XOR, Xnor: XNOR}
 
@@ -115,8 +115,7 @@ class ScoreCode:
             self.weights.append(weight)
 
     def _form(self, leaf: Expression) -> Form:
-        tree = literals(leaf, self._schema)
-        return self._form_of(tree)
+        return self._form_of(rewrite_literals(leaf, self._schema))
 
     def _form_of(self, tree: Expression) -> Form:
         if isinstance(tree, And | Or):

@@ -1,4 +1,4 @@
-"""Checks a rule against all others: finds duplicates, and attributes whose types do not agree.
+"""Runs all checks of a rule by itself, and checks it against all others: duplicates, types that do not agree.
 
 A linter sees each rule once and keeps no tree, so it can check millions of rules. It keeps the id and a digest of 16
 bytes per rule, and the families with which each attribute was compared.
@@ -6,9 +6,9 @@ bytes per rule, and the families with which each attribute was compared.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from hashlib import blake2b
-from typing import Any
+from typing import Any, Final
 
 from ruledex.errors import RuleError
 from ruledex.language.functions.registry import function_of
@@ -16,15 +16,64 @@ from ruledex.language.parser import parse
 from ruledex.language.schema import Schema
 from ruledex.language.structured import from_structured
 from ruledex.language.text import path_text
-from ruledex.language.tree import Attribute, Call, Expression, Operand, Truth, operands, predicates, without_required
+from ruledex.language.tree import (
+    Attribute,
+    Call,
+    Expression,
+    Operand,
+    Truth,
+    attributes,
+    operands,
+    predicates,
+    without_required,
+)
 from ruledex.language.value import Family, constant_family
-from ruledex.lint.context import Context
 from ruledex.lint.finding import Finding, Severity
-from ruledex.lint.rule import lint_subject
-from ruledex.lint.subject import LintSubject
+from ruledex.lint.fitting import check_fitting
+from ruledex.lint.redundancy import check_redundancy
+from ruledex.lint.regex_dialect import check_dialect
+from ruledex.lint.subject import Context, LintSubject
+from ruledex.lint.truth import check_truth
 
-# A time may be a string in JSON, so the two agree.
-_ALIKE = frozenset((Family.STRING, Family.TIME))
+_UNDECLARED: Final = Schema()
+_ALIKE: Final = frozenset((Family.STRING, Family.TIME))  # a time may be a string in JSON, so the two agree
+
+
+def check_names(subject: LintSubject) -> Iterator[Finding]:
+    """Check misspelt-attribute: each undeclared name once against those that the schema declares."""
+    seen: set[tuple[str, ...]] = set()
+    for predicate in predicates(subject.tree):
+        for operand in operands(predicate):
+            for attribute in attributes(operand):
+                if attribute.path in seen:
+                    continue
+                seen.add(attribute.path)
+                near = subject.context.near_name(attribute.path)
+                if near:
+                    name = path_text(attribute.path)
+                    found = subject.text.find(name, predicate.position)
+                    position = predicate.position if found < 0 else found
+                    message = f"the schema declares no attribute {name}"
+                    yield subject.warning("misspelt-attribute", position, message, f"did you mean {near}?")
+
+
+CHECKS: Final[tuple[Callable[[LintSubject], Iterator[Finding]], ...]] = (
+    check_truth,
+    check_fitting,
+    check_redundancy,
+    check_dialect,
+    check_names,
+)
+
+
+def lint_subject(subject: LintSubject) -> list[Finding]:
+    """Return the findings of a rule by itself, in the order of the checks."""
+    return [finding for check in CHECKS for finding in check(subject)]
+
+
+def lint_rule(rule_id: str, tree: Expression, text: str = "", schema: Schema = _UNDECLARED) -> list[Finding]:
+    """Return the findings of one rule by itself. The tree must be bound to the schema (`Schema.bind`)."""
+    return lint_subject(LintSubject(rule_id, tree, text, Context(schema)))
 
 
 class Linter:

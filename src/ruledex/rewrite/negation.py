@@ -1,7 +1,12 @@
-"""Expands XOR and XNOR to AND, OR and negated predicates. Keeps all three truth values, not the score.
+"""Removes NOT above branches, XOR and XNOR. Keeps all three truth values. Pushing NOT down also keeps the score.
 
-    odd(a, b)   =  a AND NOT b  OR  NOT a AND b           a XOR b
-    even(a, b)  =  a AND b  OR  NOT a AND NOT b           a XNOR b
+    NOT NOT a      = a
+    NOT (a AND b)  = NOT a OR NOT b          NOT (a OR b)    = NOT a AND NOT b
+    NOT (a XOR b)  = a XNOR b                NOT (a XNOR b)  = a XOR b
+    NOT TRUE       = FALSE                   NOT NULL        = NULL
+
+    odd(a, b)      = a AND NOT b  OR  NOT a AND b            a XOR b
+    even(a, b)     = a AND b  OR  NOT a AND NOT b            a XNOR b
 
 A chain tests parity, which follows from that of its halves: odd(l, r) = odd l AND even r OR even l AND odd r. Both
 answers of each half are made once and shared, so a chain of n needs 6n objects, which unfold to n² leaves.
@@ -9,9 +14,40 @@ answers of each half are made once and shared, so a chain of n needs 6n objects,
 
 from __future__ import annotations
 
-from ruledex.language.tree import And, Expression, Not, Or, Xnor, Xor
-from ruledex.rewrite.push_not import push_not
+from ruledex.language.tree import And, Expression, Not, Or, Required, Truth, Xnor, Xor
 from ruledex.rewrite.walk import with_children
+
+
+def push_not(tree: Expression) -> Expression:
+    """Return the same rule with NOT directly above predicates only."""
+    return _push(tree, False)
+
+
+def _push(tree: Expression, negated: bool) -> Expression:
+    match tree:
+        case Not(child):
+            return _push(child, not negated)
+        case And(children) | Or(children):
+            pushed = []
+            for child in children:  # a loop, not a comprehension: the stack is short for the deepest rules
+                pushed.append(_push(child, negated))  # noqa: PERF401
+            return Or(tuple(pushed)) if isinstance(tree, And) == negated else And(tuple(pushed))
+        case Xor(children) | Xnor(children):
+            return _push_into_chain(tree, negated)
+        case Required(child):  # it is never below NOT
+            return Required(_push(child, False))
+        case Truth(value):
+            return Truth(not value) if negated and value is not None else tree
+    return Not(tree) if negated else tree
+
+
+def _push_into_chain(tree: Xor | Xnor, negated: bool) -> Expression:
+    """Negate a chain by changing its last link only: NOT ((a XOR b) XOR c) = (a XOR b) XNOR c."""
+    *rest, last = (_push(child, False) for child in tree.children)
+    if not negated:
+        return type(tree)((*rest, last))
+    first = rest[0] if len(rest) == 1 else type(tree)(tuple(rest))
+    return Xnor((first, last)) if isinstance(tree, Xor) else Xor((first, last))
 
 
 def expand_xor(tree: Expression) -> Expression:

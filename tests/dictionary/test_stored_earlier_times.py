@@ -11,8 +11,7 @@ import pytest
 from ruledex.compiled.constants import EVERY
 from ruledex.dictionary.dictionary import Dictionary
 from ruledex.dictionary.domain import Domain, Kind
-from ruledex.dictionary.earlier_times import EarlierSlot, earlier_instant
-from ruledex.dictionary.stored import restore, store
+from ruledex.dictionary.stored import EarlierSlot, earlier_instant, restore, store
 from ruledex.events.arrow.encoder import ArrowEncoder
 from ruledex.events.mappings import EventEncoder
 from ruledex.language.schema import Schema
