@@ -24,6 +24,10 @@ settings.load_profile("ruledex")
 QUICK_JAVA = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 os.environ.setdefault("SPARK_SUBMIT_OPTS", QUICK_JAVA)
 
+# What a test says of a kernel must not depend on how fast another process compiles. tests/compiled and tests/contract
+# have tests of the other modes.
+os.environ.setdefault("RULEDEX_COMPILE", "now")
+
 ROOT = Path(__file__).parent
 
 

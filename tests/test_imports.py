@@ -31,12 +31,13 @@ STAGES = (
     "relaxed",
     "artifact",
     "index",
+    "warming",
     "workloads",
     "spark",
     "service",
     "cli",
 )
-ALONE = {"compiled": {"forks"}, "artifact": {"errors", "forks", "limits", "artifact"}}
+ALONE = {"compiled": {"errors", "forks"}, "artifact": {"errors", "forks", "limits", "artifact"}}
 HEAVY = ("numba", "pyarrow", "pyspark", "pandas", "matplotlib", "typer", "rich", "fsspec", "re2")
 
 

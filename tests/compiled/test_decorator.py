@@ -11,12 +11,12 @@ import zipfile
 from pathlib import Path
 
 import pytest
-from numba.core import config
 
 import ruledex
-from ruledex.compiled import decorator as jit
+from ruledex.compiled import cache
+from ruledex.compiled.decorator import IS_DISABLED
 
-pytestmark = pytest.mark.skipif(bool(config.DISABLE_JIT), reason="nothing is compiled")
+pytestmark = pytest.mark.skipif(IS_DISABLED, reason="nothing is compiled")
 
 PACKAGE = Path(ruledex.__file__).parent
 NOBODY = 65534
@@ -52,26 +52,24 @@ def doubled(value):
 HELPER_FILE = "engines/deep/below/helper.py"
 CALL = """
 import numpy as np
-from ruledex.compiled.decorator import cache_report
+from ruledex.compiled.cache import cache_report
 from ruledex.compiled.sample import total
 assert total(np.arange(5)) == 20
 report = cache_report()
-print(report.folder, report.n_uncached, sum(total.stats.cache_hits.values()), sep="|")
+print(report.folder, report.n_uncached, sum(total.dispatcher.stats.cache_hits.values()), sep="|")
 """
 
 
 @pytest.fixture
 def install():
-    """A small ruledex: the decorator, two kernels in packages of their own. Every user can enter its folder."""
+    """A small ruledex: what compiles, and two kernels in packages of their own. Every user can enter its folder."""
     folder = Path(tempfile.mkdtemp(prefix="ruledex-test-"))
     folder.chmod(0o755)
     package = folder / "site" / "ruledex"
     (package / "compiled").mkdir(parents=True)
     (package / "__init__.py").touch()
-    (package / "compiled" / "__init__.py").touch()
-    for name in ("decorator.py", "digest.py"):
-        shutil.copy(PACKAGE / "compiled" / name, package / "compiled" / name)
-    shutil.copy(PACKAGE / "forks.py", package / "forks.py")
+    for path in [*PACKAGE.glob("compiled/*.py"), PACKAGE / "errors.py", PACKAGE / "forks.py"]:
+        shutil.copy(path, package / path.relative_to(PACKAGE))
     (package / "constants.py").write_text("FACTOR = 2\n")
     (package / "compiled" / "sample.py").write_text(KERNEL)
     (package / HELPER_FILE).parent.mkdir(parents=True)
@@ -91,7 +89,13 @@ def run(install, path, *, temporary=None, user=None, code=CALL, **environment):
     temporary.mkdir(exist_ok=True)
     if user is not None:
         os.chown(temporary, user, user)
-    environment = {"PATH": os.environ["PATH"], "PYTHONPATH": str(path), "TMPDIR": str(temporary), **environment}
+    environment = {
+        "PATH": os.environ["PATH"],
+        "PYTHONPATH": str(path),
+        "TMPDIR": str(temporary),
+        "RULEDEX_COMPILE": "now",
+        **environment,
+    }
     command = [sys.executable, "-B", "-c", code]
     if user is not None:
         command = [*AS_NOBODY, *command]
@@ -194,13 +198,13 @@ def test_comments_docstrings_and_line_numbers_change_nothing(install):
 
 def test_code_that_cannot_be_kept_after_all_is_used_all_the_same(install):
     site, named = install / "site", install / "named"
-    break_it = "from pathlib import Path; import ruledex.compiled.sample; import shutil\n"
-    break_it += f"shutil.rmtree({str(named)!r}); Path({str(named)!r}).write_text('')\n"
+    break_it = "from pathlib import Path; from ruledex.compiled.cache import cache_report; import shutil\n"
+    break_it += f"cache_report(); shutil.rmtree({str(named)!r}); Path({str(named)!r}).write_text('')\n"
     assert run(install, site, code=break_it + CALL, NUMBA_CACHE_DIR=str(named))[1] == 2
 
 
 def test_many_processes_at_once_compile_each_kernel_once(install):
-    environment = {"PATH": os.environ["PATH"], "PYTHONPATH": str(install / "site")}
+    environment = {"PATH": os.environ["PATH"], "PYTHONPATH": str(install / "site"), "RULEDEX_COMPILE": "now"}
     command = [sys.executable, "-B", "-c", CALL]
     started = [subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True) for _ in range(4)]
     outputs = [process.communicate()[0].strip().split("|") for process in started]
@@ -217,21 +221,20 @@ def test_a_temporary_folder_of_somebody_else_is_refused(tmp_path, monkeypatch, c
     folder = tmp_path / "kernels"
     folder.mkdir()
     folder.chmod(0o777)
-    monkeypatch.setattr(jit, "_candidates", lambda: [("the temporary folder", lambda: folder)])
+    monkeypatch.setattr(cache, "_candidates", lambda: [("the temporary folder", lambda: folder)])
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
-    monkeypatch.setattr(jit, "_report", None)
+    monkeypatch.setattr(cache, "_report", None)
     with caplog.at_level(logging.WARNING, "ruledex"):
-        assert jit.cache_report().folder is None
+        assert cache.cache_report().folder is None
     assert "may be written by others" in caplog.text
 
 
 def test_a_lock_that_is_never_given_back_is_waited_for_only_so_long(tmp_path, monkeypatch):
-    monkeypatch.setattr(jit, "LOCK_SECONDS", 0.0)
-    monkeypatch.setattr(jit, "_report", jit.CacheReport(tmp_path, "the test's own"))
-    held = jit._locked(tmp_path / jit.LOCK_FILE)
-    try:
-        assert held is not None
-        assert jit._locked(tmp_path / jit.LOCK_FILE) is None
-        assert jit.cache_report().n_unlocked == 1
-    finally:
-        os.close(held)
+    monkeypatch.setattr(cache, "LOCK_SECONDS", 0.0)
+    monkeypatch.setattr(cache, "_report", cache.CacheReport(tmp_path, "the test's own"))
+    with cache.locked("some") as had, cache.locked("some") as again:
+        assert had
+        assert not again
+        assert cache.cache_report().n_unlocked == 1
+    with cache.locked("some") as had:
+        assert had

@@ -1,9 +1,10 @@
 """How large a test may be: compiled it is the size that is named, as plain Python a small part of it."""
 
 from hypothesis import HealthCheck, settings
-from numba.core import config
 
-COMPILED = not config.DISABLE_JIT
+from ruledex.compiled.decorator import IS_DISABLED
+
+COMPILED = not IS_DISABLED
 
 DRAWN = settings(
     max_examples=100 if COMPILED else 25,

@@ -12,18 +12,30 @@ import hashlib
 import platform
 from collections.abc import Callable, Iterator
 from functools import cache
+from importlib.metadata import version
 from types import CodeType, FunctionType, ModuleType
 from typing import Any
 
-import numba
 import numpy as np
 
+from ruledex.compiled import bits
+from ruledex.compiled.decorator import Kernel
+from ruledex.compiled.plain import names_in
 
-def digest_of(function: Callable[..., Any]) -> str:
-    """Return the digest of a Python function, or of what Numba made of one, in hexadecimal."""
+# Raise this when instructions.py changes: what the functions of bits.py compile to is not in their code.
+INSTRUCTIONS = 1
+
+
+def digest_of(kernel: Kernel | Callable[..., Any]) -> str:
+    """Return the digest of a kernel or of its function, in hexadecimal."""
+    return _digest(kernel.function if isinstance(kernel, Kernel) else kernel)
+
+
+@cache
+def _digest(function: FunctionType) -> str:
     digest = hashlib.sha256()
     seen: set[int] = set()
-    pending = [_plain(function)]
+    pending = [function]
     while pending:
         current = pending.pop()
         if id(current) in seen:
@@ -35,6 +47,8 @@ def digest_of(function: Callable[..., Any]) -> str:
         for name, value in _globals_of(current):
             if callee := _kernel_in(value):
                 digest.update(f"{name} is {callee.__qualname__}\n".encode())
+                if callee.__module__ == bits.__name__:
+                    digest.update(f"instructions {INSTRUCTIONS}\n".encode())
                 pending.append(callee)
             else:
                 digest.update(f"{name} = {_text_of(value)}\n".encode())
@@ -44,7 +58,7 @@ def digest_of(function: Callable[..., Any]) -> str:
 
 @cache
 def _environment() -> tuple[str, ...]:
-    return platform.python_version(), numba.__version__, np.__version__
+    return platform.python_version(), version("numba"), np.__version__
 
 
 def _argument_classes(function: FunctionType) -> Iterator[str]:
@@ -55,21 +69,13 @@ def _argument_classes(function: FunctionType) -> Iterator[str]:
             yield f"{found.__module__}.{found.__qualname__} {found._fields}"
 
 
-def _plain(function: Any) -> FunctionType:
-    """Return the Python function in a dispatcher or an intrinsic."""
-    found = getattr(function, "py_func", None) or getattr(function, "_defn", None) or function
-    assert isinstance(found, FunctionType)
-    return found
-
-
 def _kernel_in(value: Any) -> FunctionType | None:
     """Return the function that a global is, if its code is compiled into its callers; else None."""
-    if isinstance(value, type | ModuleType):
-        return None
-    found = getattr(value, "py_func", None) or getattr(value, "_defn", None)
-    if found is None and isinstance(value, FunctionType) and value.__module__.partition(".")[0] != "numpy":
-        found = value
-    return found if isinstance(found, FunctionType) else None
+    if isinstance(value, Kernel):
+        found: FunctionType = value.function
+        return found
+    is_ours = isinstance(value, FunctionType) and value.__module__.partition(".")[0] != "numpy"
+    return value if is_ours else None
 
 
 def _code_parts(code: CodeType, docstring: str | None = None) -> tuple[Any, ...]:
@@ -79,16 +85,9 @@ def _code_parts(code: CodeType, docstring: str | None = None) -> tuple[Any, ...]
     return code.co_code, tuple(constants), code.co_names, code.co_varnames, code.co_freevars
 
 
-def _names_in(code: CodeType) -> Iterator[str]:
-    yield from code.co_names
-    for item in code.co_consts:
-        if isinstance(item, CodeType):
-            yield from _names_in(item)
-
-
 def _globals_of(function: FunctionType) -> Iterator[tuple[str, Any]]:
     """Return the globals and closed-over values that a function names, sorted by name."""
-    found = {name: function.__globals__[name] for name in _names_in(function.__code__) if name in function.__globals__}
+    found = {name: function.__globals__[name] for name in names_in(function.__code__) if name in function.__globals__}
     for name, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=True):
         found[name] = cell.cell_contents
     return iter(sorted(found.items()))
