@@ -74,8 +74,10 @@ format: $(READY) ## bring the code into shape
 	@$(BIN)/ruff check --fix .
 	@$(BIN)/ruff format .
 
-docs: $(READY) ## write the pages that are generated
+docs: $(READY) ## write the pages that are generated, and build the site in build/site; broken links are errors
 	@$(BIN)/python tools/functions_page.py docs/functions.md
+	@$(BIN)/zensical build --clean --strict --config-file mkdocs.yml
+	@echo "the site is in build/site; to search it, too: $(BIN)/python -m http.server -d build/site"
 
 benchmarks: $(READY) ## measure, and write docs/benchmarks/ and docs/papers/; over an hour
 	@$(BIN)/python benchmarks/language.py
@@ -87,5 +89,5 @@ benchmarks: $(READY) ## measure, and write docs/benchmarks/ and docs/papers/; ov
 	@$(BIN)/python benchmarks/spark.py
 
 clean: ## remove the environment and all caches
-	rm -rf $(VENV) build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis src/*.egg-info .coverage
+	rm -rf $(VENV) build dist .cache .mypy_cache .ruff_cache .pytest_cache .hypothesis src/*.egg-info .coverage
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -146,7 +146,7 @@ class Index:
         The engine is the one that was saved; another engine is built from the stored rules, which takes a while. With
         `trust=False` only the rules are read, and compiled anew, once per host and content: whatever a stranger has
         written, an answer is what the rules say, or there is an ArtifactError. `trust=True` maps the files as they are.
-        Unless given, an index is trusted if it is in a folder of this user's own (docs/index.md).
+        Unless given, an index is trusted if it is in a folder of this user's own (docs/using.md).
         """
         if engine is not None:
             read_options(engine)
