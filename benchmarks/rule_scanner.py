@@ -14,6 +14,7 @@ import statistics
 import sys
 import time
 from collections.abc import Callable, Iterator
+from functools import partial
 from itertools import pairwise
 from typing import TypeVar
 
@@ -23,6 +24,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from ruledex import parse
+from ruledex.compiled.arrays import read_only
 from ruledex.language.tree import (
     MAX_DEPTH,
     Between,
@@ -34,10 +36,10 @@ from ruledex.language.tree import (
 from ruledex.program.layout import lay_out
 from ruledex.program.node_table import NodeTable, empty_node_table
 from ruledex.program.normalise import NormalRules, normalise_rules
+from ruledex.program.predicate_table import empty_text_table, intern_slices
 from ruledex.program.rule_entries import LiteralFacts, PredicateLiterals
 from ruledex.program.rule_scanner import operator_of, scan_rules
 from ruledex.program.scores.table import ScoreTable, empty_score_table
-from ruledex.program.text_interning import empty_text_table, intern_slices
 from ruledex.workloads import workload
 
 RULE_SETS = (("abe", 100_000), ("advertising", 100_000), ("abe", 1_000_000))
@@ -77,8 +79,9 @@ def _buffers(texts: pa.StringArray) -> tuple[NDArray[np.uint8], NDArray[np.int32
 def stand_ins(n_predicates: int) -> tuple[PredicateLiterals, LiteralFacts]:
     """Two literals a predicate, itself and its negation."""
     numbers = np.arange(2 * n_predicates, dtype=np.int32)
-    predicates = PredicateLiterals(numbers[::2].copy(), numbers[1::2].copy(), np.ones(n_predicates))
-    return predicates, LiteralFacts(numbers ^ 1, (numbers & 1).astype(np.uint8))
+    columns = numbers[::2].copy(), numbers[1::2].copy(), np.ones(n_predicates)
+    facts = numbers ^ 1, (numbers & 1).astype(np.uint8)
+    return PredicateLiterals(*map(read_only, columns)), LiteralFacts(*map(read_only, facts))
 
 
 def build(
@@ -95,7 +98,8 @@ def build(
         table, scores, made = clock.time("normalise", normalise_rules, table, scores, scan, predicate_of, *known)
         parts.append(made)
     rules = NormalRules(*(np.concatenate(arrays) for arrays in zip(*parts, strict=True)))
-    clock.time("lay out", lay_out, table, scores, rules, np.arange(2 * texts.n_texts, dtype=np.int32))
+    lay_out_shared = partial(lay_out, share=True)
+    clock.time("lay out", lay_out_shared, table, scores, rules, np.arange(2 * texts.n_texts, dtype=np.int32))
     return clock, table, scores, rules, texts.n_texts
 
 

@@ -12,9 +12,8 @@ from ruledex.dictionary.merging import cell_map, merge_dictionaries
 from ruledex.dictionary.stored import restore, store
 from ruledex.errors import RuledexError
 from ruledex.events.mappings import EventEncoder
-from ruledex.program.builder import ProgramBuilder
+from ruledex.program.builder import ProgramBuilder, translate_program
 from ruledex.program.invariants import program_of
-from ruledex.program.translation import translate_program
 from tests.contract.reference import Reference
 from tests.program.test_builder import RULES, SCHEMAS, VALUES
 from tests.strategies import events, trees

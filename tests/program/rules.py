@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ruledex import RuleError, evaluate, parse
+from ruledex.compiled.arrays import read_only
 from ruledex.compiled.constants import (
     ALWAYS,
     CONSTANT,
@@ -27,10 +28,10 @@ from ruledex.language.tree import MAX_DEPTH, And, Expression, In, IsNull, Not, O
 from ruledex.program.layout import ProgramNodes, lay_out
 from ruledex.program.node_table import NodeTable, empty_node_table
 from ruledex.program.normalise import NormalRules, normalise_rules
+from ruledex.program.predicate_table import TextTable, empty_text_table, intern_slices
 from ruledex.program.rule_entries import COMPLEX, LiteralFacts, PredicateLiterals
 from ruledex.program.rule_scanner import Scan, operator_of, scan_rules
 from ruledex.program.scores.table import ScoreTable, empty_score_table
-from ruledex.program.text_interning import TextTable, empty_text_table, intern_slices
 
 BRANCHES = (And, Or, Xor, Xnor)
 
@@ -162,8 +163,8 @@ def built(rules: Sequence[str], n_chunks: int = 1) -> Built:
         text, scan = scanned([rules[i] for i in chunk])
         texts, predicate_of = intern_slices(texts, text, scan.slice_start, scan.slice_end)
         known += [_predicate(texts, number, numbers, literals) for number in range(len(known), texts.n_texts)]
-        positive, negative, weight = (np.array(part) for part in zip(*known, strict=True))
-        predicates = PredicateLiterals(positive.astype(np.int32), negative.astype(np.int32), weight.astype(np.float64))
+        columns = zip(zip(*known, strict=True), (np.int32, np.int32, np.float64), strict=True)
+        predicates = PredicateLiterals(*(read_only(np.array(part, dtype)) for part, dtype in columns))
         table, scores, made = normalise_rules(table, scores, scan, predicate_of, predicates, facts(literals))
         parts.append(made)
     together = NormalRules(*(np.concatenate(arrays) for arrays in zip(*parts, strict=True)))
@@ -174,7 +175,8 @@ def built(rules: Sequence[str], n_chunks: int = 1) -> Built:
 def facts(literals: list[tuple[Predicate, bool]]) -> LiteralFacts:
     """A literal and its negation stand side by side."""
     pairs = np.arange(len(literals), dtype=np.int32)
-    return LiteralFacts(pairs ^ 1, np.array([negated for _, negated in literals], np.uint8))
+    negated = np.array([negated for _, negated in literals], np.uint8)
+    return LiteralFacts(read_only(pairs ^ 1), read_only(negated))
 
 
 def _predicate(

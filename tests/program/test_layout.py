@@ -3,8 +3,13 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
+from ruledex import Index
 from ruledex.compiled.constants import ALWAYS, AND, LEAF, NEVER, OR, WEIGH
+from ruledex.dictionary import dictionary
+from ruledex.errors import RuledexError
+from ruledex.program import layout, node_table
 from ruledex.program.layout import ProgramNodes, lay_out
 from ruledex.program.node_table import ALWAYS_CODE, NEVER_CODE, NO_COMPLEMENT, add_node, empty_node_table
 from ruledex.program.normalise import NormalRules
@@ -89,3 +94,19 @@ def test_no_rules_have_no_nodes() -> None:
     nodes = lay_out(empty_node_table(), empty_score_table(), rules_of(), np.empty(0, np.int32), share=True)
     assert nodes.level_offsets.tolist() == [0]
     assert len(nodes.root) == 0
+
+
+@pytest.mark.parametrize(
+    ("module", "name", "most", "what"),
+    [
+        (layout, "_LARGEST", 100, "100 nodes"),
+        (layout, "_LARGEST", 2000, "250 literals"),
+        (node_table, "MAX_NODES", 10, "10 AND and OR nodes"),
+        (dictionary, "MAX_CELLS", 100, "100 cells"),
+    ],
+)
+def test_rules_that_are_too_many_for_the_numbers_of_an_index_are_refused(module, name, most, what, monkeypatch) -> None:
+    rules = [(i, f"a{i} = {i} AND b{i} = 1") for i in range(200)]
+    monkeypatch.setattr(module, name, most)
+    with pytest.raises(RuledexError, match=f"at most {what}.*divide the rules among several"):
+        Index.build(rules)

@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given, settings
 
 from ruledex import evaluate, parse, score, to_text
+from ruledex.compiled.arrays import read_only
 from ruledex.compiled.constants import ALWAYS, NEVER
 from ruledex.language.tree import Expression
 from ruledex.program.node_table import NodeTable, empty_node_table
@@ -108,8 +109,9 @@ def made_of(rule: str, positive: list[int], negative: list[int]) -> tuple[NodeTa
     """The table and status of a rule with such literals for its predicates, in the order of the text."""
     text, scan = scanned([rule])
     n_slices = len(slices_of(text, scan))
-    predicates = PredicateLiterals(np.array(positive, np.int32), np.array(negative, np.int32), np.ones(n_slices))
-    facts = LiteralFacts(np.full(9, -1, np.int32), np.zeros(9, np.uint8))
+    literals = np.array(positive, np.int32), np.array(negative, np.int32)
+    predicates = PredicateLiterals(*map(read_only, (*literals, np.ones(n_slices))))
+    facts = LiteralFacts(*map(read_only, (np.full(9, -1, np.int32), np.zeros(9, np.uint8))))
     numbers = np.arange(n_slices, dtype=np.int32)
     table, _, rules = normalise_rules(empty_node_table(), empty_score_table(), scan, numbers, predicates, facts)
     return table, int(rules.status[0])

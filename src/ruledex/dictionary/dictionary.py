@@ -16,12 +16,15 @@ from numpy.typing import NDArray
 from ruledex.compiled.constants import CELL, EVERY
 from ruledex.dictionary.domain import Cut, Domain, Kind, twin_cuts
 from ruledex.dictionary.slot import Key, Slot
+from ruledex.errors import RuledexError
 from ruledex.forks import cached_property
 from ruledex.language.schema import Schema
 from ruledex.language.tree import Attribute, CompareOperands, Operand, Predicate, SetTest, attributes, operands
 from ruledex.language.value import Family, as_double, constant_family
 
 Path = tuple[str, ...]
+
+MAX_CELLS = int(np.iinfo(CELL).max)
 
 
 class Names:
@@ -165,6 +168,10 @@ def make_dictionary(schema: Schema, plans: Iterable[SlotPlan]) -> Dictionary:
             slot.domains[kind] = Domain(kind, cuts, take(2 * len(cuts) + 1))
         slot.finish()
         slots.append(slot)
+    if next_cell > MAX_CELLS:
+        raise RuledexError(
+            f"an index has at most {MAX_CELLS:,} cells, not {next_cell:,}: divide the rules among several"
+        )
     domain_offsets.append(next_cell)
     return Dictionary(schema, slots, next_cell, domain_offsets)
 

@@ -22,9 +22,8 @@ from ruledex.index.state import BuiltState, Shard, Snapshot, matcher_of
 from ruledex.index.storage import build_engine
 from ruledex.index.texts import TextsInMemory
 from ruledex.language.schema import Schema
-from ruledex.program.builder import ProgramBuilder
+from ruledex.program.builder import ProgramBuilder, translate_program
 from ruledex.program.program import Program
-from ruledex.program.translation import translate_program
 
 Progress = Callable[[int, int], None]  # called with how many rules are done, and how many there are
 

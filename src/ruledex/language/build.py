@@ -16,6 +16,7 @@ from ruledex.language.functions.registry import lookup, names, result_family
 from ruledex.language.pattern import check_like, like_pattern
 from ruledex.language.regex import PatternTooLargeError, check_regex
 from ruledex.language.tree import (
+    MAX_DEPTH,
     And,
     Attribute,
     Between,
@@ -37,6 +38,7 @@ from ruledex.language.tree import (
     Value,
     Xnor,
     Xor,
+    depth_of,
     predicates,
 )
 from ruledex.language.value import HOLDS, Family, compare, family_of, read_time
@@ -404,12 +406,22 @@ def null_test(left: Item, text: str, position: int) -> Expression:
     return IsNull(_operand(left, "IS NULL", text, position), position)
 
 
-# REQUIRED(…) has a meaning only around a conjunct of the rule or of a branch of its outermost OR, because relaxed
-# matching (docs/ranking.md) gives up conjuncts of these two kinds only.
+# Checks of a whole rule.
+
+
+def check_depth(tree: Expression, text: str) -> None:
+    """Raise if a tree nests deeper than functions that walk it may recurse."""
+    depth = depth_of(tree)
+    if depth > MAX_DEPTH:
+        raise RuleLimitError(f"the rule nests {depth:,} deep, over the limit of {MAX_DEPTH}", text)
 
 
 def check_required(tree: Expression, text: str) -> None:
-    """Raise if REQUIRED is used where it has no effect."""
+    """Raise if REQUIRED is used where it has no effect.
+
+    It has one around a conjunct of the rule, or of a branch of its outermost OR: relaxed matching (docs/ranking.md)
+    gives up conjuncts of these two kinds only.
+    """
     for branch in parts_of(tree, Or):
         for conjunct in parts_of(branch, And):
             misplaced = _first_required(conjunct.child if isinstance(conjunct, Required) else conjunct)

@@ -15,22 +15,11 @@ from typing import Final, NoReturn
 from ruledex import limits
 from ruledex.errors import RuleLimitError, RuleSyntaxError, did_you_mean
 from ruledex.language import build
-from ruledex.language.build import NULL, Constant, Item, check_required
+from ruledex.language.build import NULL, Constant, Item
 from ruledex.language.scanner import check_text, read_name, read_number, read_string, scan, token_of
 from ruledex.language.simple import CLOSED_GROUP, NAME_GROUP, match_simple, shared_attribute, simple_predicate
 from ruledex.language.text import RESERVED
-from ruledex.language.tree import (
-    BRANCH_OF,
-    MAX_DEPTH,
-    Attribute,
-    Call,
-    Expression,
-    Not,
-    Operand,
-    Required,
-    Value,
-    depth_of,
-)
+from ruledex.language.tree import BRANCH_OF, MAX_DEPTH, Attribute, Call, Expression, Not, Operand, Required, Value
 from ruledex.language.value import INT64_MAX
 
 # How tightly operators bind, the loosest first.
@@ -49,8 +38,7 @@ def parse(rule: str | bytes) -> Expression:
 
 def parse_operand(text: str) -> Operand:
     """Return the attribute, or the function of attributes, that a text is."""
-    parser = _Parser(check_text(text))
-    item = parser.parse_item()
+    item = _Parser(check_text(text)).parse_item()
     if not isinstance(item, Attribute | Call):
         raise RuleSyntaxError("expected an attribute", text)
     return item
@@ -94,11 +82,12 @@ class _Parser:
                     return self.items[0]
 
     def parse(self) -> Expression:
-        tree = build.condition(self.parse_item(), self.text, self.starts[0])
-        if self.n_nested >= MAX_DEPTH and (depth := depth_of(tree)) > MAX_DEPTH:
-            raise RuleLimitError(f"the rule nests {depth:,} deep, over the limit of {MAX_DEPTH}", self.text)
+        self.parse_item()
+        tree = self._last_condition()
+        if self.n_nested >= MAX_DEPTH:
+            build.check_depth(tree, self.text)
         if self.has_required:
-            check_required(tree, self.text)
+            build.check_required(tree, self.text)
         return tree
 
     def _simple_predicates(self) -> bool:
@@ -292,7 +281,7 @@ class _Parser:
         operators = self.operators
         if operators and operators[-1].precedence > precedence:
             self._reduce(precedence + 1)
-        self._last_is_condition()
+        self._last_condition()
         if operators and operators[-1].precedence == precedence:
             if operators[-1].kind == word:
                 operators[-1].n_items += 1
@@ -338,7 +327,7 @@ class _Parser:
         """Replace an operator and its items by one item."""
         kind, n_items = operator.kind, operator.n_items
         if operator.precedence <= AND:
-            self._last_is_condition()  # `_branch` has done so for those before it
+            self._last_condition()  # `_branch` has done so for those before it
             children = tuple(self.items[-n_items:])
             self.items[-n_items:] = [BRANCH_OF[kind](children)]  # type: ignore[arg-type]
             del self.starts[1 - n_items :]
@@ -362,11 +351,12 @@ class _Parser:
         self.items.append(item)
         self.starts.append(start)
 
-    def _last_is_condition(self) -> None:
-        """Make the last item a condition, since it is a child of a branch: a bare attribute is a boolean one."""
+    def _last_condition(self) -> Expression:
+        """Return the last item, which is to be a condition. A bare attribute becomes a boolean one."""
         item = self.items[-1]
         if isinstance(item, Constant | Attribute | Call):
-            self.items[-1] = self._condition(item, self.starts[-1])
+            item = self.items[-1] = self._condition(item, self.starts[-1])
+        return item
 
     def _condition(self, item: Item, start: int) -> Expression:
         return build.condition(item, self.text, start)

@@ -13,7 +13,7 @@ from typing import Final
 
 from ruledex.errors import RuleLimitError, RuleSyntaxError, RuleTypeError, did_you_mean, quoted
 from ruledex.language import build
-from ruledex.language.build import SET_TESTS, Constant, Item, check_required
+from ruledex.language.build import SET_TESTS, Constant, Item, check_depth, check_required
 from ruledex.language.parser import parse_operand
 from ruledex.language.structured_parts import (
     Json,
@@ -51,7 +51,6 @@ from ruledex.language.tree import (
     Truth,
     Xnor,
     Xor,
-    depth_of,
 )
 
 _BRANCHES: Final = {name.lower(): kind for name, kind in BRANCH_OF.items()}
@@ -118,9 +117,7 @@ def from_structured(document: Json) -> Expression:
     """Return the tree of a structured rule. Raises `RuleError`; its message starts with the JSON path of the fault."""
     _check_nesting(document)
     tree = _expression(document, Place())
-    depth = depth_of(tree)
-    if depth > MAX_DEPTH:
-        raise RuleLimitError(f"$: the rule nests {depth:,} deep, over the limit of {MAX_DEPTH}")
+    placed(Place(), check_depth, tree, "")
     placed(Place(), check_required, tree, "")
     return tree
 

@@ -8,14 +8,18 @@ and those whose error only the parser can explain. A rule means the same on both
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ruledex.compiled.arrays import read_only
 from ruledex.compiled.constants import AND, CELL, NODE, OR, PLACE, WEIGHT
 from ruledex.dictionary.dictionary import Dictionary
+from ruledex.dictionary.domain import Span, merged_spans
 from ruledex.dictionary.literal_table import Form, LiteralArrays, LiteralTable
+from ruledex.dictionary.merging import NOWHERE, CellMap, Cells
 from ruledex.errors import RuleError
 from ruledex.language.parser import parse
 from ruledex.language.schema import Schema
@@ -72,10 +76,11 @@ class ProgramBuilder:
 
         Invalid rules get no position: the rules after them move up.
         """
+        text = read_only(text)
         scan = scan_rules(text, offsets, MAX_DEPTH)
         predicate_of = self._predicates.intern(text, scan)
         self._nodes, self._scores, rules = normalise_rules(
-            self._nodes, self._scores, scan, predicate_of, self._predicates.arrays(), self._predicates.literals()
+            self._nodes, self._scores, scan, predicate_of, *self._predicates.arrays()
         )
         faults = []
         is_rule = np.ones(len(rules.root), bool)
@@ -174,3 +179,43 @@ def _joined(parts: list[NormalRules]) -> NormalRules:
         np.concatenate([np.empty(0, np.int64), *(part.score_start for part in parts)]),
         np.concatenate([np.empty(0, np.int32), *(part.n_score_steps for part in parts)]),
     )
+
+
+# Shards of one index are built over dictionaries of their own, which are merged.
+
+
+def translate_program(program: Program, cells: CellMap, merged: Dictionary) -> Program:
+    """Return a part's Program over the cells of the merged dictionary. Literals, nodes and rules keep their ids."""
+    low, high = cells.first[program.interval_low], cells.last[program.interval_high]
+    offsets = program.interval_offsets
+    if np.any(cells.twin_first[program.interval_low] != NOWHERE):
+        offsets, low, high = _with_twins(program, cells, low, high)
+    presence = cells.first[program.negative_presence]
+    for array in (offsets, low, high, presence):
+        array.flags.writeable = False
+    return program._replace(
+        interval_offsets=offsets,
+        interval_low=low,
+        interval_high=high,
+        negative_presence=presence,
+        n_cells=merged.n_cells,
+        domain_offsets=merged.domain_offsets,
+    )
+
+
+def _with_twins(program: Program, cells: CellMap, low: Cells, high: Cells) -> tuple[Cells, Cells, Cells]:
+    """Return the intervals of all literals, with those in twins added."""
+    offsets = program.interval_offsets.tolist()
+    twin_low = cells.twin_first[program.interval_low]
+    twin_high = cells.twin_last[program.interval_high]
+    spans: list[Span] = []
+    new_offsets = [0]
+    for begin, end in pairwise(offsets):
+        mine = list(zip(low[begin:end].tolist(), high[begin:end].tolist(), strict=True))
+        extra = zip(twin_low[begin:end].tolist(), twin_high[begin:end].tolist(), strict=True)
+        # Spans of different domains may touch, and stay apart: an interval lies within one domain.
+        mine += merged_spans(span for span in extra if NOWHERE < span[0] <= span[1])
+        spans += sorted(mine)
+        new_offsets.append(len(spans))
+    both = np.array(spans, CELL).reshape(-1, 2)
+    return np.array(new_offsets, PLACE), both[:, 0].copy(), both[:, 1].copy()

@@ -14,7 +14,8 @@ from numpy.typing import NDArray
 from ruledex.compiled.arrays import read_only
 from ruledex.compiled.constants import ALWAYS, FALSE_BY, LEAF, NEVER, OPERATION, STEP_BITS, WEIGH
 from ruledex.compiled.decorator import jit
-from ruledex.program.node_table import ALWAYS_CODE, NEVER_CODE, START, TAG, NodeTable
+from ruledex.errors import RuledexError
+from ruledex.program.node_table import ALWAYS_CODE, N_NODES, NEVER_CODE, START, TAG, NodeTable
 from ruledex.program.normalise import NormalRules
 from ruledex.program.scores.table import ScoreTable, pack_step
 from ruledex.program.sharing import InnerNodes, share_parts
@@ -48,7 +49,7 @@ def lay_out(
 
     `literal_node[literal]` is the node id of each literal of the build. It is a permutation.
     """
-    n_literals, n_inner = len(literal_node), table.n_nodes
+    n_literals, n_inner = len(literal_node), int(table.counts[N_NODES])
     literal_node = read_only(literal_node)
     level = np.empty(n_inner, np.int32)
     n_levels = _find_levels(table, level)
@@ -91,7 +92,7 @@ def lay_out(
 
 
 def _offsets(what: str, counts: NDArray[np.integer]) -> NDArray[np.int32]:
-    """Return the CSR offsets of lists of these lengths. Raises OverflowError if they do not fit."""
+    """Return the CSR offsets of lists of these lengths. Raises RuledexError if they do not fit."""
     ends = np.cumsum(counts, dtype=np.int64)
     _check_size(what, int(ends[-1]) if len(ends) else 0, _LARGEST)
     return np.concatenate([[0], ends]).astype(np.int32)
@@ -99,7 +100,7 @@ def _offsets(what: str, counts: NDArray[np.integer]) -> NDArray[np.int32]:
 
 def _check_size(what: str, size: int, largest: int) -> None:
     if size > largest:
-        raise OverflowError(f"an index has at most {largest:,} {what}, not {size:,}")
+        raise RuledexError(f"an index has at most {largest:,} {what}, not {size:,}: divide the rules among several")
 
 
 @jit

@@ -26,6 +26,7 @@ from numpy.typing import NDArray
 from ruledex.compiled.arrays import FREE, HASH_FACTOR, HASH_MASK, buckets_for, lengthened, read_only
 from ruledex.compiled.constants import AND, OR
 from ruledex.compiled.decorator import jit
+from ruledex.errors import RuledexError
 
 ALWAYS_CODE = -(2**31)
 NEVER_CODE = ALWAYS_CODE + 1
@@ -57,7 +58,7 @@ class NodeTable(NamedTuple):
 
 def empty_node_table() -> NodeTable:
     """Return a table without nodes."""
-    buckets = buckets_for(np.empty(0, np.int32), np.empty(0, np.int64), 64)
+    buckets = np.full(128, FREE, np.int32)
     return NodeTable(np.zeros((65, 2), np.int64), np.empty(256, np.int32), buckets, np.zeros(2, np.int64))
 
 
@@ -65,7 +66,7 @@ def with_node_room(table: NodeTable, codes: NDArray[np.int64]) -> tuple[NodeTabl
     """Return the table and the scratch of `join_nodes`, with more room in the one that was full."""
     n_nodes = table.n_nodes
     if n_nodes >= MAX_NODES:
-        raise OverflowError(f"an index has at most {MAX_NODES:,} distinct AND and OR nodes")
+        raise RuledexError(f"an index has at most {MAX_NODES:,} AND and OR nodes: divide the rules among several")
     n_children = int(table.nodes[n_nodes, START])
     n_room = n_nodes + n_nodes // 2 + 64
     if n_room < len(table.nodes) and n_children + len(codes) <= len(table.children):

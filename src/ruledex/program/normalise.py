@@ -17,7 +17,6 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ruledex.compiled.arrays import read_only
 from ruledex.compiled.constants import AND, LEAF, OR
 from ruledex.compiled.decorator import jit
 from ruledex.program.node_table import N_SIMPLIFIED, NEVER_CODE, NO_ROOM, NodeTable, join_nodes, with_node_room
@@ -63,7 +62,8 @@ def normalise_rules(
 ) -> tuple[NodeTable, ScoreTable, NormalRules]:
     """Make the roots and score programs of scanned rules; `predicate_of[slice]` is the predicate of each slice.
 
-    Returns the rules and the new tables; the given tables must not be used again.
+    Returns the rules and the new tables; the given tables must not be used again. What is known of predicates and
+    literals is read-only.
     """
     n_rules = len(scan.status)
     rules = NormalRules(
@@ -82,10 +82,6 @@ def normalise_rules(
         np.empty(2, np.int64),
     )
     codes = np.empty(longest + 16, np.int64)
-    predicates = PredicateLiterals(
-        read_only(predicates.positive), read_only(predicates.negative), read_only(predicates.weight)
-    )
-    literals = LiteralFacts(read_only(literals.complement), read_only(literals.negated))
     n_done = 0
     while True:
         n_done = _normalise_from(

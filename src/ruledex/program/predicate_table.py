@@ -1,15 +1,21 @@
 """The distinct predicates of rules, told apart by their bytes: each is parsed once.
 
+Equal slices of bytes get the same number: 0, 1, 2, … in the order in which they are first met. A `TextTable` holds the
+numbers and a copy of each distinct slice, so that rules can come in chunks whose buffers are dropped.
+
 A predicate and its negation are two literals. Each is made only if some rule uses it, so the rules are first read for
 the polarity in which they use their predicates.
 """
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 from numpy.typing import NDArray
 
-from ruledex.compiled.arrays import lengthened
+from ruledex.compiled.arrays import FREE, HASH_MASK, buckets_for, lengthened
+from ruledex.compiled.bits import prefetch
 from ruledex.compiled.constants import ALWAYS, LEAF, NEVER
 from ruledex.compiled.decorator import jit
 from ruledex.dictionary.literal_table import Form, LiteralTable
@@ -43,13 +49,15 @@ from ruledex.program.rule_entries import (
     turn_round,
 )
 from ruledex.program.rule_scanner import OK, Scan
-from ruledex.program.text_interning import empty_text_table, intern_slices
 from ruledex.rewrite.literals import rewrite_literal
 from ruledex.rewrite.spans import Order
 
 # In which polarities rules use a predicate, as bits.
 POSITIVE_USE, NEGATIVE_USE = 1, 2
 _UNMADE = -4  # no rule has used this side of the predicate yet
+_FIRST_ROOM = 64  # predicates that a new table has room for
+_FNV_OFFSET, _FNV_PRIME = 2166136261, 16777619
+AHEAD = 8
 
 
 class PredicateTable:
@@ -60,18 +68,19 @@ class PredicateTable:
         self._schema = schema
         self._order = Order(schema.zone)
         self._texts = empty_text_table()
-        self._positive = np.empty(0, np.int32)
-        self._negative = np.empty(0, np.int32)
-        self._weight = np.empty(0, np.float64)
+        self._positive = np.empty(_FIRST_ROOM, np.int32)
+        self._negative = np.empty(_FIRST_ROOM, np.int32)
+        self._weight = np.empty(_FIRST_ROOM, np.float64)
 
     def intern(self, text: NDArray[np.uint8], scan: Scan) -> NDArray[np.int32]:
         """Return the number of each slice's predicate, and make the literals that the scanned rules use."""
         n_known = self._texts.n_texts
         self._texts, predicate_of = intern_slices(self._texts, text, scan.slice_start, scan.slice_end)
         n_texts = self._texts.n_texts
-        self._positive = lengthened(self._positive, n_texts)
-        self._negative = lengthened(self._negative, n_texts)
-        self._weight = lengthened(self._weight, n_texts)
+        if n_texts > len(self._weight):
+            self._positive = lengthened(self._positive, n_texts)
+            self._negative = lengthened(self._negative, n_texts)
+            self._weight = lengthened(self._weight, n_texts)
         self._positive[n_known:n_texts] = _UNMADE
         self._negative[n_known:n_texts] = _UNMADE
         self._weight[n_known:n_texts] = 1.0
@@ -82,16 +91,15 @@ class PredicateTable:
             self._make(number, bool(needs_positive[number]), bool(needs_negative[number]))
         return predicate_of
 
-    def arrays(self) -> PredicateLiterals:
-        """Return the literals of each predicate, for kernels."""
+    def arrays(self) -> tuple[PredicateLiterals, LiteralFacts]:
+        """Return the literals of each predicate, and what is known of each literal, read-only for kernels."""
         n_texts = self._texts.n_texts
-        return PredicateLiterals(self._positive[:n_texts], self._negative[:n_texts], self._weight[:n_texts])
-
-    def literals(self) -> LiteralFacts:
-        """Return what is known of each literal, for kernels."""
-        return LiteralFacts(
-            np.array(self._literals.complement, np.int32), np.array(self._literals.is_negative, np.uint8)
-        )
+        predicates = PredicateLiterals(self._positive[:n_texts], self._negative[:n_texts], self._weight[:n_texts])
+        known = self._literals
+        literals = LiteralFacts(np.array(known.complement, np.int32), np.array(known.is_negative, np.uint8))
+        for array in (*predicates, *literals):
+            array.flags.writeable = False
+        return predicates, literals
 
     def _make(self, number: int, positive: bool, negative: bool) -> None:
         text = self._texts.bytes_of(number)
@@ -164,3 +172,129 @@ def _mark(
                     if entries[entry, BOTH] != 0:
                         use = POSITIVE_USE + NEGATIVE_USE
                     uses[entries[entry, ARGUMENT]] |= use
+
+
+# Numbers for slices of bytes.
+
+
+class TextTable(NamedTuple):
+    """The distinct slices. The arrays have room for more."""
+
+    text: NDArray[np.uint8]  # the distinct slices, one behind the other
+    offsets: NDArray[np.int64]  # number n is text[offsets[n]:offsets[n + 1]]
+    hashes: NDArray[np.uint32]
+    buckets: NDArray[np.int32]  # of the hash table: numbers
+    counts: NDArray[np.int64]  # [1] how many there are
+
+    @property
+    def n_texts(self) -> int:
+        """The number of distinct slices."""
+        return int(self.counts[0])
+
+    def bytes_of(self, number: int) -> bytes:
+        """Return the slice that has a number."""
+        return self.text[self.offsets[number] : self.offsets[number + 1]].tobytes()
+
+
+def empty_text_table() -> TextTable:
+    """Return a table without slices."""
+    n_room = _FIRST_ROOM
+    buckets = np.full(2 * n_room, FREE, np.int32)
+    offsets, hashes = np.zeros(n_room + 1, np.int64), np.empty(n_room, np.uint32)
+    return TextTable(np.empty(1024, np.uint8), offsets, hashes, buckets, np.zeros(1, np.int64))
+
+
+def intern_slices(
+    table: TextTable, text: NDArray[np.uint8], starts: NDArray[np.int64], ends: NDArray[np.int64]
+) -> tuple[TextTable, NDArray[np.int32]]:
+    """Return the new table, and the numbers of the slices `text[starts[i]:ends[i]]`.
+
+    The given table must not be used again. The text is read-only.
+    """
+    hashed = np.empty(len(starts), np.uint32)
+    _hash_slices(text, starts, ends, hashed)
+    numbers = np.empty(len(starts), np.int32)
+    n_done = 0
+    while (n_done := _intern_from(table, text, starts, ends, hashed, n_done, numbers)) < len(starts):
+        n_texts = table.n_texts
+        n_room = n_texts + n_texts // 2 + 64
+        hashes = lengthened(table.hashes, n_room)
+        table = TextTable(
+            lengthened(table.text, int(table.offsets[n_texts] + ends[n_done] - starts[n_done])),
+            lengthened(table.offsets, n_room + 1),
+            hashes,
+            buckets_for(table.buckets, hashes[:n_texts].astype(np.int64), n_room),
+            table.counts,
+        )
+    return table, numbers
+
+
+@jit
+def _hash_slices(
+    text: NDArray[np.uint8], starts: NDArray[np.int64], ends: NDArray[np.int64], out: NDArray[np.uint32]
+) -> None:
+    """Write each slice's hash: FNV-1a of 32 bits, with its high bits mixed into the low ones."""
+    for place in range(starts.size):
+        hashed = _FNV_OFFSET
+        for position in range(starts[place], ends[place]):
+            hashed = ((hashed ^ int(text[position])) * _FNV_PRIME) & HASH_MASK
+        out[place] = hashed ^ (hashed >> 15)
+
+
+@jit
+def _intern_from(
+    table: TextTable,
+    text: NDArray[np.uint8],
+    starts: NDArray[np.int64],
+    ends: NDArray[np.int64],
+    slice_hashes: NDArray[np.uint32],
+    first: int,
+    numbers: NDArray[np.int32],
+) -> int:
+    """Number slices from `first` on while there is room for one more; return the next slice."""
+    known_text, offsets, hashes, buckets = table.text, table.offsets, table.hashes, table.buckets
+    mask = buckets.size - 1
+    n_texts = table.counts[0]
+    place = first
+    while place < starts.size:
+        start, end = starts[place], ends[place]
+        n_bytes = offsets[n_texts]
+        is_full = n_texts >= hashes.size or n_texts + 1 >= offsets.size or 2 * n_texts >= buckets.size
+        if is_full or n_bytes + end - start > known_text.size:
+            break
+        # A large table lies outside the caches: prefetch what the next slices will read, step by step.
+        if place + 3 * AHEAD < starts.size:
+            prefetch(buckets, int(slice_hashes[place + 3 * AHEAD]) & mask)
+            coming = buckets[int(slice_hashes[place + 2 * AHEAD]) & mask]
+            prefetch(hashes, max(coming, 0))
+            prefetch(offsets, max(coming, 0))
+            coming = buckets[int(slice_hashes[place + AHEAD]) & mask]
+            prefetch(known_text, offsets[max(coming, 0)])
+        hashed = slice_hashes[place]
+        bucket = int(hashed) & mask
+        while True:
+            number = buckets[bucket]
+            if number < 0:
+                break
+            if hashes[number] == hashed:
+                known = offsets[number]
+                length = end - start
+                if offsets[number + 1] - known == length:
+                    same = 0
+                    while same < length and known_text[known + same] == text[start + same]:
+                        same += 1
+                    if same == length:
+                        break
+            bucket = (bucket + 1) & mask
+        if number < 0:
+            number = n_texts
+            buckets[bucket] = number
+            hashes[number] = hashed
+            for position in range(start, end):
+                known_text[n_bytes + position - start] = text[position]
+            n_texts += 1
+            offsets[n_texts] = n_bytes + end - start
+        numbers[place] = number
+        place += 1
+    table.counts[0] = n_texts
+    return place

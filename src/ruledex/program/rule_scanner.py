@@ -21,7 +21,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ruledex.compiled.arrays import lengthened, read_only
+from ruledex.compiled.arrays import lengthened
 from ruledex.compiled.decorator import jit
 from ruledex.program.rule_tokens import (
     AND,
@@ -90,11 +90,10 @@ def operator_of(code: int) -> tuple[int, int]:
 
 
 def scan_rules(text: NDArray[np.uint8], offsets: NDArray[np.integer], max_depth: int, max_length: int = 2**24) -> Scan:
-    """Return the structure of the rules `text[offsets[i]:offsets[i + 1]]`, which are UTF-8.
+    """Return the structure of the rules `text[offsets[i]:offsets[i + 1]]`, which are UTF-8. The text is read-only.
 
     A tree that could be deeper than `max_depth`, and a rule of more than `max_length` bytes, fall back.
     """
-    text = read_only(text)
     bounds = np.ascontiguousarray(offsets, np.int64)
     n_rules = len(bounds) - 1
     n_bytes = int(bounds[-1] - bounds[0])

@@ -40,9 +40,9 @@ from ruledex.index.storage import (
 )
 from ruledex.index.texts import table_name
 from ruledex.language.schema import Schema
+from ruledex.program.builder import translate_program
 from ruledex.program.invariants import program_of
 from ruledex.program.program import Program
-from ruledex.program.translation import translate_program
 from ruledex.spark.jobs.build.staging import part_of, read_part, write_part
 
 
