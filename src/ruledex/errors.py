@@ -216,6 +216,10 @@ class EventError(RuledexError):
         return found
 
 
+class RuledexWarning(UserWarning):
+    """The category of all warnings of ruledex."""
+
+
 class InputError(RuledexError):
     """A file or table that cannot be read as rules or events."""
 

@@ -8,7 +8,7 @@ is over a limit is refused with an error that names the limit, or counts as unkn
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, fields, replace
 
@@ -52,7 +52,14 @@ def set_limits(**changes: int) -> Limits:
     global _current
     before = current()
     _current = _checked(before, changes, "set_limits()")
+    for forget in _kept:
+        forget()
     return before
+
+
+def forget_when_changed(forget: Callable[[], object]) -> None:
+    """Call a function whenever limits change: it forgets what was accepted under others."""
+    _kept.append(forget)
 
 
 @contextmanager
@@ -87,3 +94,4 @@ def _from_environment() -> Limits:
 
 
 _current: Limits | None = None
+_kept: list[Callable[[], object]] = []

@@ -14,8 +14,11 @@ import pytest
 from ruledex import RuledexError, RuleError, evaluate, parse, score
 from ruledex.errors import EventError
 from ruledex.index import Index
+from ruledex.language.structured import from_structured
 from ruledex.limits import limited
 from tests.odd_values import MISSING, ODD, cyclic_list, deep_list, odd_event, odd_value, shared_lists
+
+pytestmark = pytest.mark.filterwarnings("ignore::ruledex.errors.RuledexWarning")
 
 N_EVENTS = int(os.environ.get("RULEDEX_ODD_EVENTS", "500"))
 RULES = [
@@ -204,6 +207,20 @@ def test_an_attribute_of_too_many_steps_is_an_error_of_its_rule():
         parse("first.second.third = 1")
         with pytest.raises(RuleError, match=r"4 steps, over the limit path_steps of 3"):
             parse("first.second.third.fourth = 1")
+
+
+def test_a_limit_of_steps_that_is_lowered_later_holds_for_attributes_that_are_known():
+    document = {"op": "=", "operand": {"attribute": "p.q.r"}, "value": 1}
+    for _ in range(2):
+        parse("p.q.r = 1")
+        from_structured(document)
+    with limited(path_steps=2):
+        for _ in range(2):
+            with pytest.raises(RuleError, match="3 steps, over the limit path_steps of 2"):
+                parse("p.q.r = 1")
+            with pytest.raises(RuleError, match="3 steps, over the limit path_steps of 2"):
+                from_structured(document)
+    assert parse("p.q.r = 1") == from_structured(document)
 
 
 def test_an_attribute_of_as_many_steps_as_are_allowed_is_found_in_every_form():

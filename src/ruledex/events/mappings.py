@@ -22,8 +22,9 @@ from ruledex.dictionary.slot import Slot
 from ruledex.errors import EventError, RuledexError, quoted
 from ruledex.events.batch import EventBatch
 from ruledex.forks import cached_property
+from ruledex.language.plain import SCALARS, plain, plain_leaves
 from ruledex.language.reference import Weights, evaluate, weight_of
-from ruledex.language.resolve import leaves_of, values_of
+from ruledex.language.resolve import leaves_of, mapping_of, values_of
 from ruledex.language.text import operand_text
 from ruledex.language.tree import Attribute, CompareOperands, SetTest
 from ruledex.language.value import as_double
@@ -99,8 +100,8 @@ class EventEncoder:
         return EventBatch(np.frombuffer(offsets, OFFSET), np.frombuffer(ordered, CELL), _NO_WEIGHTS, found.single)
 
     def _cells(self, event: Mapping[str, Any]) -> _Found:
-        if not isinstance(event, Mapping):
-            raise EventError(f"an event is a mapping of names to values, not {type(event).__name__}")
+        if type(event) is not dict:
+            event = mapping_of(event)
         found = _Found(event)
         cells, remembered = found.cells, self._known
         rest: dict[str, Any] = {}
@@ -173,12 +174,18 @@ class _Found:
 
     def walk(self, event: Mapping[str, Any], names: Names) -> None:
         below = names.below
-        for name, value in event.items():
+        for name, given in event.items():
             found = below.get(name)
             if found is None:
                 continue
-            if found.slot is not None:
-                self.take(found.slot, value)
+            value = given
+            if type(value) not in SCALARS:
+                value = plain(value)
+            if (slot := found.slot) is not None:
+                if type(value) not in SCALARS:
+                    assert isinstance(slot.operand, Attribute)
+                    value = plain_leaves(value, slot.operand.path)
+                self.take(slot, value)
             if found.below:
                 if isinstance(value, Mapping):
                     self.walk(value, found)

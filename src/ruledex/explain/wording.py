@@ -9,6 +9,7 @@ from typing import Any, Final
 
 from ruledex.errors import quoted
 from ruledex.explain.clause import Clause, Seen, is_empty, write_value
+from ruledex.language.plain import Untyped, type_name
 from ruledex.language.schema import SEVERAL
 from ruledex.language.text import constant_text, operand_text, predicate_text
 from ruledex.language.tree import Between, Compare, In, IsNull, Like, NullSafe, Predicate, Rlike, SetTest, Value, Within
@@ -116,9 +117,15 @@ def shown_values(values: tuple[Any, ...]) -> str:
 def _shown(value: Any) -> str:
     if value is SEVERAL:
         return "several values, where the schema declares one"
+    if isinstance(value, Untyped):
+        return f"{_cut(repr(value))} of the type {type_name(type(value.value))}"
     known = isinstance(value, bool | int | str | date | Version | Network)
     if known:
         text = write_value(value, constant_text)
     else:
         text = write_value(value, str) if isinstance(value, float | Decimal) else quoted(value)
+    return _cut(text)
+
+
+def _cut(text: str) -> str:
     return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"

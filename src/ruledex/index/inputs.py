@@ -7,17 +7,17 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, TypeAlias
 
 import numpy as np
-import orjson
 import pyarrow as pa
 
 from ruledex.engines.protocol import Statistics
 from ruledex.errors import EventError, RuledexError
-from ruledex.events.arrow.tables import as_table, is_arrow, rows_of
+from ruledex.events.arrow.tables import is_arrow, read_events, rows_of
 from ruledex.events.batch import EventBatch
 from ruledex.events.frequencies import cell_frequencies_of
 from ruledex.events.mappings import EventEncoder
 from ruledex.events.statistics import EventStatistics
 from ruledex.index.arguments import check_rows
+from ruledex.language.plain import is_record
 from ruledex.language.reference import Weights
 from ruledex.language.resolve import mapping_of
 
@@ -29,12 +29,14 @@ def encode_events(encoder: EventEncoder, events: Events, weights: Iterable[Weigh
     """Encode events: mappings, JSON texts, an Arrow table or batch, or any data frame that Arrow can read."""
     if isinstance(events, EventBatch):
         return events
-    if isinstance(events, Mapping | str | bytes | pa.StructScalar):
+    if isinstance(events, str | bytes | pa.StructScalar) or is_record(events):
         raise EventError("one event was given where several are expected: put it into a list")
     if is_arrow(events):
-        if weights is None:
-            return encoder.arrow.encode(events)
-        events = rows_of(as_table(events))  # weights are given by value, for each event
+        events = read_events(events, lambda: [encoder.dictionary])
+        if not isinstance(events, list):
+            if weights is None:
+                return encoder.arrow.encode(events)
+            events = rows_of(events)  # weights are given by value, for each event
     return encoder.encode(as_mappings(events), weights)
 
 
@@ -52,20 +54,11 @@ def as_mappings(events: Iterable[Event]) -> Iterator[Mapping[str, Any]]:
 def as_mapping(event: Event) -> Mapping[str, Any]:
     """Return one event as a mapping."""
     try:
-        return _mapping(event)
+        return mapping_of(event)
     except RuledexError:
         raise
     except Exception as error:  # an object of an unknown type may raise anything
         raise EventError.of(error) from error
-
-
-def _mapping(event: Event) -> Mapping[str, Any]:
-    if isinstance(event, str | bytes | bytearray | memoryview):
-        try:
-            event = orjson.loads(event)
-        except orjson.JSONDecodeError as error:
-            raise EventError(f"an event is not JSON: {error}") from None
-    return mapping_of(event)
 
 
 # Frequencies of cells, a profile of events, the path or URL of a saved one, or a sample of events.

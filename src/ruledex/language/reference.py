@@ -1,7 +1,8 @@
 """The reference evaluator: defines what a rule means, in plain Python.
 
 Truth is three-valued: True, False, or None for unknown. Everything else in ruledex is tested against this
-module, and this module against Spark SQL.
+module, and this module against Spark SQL. What a Python object in an event stands for is said in plain.py, and which of
+its values an operand has in resolve.py; the encoder of events uses both.
 """
 
 from __future__ import annotations

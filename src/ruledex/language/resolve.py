@@ -12,6 +12,7 @@ from ruledex import limits
 from ruledex.errors import EventError
 from ruledex.language.functions.registry import function_of
 from ruledex.language.functions.signature import Function
+from ruledex.language.plain import SCALARS, plain, plain_leaves
 from ruledex.language.schema import Schema
 from ruledex.language.tree import Attribute, Node, Operand
 from ruledex.language.value import Family, family_of, fit, is_missing
@@ -84,49 +85,70 @@ def _present(values: Any) -> Values:
 
 
 def mapping_of(event: Any) -> Event:
-    """Return an event as a mapping of names to Python's own values. Raises EventError if it is not a mapping."""
-    if type(event).__name__ == "StructScalar" and type(event).__module__.startswith("pyarrow"):
-        event = event.as_py(maps_as_pydicts="lossy")  # recognised by name, to avoid importing Arrow
-    if not isinstance(event, Mapping):
+    """Return an event as a mapping: one that is given, the fields of an object, or a JSON object as text.
+
+    Raises EventError for anything else.
+    """
+    if isinstance(event, str | bytes | bytearray | memoryview):
+        import orjson  # not needed to read rules
+
+        try:
+            event = orjson.loads(event)
+        except orjson.JSONDecodeError as error:
+            raise EventError(f"an event is not JSON: {error}") from None
+    found = plain(event)
+    if not isinstance(found, Mapping):
         shown = "null" if event is None else type(event).__name__
         raise EventError(f"an event is a mapping of names to values, not {shown}")
-    return event
+    return found
 
 
 def leaves_of(value: Any, path: tuple[str, ...]) -> list[Any]:
     """Return all values at the end of a path, through arrays on the way and at the end, with None for absent ones.
 
-    Raises EventError if arrays exceed the limit `event_depth` or `event_lists`.
+    The values are plain (language/plain.py). Raises EventError if arrays exceed the limit `event_depth` or
+    `event_lists`.
     """
     for step, name in enumerate(path):
-        if isinstance(value, list | tuple):
-            return _leaves_through_arrays(value, path[step:])
-        if not isinstance(value, Mapping):
-            return [None]
+        if type(value) is not dict:
+            value = plain(value)
+            if isinstance(value, list | tuple):
+                return _leaves_through_arrays(value, path[step:], path)
+            if not isinstance(value, Mapping):
+                return [None]
         value = value.get(name)
-    return list(value) if isinstance(value, list | tuple) else [value]
+    if type(value) not in SCALARS:
+        value = plain_leaves(value, path)
+        if isinstance(value, list | tuple):
+            return list(value)
+    return [value]
 
 
-def _leaves_through_arrays(array: Sequence[Any], path: tuple[str, ...]) -> list[Any]:
+def _leaves_through_arrays(array: Sequence[Any], below: tuple[str, ...], path: tuple[str, ...]) -> list[Any]:
     found: list[Any] = [array]
-    for name in path:
+    for name in below:
         found = [v.get(name) if isinstance(v, Mapping) else None for v in _elements(found)]
     leaves: list[Any] = []
     for value in found:
-        if isinstance(value, list | tuple):
-            leaves += value
+        leaf = value if type(value) in SCALARS else plain_leaves(value, path)
+        if isinstance(leaf, list | tuple):
+            leaves += leaf
         else:
-            leaves.append(value)
+            leaves.append(leaf)
     return leaves
 
 
 def _elements(values: list[Any]) -> Iterator[Any]:
-    """Yield the values in order, with arrays opened to any depth. No recursion: an array may contain itself."""
+    """Yield the values, plain and in order, with arrays opened to any depth.
+
+    There is no recursion, since an array may contain itself.
+    """
     limit = limits.current()
     n_arrays = 0
     opened = [iter(values)]
     while opened:
-        for value in opened[-1]:
+        for given in opened[-1]:
+            value = plain(given)
             if isinstance(value, list | tuple):
                 n_arrays += 1
                 if len(opened) > limit.event_depth:

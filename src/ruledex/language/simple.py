@@ -11,6 +11,7 @@ import re
 from decimal import Decimal
 from typing import Any, Final
 
+from ruledex import limits
 from ruledex.language.scanner import NAME
 from ruledex.language.tree import Attribute, Between, Call, Compare, Expression, In, IsNull, Like, Not, Operand
 
@@ -41,6 +42,7 @@ CLOSED_GROUP: Final = _SIMPLE.groups - 1
 
 # Attributes of earlier rules. They are immutable and shared, and their names are not keywords.
 _ATTRIBUTES: dict[str, Attribute] = {}
+limits.forget_when_changed(_ATTRIBUTES.clear)  # the limit path_steps
 # This many names of that length and depth take at most about 90 MB.
 _MAX_ATTRIBUTES: Final = 100_000
 _LONGEST_NAME: Final = 100  # characters

@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping
 from functools import lru_cache
 from typing import Final
 
+from ruledex import limits
 from ruledex.errors import RuleLimitError, RuleSyntaxError, RuleTypeError, did_you_mean, quoted
 from ruledex.language import build
 from ruledex.language.build import SET_TESTS, Constant, Item, check_depth, check_required
@@ -270,6 +271,9 @@ _LONGEST_KNOWN: Final = 100  # characters: such names take at most about 4 KB ea
 @lru_cache(maxsize=16_384)
 def _known_attribute(name: str) -> Attribute:
     return _attribute(name)
+
+
+limits.forget_when_changed(_known_attribute.cache_clear)  # the limit path_steps
 
 
 def _call(document: Mapping[str, Json], place: Place) -> Item:

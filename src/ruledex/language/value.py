@@ -67,23 +67,12 @@ def constant_family(predicate: Predicate) -> Family | None:
 
 
 def is_missing(value: object) -> bool:
-    """Return whether a value is null or NaN, which both count as missing. The nulls of other libraries count too."""
+    """Return whether a plain value is null or NaN, which both count as missing."""
     if isinstance(value, Decimal):
         return value.is_nan()
     if isinstance(value, float):
         return math.isnan(value)
-    return value is None or (type(value) not in _FAMILY_OF_TYPE and _is_null_of_library(value))
-
-
-# Recognised by name, so that none is imported: pandas' NA and NaT, the masked value, scalars that may be NaN or NaT.
-_NULLS = {("pandas", "NAType"), ("pandas", "NaTType"), ("numpy", "MaskedConstant")}
-_MAY_BE_NAN = {("numpy", name) for name in ("datetime64", "timedelta64", "float16", "float32", "longdouble")}
-
-
-def _is_null_of_library(value: object) -> bool:
-    kind = type(value)
-    name = kind.__module__.partition(".")[0], kind.__name__
-    return name in _NULLS or (name in _MAY_BE_NAN and bool(value != value))  # only NaN and NaT do
+    return value is None
 
 
 # ISO 8601 in the extended form, as JSON carries it. The form of a text says whether it is a date or a

@@ -21,6 +21,8 @@ from ruledex.events.mappings import EventEncoder
 from ruledex.program.builder import ProgramBuilder
 from tests.program.test_builder import RULES as ALL_RULES
 
+pytestmark = pytest.mark.filterwarnings("ignore::ruledex.errors.RuledexWarning")
+
 RULES = [
     *ALL_RULES,
     "x > 1e30",

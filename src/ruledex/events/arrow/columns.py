@@ -14,9 +14,21 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from ruledex import limits
 from ruledex.errors import EventError, quoted
 from ruledex.events.arrow.packed import SparseColumn, packed_in, sparse_columns
-from ruledex.events.arrow.taking import Array, decode_layout, flatten_lists, join_chunks, make_takeable, take, valid
+from ruledex.events.arrow.taking import (
+    Array,
+    decode_layout,
+    flatten_lists,
+    join_chunks,
+    make_takeable,
+    storage_of,
+    take,
+    valid,
+)
+from ruledex.language.plain import warn_untyped
+from ruledex.language.text import path_text
 
 Path: TypeAlias = tuple[str, ...]
 
@@ -52,6 +64,13 @@ _LISTS: Final = frozenset(
         *(pa.list_view(pa.null()), pa.large_list_view(pa.null())),
     )
 )
+_UNTYPED: Final = frozenset(
+    kind.id
+    for kind in (
+        *(pa.binary(), pa.large_binary(), pa.binary_view(), pa.binary(1), pa.duration("us")),
+        *(pa.time32("s"), pa.time64("us"), pa.month_day_nano_interval()),
+    )
+)
 
 
 class EventColumns:
@@ -82,7 +101,11 @@ class EventColumns:
     def at(self, path: Path) -> Leaves:
         """Return the values at the end of a path."""
         found = self._reached(path)
-        return self._elements(found) if _is_list(found.values.type) else found
+        if _is_list(found.values.type):
+            found = self._elements(found)
+        if found.values.type.id in _UNTYPED and found.values.null_count < len(found.values):
+            warn_untyped(str(found.values.type), path)
+        return found
 
     def _reached(self, path: Path) -> Leaves:
         name = path[-1]
@@ -120,10 +143,30 @@ class EventColumns:
         known = self._opened.get(path)
         if known is None:
             known = self._reached(path)
+            opened: list[Leaves] = []
             while _is_list(known.values.type):
+                opened.append(known)
+                self._check_lists(path, opened)
                 known = self._elements(known)
             self._opened[path] = known
         return known
+
+    def _check_lists(self, path: Path, opened: list[Leaves]) -> None:
+        """Raise an error if the lists at a path, one entry per depth, are over the limits of one event."""
+        most = limits.current()
+        if len(opened) > most.event_depth:
+            message = f"lists nest deeper than the limit event_depth of {most.event_depth:,}"
+            raise EventError(f"{path_text(path)}: {message}")
+        if sum(len(lists.values) for lists in opened) <= most.event_lists:
+            return
+        counts = np.zeros(self.n_events, np.int64)
+        for lists in opened:
+            is_list = valid(lists.values)
+            events = np.flatnonzero(is_list) if lists.events is None else lists.events[is_list]
+            counts += np.bincount(events, minlength=self.n_events)
+        if counts.max(initial=0) > most.event_lists:
+            message = f"more lists than the limit event_lists of {most.event_lists:,} hold a value"
+            raise EventError(f"{path_text(path)}: {message}").at(int(counts.argmax()))
 
     def _elements(self, lists: Leaves) -> Leaves:
         """Return the elements of lists. A list that is null has one null element, and an empty list has none."""
@@ -156,10 +199,8 @@ def _plain(array: Array) -> Array:
         return array
     if pa.types.is_union(kind):
         raise EventError(f"a column of the Arrow type {kind} cannot be read: its values are of several types")
-    if isinstance(kind, pa.Bool8Type):
-        return _plain(array.cast(pa.bool_()))
     if isinstance(array, pa.ExtensionArray):
-        return _plain(array.storage)
+        return _plain(storage_of(array))
     if pa.types.is_run_end_encoded(kind) or (pa.types.is_dictionary(kind) and not _is_scalar(kind.value_type)):
         return _plain(decode_layout(array))
     return array

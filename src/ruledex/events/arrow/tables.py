@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable, Iterable
 from typing import Any, TypeAlias
 
 import pyarrow as pa
 
 from ruledex import limits
+from ruledex.dictionary.dictionary import Dictionary
 from ruledex.errors import EventError, quoted
 
 ArrowEvents: TypeAlias = Any  # what `is_arrow` says yes to; pyarrow has no types of its own
@@ -20,13 +22,35 @@ def is_arrow(events: Any) -> bool:
     return isinstance(events, pa.Array) or hasattr(events, "__arrow_c_stream__") or hasattr(events, "__arrow_c_array__")
 
 
+def read_events(events: ArrowEvents, dictionaries: Callable[[], Iterable[Dictionary]]) -> Any:
+    """Return the events as a table or record batch, or as a list of mappings if Arrow cannot hold their values.
+
+    `dictionaries` are those of the rules, asked for if needed: of a pandas frame only the columns that they use are
+    read, since any other may have objects that Arrow does not know.
+    """
+    if not _is_pandas(events):
+        return as_table(events)
+    used = {path[0] for dictionary in dictionaries() for path in dictionary.used_paths}
+    frame = _used_part(events, used)
+    if not frame.shape[1]:
+        return pa.table({"": pa.nulls(len(frame))})  # rows without columns are not counted by Arrow
+    try:
+        return as_table(frame)
+    except EventError:
+        names = list(map(str, frame.columns))
+        if len(set(names)) < len(names):
+            raise
+        return frame.set_axis(names, axis=1).to_dict("records")
+
+
 def as_table(events: ArrowEvents) -> Any:
     """Return the events as a table or record batch, with one row per event."""
     if isinstance(events, pa.Table | pa.RecordBatch):
         return events
     if isinstance(events, pa.Array | pa.ChunkedArray):
         return _of_structs(events)
-    if type(events).__module__.partition(".")[0] == "pandas":
+    if _is_pandas(events):
+        events = _periods_as_texts(events)
         _refuse_deep_objects(events)
     try:
         if hasattr(events, "__arrow_c_stream__"):
@@ -36,6 +60,30 @@ def as_table(events: ArrowEvents) -> Any:
     except (pa.ArrowException, TypeError, ValueError) as error:
         raise EventError(f"this {type(events).__name__} cannot be read as Arrow: {error}") from None
     raise EventError(f"events are an Arrow table or a frame that gives one, not {type(events).__name__}")
+
+
+# Frames of pandas.
+
+
+def _is_pandas(events: Any) -> bool:
+    return type(events).__module__.partition(".")[0] == "pandas" and hasattr(events, "columns")
+
+
+def _used_part(frame: Any, used: set[str]) -> Any:
+    """Return the columns of some names. The index stays if it has one of the names."""
+    if used.isdisjoint(map(str, frame.index.names)):
+        frame = frame.reset_index(drop=True)
+    return frame.loc[:, [str(label) in used for label in frame.columns]]
+
+
+def _periods_as_texts(frame: Any) -> Any:
+    """Return the frame with periods as their texts, as in a mapping. Arrow would give their numbers."""
+    for place, kind in enumerate(frame.dtypes):
+        if type(kind).__name__ == "PeriodDtype":
+            texts = frame.iloc[:, place].astype("string")
+            columns = [texts if at == place else frame.iloc[:, at] for at in range(frame.shape[1])]
+            frame = sys.modules["pandas"].concat(columns, axis=1)
+    return frame
 
 
 def _refuse_deep_objects(frame: Any) -> None:

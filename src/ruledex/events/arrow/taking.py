@@ -10,11 +10,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any, Final, TypeAlias
+from uuid import UUID
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
+
+from ruledex.errors import EventError
 
 Array: TypeAlias = Any  # pyarrow has no types of its own
 Places: TypeAlias = NDArray[np.int64]
@@ -28,7 +31,7 @@ def take(array: Array, places: Places) -> Array:
     if _is_taken_by_arrow(kind):
         return array.take(pa.array(places, mask=places < 0) if (places < 0).any() else pa.array(places))
     if isinstance(array, pa.ExtensionArray):
-        return take(array.storage, places)
+        return take(storage_of(array), places)
     if kind.id in _OLDER:
         return take(array.cast(_OLDER[kind.id]), places)
     if pa.types.is_run_end_encoded(kind):
@@ -51,6 +54,20 @@ def decode_layout(array: Array) -> Array:
 def make_takeable(array: Array) -> Array:
     """Return the same elements in a layout that Arrow itself takes from, for taking from it many times."""
     return array if _is_taken_by_arrow(array.type) else decode_layout(array)
+
+
+def storage_of(array: Array) -> Array:
+    """Return an array of an extension type as the values that it stands for: a UUID is a text, as in a mapping."""
+    kind = array.type
+    if isinstance(kind, pa.Bool8Type):
+        return array.cast(pa.bool_())
+    if kind.extension_name == "arrow.uuid":
+        texts = (None if value is None else str(UUID(bytes=value)) for value in array.storage.to_pylist())
+        return pa.array(texts, pa.string())
+    if kind.extension_name == "pandas.period":
+        message = "a column of periods has only their numbers in Arrow: write them as texts, or give the frame itself"
+        raise EventError(message)
+    return array.storage
 
 
 def join_chunks(chunks: Sequence[Array]) -> Array:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import numpy as np
@@ -12,15 +12,16 @@ from ruledex.dictionary.dictionary import Dictionary
 from ruledex.engines.protocol import Matcher, Rank
 from ruledex.engines.sharded import combine_matches, combine_top
 from ruledex.errors import EventError
-from ruledex.events.arrow.tables import as_table, is_arrow
+from ruledex.events.arrow.tables import is_arrow, read_events
 from ruledex.events.batch import EventBatch
 from ruledex.forks import cached_property
 from ruledex.index.identities import RuleId
 from ruledex.index.inputs import Event, Events, as_mapping, as_mappings, encode_events
-from ruledex.index.live.delta import Delta
+from ruledex.index.live.delta import Delta, DeltaReader
 from ruledex.index.live.overlay import LivePositions, Overlay, OverlayIdentities
 from ruledex.index.matches import IndexMatches
 from ruledex.index.state import BuiltState, Snapshot, require_position
+from ruledex.language.plain import is_record
 from ruledex.language.reference import Weights
 
 
@@ -79,7 +80,7 @@ class LiveState:
     def match_batch(self, events: Events) -> IndexMatches:
         """Return the rules that are true of each of many events."""
         with self.delta.reading() as delta:
-            events, positions = self._read_twice(events), self.positions
+            events, positions = self._read_twice(events, delta), self.positions
             alive = None if self.alive is None else self.alive.array
             found = self.base.engine.match(encode_events(self.base.encoder, events), alive)
             found = found._replace(rule=positions.of_base(found.rule))
@@ -91,7 +92,7 @@ class LiveState:
     def counts(self, events: Events) -> NDArray[np.int64]:
         """Return for each event how many rules are true of it."""
         with self.delta.reading() as delta:
-            events = self._read_twice(events)
+            events = self._read_twice(events, delta)
             alive = None if self.alive is None else self.alive.array
             counts = self.base.engine.count(encode_events(self.base.encoder, events), alive)
             return counts + delta.count(events) if len(self.delta) else counts
@@ -99,7 +100,7 @@ class LiveState:
     def top(self, events: Events, k: int, rank: Rank, weights: Iterable[Weights | None] | None) -> IndexMatches:
         """Return the best k rules of each of many events."""
         with self.delta.reading() as delta:
-            events, positions = self._read_twice(events), self.positions
+            events, positions = self._read_twice(events, delta), self.positions
             weights = None if weights is None else list(weights)
             alive = None if self.alive is None else self.alive.array
             scores = None if self.scores is None else self.scores.array
@@ -110,7 +111,7 @@ class LiveState:
                 found = combine_top(found, added._replace(rule=positions.of_delta[added.rule]), k)
             return IndexMatches(found, self.identities)
 
-    def _read_twice(self, events: Events) -> Events:
+    def _read_twice(self, events: Events, delta: DeltaReader) -> Events:
         """Return events that can be read twice, once for the base and once for the delta."""
         if isinstance(events, EventBatch):
             if len(self.delta):
@@ -119,9 +120,9 @@ class LiveState:
                 )
             return events
         if is_arrow(events):
-            return as_table(events)
+            return read_events(events, lambda: [self.base.dictionary, *delta.dictionaries()])
         # A single event is refused later, where it is encoded.
-        return events if isinstance(events, Mapping | str | bytes) else list(as_mappings(events))
+        return events if isinstance(events, str | bytes) or is_record(events) else list(as_mappings(events))
 
     # Looking at it.
 
