@@ -21,11 +21,11 @@ class Goal(NamedTuple):
 
     @property
     def verdict(self) -> str:
-        """Met or missed by the medians; not settled where the rounds' extremes would say both."""
+        """Return whether the medians meet the goal, or that the extremes of the rounds do not settle it."""
         if self.extremes is not None:
             best, worst, most = self.extremes
             if best <= most < worst:
-                return f"**not settled**: the rounds allow {best:.3g} to {worst:.3g} of it; the goal is {most:.3g}"
+                return f"**not settled**: the rounds give {best:.3g} to {worst:.3g}; the goal is {most:.3g}"
         return "met" if self.met else f"**missed**: {self.reason}"
 
 
@@ -44,7 +44,7 @@ class Results:
 
 
 def whole_batch(result: Result, engine: str) -> float:
-    """Microseconds an event of the engine alone, on many events, matches written."""
+    """Return the microseconds per event of the engine alone, on many events, with matches written."""
     return float(result["engines"][engine]["batch"]["us_an_event"]["engine"]["median"])
 
 
@@ -56,10 +56,10 @@ def against_trial(result: Result, most: float) -> Goal:
     matching, trial = (result["stages"][f"{name}_us_an_event"]["median"] for name in ("matching", "trial"))
     n_links = result["engines"]["batch"]["work"]["n_links"] / result["n_rules"]
     return Goal(
-        f"`batch` finds at `abe` {result['n_rules']:,} in at most {most:g} of the plain trial's time",
-        f"{matching / trial:.2f} ({matching:.1f} against {trial:.1f} µs an event)",
+        f"`batch` finds matches at `abe` {result['n_rules']:,} in at most {most:g} times the plain trial's time",
+        f"{matching / trial:.2f} ({matching:.1f} against {trial:.1f} µs per event)",
         matching <= most * trial,
-        f"the real rules have {n_links:.1f} links each, the trial's 7.7 by its shape",
+        f"the real rules have {n_links:.1f} links each, those of the trial 7.7",
         extremes(result["stages"]["matching_us_an_event"], result["stages"]["trial_us_an_event"], most),
     )
 
@@ -70,19 +70,19 @@ def emission(result: Result) -> Goal:
         f"`batch` writes matches at `abe` {result['n_rules']:,} in at most 5 ns each",
         f"{ns:.2f} ns",
         ns <= 5,
-        f"an event has {result['matches_an_event']:,.0f} matches; counting and writing were not measured apart",
+        f"an event has {result['matches_an_event']:,.0f} matches; counting and writing were not measured separately",
     )
 
 
 def against_scan(result: Result) -> Goal:
     ratio = whole_batch(result, "scan") / whole_batch(result, "batch")
     return Goal(
-        f"`batch` at `abe` {result['n_rules']:,} at least 50 times `scan`, writing counted in both",
+        f"`batch` at `abe` {result['n_rules']:,} is at least 50 times as fast as `scan`, both with writing",
         f"{ratio:.0f} times",
         ratio >= 50,
-        f"`scan` takes {whole_batch(result, 'scan') * 1e3 / result['n_rules']:.0f} ns a rule; `batch`'s finding "
-        f"is {result['stages']['matching_us_an_event']['median']:.1f} and writing "
-        f"{result['stages']['emission_us_an_event']['median']:.1f} µs an event",
+        f"`scan` takes {whole_batch(result, 'scan') * 1e3 / result['n_rules']:.0f} ns per rule; `batch` takes "
+        f"{result['stages']['matching_us_an_event']['median']:.1f} to find and "
+        f"{result['stages']['emission_us_an_event']['median']:.1f} µs per event to write matches",
     )
 
 
@@ -90,11 +90,11 @@ def sparse_against_trial(result: Result, most: float) -> Goal:
     alone, trial = result["engines"]["sparse"]["single"]["engine"], result["stages"]["trial_us_an_event"]["median"]
     p50 = alone["p50"]
     return Goal(
-        f"`sparse` p50 of one event at `abe` {result['n_rules']:,} at most {most:g} times the trial's time an event",
+        f"`sparse` p50 of one event at `abe` {result['n_rules']:,} at most {most:g} times the trial's time per event",
         f"{p50 / trial:.1f} times ({p50:.0f} against {trial:.1f} µs)",
         p50 <= most * trial,
-        f"an event has {result['matches_an_event']:,.0f} matches, so that this is "
-        f"{p50 * 1e3 / result['matches_an_event']:.0f} ns for each, written; the trial writes none",
+        f"an event has {result['matches_an_event']:,.0f} matches, so this is "
+        f"{p50 * 1e3 / result['matches_an_event']:.0f} ns per match, with writing; the trial writes none",
         extremes({"low": alone["p50_low"], "high": alone["p50_high"]}, result["stages"]["trial_us_an_event"], most),
     )
 
@@ -108,8 +108,8 @@ def sparse_against_scan(result: Result) -> Goal:
         f"1/{scan / informed:.0f} with statistics of past events, 1/{scan / sparse:.0f} without ({informed:,.0f} and "
         f"{sparse:,.0f} against {scan:,.0f} µs, {portion:.2%} matching)",
         informed <= scan / 100,
-        f"`sparse` takes {sparse * 1e3 / result['matches_an_event']:.0f} ns a match, `scan` "
-        f"{scan * 1e3 / result['n_rules']:.0f} ns a rule; what is tried in vain was not counted",
+        f"`sparse` takes {sparse * 1e3 / result['matches_an_event']:.0f} ns per match, `scan` "
+        f"{scan * 1e3 / result['n_rules']:.0f} ns per rule; failed attempts were not counted",
     )
 
 
@@ -134,10 +134,10 @@ def outside_kernels(result: Result) -> Goal:
     return Goal(
         f"`match_batch` on an Arrow table of {call['events']:,} events at `abe` {result['n_rules']:,} spends at most a "
         "quarter outside the matching kernels",
-        f"{outside:.0%} ({whole:.1f} µs an event, of which {kernels:.1f} in the kernels; {system:.1f} of it the system "
-        "takes to find memory for the result)",
+        f"{outside:.0%} ({whole:.1f} µs per event, of which {kernels:.1f} are in the kernels; the system "
+        f"takes {system:.1f} to provide memory for the result)",
         outside <= 0.25,
-        f"on {small['events']:,} events encoding takes {times['whole'] - times['engine']:.1f} µs an event",
+        f"on {small['events']:,} events encoding takes {times['whole'] - times['engine']:.1f} µs per event",
     )
 
 
@@ -148,7 +148,7 @@ def opening(result: Result) -> Goal:
         f"a new process opens `{result['workload']}` {result['n_rules']:,} under 0.5 s, plus its checksums",
         f"{known:.3f} s, {fresh:.3f} s with checksums",
         known < 0.5,
-        "what opening does was not measured apart",
+        "the steps of opening were not measured separately",
     )
 
 
@@ -160,28 +160,28 @@ def sharing(result: Result) -> Goal:
         f"resident memory of `{result['workload']}` {result['n_rules']:,} is shared between processes",
         f"{shared:,.0f} MB mapped and shared; {private:,.0f} MB private when opened, {after:,.0f} MB after 20 events",
         private < shared / 4,
-        "what is private was not measured apart",
+        "the parts of the private memory were not measured separately",
     )
 
 
 def memory_size(result: Result) -> Goal:
     n_bytes, parts = in_memory(result), result["engines"]
     return Goal(
-        f"at most 150 bytes an expression of `abe` {result['n_rules']:,} in memory",
+        f"at most 150 bytes per rule of `abe` {result['n_rules']:,} in memory",
         f"{n_bytes:.0f}: Program {result['program_bytes_a_rule']:.0f}, `sparse` {parts['sparse']['bytes_a_rule']:.0f}; "
         f"where large batches are matched, `batch` adds {parts['batch']['bytes_a_rule']:.0f}",
         n_bytes <= 150,
-        "the links between nodes are held twice, downwards in the Program and upwards in `sparse`",
+        "the links between nodes are stored twice: downwards in the Program and upwards in `sparse`",
     )
 
 
 def disk_size(result: Result) -> Goal:
     disk, n_rules = result["disk"], result["n_rules"]
     return Goal(
-        f"at most 150 bytes an expression of `abe` {n_rules:,} on disk",
+        f"at most 150 bytes per rule of `abe` {n_rules:,} on disk",
         f"{disk['bytes'] / n_rules:.0f}, of which {disk['bytes_of_texts'] / n_rules:.0f} are the texts and ids",
         disk["bytes"] <= 150 * n_rules,
-        "what is on disk is what is mapped, the Program and `sparse`, and the texts beside it",
+        "the files hold what is mapped, which is the Program and `sparse`, and the texts",
     )
 
 
@@ -190,10 +190,11 @@ def against_orjson(result: Result) -> Goal:
     parser = result["build_seconds"]["parser"]["median"]
     engines = result["engines"]["auto"]["build_seconds"]
     return Goal(
-        f"building `abe` {result['n_rules']:,} from text in at most 8 times what orjson takes for them as JSON trees",
+        f"building `abe` {result['n_rules']:,} from text takes at most 8 times what orjson takes for the same rules as "
+        "JSON trees",
         f"{build / orjson:.1f} times ({build:.2f} against {orjson:.2f} s; parser {parser:.2f}, engines {engines:.2f})",
         build <= 8 * orjson,
-        f"the parser's part is {parser / build:.0%} of it",
+        f"the parser takes {parser / build:.0%} of it",
         extremes(result["build_seconds"]["whole"], result["orjson"]["seconds"], 8),
     )
 
@@ -219,7 +220,7 @@ GOALS: tuple[tuple[str, int, Callable[[Result], Goal]], ...] = (
 
 
 def goals(document: dict[str, Any]) -> Iterator[Goal]:
-    """All goals whose workload was run."""
+    """Yield all goals whose workload was run."""
     results = Results(document)
     for workload, n_rules, goal in GOALS:
         result = results.at(workload, n_rules)

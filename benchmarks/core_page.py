@@ -9,14 +9,14 @@ from core_goals import goals, in_memory
 
 
 def number(value: float | None) -> str:
-    """Three digits or more, as many as are needed."""
+    """Return a number with three digits, or more if it needs them."""
     if value is None:
         return "–"
     return f"{value:,.0f}" if value >= 100 else f"{value:.1f}" if value >= 10 else f"{value:.2f}"
 
 
 def ranged(times: dict[str, float]) -> str:
-    """A median, and the spread of its rounds."""
+    """Return a median with the range of its rounds."""
     if times["rounds"] == 1:
         return number(times["median"])
     return f"{number(times['median'])} ({number(times['low'])} to {number(times['high'])})"
@@ -39,12 +39,12 @@ def building(results: list[dict[str, Any]]) -> Iterator[str]:
     yield from table(
         (
             "workload",
-            "characters a rule",
+            "characters per rule",
             "build, s",
-            "of it parser, s",
+            "parser alone, s",
             "`sparse`, s",
             "`batch`, s",
-            "µs a rule",
+            "µs per rule",
         ),
         (
             (
@@ -70,7 +70,7 @@ def sizes(results: list[dict[str, Any]]) -> Iterator[str]:
             "`batch`",
             "Program and `sparse`",
             "disk",
-            "of it texts",
+            "texts alone",
             "open, s",
             "first open, s",
         ),
@@ -92,7 +92,7 @@ def sizes(results: list[dict[str, Any]]) -> Iterator[str]:
 
 
 def engine_name(name: str) -> str:
-    """An engine's name as it is written in code, and in words what is beside it."""
+    """Return the name of an engine as code, followed by what distinguishes this build of it."""
     engine, *more = name.split(",")
     return ",".join([f"`{engine}`", *more])
 
@@ -119,10 +119,10 @@ def stages(results: list[dict[str, Any]]) -> Iterator[str]:
     yield from table(
         (
             "workload",
-            "matches an event",
+            "matches per event",
             "finding, µs",
             "writing, µs",
-            "writing, ns a match",
+            "writing, ns per match",
             "plain trial, µs",
             "one thread, µs",
             "two threads, µs",
@@ -166,7 +166,7 @@ DESCRIBED = {
 
 
 def described(measured: set[str]) -> str:
-    """What the workloads of this run are, and which of them it does not have."""
+    """Describe the workloads of this run, and name those that were not measured."""
     told = "; ".join(text for name, text in DESCRIBED.items() if name in measured)
     missing = [f"`{name}`" for name in DESCRIBED if name not in measured]
     return f"{told}. " + (f"**Not measured in this run:** {', '.join(missing)}." if missing else "")
@@ -180,26 +180,29 @@ def page(document: dict[str, Any]) -> str:
     lines = [
         "# The core",
         "",
-        f"One run on {facts['processor']}, {facts['cores']} cores that other work shared, Python {facts['python']}, "
-        f"numba {facts['numba']}, orjson {facts['orjson']}; written by `python benchmarks/core.py`. Times of one "
-        "thread are processor time of that thread; opening, and one thread beside two, are wall time. Medians over "
-        "rounds, in parentheses the fastest to the slowest round. Before they were timed, all engines gave the same "
-        "matches for three events, and `sparse` and `batch` for 512.",
+        f"`python benchmarks/core.py` wrote this page after one run on {facts['processor']} with {facts['cores']} "
+        f"cores, which other processes shared, Python {facts['python']}, numba {facts['numba']} and orjson "
+        f"{facts['orjson']}. Times of one thread are the processor time of that thread. The times of opening an index, "
+        "and the comparison of one thread with two, are wall time. Figures are medians over rounds; the fastest and "
+        "the slowest round are in parentheses. Before the timing, all engines returned the same matches for three "
+        "events, and `sparse` and `batch` for 512.",
         "",
         described({result["workload"].partition(",")[0] for result in results}),
         "",
         "## Goals",
         "",
         *table(("goal", "measured", ""), goal_rows(document), 3),
-        "The plain trial is a bit-parallel loop over rules of `abe`'s shape drawn straight into arrays, 512 events at "
-        "a time, which counts and writes nothing (`benchmarks/engine_kernels.py`); it ran in turn with the engine.",
+        "The plain trial is a bit-parallel loop over rules with the shape of `abe`'s, drawn directly as arrays. It "
+        "takes 512 events at a time, counts matches and writes none (`benchmarks/engine_kernels.py`). Its rounds "
+        "alternated with those of the engine.",
         "",
         "## Engines",
         "",
-        "`sparse` is built twice: knowing the rules alone, and with the frequencies of cells in 2,896 other events. "
-        "Single events in µs: whole calls `Index.match(dict)` and the engine alone on the encoded event. Each event is "
-        "timed once; a p99 of fewer than 100 calls is left out. Batches: µs an event of the engine alone on encoded "
-        "events, matches written; events a second of it, and of whole calls `match_batch` on an Arrow table.",
+        "`sparse` was built twice: from the rules alone, and with the frequencies of cells in 2,896 other events. "
+        "Times of single events are in µs, for the whole call `Index.match(dict)` and for the engine alone on the "
+        "encoded event. Each event was timed once, and a p99 of fewer than 100 calls is not shown. For batches, the "
+        "table shows the µs per event and the events per second of the engine alone, which reads encoded events and "
+        "writes matches, and the events per second of the whole call `match_batch` on an Arrow table.",
         "",
         *table(
             (
@@ -209,7 +212,7 @@ def page(document: dict[str, Any]) -> str:
                 "call p99",
                 "engine p50",
                 "engine p99",
-                "batch, µs an event",
+                "batch, µs per event",
                 "engine, events/s",
                 "`match_batch`, events/s",
                 "events",
@@ -219,37 +222,38 @@ def page(document: dict[str, Any]) -> str:
         ),
         "## The stages of `batch`, and threads",
         "",
-        "Time an event; three blocks of 512 events, their median and range.",
+        "Times are per event: the median and the range of three blocks of 512 events.",
         "",
         *stages(results),
         "## Building",
         "",
-        "From an Arrow table of texts to an index with the default engine. The parser's part is scanning all rules, "
-        "and parsing each distinct predicate and making its literals; it and the engines are timed by themselves.",
+        "A build starts from an Arrow table of texts and ends with an index that has the default engine. The parser "
+        "scans all rules, parses each distinct predicate and makes its literals. The parser and the engines were also "
+        "timed alone.",
         "",
         *building(results),
     ]
     for r in results:
         if "orjson" in r:
             lines += [
-                f"orjson takes {ranged(r['orjson']['seconds'])} s for the {r['n_rules']:,} rules of `abe` as JSON "
-                f"trees ({r['orjson']['bytes'] / r['n_rules']:,.0f} bytes each), parsed one by one and not kept.",
+                f"orjson takes {ranged(r['orjson']['seconds'])} s to parse the {r['n_rules']:,} rules of `abe` as JSON "
+                f"trees ({r['orjson']['bytes'] / r['n_rules']:,.0f} bytes each), one by one, without keeping them.",
                 "",
             ]
     lines += [
-        "## Bytes a rule, and opening",
+        "## Bytes per rule, and opening",
         "",
-        "In memory: the arrays of the Program and of the engines; `auto` has `sparse`, and `batch` as well once a "
-        "large batch was matched. On disk: the default engine's artifact, texts included. Opened in a new process, "
-        "whose imports are not counted, with the files in the system's cache: when the host has a receipt, and the "
-        "first time, with all checksums.",
+        "The first columns count the arrays of the Program and of the engines in memory. `auto` holds `sparse`, and "
+        "also `batch` once it has matched a large batch. The size on disk is that of the artifact with the default "
+        "engine, texts included. The index was opened in a new process with its files in the system's cache; imports "
+        "are not counted. The first open verifies all checksums; later ones find a receipt of that on the host.",
         "",
         *sizes(results),
         "## Growth",
         "",
-        "![Time an event and bytes a rule against the number of rules](growth.png)",
+        "![Time per event and bytes per rule against the number of rules](growth.png)",
         "",
-        "## What the engines are made of",
+        "## The parts of the engines",
         "",
         *work(results),
     ]

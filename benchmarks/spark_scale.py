@@ -1,4 +1,4 @@
-"""docs/scale.md: what 100 million rules and ten billion events a day take, by measured rates and a simulated hour."""
+"""docs/scale.md: the cost of 100 million rules and ten billion events per day, by measured rates and a simulation."""
 
 from __future__ import annotations
 
@@ -14,28 +14,28 @@ from spark_page import complete
 from spark_shapes import MAPS
 
 N_RULES = 100_000_000
-N_EVENTS = 10_000_000_000  # a day
-MATCH_RATE = 1e-5  # of the rules, of an event: a thousand rules
+N_EVENTS = 10_000_000_000  # per day
+MATCH_RATE = 1e-5  # the part of the rules that matches an event: a thousand rules
 K = 10
 RULES_A_SHARD = 1_000_000
 CORES_A_HOST = 16
-PEAK = 2.0  # the busiest hour, times the mean
+PEAK = 2.0  # the events of the busiest hour, as a multiple of the mean
 ID_BYTES, SCORE_BYTES = 8, 8
 TASKS_A_CORE = 4  # in an hour
-LOST_TASKS = 0.001  # run again, for whatever reason
+LOST_TASKS = 0.001  # the part of the tasks that runs again, for any reason
 HOUR = 3600.0
 
 Document = dict[str, Any]
 
 
 def hourly_events() -> list[float]:
-    """A day's events by hour: a wave around the mean, with its peak as assumed."""
+    """Return the events of a day by hour: a wave around the mean, with the assumed peak."""
     wave = [1 + (PEAK - 1) * math.sin(2 * math.pi * (hour - 9) / 24) for hour in range(24)]
     return [N_EVENTS / 24 * max(value, 0.0) / (sum(max(v, 0.0) for v in wave) / 24) for value in wave]
 
 
 def simulated_hour(n_events: float, seconds_an_event: float, spread: float, n_cores: int) -> float:
-    """Seconds that an hour's events take on so many cores: tasks of uneven length, some of them run again."""
+    """Return the seconds that the events of an hour take: tasks differ in length, and some of them run again."""
     generator = np.random.default_rng(0)
     n_tasks = TASKS_A_CORE * n_cores
     mean = n_events / n_tasks * seconds_an_event
@@ -48,7 +48,7 @@ def simulated_hour(n_events: float, seconds_an_event: float, spread: float, n_co
 
 
 def cores_needed(seconds_an_event: float, spread: float) -> int:
-    """The fewest cores, in whole hosts, on which the busiest hour's events are done within an hour."""
+    """Return the fewest cores, in whole hosts, that match the events of the busiest hour within an hour."""
     busiest = max(hourly_events())
     low = max(1, math.ceil(busiest * seconds_an_event / HOUR / CORES_A_HOST))  # without any unevenness
 
@@ -59,13 +59,13 @@ def cores_needed(seconds_an_event: float, spread: float) -> int:
 
 
 def core_seconds(result: Document, name: str, n_cores: int) -> float:
-    """Of one core, for one event and all rules of the result, in Spark."""
+    """Return the seconds that one core takes in Spark for one event and all rules of the result."""
     found = result["match"][MAPS.name]
     return float(found[name]["spark"]["median"] * n_cores / found["n_events"][name])
 
 
 def plan(document: Document, core: Document) -> dict[str, Any]:
-    """The figures of the page, from the largest index that was measured, which is as large as a shard."""
+    """Return the figures of the page, from the largest index that was measured, which is as large as a shard."""
     result = max(complete(document), key=lambda r: r["n_rules"])
     n_shards = N_RULES // RULES_A_SHARD
     n_used = document["about"]["spark_cores"]
@@ -90,7 +90,7 @@ def plan(document: Document, core: Document) -> dict[str, Any]:
     built = result["build"][MAPS.name]
     figures["index_bytes"] = built["n_bytes"] * scale
     figures["batch_bytes"] = largest["engines"]["batch"]["bytes_a_rule"] * N_RULES
-    # In shards, as so many rules are built.
+    # An index of this many rules is built in shards.
     figures["build_core_seconds"] = built.get("in_shards", built)["seconds"] * n_used * scale
     handed = result["match"][MAPS.name]["handed"]
     figures["ns_a_match"] = handed["seconds"]["arrays"]["median"] * 1e9 / handed["n_matches"]
@@ -105,32 +105,32 @@ def _figures(found: dict[str, Any]) -> list[str]:
         rows.append((what, number(of["core_ms"]), f"{of['cores']:,}", f"{of['hosts']:,}", f"{of['spread']:.0%}"))
     gb = 1e9
     return [
-        *table(("", "core time an event, ms", "cores", f"hosts of {CORES_A_HOST}", "spread of tasks"), rows),
+        *table(("", "core time per event, ms", "cores", f"hosts of {CORES_A_HOST}", "spread of tasks"), rows),
         f"- **Shards**: {found['n_shards']:,} of {RULES_A_SHARD:,} rules; a task runs its events through all of them.",
-        f"- **Memory**: the index is {found['index_bytes'] / gb:,.0f} GB, mapped and shared by all workers of a host; "
-        f"what `batch` adds when it is first used, {found['batch_bytes'] / gb:,.0f} GB, is each Python worker's own, "
-        "which is the first limit: at this size take few workers with many threads each (`spark.task.cpus`).",
-        f"- **Build**: {found['build_core_seconds'] / 3600:,.1f} core hours, every shard in a task of its own.",
-        f"- **Network, out**: matches as ids are {matches * ID_BYTES / 1e12:,.0f} TB a day, "
-        f"{matches * ID_BYTES * 8 / 86_400 / gb:,.1f} Gbit/s in the mean; the best {K} with scores "
-        f"{N_EVENTS * K * (ID_BYTES + SCORE_BYTES) / 1e12:,.1f} TB, counts {N_EVENTS * 8 / 1e12:,.2f} TB.",
-        f"- **Handing over**: at {found['ns_a_match']:.0f} ns a match, all matches take "
-        f"{matches * found['ns_a_match'] * 1e-9 / 86_400:,.0f} cores more, all day.",
-        f"- **Network, in**: a new version is {found['index_bytes'] / gb:,.0f} GB for each host, once.",
+        f"- **Memory**: the index takes {found['index_bytes'] / gb:,.0f} GB, shared by all workers of a host. "
+        f"When `batch` is first used, each Python worker allocates {found['batch_bytes'] / gb:,.0f} GB of its own. "
+        "This is the first limit: at this size, use few workers with many threads each (`spark.task.cpus`).",
+        f"- **Build**: {found['build_core_seconds'] / 3600:,.1f} core hours, with one task per shard.",
+        f"- **Network, out**: matches as ids are {matches * ID_BYTES / 1e12:,.0f} TB per day, "
+        f"{matches * ID_BYTES * 8 / 86_400 / gb:,.1f} Gbit/s on average. The best {K} with scores are "
+        f"{N_EVENTS * K * (ID_BYTES + SCORE_BYTES) / 1e12:,.1f} TB per day, and counts {N_EVENTS * 8 / 1e12:,.2f} TB.",
+        f"- **Handing matches to Spark**: at {found['ns_a_match']:.0f} ns per match, all matches keep "
+        f"{matches * found['ns_a_match'] * 1e-9 / 86_400:,.0f} more cores busy all day.",
+        f"- **Network, in**: each host loads a new version once, {found['index_bytes'] / gb:,.0f} GB.",
         "",
     ]
 
 
 def scale_page(document: Document | None, core: Document) -> str:
-    """The page; without measurements it says what will stand there."""
+    """Return the page. Without measurements, it says how to get them."""
     measured = "measures on two cores" if document is None else "measured on two cores ([page](benchmarks/spark.md))"
     lines = [
         "# A hundred million rules",
         "",
-        f"What {N_RULES:,} rules and {N_EVENTS:,} events a day take, at a match rate of {MATCH_RATE:g} "
-        f"({N_RULES * MATCH_RATE:,.0f} rules an event) and for the best {K}. Nobody has run this: rates are those that "
-        f"`python benchmarks/spark.py` {measured}, carried over by the assumptions below, and the busiest hour of a "
-        "day is simulated.",
+        f"This page estimates the cost of {N_RULES:,} rules and {N_EVENTS:,} events per day, at a match rate of "
+        f"{MATCH_RATE:g} ({N_RULES * MATCH_RATE:,.0f} rules per event) and for the best {K}. Nobody has run this. The "
+        f"rates are those that `python benchmarks/spark.py` {measured}, extrapolated under the assumptions below. The "
+        "busiest hour of a day is simulated.",
         "",
         "## Figures",
         "",
@@ -140,30 +140,32 @@ def scale_page(document: Document | None, core: Document) -> str:
         lines += [f"*No measurements of {RULES_A_SHARD:,} rules yet: `python benchmarks/spark.py` fills them in.*", ""]
     else:
         found = plan(document, core)
-        lines += [f"Carried over from {found['measured_rules']:,} rules.", "", *_figures(found)]
+        lines += [f"Extrapolated from {found['measured_rules']:,} rules.", "", *_figures(found)]
         ranking = [
-            f"- The best {K} take what counting takes and {found['ns_a_ranked_match']:,.0f} ns for each match, "
-            "which is what they take more than counting where they were measured."
+            f"- Finding the best {K} takes as long as counting, plus {found['ns_a_ranked_match']:,.0f} ns per match. "
+            "This is the difference between the two where they were measured."
         ]
     lines += [
-        "## What was assumed",
+        "## Assumptions",
         "",
-        "- Time an event grows in proportion to the rules: shards are of one size, and each is as far out of the cache "
-        "as the measured one. Rules and events are `abe`'s, in maps; its match rate is higher than the one stated, so "
-        "counting here is dearer than it need be.",
+        "- The time per event grows in proportion to the number of rules: all shards have the same size, and each "
+        "exceeds the cache as much as the measured one. Rules and events are those of `abe`, as maps. Its match rate is "
+        "higher than the one stated, so the estimate for counting is too high.",
         *ranking,
-        "- Cores do not slow each other down. They share memory bandwidth, which `batch` waits for beyond the cache; a "
-        "host with many cores and few memory channels gets less out of each.",
-        f"- The busiest hour has {PEAK:g} times the mean, and every hour's events must be done within the next.",
-        "- Tasks differ in length as much as the measured rounds did, at least by 5%; "
-        f"{LOST_TASKS:.1%} of them run twice; {TASKS_A_CORE} tasks a core and hour.",
+        "- Cores do not slow each other down. In fact they share memory bandwidth, which limits `batch` when an index "
+        "exceeds the cache, so a host with many cores and few memory channels is slower per core.",
+        f"- The busiest hour has {PEAK:g} times as many events as the mean hour, and the events of an hour must be "
+        "matched within the next.",
+        "- Tasks differ in length as much as the measured rounds did, and by at least 5%. "
+        f"{LOST_TASKS:.1%} of them run twice. Each core runs {TASKS_A_CORE} tasks per hour.",
         "",
-        "## Where the limits are",
+        "## Limits",
         "",
-        f"- {2**31 - 1:,} rules: a rule's position has 32 bits. A shard's nodes and cells have 32 bits as well.",
-        "- One dictionary for all shards: its merge is one task, and every worker keeps what it uses of it in memory.",
-        "- The ids of all rules are in every worker's address space (mapped), and `backtest` and `coverage` have "
-        "counters of 8 bytes a rule in every task: three for `backtest`, one for `coverage`.",
-        "- An index larger than a host's memory needs events routed to shards, which is not built.",
+        f"- An index has at most {2**31 - 1:,} rules: a position has 32 bits. The nodes and cells of a shard also have "
+        "32 bits.",
+        "- All shards share one dictionary. One task merges it, and every worker keeps the parts that it uses.",
+        "- Every worker maps the ids of all rules. Every task of `backtest` has three counters of 8 bytes per rule, "
+        "and every task of `coverage` has one.",
+        "- If an index is larger than the memory of a host, events must be routed to shards. That is not implemented.",
     ]
     return "\n".join(lines).rstrip() + "\n"
