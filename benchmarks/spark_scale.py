@@ -149,8 +149,8 @@ def scale_page(document: Document | None, core: Document) -> str:
         "## Assumptions",
         "",
         "- The time per event grows in proportion to the number of rules: all shards have the same size, and each "
-        "exceeds the cache as much as the measured one. Rules and events are those of `abe`, as maps. Its match rate is "
-        "higher than the one stated, so the estimate for counting is too high.",
+        "exceeds the cache as much as the measured one. Rules and events are those of `abe`, as maps. Its match rate "
+        "is higher than the one stated, so the estimate for counting is too high.",
         *ranking,
         "- Cores do not slow each other down. In fact they share memory bandwidth, which limits `batch` when an index "
         "exceeds the cache, so a host with many cores and few memory channels is slower per core.",

@@ -4,6 +4,11 @@ from __future__ import annotations
 
 import json
 
+from rich.console import Console
+
+from ruledex import Schema, parse
+from ruledex.cli.explain import render_explanation
+from ruledex.explain import explain
 from tests.cli.samples import run
 
 
@@ -31,7 +36,7 @@ def test_missing_values_are_unknown(indexed):
 
 def test_as_json(indexed):
     told = json.loads(run("explain", indexed / "index", 3, '{"age": 61}', "--json").stdout)
-    assert (told["rule"], told["truth"], told["clause"]["kind"]) == ("3", True, "or")
+    assert (told["rule"], told["truth"], told["clause"]["kind"]) == (3, True, "or")
 
 
 def test_what_cannot_be_used_is_one_line(indexed, tmp_path):
@@ -44,3 +49,38 @@ def test_what_cannot_be_used_is_one_line(indexed, tmp_path):
         result = run("explain", indexed / "index", *arguments)
         assert result.exit_code == 2
         assert result.stderr.startswith("error: ")
+
+
+def shown(text, event, **options):
+    console = Console(width=120, **options)
+    with console.capture() as captured:
+        console.print(render_explanation(explain(parse(text), text, event, Schema()), "17"))
+    return captured.get()
+
+
+def test_a_rule_is_a_tree_of_its_clauses():
+    told = shown("NOT (a = 1 XNOR b IS NULL) OR t = 'x'", {"a": 1, "t": []}).splitlines()
+    assert told[0] == "rule 17 is unknown of this event"
+    assert [line.strip("│├└─ ") for line in told[1:7]] == [
+        "? OR",
+        "✗ NOT",
+        "✓ XNOR",
+        "✓ a = 1   a is 1",
+        "✓ b IS NULL   b is missing",
+        "? t = 'x'   t is an empty array",
+    ]
+
+
+def test_truth_has_a_colour():
+    told = shown("a = 1 AND b = 2", {"a": 1, "b": 3}, force_terminal=True, color_system="standard")
+    assert "\x1b[32m" in told
+    assert "\x1b[31m" in told
+
+
+def test_what_nothing_can_change_is_said():
+    assert "no change of its clauses would make it true" in shown("FALSE", {})
+    assert "it is always true" in shown("TRUE", {})
+
+
+def test_attributes_of_other_clauses_are_pointed_out():
+    assert "(a is used by other clauses too)" in shown("a > 5 OR a < 0", {"a": 1})

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 
@@ -10,6 +11,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from ruledex.cli.match import write_results
+from ruledex.errors import InputError
 from ruledex.index import Index
 from tests.cli.samples import json_lines, run
 from tests.index.samples import EVENTS, PLAIN, expected
@@ -143,3 +146,45 @@ def test_an_event_that_nests_too_deep_is_told_and_the_others_are_answered(tmp_pa
     assert "line 2: lists nest deeper than the limit event_depth of 100" in result.stderr
     assert "line 5: lists nest deeper" in result.stderr
     assert "3 lines that are not events" in result.stderr
+
+
+def columns(rules, kind):
+    return pa.RecordBatch.from_pydict({"rules": pa.array(rules, pa.large_list(kind))})
+
+
+@pytest.mark.parametrize(
+    ("kind", "ids"), [(pa.int64(), [[1, 2], [], [3]]), (pa.large_string(), [["é"], [], ["b", "c"]])]
+)
+@pytest.mark.parametrize("name", ["out.jsonl", "out.parquet"])
+def test_batches_are_written_one_after_the_other(tmp_path, name, kind, ids):
+    with write_results(str(tmp_path / name), columns([], kind)) as write:
+        write([1, 2], columns(ids[:2], kind))
+        write([5], columns(ids[2:], kind))
+    if name.endswith("parquet"):
+        found = pq.read_table(tmp_path / name).to_pylist()
+    else:
+        found = [json.loads(line) for line in (tmp_path / name).read_text("utf-8").splitlines()]
+    assert found == [{"event": event, "rules": rules} for event, rules in zip([1, 2, 5], ids, strict=True)]
+
+
+def test_lines_are_in_a_pipe_while_work_goes_on(tmp_path):
+    os.mkfifo(tmp_path / "out.jsonl")
+    reader = os.open(tmp_path / "out.jsonl", os.O_RDONLY | os.O_NONBLOCK)
+    with write_results(str(tmp_path / "out.jsonl"), columns([], pa.int64())) as write:
+        write([1], columns([[7]], pa.int64()))
+        assert os.read(reader, 1000) == b'{"event":1,"rules":[7]}\n'
+    os.close(reader)
+
+
+@pytest.mark.parametrize("name", ["out.jsonl", "out.parquet"])
+def test_a_file_appears_when_all_is_written(tmp_path, name):
+    with write_results(str(tmp_path / name), columns([], pa.int64())) as write:
+        write([1], columns([[7]], pa.int64()))
+        assert not (tmp_path / name).exists()
+    assert (tmp_path / name).exists()
+
+
+@pytest.mark.parametrize("name", ["out.doc", "out", "missing/out.jsonl", "missing/out.parquet"])
+def test_a_place_that_cannot_be_written_is_one_error(tmp_path, name):
+    with pytest.raises(InputError, match=name), write_results(str(tmp_path / name), columns([], pa.int64())):
+        pass

@@ -33,7 +33,7 @@ def test_ids_that_are_not_there_are_all_told_and_nothing_is_removed(folder):
     result = run("remove", folder, 7, 8, "x")
     assert result.exit_code == 1
     assert "2 of 3 rules cannot be used" in result.stderr
-    assert "rule '8': there is no rule of this id" in result.stderr
+    assert "rule 8: there is no rule of this id" in result.stderr
     assert len(Index.open(folder)) == 7
 
 

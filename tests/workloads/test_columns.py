@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 
-from ruledex.workloads.text import concatenate, decimals, join_groups, offsets_of, parenthesise, words
+from ruledex.workloads.columns import SparseEvents, concatenate, decimals, join_groups, offsets_of, parenthesise, words
 
 
 def test_offsets_are_running_sums_from_zero() -> None:
@@ -37,3 +37,22 @@ def test_decimals_keep_leading_zeros_and_signs_and_have_no_exponent() -> None:
 def test_decimals_read_back_as_the_division() -> None:
     units = np.random.default_rng(0).integers(-(10**7), 10**7, 2000)
     assert [float(text) for text in decimals(units, 6).to_pylist()] == (units / 10**6).tolist()
+
+
+OFFSETS = np.array([0, 2, 2, 3], np.int32)
+COLUMNS = np.array([0, 2, 1])
+CODES = np.array([1, 0, 1])
+
+
+def test_codes_without_a_vocabulary_are_the_values() -> None:
+    schema = pa.schema([(name, pa.int32()) for name in "abc"])
+    events = SparseEvents(schema, OFFSETS, COLUMNS, CODES)
+    assert events.dicts() == [{"a": 1, "c": 0}, {}, {"b": 1}]
+    assert events.record_batch().to_pydict() == {"a": [1, None, None], "b": [None, None, 1], "c": [0, None, None]}
+
+
+def test_codes_with_a_vocabulary_are_its_words() -> None:
+    schema = pa.schema([(name, pa.string()) for name in "abc"])
+    events = SparseEvents(schema, OFFSETS, COLUMNS, CODES, pa.array(["x", "y"]))
+    assert events.dicts() == [{"a": "y", "c": "x"}, {}, {"b": "y"}]
+    assert events.record_batch().to_pydict() == {"a": ["y", None, None], "b": [None, None, "y"], "c": ["x", None, None]}

@@ -54,6 +54,7 @@ _MOST_NAMED = 3
 
 def claim_root(root: Path) -> None:
     """Make a root, or accept an existing one. A folder that is neither empty nor a root raises an ArtifactError."""
+    _refuse_file(root)
     with reporting("prepare", root):
         root.mkdir(parents=True, exist_ok=True)
         names = _names(root)
@@ -81,11 +82,21 @@ def check_target(root: RootLike) -> None:
     store = locate(root)
     if isinstance(store, RemoteStore):
         _is_marked_remotely(store)
-    elif store.root.is_dir():
+        return
+    _refuse_file(store.root)
+    if store.root.is_dir():
         with reporting("look at", store.root):
             names = _names(store.root)
         if names:
             _require(store.root, names, mark=False)
+
+
+def _refuse_file(root: Path) -> None:
+    """Raise an ArtifactError if a root, or a folder above it, is a file."""
+    for path in (root, *root.parents):
+        with suppress(OSError):  # too long, or not to be looked at: making the folder reports it
+            if path.exists() and not path.is_dir():
+                raise ArtifactError(f"{path} is a file; an index is a folder: name one that is new, empty or an index")
 
 
 def claim_remote(store: RemoteStore) -> None:

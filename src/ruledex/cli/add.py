@@ -6,9 +6,16 @@ from typing import Annotated
 
 import typer
 
-from ruledex.cli.arguments import ExprOption, FolderArgument, IdOption, QuietOption, RulesArgument, TrustOption
-from ruledex.cli.bars import rows_with_progress
-from ruledex.cli.status import FINDINGS
+from ruledex.cli.arguments import (
+    FINDINGS,
+    ExprOption,
+    FolderArgument,
+    IdOption,
+    QuietOption,
+    RulesArgument,
+    TrustOption,
+)
+from ruledex.cli.terminal import rows_with_progress
 from ruledex.errors import RulesError, one_line
 from ruledex.sources import Columns, RuleFile
 

@@ -9,6 +9,7 @@ from typing import Annotated, Final
 import typer
 
 from ruledex.cli.arguments import (
+    FINDINGS,
     EngineOptions,
     ExprOption,
     IdOption,
@@ -17,9 +18,7 @@ from ruledex.cli.arguments import (
     SchemaOption,
     load_schema,
 )
-from ruledex.cli.bars import bar, rows_with_progress
-from ruledex.cli.status import FINDINGS
-from ruledex.cli.warm_up import warm_up
+from ruledex.cli.terminal import bar, rows_with_progress, warm_up
 from ruledex.errors import RuledexError, RulesError, one_line, quoted
 from ruledex.sources import Columns, RuleFile
 

@@ -2,21 +2,26 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
-from typing import Annotated, Final
+from dataclasses import dataclass
+from typing import Annotated, Any, Final
 
 import orjson
 import typer
+from rich.table import Table
+from rich.text import Text
 
-from ruledex.cli.arguments import ExprOption, IdOption, SchemaOption, load_schema
-from ruledex.cli.bars import rows_with_progress
-from ruledex.cli.report import LocatedFinding, Tally, console, table_of
-from ruledex.cli.status import CLEAN, FINDINGS
-from ruledex.errors import InputError
+from ruledex.cli.arguments import CLEAN, FINDINGS, ExprOption, IdOption, SchemaOption, load_schema
+from ruledex.cli.terminal import console, rows_with_progress
+from ruledex.errors import InputError, one_line
 from ruledex.lint import Finding, Linter, Severity
+from ruledex.lint.finding import line_and_column
 from ruledex.sources import BadRow, Columns, RuleFile, RuleRow
 
 _MOST_SHOWN: Final = 100
+_STYLES: Final = {Severity.ERROR: "bold red", Severity.WARNING: "yellow", Severity.NOTE: "cyan"}
+_WINDOW: Final = 60  # characters of a rule around an error
 
 
 def check_command(
@@ -106,7 +111,120 @@ def _show(shown: list[LocatedFinding], tally: Tally, as_json: bool, quiet: bool,
         return
     out = console()
     if shown:
-        out.print(table_of(shown, with_file))
+        out.print(_table_of(shown, with_file))
         out.print()
     n_hidden = 0 if quiet else tally.n_findings - len(shown)
     out.print(f"{tally} ({n_hidden:,} more not shown)" if n_hidden else str(tally))
+
+
+@dataclass(frozen=True, slots=True)
+class LocatedFinding:
+    """A finding and where its rule is. `line` and `column` are within the text of the rule."""
+
+    file: str
+    file_line: int
+    finding: Finding
+    line: int
+    column: int
+    excerpt: str
+
+    @staticmethod
+    def of(file: str, file_line: int, finding: Finding, text: str) -> LocatedFinding:
+        """Return a finding with its line and column, and for an error an excerpt of the rule."""
+        line, column = line_and_column(text, finding.position)
+        shown = _excerpt(text, finding.position) if text and finding.severity is Severity.ERROR else ""
+        return LocatedFinding(file, file_line, finding, line, column, shown)
+
+    def record(self) -> dict[str, Any]:
+        """Return the finding as a JSON object."""
+        finding = self.finding
+        return {
+            "file": self.file,
+            "file_line": self.file_line,
+            "rule": finding.rule_id,
+            "code": finding.code,
+            "severity": str(finding.severity),
+            "position": finding.position,
+            "line": self.line,
+            "column": self.column,
+            "message": finding.message,
+            "suggestion": finding.suggestion,
+        }
+
+
+def _excerpt(text: str, position: int) -> str:
+    """Return the line of an error, cut to a window around it, with a caret below."""
+    start = text.rfind("\n", 0, position) + 1
+    line = text[start:].split("\n", 1)[0]
+    offset = position - start
+    left = max(0, offset - _WINDOW // 2)
+    shown = "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in line[left : left + _WINDOW])
+    before, after = "…" * (left > 0), "…" * (left + _WINDOW < len(line))
+    return f"{before}{shown}{after}\n{' ' * (offset - left + len(before))}^"
+
+
+def _table_of(findings: list[LocatedFinding], with_file: bool) -> Table:
+    """Return a table of findings."""
+    table = Table(show_lines=False, header_style="bold", pad_edge=False, box=None, padding=(0, 2, 0, 0))
+    if with_file:
+        table.add_column("file", overflow="fold")
+    table.add_column("line", justify="right")
+    table.add_column("rule", overflow="fold")
+    table.add_column("severity")
+    table.add_column("code", no_wrap=True)
+    table.add_column("finding", ratio=1, overflow="fold")
+    for located in findings:
+        finding = located.finding
+        style = _STYLES[finding.severity]
+        cells: list[str | Text] = [
+            str(located.file_line),
+            one_line(finding.rule_id, _WINDOW),
+            Text(finding.severity, style),
+            Text(finding.code, style),
+        ]
+        table.add_row(*([located.file] if with_file else []), *cells, _cell(located))
+    return table
+
+
+def _cell(located: LocatedFinding) -> Text:
+    finding = located.finding
+    cell = Text(one_line(finding.message))
+    if finding.suggestion:
+        cell.append(f"; {one_line(finding.suggestion)}", "dim")
+    if located.excerpt:
+        cell.append(f"\n{located.excerpt}", "bold")
+    return cell
+
+
+class Tally:
+    """Counts rules and findings."""
+
+    def __init__(self) -> None:
+        self.n_rules = 0
+        self._counts: Counter[Severity] = Counter()
+
+    def count(self, finding: Finding) -> None:
+        """Count one finding."""
+        self._counts[finding.severity] += 1
+
+    @property
+    def n_findings(self) -> int:
+        """The number of findings."""
+        return self._counts.total()
+
+    def is_bad(self, strict: bool) -> bool:
+        """Return whether there are errors, or in strict mode warnings."""
+        return bool(self._counts[Severity.ERROR] or (strict and self._counts[Severity.WARNING]))
+
+    def record(self) -> dict[str, Any]:
+        """Return the summary as a JSON object."""
+        return {"rules": self.n_rules} | {f"{severity}s": self._counts[severity] for severity in Severity}
+
+    def __str__(self) -> str:
+        parts = [_plural(self.n_rules, "rule")]
+        parts += [_plural(self._counts[severity], severity) for severity in Severity]
+        return ", ".join(parts)
+
+
+def _plural(n: int, what: str) -> str:
+    return f"{n:,} {what}" if n == 1 else f"{n:,} {what}s"

@@ -8,7 +8,7 @@ import typer
 
 from ruledex.cli.arguments import EngineOptions, FolderArgument, QuietOption, TrustOption
 from ruledex.cli.build import engine_options
-from ruledex.cli.warm_up import warm_up
+from ruledex.cli.terminal import warm_up
 
 
 def compact_command(

@@ -10,7 +10,7 @@ import typer
 from rich.table import Table
 
 from ruledex.cli.arguments import IndexArgument, JsonOption, TrustOption, VersionOption
-from ruledex.cli.report import console
+from ruledex.cli.terminal import console
 
 
 def describe_command(

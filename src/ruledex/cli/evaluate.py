@@ -7,8 +7,7 @@ from typing import Annotated, Any, NamedTuple
 import orjson
 import typer
 
-from ruledex.cli.arguments import ExprOption, IdOption, RulesArgument, SchemaOption, load_schema
-from ruledex.cli.status import CLEAN, FINDINGS
+from ruledex.cli.arguments import CLEAN, FINDINGS, ExprOption, IdOption, RulesArgument, SchemaOption, load_schema
 from ruledex.errors import EventError, RuleError, one_line
 from ruledex.language.parser import parse
 from ruledex.language.reference import evaluate as truth_of

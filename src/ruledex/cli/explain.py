@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import os
-import sys
-from pathlib import Path
+from contextlib import closing
 from typing import TYPE_CHECKING, Annotated, Final
 
 import orjson
@@ -13,13 +12,12 @@ from rich.console import Group, RenderableType
 from rich.text import Text
 from rich.tree import Tree
 
-from ruledex.cli.arguments import IndexArgument, JsonOption, TrustOption, VersionOption
-from ruledex.cli.report import console
-from ruledex.cli.status import CLEAN, FINDINGS
+from ruledex.cli.arguments import CLEAN, FINDINGS, IndexArgument, JsonOption, TrustOption, VersionOption
+from ruledex.cli.terminal import console
 from ruledex.errors import EventError
 from ruledex.explain import Change, Clause, Explanation
 from ruledex.explain.wording import shown_values
-from ruledex.sources.lines import STANDARD_INPUT, convert_file_errors
+from ruledex.sources.lines import LineFile
 
 if TYPE_CHECKING:
     from ruledex.index import Index
@@ -57,30 +55,30 @@ def explain_command(
     from ruledex.index import Index
 
     opened = Index.open(index, version, "scan", trust=trust)  # no engine is needed, and "scan" loads none
-    explanation = opened.explain(rule_id_of(opened, rule), _event(event, line))
+    rule_id = rule_id_of(opened, rule)
+    explanation = opened.explain(rule_id, _event(event, line))
     if as_json:
-        typer.echo(orjson.dumps({"rule": rule} | explanation.to_dict()))
+        typer.echo(orjson.dumps({"rule": rule_id} | explanation.to_dict()))
     else:
         console().print(render_explanation(explanation, rule))
     raise typer.Exit(CLEAN if explanation.truth else FINDINGS)
 
 
 def rule_id_of(index: Index, given: str) -> int | str:
-    """Return an id of the command line as the index has it: an integer if only that is an id."""
+    """Return an id of the command line as the index has it: an integer if the ids of the index are integers."""
     is_number = given.isascii() and given.removeprefix("-").isdigit() and len(given) <= _LONGEST_NUMBER
-    if given not in index and is_number and int(given) in index:
-        return int(given)
-    return given
+    return int(given) if is_number and index.id_kind == "integer" else given
 
 
 def _event(given: str, line: int) -> bytes:
     if given.lstrip().startswith("{"):
         return os.fsencode(given)  # the bytes as typed, whatever the locale
-    with convert_file_errors(given):
-        lines = (sys.stdin.buffer.read() if given == STANDARD_INPUT else Path(given).read_bytes()).splitlines()
-    if line > len(lines):
-        raise EventError(f"{given} has {len(lines):,} lines, so there is no line {line:,}")
-    return lines[line - 1]
+    n_lines = 0
+    with closing(LineFile(given).lines()) as lines:
+        for n_lines, found in enumerate(lines, 1):
+            if n_lines == line:
+                return found
+    raise EventError(f"{given} has {n_lines:,} lines, so there is no line {line:,}")
 
 
 def render_explanation(explanation: Explanation, name: str) -> RenderableType:

@@ -10,7 +10,8 @@ from typing import Annotated, Any
 import orjson
 import typer
 
-from ruledex.cli.bars import Bar, bar
+from ruledex.cli.terminal import Bar, bar
+from ruledex.errors import InputError
 from ruledex.outputs import whole_file
 from ruledex.sources.lines import convert_file_errors
 from ruledex.workloads import WORKLOADS, workload
@@ -36,7 +37,7 @@ def generate_command(
         ruledex generate demo --events 10000 -o events.jsonl
     """
     if bool(rules) == bool(events):
-        raise typer.BadParameter("give either --rules or --events")
+        raise InputError("give either --rules or --events")
     drawn = workload(name, seed=seed)
     n, unit = (rules, "rules") if rules else (events, "events")
     lines: Iterable[Any] = (

@@ -1,19 +1,27 @@
-"""The command `ruledex`: joins its subcommands, and reports errors and sets the exit status for all of them."""
+"""The command `ruledex`: joins its subcommands, and reports errors and sets the exit status for all of them.
+
+The standard streams may be closed or full, and their encoding may lack characters; that is handled here too.
+"""
 
 from __future__ import annotations
 
 import atexit
+import codecs
+import errno
 import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from typing import Annotated, Any
+from io import BufferedWriter, FileIO, TextIOWrapper
+from typing import Annotated, Any, Final, NoReturn
 
 import typer
+from rich.console import Console
 from typer.core import TyperGroup
 
 from ruledex import __version__
 from ruledex.cli.add import add_command
+from ruledex.cli.arguments import CLOSED, INTERRUPTED, UNUSABLE
 from ruledex.cli.build import build_command
 from ruledex.cli.check import check_command
 from ruledex.cli.compact import compact_command
@@ -25,24 +33,26 @@ from ruledex.cli.generate import generate_command
 from ruledex.cli.match import match_command
 from ruledex.cli.remove import remove_command
 from ruledex.cli.spark import app as spark
-from ruledex.cli.status import INTERRUPTED, UNUSABLE
-from ruledex.cli.streams import flush_output, prepare_streams, report_failure, tell
 from ruledex.cli.verify import verify_command
-from ruledex.errors import RuledexError
+from ruledex.errors import RuledexError, one_line
+
+_STANDARD_OUTPUT: Final = "standard output"
+_DEGRADE: Final = "ruledex.degrade"
+_PLAINER: Final = {"✓": "+", "✗": "-", "→": "->", "…": "...", "├": "|", "│": "|", "└": "`", "─": "-", "×": "x"}
 
 
 class _Group(TyperGroup):
     """Commands that show an error in one line, without a traceback."""
 
     def main(self, *arguments: Any, **settings: Any) -> Any:
-        prepare_streams()
+        _prepare_streams()
         try:
             try:
                 return super().main(*arguments, **settings)
             finally:
-                flush_output()
+                sys.stdout.flush()
         except OSError as error:
-            sys.exit(report_failure(error))
+            sys.exit(_report_failure(error))
 
     def make_context(self, *arguments: Any, **settings: Any) -> Any:
         with _report_errors():  # --help is written here
@@ -53,20 +63,31 @@ class _Group(TyperGroup):
             return super().invoke(ctx)
 
 
+# The base of typer's errors of usage. They are click's in some versions and its own in others.
+_UsageError: Any = typer.BadParameter.__mro__[1]
+
+
 @contextmanager
 def _report_errors() -> Iterator[None]:
     try:
         yield
+    except _UsageError as error:
+        if type(error).__name__ == "NoArgsIsHelpError":  # no command is given, so its message is the help
+            raise
+        message = error.format_message().rstrip(".")
+        command = "ruledex" if error.ctx is None else error.ctx.command_path
+        _tell(one_line(f"error: {message[:1].lower()}{message[1:]}; see {command} --help"))
+        raise typer.Exit(UNUSABLE) from None
     except RuledexError as error:
-        tell(f"error: {error}")
+        _tell(f"error: {error}")
         raise typer.Exit(UNUSABLE) from None
     except OSError as error:
-        raise typer.Exit(report_failure(error)) from None
+        raise typer.Exit(_report_failure(error)) from None
     except MemoryError:
-        tell("error: there is not enough memory")
+        _tell("error: there is not enough memory")
         raise typer.Exit(UNUSABLE) from None
     except KeyboardInterrupt:
-        tell("interrupted")
+        _tell("interrupted")
         raise typer.Exit(INTERRUPTED) from None
 
 
@@ -107,6 +128,84 @@ def _root(
     ] = False,
 ) -> None:
     pass
+
+
+class _Output(FileIO):
+    """Standard output, named in its errors."""
+
+    def write(self, data: Any) -> int:
+        try:
+            return super().write(data)
+        except OSError as error:
+            error.filename = _STANDARD_OUTPUT
+            raise
+
+
+def _prepare_streams() -> None:
+    """Replace characters that a stream cannot encode, and name closed or full streams in their errors."""
+    # A descriptor of the wrong direction fails at the first read or write, as a closed one does. It also occupies the
+    # number of the closed one, which a file would get otherwise, and then others would write into that file.
+    for name, flags, mode in (
+        ("stdin", os.O_WRONLY, "r"),
+        ("stdout", os.O_RDONLY, "w"),
+        ("stderr", os.O_WRONLY, "w"),  # errors then go nowhere
+    ):
+        if getattr(sys, name) is None:
+            closed = os.fdopen(os.open(os.devnull, flags), mode, encoding="utf-8")
+            setattr(sys, name, closed)
+            setattr(sys, f"__{name}__", closed)
+    out = sys.stdout
+    if out is sys.__stdout__ and isinstance(out, TextIOWrapper):
+        out.flush()
+        raw = BufferedWriter(_Output(out.fileno(), "w", closefd=False))
+        sys.stdout = TextIOWrapper(raw, out.encoding, _DEGRADE, None, out.line_buffering, out.write_through)
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, TextIOWrapper):
+            stream.reconfigure(errors=_DEGRADE)
+    # By default a console exits with status 1, which here says that some of the input is wrong.
+    Console.on_broken_pipe = _raise_again  # type: ignore[assignment,method-assign]
+
+
+def _raise_again(_: Console) -> NoReturn:
+    raise  # called where a BrokenPipeError is handled
+
+
+def _tell(message: str) -> None:
+    """Write a message to standard error, if it is open."""
+    try:
+        print(message, file=sys.stderr, flush=True)
+    except OSError:
+        _abandon(sys.stderr)
+
+
+def _report_failure(error: OSError) -> int:
+    """Report a file or stream that cannot be read or written. Returns the exit status."""
+    if error.errno == errno.EPIPE:
+        # The reader has closed the pipe, as `head` does. That is not an error.
+        _abandon(sys.stdout)
+        return CLOSED
+    where = error.filename
+    if where == _STANDARD_OUTPUT:
+        _abandon(sys.stdout)
+    reason = error.strerror or str(error)
+    _tell(one_line(f"error: {reason}" if where is None else f"error: {os.fsdecode(where)}: {reason}"))
+    return UNUSABLE
+
+
+def _abandon(stream: object) -> None:
+    """Discard what is left in a stream: Python writes it when it ends, and would fail again."""
+    with suppress(OSError, AttributeError):  # it may not be a file
+        os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())  # type: ignore[attr-defined]
+
+
+def _degrade(error: UnicodeError) -> tuple[str, int]:
+    """Return a replacement for characters that an encoding lacks: a plainer sign, or the number of the character."""
+    assert isinstance(error, UnicodeEncodeError)
+    lacking = error.object[error.start : error.end]
+    return "".join(_PLAINER.get(c) or c.encode("ascii", "backslashreplace").decode() for c in lacking), error.end
+
+
+codecs.register_error(_DEGRADE, _degrade)
 
 
 def main() -> None:

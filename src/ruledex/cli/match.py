@@ -2,23 +2,43 @@
 
 from __future__ import annotations
 
+import sys
 import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from enum import StrEnum
-from typing import TYPE_CHECKING, Annotated, Final, NamedTuple
+from functools import partial
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Annotated, Any, Final, NamedTuple, TypeAlias
 
+import orjson
 import typer
 
-from ruledex.cli.arguments import QuietOption, TrustOption, VersionOption
-from ruledex.cli.bars import bar
-from ruledex.cli.status import CLEAN, FINDINGS
+from ruledex.cli.arguments import (
+    CLEAN,
+    FINDINGS,
+    CountOption,
+    QuietOption,
+    Rank,
+    RankOption,
+    TopOption,
+    TrustOption,
+    VersionOption,
+    rank_of,
+)
+from ruledex.cli.terminal import bar, warm_up
 from ruledex.errors import EventError, InputError
-from ruledex.outputs import leads_to
+from ruledex.outputs import leads_to, whole_file
+from ruledex.sources import EventFile
+from ruledex.sources.event_file import Batch
+from ruledex.sources.lines import convert_file_errors
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from ruledex.cli.event_stream import Batch
     from ruledex.index import Index
+
+WriteBatch: TypeAlias = Callable[[list[int], "pa.RecordBatch"], None]
 
 _FIRST_BATCH: Final = 256  # events
 _LARGEST_BATCH: Final = 16_384
@@ -33,14 +53,6 @@ class Mode(StrEnum):
     RELAXED = "relaxed"
 
 
-class Rank(StrEnum):
-    """How the static score and the match score are combined to a rank."""
-
-    SUM = "sum"
-    PRODUCT = "product"
-    STATIC = "static"
-
-
 def match_command(
     index: Annotated[str, typer.Argument(metavar="DIR", help="An index built by `ruledex build`: a path or URL.")],
     events: Annotated[
@@ -51,14 +63,12 @@ def match_command(
         str | None,
         typer.Option("--output", "-o", metavar="FILE", help="A .jsonl or .parquet file; by default standard output."),
     ] = None,
-    top: Annotated[
-        int | None, typer.Option("--top", min=0, metavar="K", help="Return only the best K rules, ranked.")
-    ] = None,
-    rank: Annotated[Rank, typer.Option("--rank", help="What --top ranks by.")] = Rank.SUM,
+    top: TopOption = None,
+    rank: RankOption = None,
     mode: Annotated[
         Mode, typer.Option("--mode", help="With --top: relaxed also returns rules that are only partly true.")
     ] = Mode.EXACT,
-    count: Annotated[bool, typer.Option("--count", help="Return only the number of rules that match.")] = False,
+    count: CountOption = False,
     engine: Annotated[str | None, typer.Option("--engine", help="An engine other than the stored one.")] = None,
     version: VersionOption = None,
     trust: TrustOption = None,
@@ -79,26 +89,23 @@ def match_command(
     Results are written as they come, with the line or row of each event. The exit status is 1 if a line is not an
     event; the others are still answered.
     """
-    from ruledex.cli.event_stream import EventStream
-    from ruledex.cli.results import results_to
-    from ruledex.cli.warm_up import warm_up
     from ruledex.index import Index
 
     if count and top is not None:
-        raise typer.BadParameter("--count cannot be combined with --top")
+        raise InputError("--count cannot be combined with --top")
     if mode is Mode.RELAXED and top is None:
-        raise typer.BadParameter("--mode relaxed needs --top")
+        raise InputError("--mode relaxed needs --top")
+    ask = _Ask(top, rank_of(rank, top), mode, count)
     if output is not None and leads_to(output, events):
         raise InputError(f"{output}: this is the file of events; the results would replace it, so name another one")
     opened = Index.open(index, version, engine, trust=trust)
     if not quiet:
         warm_up(opened.engine, top)
-    stream = EventStream(events, opened.schema, _FIRST_BATCH)
+    stream = EventFile(events, opened.schema, _FIRST_BATCH)
     started = time.monotonic()
     n_events = n_matches = n_faults = 0
-    ask = _Ask(top, rank, mode, count)
     empty, _ = _answer(opened, [], ask)
-    with results_to(output, empty) as results, bar("matching", "events", not quiet) as shown:
+    with write_results(output, empty) as write, bar("matching", "events", not quiet) as shown:
         for batch in stream.batches():
             try:
                 columns, n_found = _answer(opened, batch.events, ask)
@@ -108,7 +115,7 @@ def match_command(
                 batch = _without_unreadable(opened, batch)
                 columns, n_found = _answer(opened, batch.events, ask)
             n_faults = _tell(events, batch, n_faults)
-            results.write(batch.numbers, columns)
+            write(batch.numbers, columns)
             n_events += len(batch)
             n_matches += n_found
             stream.batch_size = _next_size(stream.batch_size, len(batch), n_found)
@@ -146,8 +153,6 @@ def _answer(index: Index, events: list[dict[str, object]] | pa.RecordBatch, ask:
 
 def _without_unreadable(index: Index, batch: Batch) -> Batch:
     """Return a batch without the events that cannot be read, such as those nested too deep. They become its faults."""
-    from ruledex.cli.event_stream import Batch
-
     kept = Batch(faults=list(batch.faults))
     assert isinstance(batch.events, list)
     assert isinstance(kept.events, list)
@@ -176,3 +181,54 @@ def _tell(name: str, batch: Batch, n_before: int) -> int:
         elif n == _MOST_FAULTS + 1:
             typer.echo(f"{name}: … further lines that are not events are only counted", err=True)
     return n_before + len(batch.faults)
+
+
+@contextmanager
+def write_results(output: str | None, empty: pa.RecordBatch) -> Iterator[WriteBatch]:
+    """Open the file that results go to, for a `with`; by default standard output. `empty` has the columns to come.
+
+    Yields a function that writes a batch: the numbers of events, and their `rules` (and `scores`) or `count`. The file
+    appears when all results are written. Until then an old file stays, which may be where events come from.
+    """
+    if output is None or output == "-":
+        yield partial(_write_lines, sys.stdout.buffer)
+        return
+    suffix = Path(output).suffix.lower()
+    if suffix not in (".parquet", ".jsonl", ".ndjson"):
+        raise InputError(f"{output}: a file of results ends in .jsonl, .ndjson or .parquet")
+    with convert_file_errors(output), whole_file(output) as file:
+        if suffix != ".parquet":
+            yield partial(_write_lines, file)
+            return
+        import pyarrow.parquet as pq
+
+        with pq.ParquetWriter(file, _add_numbers([], empty).schema, compression="zstd") as writer:
+            yield lambda numbers, columns: writer.write_batch(_add_numbers(numbers, columns))
+
+
+def _add_numbers(numbers: list[int], columns: pa.RecordBatch) -> pa.RecordBatch:
+    import pyarrow as pa
+
+    arrays = [pa.array(numbers, pa.int64()), *columns.columns]
+    return pa.RecordBatch.from_arrays(arrays, ["event", *columns.schema.names])
+
+
+def _write_lines(file: IO[bytes], numbers: list[int], columns: pa.RecordBatch) -> None:
+    """Write one JSON object per event."""
+    for number, row in zip(numbers, _rows(columns), strict=True):
+        file.write(orjson.dumps({"event": number} | row, option=orjson.OPT_SERIALIZE_NUMPY) + b"\n")
+    file.flush()
+
+
+def _rows(columns: pa.RecordBatch) -> Iterator[dict[str, Any]]:
+    import numpy as np
+    import pyarrow as pa
+
+    for row in range(columns.num_rows):
+        found = {}
+        for name, column in zip(columns.schema.names, columns.columns, strict=True):
+            value = column[row]
+            # Lists of numbers become JSON without a Python object per number.
+            plain = isinstance(value, pa.LargeListScalar) and pa.types.is_primitive(value.type.value_type)
+            found[name] = np.asarray(value.values) if plain else value.as_py()
+        yield found

@@ -6,9 +6,8 @@ from typing import Annotated
 
 import typer
 
-from ruledex.cli.arguments import FolderArgument, QuietOption, TrustOption
+from ruledex.cli.arguments import FINDINGS, FolderArgument, QuietOption, TrustOption
 from ruledex.cli.explain import rule_id_of
-from ruledex.cli.status import FINDINGS
 from ruledex.errors import InputError, RulesError, one_line
 from ruledex.sources.lines import STANDARD_INPUT, LineFile
 

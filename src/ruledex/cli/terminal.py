@@ -1,7 +1,8 @@
-"""Show a progress bar on standard error: how much is done, the rate, and the time left."""
+"""What commands show on a terminal: a console for tables, progress bars, and a notice while kernels are compiled."""
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from typing import Final
@@ -11,23 +12,47 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, Ti
 
 from ruledex.sources import BadRow, RuleFile, RuleRow
 
+PATIENCE_SECONDS: Final = 1.0
+_COMPILING: Final = "compiling for the first use on this host, which takes some seconds …"
+_PLAIN_WIDTH: Final = 140  # of a table that goes to a file or a pipe
 _EVERY: Final = 256  # rows between two looks at how far a file is read
 
 
+def console() -> Console:
+    """Return a console for standard output: with colours on a terminal, plain and wide elsewhere."""
+    out = Console(highlight=False, markup=False, soft_wrap=False)
+    return out if out.is_terminal else Console(highlight=False, markup=False, width=max(out.width, _PLAIN_WIDTH))
+
+
 class Bar:
-    """A progress bar on a terminal. Elsewhere it shows nothing."""
+    """A progress bar on a terminal: how much is done, the rate, and the time left. Elsewhere it shows nothing."""
 
-    def __init__(self, progress: Progress | None, unit: str) -> None:
+    def __init__(self, progress: Progress | None, description: str, unit: str) -> None:
         self._progress = progress
-        self._task = None if progress is None else progress.add_task("", total=None, unit=unit, n=0, rate=0.0)
+        self._task = None if progress is None else progress.add_task(description, total=None, told="")
+        self._unit = unit
+        self._stage = ""
+        self._began = 0.0 if progress is None else progress.get_time()
 
-    def show(self, n: int, done: float, total: float | None) -> None:
-        """Show that `n` units are done, which are `done` of `total` in any measure; `total` is None if not known."""
+    @property
+    def is_shown(self) -> bool:
+        """Whether there is a terminal that shows it."""
+        return self._progress is not None
+
+    def show(self, n: int, done: float, total: float | None, stage: str = "", unit: str = "") -> None:
+        """Show that `n` units are done, which are `done` of `total` in any measure; `total` is None if not known.
+
+        If a stage of the work is named, `done` and `total` count its tasks, and the rate is measured since it began.
+        """
         if self._progress is None or self._task is None:
             return
-        elapsed = self._progress.tasks[self._task].elapsed or 0.0
-        rate = n / elapsed if elapsed else 0.0
-        self._progress.update(self._task, completed=done, total=total, n=n, rate=rate)
+        now = self._progress.get_time()
+        if stage != self._stage:
+            self._stage, self._began = stage, now
+        told = [f"{stage}: {done:,} of {total or 0:,} tasks"] if stage else []
+        if n or not stage:
+            told += [f"{n:,} {unit or self._unit}", f"{n / max(now - self._began, 1e-3):,.0f}/s"]
+        self._progress.update(self._task, completed=done, total=total or None, told="  ".join(told))
 
     def callback(self) -> Callable[[int, int], None]:
         """Return a function that shows how many units are done, of how many."""
@@ -35,22 +60,15 @@ class Bar:
 
 
 @contextmanager
-def bar(description: str, unit: str, wanted: bool = True) -> Iterator[Bar]:
+def bar(description: str, unit: str = "", wanted: bool = True) -> Iterator[Bar]:
     """Show a bar during a `with`, if it is wanted and standard error is a terminal."""
     screen = Console(stderr=True)
     if not (wanted and screen.is_terminal):
-        yield Bar(None, unit)
+        yield Bar(None, description, unit)
         return
-    columns = (
-        TextColumn(description),
-        BarColumn(),
-        TextColumn("{task.fields[n]:,} {task.fields[unit]}"),
-        TextColumn("{task.fields[rate]:,.0f}/s"),
-        TimeElapsedColumn(),
-        TimeRemainingColumn(),
-    )
-    with Progress(*columns, console=screen, transient=True) as progress:
-        yield Bar(progress, unit)
+    texts = TextColumn("{task.description}", markup=False), BarColumn(), TextColumn("{task.fields[told]}", markup=False)
+    with Progress(*texts, TimeElapsedColumn(), TimeRemainingColumn(), console=screen, transient=True) as progress:
+        yield Bar(progress, description, unit)
 
 
 def rows_with_progress(source: RuleFile, wanted: bool) -> Iterator[RuleRow | BadRow]:
@@ -60,3 +78,28 @@ def rows_with_progress(source: RuleFile, wanted: bool) -> Iterator[RuleRow | Bad
             if n_rules % _EVERY == 0:
                 shown.show(n_rules, source.n_read, source.size)
             yield row
+
+
+def warm_up(engine: str, k: int | None = None) -> None:
+    """On a terminal, build and ask an index of two rules, so that its kernels are compiled.
+
+    Kernels are compiled when a host first uses them. If that takes long, a notice says so.
+    """
+    screen = Console(stderr=True)
+    if not screen.is_terminal:
+        return
+    from ruledex.index import Index
+
+    notice = threading.Timer(PATIENCE_SECONDS, screen.print, (_COMPILING,), {"style": "dim"})
+    notice.daemon = True
+    notice.start()
+    try:
+        index = Index.build([(0, "a = 1 AND b NOT IN ('x', 'y')"), (1, "a > 2 OR c LIKE 'z%'")], engine)
+        events = [{"a": 1, "b": "z", "c": "zz"}]
+        if k is None:
+            index.match_batch(events)
+        else:
+            index.top_batch(events, k)
+    finally:
+        notice.cancel()
+        notice.join()  # a notice that has begun is shown before anything else

@@ -7,8 +7,7 @@ from typing import Annotated
 import orjson
 import typer
 
-from ruledex.cli.arguments import IndexArgument, JsonOption, TrustOption
-from ruledex.cli.status import CLEAN, FINDINGS
+from ruledex.cli.arguments import CLEAN, FINDINGS, IndexArgument, JsonOption, TrustOption
 from ruledex.errors import ArtifactError
 
 

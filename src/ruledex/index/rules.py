@@ -20,8 +20,7 @@ from ruledex.index.identities import RuleId, plain_id
 from ruledex.language.structured import from_structured
 from ruledex.language.text import to_text
 from ruledex.language.value import INT64_MAX, INT64_MIN
-from ruledex.sources import BadRow, Columns, RuleFile, RuleRow
-from ruledex.sources.row import EMPTY_ID
+from ruledex.sources import EMPTY_ID, BadRow, Columns, RuleFile, RuleRow
 
 # (id, text), (id, text, static score), {"id": …, "expr": …, "score": …}, a table, a data frame, or a file's path.
 Rules: TypeAlias = (

@@ -1,7 +1,6 @@
 """Read rules and events from files, row by row. A broken row is returned as a value and does not end the file."""
 
-from ruledex.sources.event_file import read_events
-from ruledex.sources.row import BadRow, Columns, RuleRow
-from ruledex.sources.rule_file import RuleFile
+from ruledex.sources.event_file import EventFile, read_events
+from ruledex.sources.rule_file import EMPTY_ID, BadRow, Columns, RuleFile, RuleRow
 
-__all__ = ["BadRow", "Columns", "RuleFile", "RuleRow", "read_events"]
+__all__ = ["EMPTY_ID", "BadRow", "Columns", "EventFile", "RuleFile", "RuleRow", "read_events"]

@@ -1,18 +1,37 @@
-"""Read a file of events: one JSON object per line."""
+"""Read events from JSON lines, CSV, Parquet or standard input. A broken line does not end the file."""
 
 from __future__ import annotations
 
+import csv
+import re
 from collections.abc import Iterable, Iterator
 from contextlib import closing
-from typing import Any
+from dataclasses import dataclass, field
+from queue import SimpleQueue
+from threading import Semaphore, Thread
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import orjson
 
-from ruledex.errors import EventError
-from ruledex.sources.lines import LineFile
+from ruledex.errors import EventError, InputError, quoted
+from ruledex.language.schema import Schema, read_path
+from ruledex.language.tree import Attribute
+from ruledex.language.value import Family
+from ruledex.sources.lines import STANDARD_INPUT, LineFile, SourceFile, as_text_file, convert_file_errors, form_of
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+EventRow: TypeAlias = tuple[int, dict[str, Any] | EventError]
+_NUMBER: Final = re.compile(r"-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?", re.ASCII)
+_MOST_DIGITS: Final = 1_000
+_BOOLEANS: Final = {"true": True, "false": False}
+_FORMS: Final = {".jsonl": "jsonl", ".ndjson": "jsonl", ".json": "jsonl", ".csv": "csv", ".parquet": "parquet"}
+_LARGEST: Final = 1 << 14  # rows of a table that are read at once
+_MOST_AHEAD: Final = 1 << 16  # lines that are read ahead
 
 
-def read_events(source: str | Iterable[bytes]) -> Iterator[tuple[int, dict[str, Any] | EventError]]:
+def read_events(source: str | Iterable[bytes]) -> Iterator[EventRow]:
     """Yield the number of each line with its event, or with an error if the line is not an event.
 
     `source` is a path, `-` for standard input, or the lines themselves. Blank lines are skipped.
@@ -30,3 +49,162 @@ def read_events(source: str | Iterable[bytes]) -> Iterator[tuple[int, dict[str, 
             yield number, EventError(f"line {number} is not JSON: {error}")
             continue
         yield number, event if isinstance(event, dict) else EventError(f"line {number} is not a JSON object")
+
+
+@dataclass
+class Batch:
+    """Events with the line or row of each, and a message per line that is not an event."""
+
+    numbers: list[int] = field(default_factory=list)
+    events: list[dict[str, Any]] | pa.RecordBatch = field(default_factory=list)
+    faults: list[str] = field(default_factory=list)
+
+    def __len__(self) -> int:
+        return len(self.numbers)
+
+
+class EventFile(SourceFile):
+    """A file of events that is read once, in batches. `batch_size` may change while reading.
+
+    `schema` says which CSV fields are numbers and which are texts.
+    """
+
+    def __init__(self, name: str, schema: Schema, batch_size: int) -> None:
+        super().__init__(name, "jsonl" if name == STANDARD_INPUT else form_of(name, _FORMS, "events"))
+        self.batch_size = batch_size
+        self._schema = schema
+        # Standard input may pause: events that have come are answered without waiting for a full batch.
+        self._live = LiveLines(self._lines.lines()) if name == STANDARD_INPUT else None
+
+    def batches(self) -> Iterator[Batch]:
+        """Yield all events in their order."""
+        if self._form == "parquet":
+            yield from self._tables()
+            return
+        if self._live is not None:
+            yield from self._gather(read_events(self._live))
+            return
+        with closing(self._lines.lines()) as lines:
+            yield from self._gather(read_events(lines) if self._form == "jsonl" else self._csv(lines))
+
+    def _gather(self, rows: Iterator[EventRow]) -> Iterator[Batch]:
+        batch = Batch()
+        for number, event in rows:
+            if isinstance(event, EventError):
+                batch.faults.append(str(event))
+            else:
+                batch.numbers.append(number)
+                assert isinstance(batch.events, list)
+                batch.events.append(event)
+            is_full = len(batch) >= self.batch_size or len(batch.faults) >= self.batch_size
+            if is_full or (self._live is not None and self._live.is_waiting):
+                yield batch
+                batch = Batch()
+        if batch.numbers or batch.faults:
+            yield batch
+
+    def _csv(self, lines: Iterator[bytes]) -> Iterator[EventRow]:
+        """Yield events of CSV. The header has attributes as in rules (`device.os`), and an empty field is no value."""
+        reader = csv.reader(as_text_file(lines), strict=True)
+        try:
+            header = next(reader, None)
+            if header is None:
+                raise InputError(f"{self.name}: the file is empty; its first row must name the attributes")
+            for attribute in header:
+                if header.count(attribute) > 1:
+                    raise InputError(f"{self.name}: several columns are named {quoted(attribute)}")
+            columns = [(path, self._schema.family(Attribute(path))) for path in map(read_path, header)]
+            paths = {path for path, _ in columns}
+            for path, _ in columns:
+                if any(path[:n] in paths for n in range(1, len(path))):
+                    both = f"{quoted('.'.join(path))} and one that it begins with"
+                    raise InputError(f"{self.name}: there are columns {both}; an attribute is a value or a struct")
+        except csv.Error as error:
+            raise InputError(f"{self.name}: the first row is not CSV: {error}") from None
+        while True:
+            line = reader.line_num + 1
+            try:
+                record = next(reader, None)
+            except csv.Error as error:
+                yield line, EventError(f"line {line} is not CSV: {error}")
+                continue
+            if record is None:
+                return
+            if len(record) > len(columns):
+                yield line, EventError(f"line {line} has {len(record)} fields, but the header has {len(columns)}")
+            elif record:
+                yield line, _event(record, columns)
+
+    def _tables(self) -> Iterator[Batch]:
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+
+        with convert_file_errors(self.name):
+            try:
+                with pq.ParquetFile(self.name) as file:
+                    self._n_rows = file.metadata.num_rows
+                    for table in file.iter_batches(_LARGEST):
+                        yield from self._slices(table)
+            except pa.ArrowException as error:
+                raise InputError(f"{self.name}: {error}") from None
+
+    def _slices(self, table: pa.RecordBatch) -> Iterator[Batch]:
+        start = 0
+        while start < table.num_rows:
+            rows = table.slice(start, self.batch_size)
+            numbers = list(range(self._n_rows_read + 1, self._n_rows_read + rows.num_rows + 1))
+            self._n_rows_read += rows.num_rows
+            start += rows.num_rows
+            yield Batch(numbers, rows)
+
+
+def _event(record: list[str], columns: list[tuple[tuple[str, ...], Family]]) -> dict[str, Any]:
+    event: dict[str, Any] = {}
+    for text, (path, family) in zip(record, columns, strict=False):
+        if text == "":
+            continue
+        at = event
+        for step in path[:-1]:
+            at = at.setdefault(step, {})
+        at[path[-1]] = _value(text, family)
+    return event
+
+
+def _value(text: str, family: Family) -> Any:
+    """Return a CSV field as the type that the schema or the rules give the attribute, or else as what it looks like."""
+    if family in (Family.NUMBER, Family.ANY) and (match := _NUMBER.fullmatch(text)):
+        # Python refuses to read an integer of thousands of digits.
+        return float(text) if match[2] or match[3] or len(text) > _MOST_DIGITS else int(text)
+    if family in (Family.BOOLEAN, Family.ANY) and text.lower() in _BOOLEANS:
+        return _BOOLEANS[text.lower()]
+    return text
+
+
+class LiveLines:
+    """Reads lines in a thread, so that one can ask whether the next line has come."""
+
+    def __init__(self, lines: Iterator[bytes]) -> None:
+        self._queue: SimpleQueue[bytes | Exception | None] = SimpleQueue()
+        self._room = Semaphore(_MOST_AHEAD)
+        Thread(target=self._read, args=(lines,), daemon=True).start()
+
+    def _read(self, lines: Iterator[bytes]) -> None:
+        try:
+            for line in lines:
+                self._room.acquire()
+                self._queue.put(line)
+        except Exception as error:  # raised again where the lines are used
+            self._queue.put(error)
+        self._queue.put(None)
+
+    @property
+    def is_waiting(self) -> bool:
+        """Whether the next line has not come yet."""
+        return self._queue.empty()
+
+    def __iter__(self) -> Iterator[bytes]:
+        while (line := self._queue.get()) is not None:
+            if isinstance(line, Exception):
+                raise line
+            self._room.release()
+            yield line

@@ -7,7 +7,6 @@ import sys
 import zlib
 from collections.abc import Generator, Iterator, Mapping
 from contextlib import contextmanager
-from itertools import chain
 from pathlib import Path
 from typing import IO, Final
 
@@ -60,6 +59,27 @@ class LineFile:
                 yield from _without_mark(stream, self.name)
 
 
+class SourceFile:
+    """A file of rules or events that is read once. `form` is `parquet`, or the name of a form that has lines."""
+
+    def __init__(self, name: str, form: str) -> None:
+        self.name = name
+        self._form = form
+        self._lines = LineFile(name)
+        self._n_rows: int | None = None
+        self._n_rows_read = 0
+
+    @property
+    def size(self) -> int | None:
+        """How much there is to read, in bytes of a text file or rows of a table; None if it is not known (yet)."""
+        return self._n_rows if self._form == "parquet" else self._lines.n_bytes
+
+    @property
+    def n_read(self) -> int:
+        """How much has been read."""
+        return self._n_rows_read if self._form == "parquet" else self._lines.n_bytes_read
+
+
 def _without_mark(stream: IO[bytes] | gzip.GzipFile, name: str) -> Iterator[bytes]:
     most = limits.current().line_bytes
     line = stream.readline(most + 1)
@@ -87,13 +107,3 @@ def as_text_file(lines: Iterator[bytes]) -> Iterator[str]:
     """Yield lines as text. Invalid bytes become halves of surrogate pairs, so one bad line does not stop the others."""
     for line in lines:
         yield line.decode("utf-8", "surrogateescape")
-
-
-def peekable(lines: Iterator[bytes]) -> tuple[bytes, Iterator[bytes]]:
-    """Return the first line that is not blank, and an iterator over all lines."""
-    kept = []
-    for line in lines:
-        kept.append(line)
-        if line.strip():
-            break
-    return kept[-1] if kept else b"", chain(kept, lines)

@@ -29,9 +29,8 @@ import pyarrow.compute as pc
 from ruledex.forks import cached_property
 from ruledex.workloads.base import EVENTS_PER_BLOCK, RULES_PER_BLOCK, Workload, require, require_distribution
 from ruledex.workloads.catalogue import CARDINALITIES, Catalogue
+from ruledex.workloads.columns import SparseEvents, concatenate, decimals, join_groups, offsets_of, parenthesise, words
 from ruledex.workloads.drawing import Floats, Integers, Stream, cumulative, zipf_weights
-from ruledex.workloads.sparse import SparseEvents
-from ruledex.workloads.text import concatenate, decimals, join_groups, offsets_of, parenthesise, words
 
 MONTHS = [f"2009-{month:02}" for month in range(1, 13)]
 SIZE_EXPONENT_SHIFT = 0.5

@@ -23,9 +23,8 @@ import pyarrow as pa
 from ruledex.forks import cached_property
 from ruledex.workloads.base import EVENTS_PER_BLOCK, RULES_PER_BLOCK, Workload, require, require_distribution
 from ruledex.workloads.catalogue import Catalogue
+from ruledex.workloads.columns import SparseEvents, concatenate, join_groups, offsets_of, parenthesise, words
 from ruledex.workloads.drawing import Stream, cumulative
-from ruledex.workloads.sparse import SparseEvents
-from ruledex.workloads.text import concatenate, join_groups, offsets_of, parenthesise, words
 
 
 @dataclass(frozen=True)

@@ -22,8 +22,8 @@ import pyarrow as pa
 
 from ruledex.forks import cached_property
 from ruledex.workloads.base import EVENTS_PER_BLOCK, RULES_PER_BLOCK, Event, EventBlock, Workload, require
+from ruledex.workloads.columns import concatenate, decimals, join_groups
 from ruledex.workloads.drawing import Floats, Integers, Stream, cumulative, zipf_weights
-from ruledex.workloads.text import concatenate, decimals, join_groups
 
 N_DIGITS = 6
 UNITS = 10**N_DIGITS

@@ -7,7 +7,7 @@ import re
 import pytest
 
 from ruledex import Index
-from ruledex.cli.spark.failures import describe_failure
+from ruledex.cli.spark.session import describe_failure
 from tests.cli.samples import run
 
 WORKER = """An exception was thrown from the Python worker:
@@ -59,7 +59,7 @@ def folder(tmp_path_factory):
 @pytest.mark.parametrize(
     ("command", "message"),
     [
-        ("build @rules.jsonl -o @events.txt", "cannot prepare .*events.txt: File exists"),
+        ("build @rules.jsonl -o @events.txt", "events.txt is a file; an index is a folder"),
         ("build @rules.jsonl -o @new --quarantine @there.parquet", "there.parquet: it already exists; --overwrite"),
         ("match @nowhere @events.jsonl @out.parquet", "no index is published at .*nowhere"),
         ("match @events.jsonl @events.jsonl @out.parquet", "no index is published at .*events.jsonl"),

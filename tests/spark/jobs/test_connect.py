@@ -22,7 +22,8 @@ def through_connect(folder: Path) -> dict[str, object]:
     from rich.console import Console
     from rich.progress import Progress
 
-    from ruledex.cli.spark.progress import Display, _follow_connect
+    from ruledex.cli.spark.session import _follow_connect
+    from ruledex.cli.terminal import Bar
     from ruledex.spark import backtest, coverage, profile, ratify
 
     os.environ["SPARK_TESTING"] = "1"  # else the server takes the one port that every other takes, too
@@ -30,10 +31,9 @@ def through_connect(folder: Path) -> dict[str, object]:
     events = spark.range(6).selectExpr("id AS a", "if(id % 2 = 1, 'x', 'y') AS b").repartition(2)
     counted = coverage(folder / "old", events, [1, 2]).persist()
     ratified = ratify(folder / "old", events)
-    with Progress(console=Console(file=StringIO()), auto_refresh=False) as shown:
-        display = Display(shown, "profiling")
-        with _follow_connect(spark, display):
-            profiled = profile(events)
+    screen = Progress(console=Console(file=StringIO()), auto_refresh=False)
+    with screen as shown, _follow_connect(spark, Bar(shown, "profiling", "")):
+        profiled = profile(events)
     found = {
         "profile": {path: dict(of.values[0].heavy) for path, of in profiled.attributes.items()},
         "coverage": sorted(map(tuple, counted.rules.collect())),
@@ -41,7 +41,7 @@ def through_connect(folder: Path) -> dict[str, object]:
         "pairs": list(map(tuple, counted.pairs.collect())),
         "backtest": sorted(map(tuple, backtest(folder / "old", folder / "new", events, key="a").collect())),
         "ratified": (ratified.passed, ratified.n_events, ratified.n_rules, ratified.n_spark_rules),
-        "stages": shown.tasks[0].fields["stage"],
+        "stages": shown.tasks[0].fields["told"],
     }
     counted.unpersist()
     spark.stop()

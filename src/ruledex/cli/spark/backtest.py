@@ -6,10 +6,8 @@ from typing import Annotated
 
 import typer
 
-from ruledex.cli.arguments import QuietOption, TrustOption
-from ruledex.cli.spark.options import ConfOption, EventsArgument, MasterOption, OverwriteOption
-from ruledex.cli.spark.progress import progress
-from ruledex.cli.spark.session import session
+from ruledex.cli.arguments import ConfOption, EventsArgument, MasterOption, OverwriteOption, QuietOption, TrustOption
+from ruledex.cli.spark.session import session, show_stages
 from ruledex.cli.spark.tables import read_table, require_absent, show_rows, write_table
 
 
@@ -62,7 +60,7 @@ def spark_backtest_command(
         # One pass over the events serves both the output and the summary.
         found = backtest(old, new, frame, key=key, examples=examples, **versions, trust=trust).persist()
         try:
-            with progress(spark, "backtesting", not quiet):
+            with show_stages(spark, "backtesting", not quiet):
                 if output is not None:
                     write_table(found, output, overwrite)
                 changed = found.where("gained > 0 OR lost > 0")

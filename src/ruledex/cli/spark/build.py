@@ -7,10 +7,21 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ruledex.cli.arguments import EngineOptions, ExprOption, IdOption, QuietOption, SchemaOption, load_schema
+from ruledex.cli.arguments import (
+    FINDINGS,
+    ConfOption,
+    EngineOptions,
+    ExprOption,
+    IdOption,
+    MasterOption,
+    OverwriteOption,
+    QuietOption,
+    SchemaOption,
+    load_schema,
+)
 from ruledex.cli.build import engine_options
-from ruledex.cli.spark.options import ConfOption, MasterOption, OverwriteOption
-from ruledex.cli.status import FINDINGS
+from ruledex.cli.spark.session import session, show_stages
+from ruledex.cli.spark.tables import read_table, require_absent, write_table
 from ruledex.errors import RulesError, one_line
 
 if TYPE_CHECKING:
@@ -74,17 +85,13 @@ def spark_build_command(
     Readers of DIR see the old version or the new one, never a mix. Rules that cannot be used are left out and counted,
     and written to --quarantine. With --on-error raise, nothing is built in that case and the exit status is 1.
     """
-    from ruledex.cli.spark.progress import progress
-    from ruledex.cli.spark.session import session
-    from ruledex.cli.spark.tables import read_table, require_absent, write_table
-
     with session(master, "ruledex spark build", conf) as spark:
         from ruledex.spark import build_index
 
         if quarantine is not None and not overwrite:
             require_absent(spark, quarantine)  # before the build, not after it
         try:
-            with progress(spark, "building", not quiet):
+            with show_stages(spark, "building", not quiet):
                 report = build_index(
                     read_table(spark, rules),
                     output,

@@ -6,10 +6,17 @@ from typing import Annotated
 
 import typer
 
-from ruledex.cli.arguments import QuietOption, TrustOption, VersionOption
-from ruledex.cli.spark.options import ConfOption, EventsArgument, MasterOption, OverwriteOption, WorkerIndexArgument
-from ruledex.cli.spark.progress import progress
-from ruledex.cli.spark.session import session
+from ruledex.cli.arguments import (
+    ConfOption,
+    EventsArgument,
+    MasterOption,
+    OverwriteOption,
+    QuietOption,
+    TrustOption,
+    VersionOption,
+    WorkerIndexArgument,
+)
+from ruledex.cli.spark.session import session, show_stages
 from ruledex.cli.spark.tables import read_table, require_absent, show_rows, write_table
 
 
@@ -52,7 +59,7 @@ def spark_coverage_command(
             require_absent(spark, output)
         found = coverage(index, read_table(spark, events), pairs, seed=seed, version=version, trust=trust).persist()
         try:
-            with progress(spark, "counting", not quiet):
+            with show_stages(spark, "counting", not quiet):
                 totals = found.totals()
                 n_never = found.never_true.count()
                 if output is not None:

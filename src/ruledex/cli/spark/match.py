@@ -7,23 +7,37 @@ from typing import TYPE_CHECKING, Annotated, TypeAlias
 
 import typer
 
-from ruledex.cli.arguments import QuietOption, TrustOption, VersionOption
-from ruledex.cli.match import Rank
-from ruledex.cli.spark.options import ConfOption, EventsArgument, MasterOption, OverwriteOption, WorkerIndexArgument
+from ruledex.cli.arguments import (
+    ConfOption,
+    CountOption,
+    EventsArgument,
+    MasterOption,
+    OverwriteOption,
+    QuietOption,
+    RankOption,
+    TopOption,
+    TrustOption,
+    VersionOption,
+    WorkerIndexArgument,
+    rank_of,
+)
+from ruledex.cli.spark.session import session, show_stages
+from ruledex.cli.spark.tables import format_of, read_table, require_absent, write_table
+from ruledex.errors import InputError
 
 if TYPE_CHECKING:
     from pyspark.sql import Column
 
-OUTPUT_HELP = "Where to write: a folder that ends in .parquet, .json or .csv, or the name of a table."
-OutputArgument: TypeAlias = Annotated[str, typer.Argument(metavar="OUTPUT", help=OUTPUT_HELP)]
+OutputArgument: TypeAlias = Annotated[
+    str,
+    typer.Argument(
+        metavar="OUTPUT", help="Where to write: a folder that ends in .parquet, .json or .csv, or the name of a table."
+    ),
+]
 KeepOption: TypeAlias = Annotated[
     list[str] | None,
     typer.Option("--keep", metavar="COLUMN", help="A column of the events to keep; repeatable. By default all."),
 ]
-TopOption: TypeAlias = Annotated[
-    int | None, typer.Option("--top", min=0, metavar="K", help="Return only the best K rules, ranked.")
-]
-RankOption: TypeAlias = Annotated[Rank, typer.Option("--rank", help="What --top ranks by.")]
 WeightsOption: TypeAlias = Annotated[
     str | None,
     typer.Option("--weights", metavar="COLUMN", help="The column that has the weights of each event, for --top."),
@@ -31,7 +45,6 @@ WeightsOption: TypeAlias = Annotated[
 ExplodeOption: TypeAlias = Annotated[
     bool, typer.Option("--explode", help="Write one row per match, not one per event.")
 ]
-CountOption: TypeAlias = Annotated[bool, typer.Option("--count", help="Return only the number of rules that match.")]
 
 
 def spark_match_command(
@@ -40,7 +53,7 @@ def spark_match_command(
     output: OutputArgument,
     keep: KeepOption = None,
     top: TopOption = None,
-    rank: RankOption = Rank.SUM,
+    rank: RankOption = None,
     weights: WeightsOption = None,
     explode: ExplodeOption = False,
     count: CountOption = False,
@@ -59,12 +72,9 @@ def spark_match_command(
 
         ruledex spark match s3://bucket/index s3://bucket/events best.json --top 10 --master spark://host:7077
     """
-    from ruledex.cli.spark.progress import progress
-    from ruledex.cli.spark.session import session
-    from ruledex.cli.spark.tables import read_table, require_absent, write_table
-
+    ranked = rank_of(rank, top)
     refuse_arrays_in_csv(output, explode, count)
-    with session(master, "ruledex match", conf) as spark, progress(spark, "matching", not quiet):
+    with session(master, "ruledex match", conf) as spark, show_stages(spark, "matching", not quiet):
         from pyspark.sql import Observation
 
         from ruledex.spark import match
@@ -79,7 +89,7 @@ def spark_match_command(
             weights,
             explode,
             count,
-            rank=rank.value,
+            rank=ranked.value,
             version=version,
             trust=trust,
         )
@@ -103,7 +113,5 @@ def totals(explode: bool, count: bool) -> list[Column]:
 
 def refuse_arrays_in_csv(output: str, explode: bool, count: bool) -> None:
     """Raise an error if the result has arrays and the format of the output has none."""
-    from ruledex.cli.spark.tables import format_of
-
     if format_of(output) == "csv" and not (explode or count):
-        raise typer.BadParameter("CSV has no arrays: write Parquet or JSON, or use --explode or --count")
+        raise InputError("CSV has no arrays: write Parquet or JSON, or use --explode or --count")

@@ -6,12 +6,10 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from ruledex.cli.arguments import QuietOption
-from ruledex.cli.report import console
-from ruledex.cli.spark.options import ConfOption, EventsArgument, MasterOption
-from ruledex.cli.spark.progress import progress
-from ruledex.cli.spark.session import session
+from ruledex.cli.arguments import ConfOption, EventsArgument, MasterOption, QuietOption
+from ruledex.cli.spark.session import session, show_stages
 from ruledex.cli.spark.tables import read_table
+from ruledex.cli.terminal import console
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -50,7 +48,7 @@ def spark_profile_command(
         from ruledex.spark import profile
 
         frame = read_table(spark, events)
-        with progress(spark, "profiling", not quiet):
+        with show_stages(spark, "profiling", not quiet):
             found = profile(frame, columns, heavy=heavy)
     if output is not None:
         found.save(output)

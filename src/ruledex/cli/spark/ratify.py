@@ -8,12 +8,19 @@ from typing import TYPE_CHECKING, Annotated, Final
 import orjson
 import typer
 
-from ruledex.cli.arguments import QuietOption, TrustOption, VersionOption
-from ruledex.cli.spark.options import ConfOption, EventsArgument, MasterOption, WorkerIndexArgument
-from ruledex.cli.spark.progress import progress
-from ruledex.cli.spark.session import session
+from ruledex.cli.arguments import (
+    CLEAN,
+    FINDINGS,
+    ConfOption,
+    EventsArgument,
+    MasterOption,
+    QuietOption,
+    TrustOption,
+    VersionOption,
+    WorkerIndexArgument,
+)
+from ruledex.cli.spark.session import session, show_stages
 from ruledex.cli.spark.tables import read_table
-from ruledex.cli.status import CLEAN, FINDINGS
 from ruledex.errors import quoted
 from ruledex.outputs import whole_file
 from ruledex.sources.lines import convert_file_errors
@@ -53,7 +60,7 @@ def spark_ratify_command(
         from ruledex.spark import ratify
 
         frame = read_table(spark, events)
-        with progress(spark, "ratifying", not quiet):
+        with show_stages(spark, "ratifying", not quiet):
             found = ratify(index, frame, rules_sample, events_sample, seed, version=version, trust=trust)
     if output is not None:
         options = orjson.OPT_INDENT_2 | orjson.OPT_NON_STR_KEYS

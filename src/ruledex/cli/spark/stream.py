@@ -8,21 +8,27 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ruledex.cli.arguments import QuietOption, TrustOption
-from ruledex.cli.match import Rank
-from ruledex.cli.spark.failures import describe_failure
-from ruledex.cli.spark.match import (
+from ruledex.cli.arguments import (
+    ConfOption,
     CountOption,
+    MasterOption,
+    QuietOption,
+    RankOption,
+    TopOption,
+    TrustOption,
+    WorkerIndexArgument,
+    rank_of,
+)
+from ruledex.cli.spark.match import (
     ExplodeOption,
     KeepOption,
     OutputArgument,
-    RankOption,
-    TopOption,
     WeightsOption,
     refuse_arrays_in_csv,
     totals,
 )
-from ruledex.cli.spark.options import ConfOption, MasterOption, WorkerIndexArgument
+from ruledex.cli.spark.session import describe_failure, session
+from ruledex.cli.spark.tables import OPTIONS, format_of, load_table
 from ruledex.errors import InputError, RuledexError
 
 if TYPE_CHECKING:
@@ -45,7 +51,7 @@ def spark_stream_command(
     ],
     keep: KeepOption = None,
     top: TopOption = None,
-    rank: RankOption = Rank.SUM,
+    rank: RankOption = None,
     weights: WeightsOption = None,
     explode: ExplodeOption = False,
     count: CountOption = False,
@@ -81,8 +87,7 @@ def spark_stream_command(
 
         ruledex spark stream index incoming best.json --checkpoint state --top 10 --once
     """
-    from ruledex.cli.spark.session import session
-
+    ranked = rank_of(rank, top)
     refuse_arrays_in_csv(output, explode, count)
     with session(master, "ruledex stream", conf) as spark:
         from pyspark.sql import functions
@@ -97,7 +102,7 @@ def spark_stream_command(
             weights,
             explode,
             count,
-            rank=rank.value,
+            rank=ranked.value,
             columns=columns or (),
             trust=trust,
         ).observe(_METRICS, functions.max("version").alias("version"), *totals(explode, count))
@@ -113,8 +118,6 @@ def spark_stream_command(
 
 def _read(spark: SparkSession, source: str, files: int | None) -> DataFrame:
     """Return a stream of a table, or of a folder's files. The files that are there decide the columns."""
-    from ruledex.cli.spark.tables import OPTIONS, format_of, load_table
-
     kind = format_of(source)
     limits = {} if files is None else {"maxFilesPerTrigger": str(files)}
     if kind is None:
@@ -127,8 +130,6 @@ def _read(spark: SparkSession, source: str, files: int | None) -> DataFrame:
 
 def _start(found: DataFrame, output: str, checkpoint: str, trigger: dict[str, Any]) -> StreamingQuery:
     from pyspark.errors import AnalysisException
-
-    from ruledex.cli.spark.tables import OPTIONS, format_of
 
     writer = found.writeStream.option("checkpointLocation", checkpoint).trigger(**trigger)
     kind = format_of(output)

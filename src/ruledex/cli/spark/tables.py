@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal
 from urllib.parse import unquote
 
-from ruledex.cli.report import console
+from ruledex.cli.terminal import console
 from ruledex.errors import InputError
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from ruledex.errors import RuleError
 from ruledex.index.build import build_program
 from ruledex.language.schema import Schema
-from ruledex.sources.row import EMPTY_ID
+from ruledex.sources import EMPTY_ID
 from ruledex.spark.jobs.build.keys import keys_of
 from ruledex.spark.worker.blocks import BlockReader
 
