@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import difflib
 import reprlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
 MOST_SHOWN = 20  # faults in one message
@@ -71,7 +71,22 @@ class RuleError(RuledexError):
         self.message = str(self.args[0])
         self.text = text
         self.position = position
-        self.hint = one_line(hint)
+        self._hint: str | Callable[[], str] = one_line(hint)
+
+    @property
+    def hint(self) -> str:
+        """What would be right, if that is known."""
+        if not isinstance(self._hint, str):
+            self._hint = one_line(self._hint())
+        return self._hint
+
+    def suggest_later(self, suggest: Callable[[str, int], str]) -> None:
+        """Find a better hint with a function of the text and the position, once somebody reads it.
+
+        Of a million faults only few are shown. The hint stays as it is if the function returns nothing.
+        """
+        before = self.hint
+        self._hint = lambda: suggest(self.text, self.position) or before
 
     def __reduce__(self) -> tuple[object, ...]:
         # Exceptions pickle by their args alone; Spark and process pools send rule errors between processes.

@@ -32,3 +32,26 @@ def test_another_name_is_left_alone(text: str) -> None:
 
 def test_without_a_schema_no_name_is_misspelt() -> None:
     assert lint_rule("r", parse("contry = 'IN' OR country = 'IN'")) == []
+
+
+@pytest.mark.parametrize(
+    ("rule", "name", "suggestion"),
+    [
+        ("now - created > 86400", "now", "a rule has no clock"),
+        ("created < now - 60 AND a = 1", "now", "a rule has no clock"),
+        ("day > CURRENT_DATE", "CURRENT_DATE", "a rule has no clock"),
+        ("x = None", "None", "write IS NULL or IS NOT NULL"),
+        ("a = 1 OR NOT x = undefined", "undefined", "write IS NULL"),
+    ],
+)
+def test_a_name_that_is_a_value_elsewhere_is_found_where_it_stands(rule, name, suggestion):
+    (found,) = [finding for finding in lint_rule("r", parse(rule), rule) if finding.code == "not-a-value"]
+    assert rule[found.position :].startswith(name)
+    assert found.message.startswith(f"{name} is an attribute here: `")
+    assert found.suggestion.startswith(suggestion)
+
+
+def test_a_declared_attribute_or_a_field_may_have_such_a_name():
+    schema = Schema.of_mapping({"attributes": {"now": "integer"}})
+    assert not lint_rule("r", parse("now - created > 86400"), "", schema)
+    assert not lint_rule("r", parse("clock.now > 86400"), "")

@@ -13,7 +13,7 @@ from decimal import Decimal
 from typing import Final, NoReturn
 
 from ruledex import limits
-from ruledex.errors import RuleLimitError, RuleSyntaxError, did_you_mean
+from ruledex.errors import RuleLimitError, RuleSyntaxError, RuleTypeError, did_you_mean
 from ruledex.language import build
 from ruledex.language.build import NULL, Constant, Item
 from ruledex.language.scanner import check_text, read_name, read_number, read_string, scan, token_of
@@ -33,7 +33,14 @@ _OPERATOR_WORDS: Final = ("AND", "OR", "XOR", "XNOR", "NOT", "IN", "BETWEEN", "L
 
 def parse(rule: str | bytes) -> Expression:
     """Return the tree of a rule's text (bytes are UTF-8). Raises `RuleError` if the text is not a rule."""
-    return _Parser(check_text(rule)).parse()
+    text = check_text(rule)
+    try:
+        return _Parser(text).parse()
+    except (RuleSyntaxError, RuleTypeError) as error:
+        from ruledex.language.suggestions import suggestion  # only needed for a fault
+
+        error.suggest_later(suggestion)
+        raise
 
 
 def parse_operand(text: str) -> Operand:

@@ -15,7 +15,7 @@ from ruledex.language.functions.registry import function_of
 from ruledex.language.parser import parse
 from ruledex.language.schema import Schema
 from ruledex.language.structured import from_structured
-from ruledex.language.text import path_text
+from ruledex.language.text import path_text, predicate_text
 from ruledex.language.tree import (
     Attribute,
     Call,
@@ -32,15 +32,25 @@ from ruledex.lint.finding import Finding, Severity
 from ruledex.lint.fitting import check_fitting
 from ruledex.lint.redundancy import check_redundancy
 from ruledex.lint.regex_dialect import check_dialect
-from ruledex.lint.subject import Context, LintSubject
+from ruledex.lint.subject import Context, LintSubject, short
 from ruledex.lint.truth import check_truth
 
 _UNDECLARED: Final = Schema()
 _ALIKE: Final = frozenset((Family.STRING, Family.TIME))  # a time may be a string in JSON, so the two agree
 
 
+# Names that mean a value in other languages. In a rule each is an attribute, which hardly any event has, so that a
+# comparison with it is never true.
+_NO_CLOCK: Final = "a rule has no clock: let the event carry the time, or write TIMESTAMP '2024-12-31 23:59:59'"
+_NO_NULL: Final = "write IS NULL or IS NOT NULL"
+_VALUES_ELSEWHERE: Final = {
+    **dict.fromkeys(("now", "today", "current_date", "current_timestamp", "current_time", "sysdate"), _NO_CLOCK),
+    **dict.fromkeys(("none", "nil", "undefined"), _NO_NULL),
+}
+
+
 def check_names(subject: LintSubject) -> Iterator[Finding]:
-    """Check misspelt-attribute: each undeclared name once against those that the schema declares."""
+    """Check misspelt-attribute and not-a-value: each undeclared name once."""
     seen: set[tuple[str, ...]] = set()
     for predicate in predicates(subject.tree):
         for operand in operands(predicate):
@@ -48,11 +58,18 @@ def check_names(subject: LintSubject) -> Iterator[Finding]:
                 if attribute.path in seen:
                     continue
                 seen.add(attribute.path)
+                name = path_text(attribute.path)
                 near = subject.context.near_name(attribute.path)
-                if near:
-                    name = path_text(attribute.path)
-                    found = subject.text.find(name, predicate.position)
-                    position = predicate.position if found < 0 else found
+                known = "" if attribute.path in subject.context.declared else _VALUES_ELSEWHERE.get(name.lower(), "")
+                if not near and not known:
+                    continue
+                found = subject.text.find(name, predicate.position)
+                position = predicate.position if found < 0 else found
+                if known:
+                    shown = short(predicate_text(predicate))
+                    message = f"{name} is an attribute here: `{shown}` is never true of an event without it"
+                    yield subject.warning("not-a-value", position, message, known)
+                else:
                     message = f"the schema declares no attribute {name}"
                     yield subject.warning("misspelt-attribute", position, message, f"did you mean {near}?")
 
