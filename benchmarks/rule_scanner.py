@@ -37,8 +37,8 @@ from ruledex.program.layout import lay_out
 from ruledex.program.node_table import NodeTable, empty_node_table
 from ruledex.program.normalise import NormalRules, normalise_rules
 from ruledex.program.predicate_table import empty_text_table, intern_slices
-from ruledex.program.rule_entries import LiteralFacts, PredicateLiterals
-from ruledex.program.rule_scanner import operator_of, scan_rules
+from ruledex.program.rule_entries import LiteralFacts, PredicateLiterals, operator_of
+from ruledex.program.rule_scanner import scan_rules
 from ruledex.program.scores.table import ScoreTable, empty_score_table
 from ruledex.workloads import workload
 

@@ -29,8 +29,8 @@ from ruledex.program.layout import ProgramNodes, lay_out
 from ruledex.program.node_table import NodeTable, empty_node_table
 from ruledex.program.normalise import NormalRules, normalise_rules
 from ruledex.program.predicate_table import TextTable, empty_text_table, intern_slices
-from ruledex.program.rule_entries import COMPLEX, LiteralFacts, PredicateLiterals
-from ruledex.program.rule_scanner import Scan, operator_of, scan_rules
+from ruledex.program.rule_entries import COMPLEX, LiteralFacts, PredicateLiterals, operator_of
+from ruledex.program.rule_scanner import Scan, scan_rules
 from ruledex.program.scores.table import ScoreTable, empty_score_table
 
 BRANCHES = (And, Or, Xor, Xnor)

@@ -10,7 +10,9 @@ from hypothesis import strategies as st
 
 from ruledex import RuleError, parse, to_text
 from ruledex.language.tree import MAX_DEPTH, Expression
-from ruledex.program.rule_scanner import AND, FALLBACK, NOT, OK, OR, XNOR, XOR, operator_code, operator_of, scan_rules
+from ruledex.program.rule_entries import operator_of
+from ruledex.program.rule_scanner import FALLBACK, OK, operator_code, scan_rules
+from ruledex.program.rule_tokens import AND, NOT, OR, XNOR, XOR
 from ruledex.workloads import WORKLOADS, workload
 from tests.program.rules import column, scanned, slices_of, tree_of
 from tests.strategies import wild_trees

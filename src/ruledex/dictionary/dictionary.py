@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from datetime import tzinfo
 from functools import partial
 
 import numpy as np
@@ -164,7 +163,7 @@ def make_dictionary(schema: Schema, plans: Iterable[SlotPlan]) -> Dictionary:
             family = constant_family(predicate)
             assert family is not None
             slot.keys.append(Key(predicate, family, take(1)))
-        for kind, cuts in sorted(_sorted_cuts(plan.cuts, schema.zone).items()):
+        for kind, cuts in sorted(_sorted_cuts(plan.cuts, schema).items()):
             slot.domains[kind] = Domain(kind, cuts, take(2 * len(cuts) + 1))
         slot.finish()
         slots.append(slot)
@@ -176,13 +175,12 @@ def make_dictionary(schema: Schema, plans: Iterable[SlotPlan]) -> Dictionary:
     return Dictionary(schema, slots, next_cell, domain_offsets)
 
 
-def _sorted_cuts(given: dict[Kind, set[Cut]], zone: tzinfo) -> dict[Kind, list[Cut]]:
+def _sorted_cuts(given: dict[Kind, set[Cut]], schema: Schema) -> dict[Kind, list[Cut]]:
     cuts = {kind: sorted(values) for kind, values in given.items()}
     exact = cuts.get(Kind.EXACT, [])
-    rounded = {as_double(number) for number in exact}
-    if len(rounded) < len(exact):
+    if len(exact) > 1 and len(rounded := {as_double(number) for number in exact}) < len(exact):
         cuts[Kind.ROUNDED] = sorted(rounded)
     if Kind.DATE in given:
-        days = given[Kind.DATE].union(*(twin_cuts(moment, Kind.DATE, zone) for moment in cuts[Kind.TIME]))
+        days = given[Kind.DATE].union(*(twin_cuts(moment, Kind.DATE, schema.zone) for moment in cuts[Kind.TIME]))
         cuts[Kind.DATE] = sorted(days)
     return cuts

@@ -70,7 +70,7 @@ def cut_of(value: Value, kind: Kind, zone: tzinfo) -> Cut:
     return value
 
 
-_KIND_OF_TYPE: Final = {
+KIND_OF_TYPE: Final = {
     bool: Kind.BOOLEAN,
     int: Kind.EXACT,
     Decimal: Kind.EXACT,
@@ -85,7 +85,7 @@ _KIND_OF_TYPE: Final = {
 
 def kind_of(value: Value) -> Kind:
     """Return the kind of domain that a constant cuts."""
-    return _KIND_OF_TYPE[type(value)]
+    return KIND_OF_TYPE[type(value)]
 
 
 class Domain:

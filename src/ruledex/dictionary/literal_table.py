@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from ruledex.compiled.constants import AND, CELL, EVERY, NODE, OR, PLACE
 from ruledex.dictionary.dictionary import Dictionary, SlotPlan, make_dictionary
-from ruledex.dictionary.domain import Kind, Span, cut_of, cuts_of, kind_of, needs_days, spans_of
+from ruledex.dictionary.domain import KIND_OF_TYPE, Kind, Span, cut_of, cuts_of, kind_of, needs_days, spans_of
 from ruledex.dictionary.slot import Slot
 from ruledex.language.schema import Schema
 from ruledex.language.text import operand_text, to_text
@@ -230,7 +230,7 @@ class LiteralTable:
                     self._cut(asked, bound.high)
 
     def _cut(self, asked: SlotPlan, value: Value) -> None:
-        kind = kind_of(value)
+        kind = KIND_OF_TYPE[type(value)]
         known = asked.cuts.get(kind)
         if known is None:
             known = asked.cuts[kind] = set()
@@ -330,7 +330,7 @@ def _plain_spans(within: Within, slot: Slot) -> list[Span] | None:
         kinds = set(map(type, values))
         if kinds not in ({int}, {str}):
             return None
-        cell_of = slot.domains[kind_of(values[0])].cell
+        cell_of = slot.domains[KIND_OF_TYPE[type(values[0])]].cell
         return [(cell, cell) for cell in sorted(map(cell_of, values))]
     (bound,) = bounds
     kinds = {type(bound.low), type(bound.high)}

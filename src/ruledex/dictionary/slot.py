@@ -57,8 +57,8 @@ class Slot:
         self.misfit: dict[Family, int] = {}
         self.settled: dict[Family, int] = {}
         self.keys: list[Key] = []
-        self._remembered = Remembered()
-        self._known = self._remembered.tables
+        self._remembered: Remembered | None = None  # made for the first value: an event needs few slots of many
+        self._known: dict[type, dict[Any, tuple[int, ...]]] = {}  # its tables
         self._families: tuple[Family, ...] = ()
         self._misfits: frozenset[int] = frozenset()
 
@@ -88,6 +88,9 @@ class Slot:
             return ()
         cells = self._cells_of_scalar(value)
         if type(value) in _HASHABLE:
+            if self._remembered is None:
+                self._remembered = Remembered()
+                self._known = self._remembered.tables
             self._remembered.remember(value, value, cells)
         return cells
 

@@ -78,10 +78,8 @@ class ProgramBuilder:
         """
         text = read_only(text)
         scan = scan_rules(text, offsets, MAX_DEPTH)
-        predicate_of = self._predicates.intern(text, scan)
-        self._nodes, self._scores, rules = normalise_rules(
-            self._nodes, self._scores, scan, predicate_of, *self._predicates.arrays()
-        )
+        known = self._predicates.intern(text, scan)
+        self._nodes, self._scores, rules = normalise_rules(self._nodes, self._scores, scan, *known)
         faults = []
         is_rule = np.ones(len(rules.root), bool)
         for i in np.flatnonzero(rules.status != OK).tolist():

@@ -17,21 +17,31 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ruledex.compiled.constants import AND, LEAF, OR
+from ruledex.compiled.constants import ALWAYS, AND, LEAF, OR
 from ruledex.compiled.decorator import jit
-from ruledex.program.node_table import N_SIMPLIFIED, NEVER_CODE, NO_ROOM, NodeTable, join_nodes, with_node_room
+from ruledex.program.node_table import (
+    ALWAYS_CODE,
+    N_SIMPLIFIED,
+    NEVER_CODE,
+    NO_ROOM,
+    NodeTable,
+    join_nodes,
+    with_node_room,
+)
 from ruledex.program.rule_entries import (
     ARGUMENT,
     BOTH,
+    COMPLEX,
     KIND,
     N_ENTRY_COLUMNS,
     N_FRAME_COLUMNS,
+    NEGATED,
     LiteralFacts,
     PredicateLiterals,
-    put_leaves,
     turn_round,
 )
-from ruledex.program.rule_scanner import FALLBACK, OK, XOR, Scan
+from ruledex.program.rule_scanner import FALLBACK, OK, Scan
+from ruledex.program.rule_tokens import XOR
 from ruledex.program.scores.table import STEPS_PER_ENTRY, ScoreTable, with_score_room, write_score
 
 
@@ -132,7 +142,7 @@ def _normalise_from(
                 code, code_offsets[rule], code_offsets[rule + 1], predicate_of, scratch.entries, scratch.frames
             )
             n_simplified = table.counts[N_SIMPLIFIED]
-            is_weighted, is_complex = put_leaves(
+            is_weighted, is_complex = _put_leaves(
                 predicates.positive,
                 predicates.negative,
                 predicates.weight,
@@ -164,10 +174,40 @@ def _normalise_from(
 
 
 @jit
+def _put_leaves(
+    positive_of: NDArray[np.int32],
+    negative_of: NDArray[np.int32],
+    weight_of: NDArray[np.float64],
+    negated: NDArray[np.uint8],
+    entries: NDArray[np.int64],
+    n_entries: int,
+    positive: NDArray[np.int64],
+    negative: NDArray[np.int64],
+) -> tuple[bool, bool]:
+    """Write the code of each leaf and of its negation, at the index of its entry.
+
+    Returns whether a leaf has a weight other than 1, and whether one that is needed is COMPLEX.
+    """
+    is_weighted, is_complex = False, False
+    for entry in range(n_entries):
+        if entries[entry, KIND] == LEAF:
+            predicate = entries[entry, ARGUMENT]
+            literal, other = positive_of[predicate], negative_of[predicate]
+            if entries[entry, NEGATED] != 0:
+                literal, other = other, literal
+            is_complex = is_complex or literal == COMPLEX or (entries[entry, BOTH] != 0 and other == COMPLEX)
+            if weight_of[predicate] != 1.0 and literal >= 0:
+                is_weighted = is_weighted or negated[literal] == 0
+            positive[entry] = literal if literal >= 0 else ALWAYS_CODE if literal == ALWAYS else NEVER_CODE
+            negative[entry] = other if other >= 0 else ALWAYS_CODE if other == ALWAYS else NEVER_CODE
+    return is_weighted, is_complex
+
+
+@jit
 def _match_root(
     table: NodeTable, complement: NDArray[np.int32], scratch: _Scratch, n_entries: int, codes: NDArray[np.int64]
 ) -> int:
-    """Return the code of the rule's match tree, or `NO_ROOM`. `put_leaves` must have written the leaves' codes.
+    """Return the code of the rule's match tree, or `NO_ROOM`. `_put_leaves` must have written the leaves' codes.
 
     The stack of operands grows down from the end of the arrays of leaves' codes, behind the entry that is read.
     """

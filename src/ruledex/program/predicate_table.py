@@ -50,7 +50,6 @@ from ruledex.program.rule_entries import (
 )
 from ruledex.program.rule_scanner import OK, Scan
 from ruledex.rewrite.literals import rewrite_literal
-from ruledex.rewrite.spans import Order
 
 # In which polarities rules use a predicate, as bits.
 POSITIVE_USE, NEGATIVE_USE = 1, 2
@@ -66,14 +65,16 @@ class PredicateTable:
     def __init__(self, literals: LiteralTable, schema: Schema) -> None:
         self._literals = literals
         self._schema = schema
-        self._order = Order(schema.zone)
         self._texts = empty_text_table()
         self._positive = np.empty(_FIRST_ROOM, np.int32)
         self._negative = np.empty(_FIRST_ROOM, np.int32)
         self._weight = np.empty(_FIRST_ROOM, np.float64)
 
-    def intern(self, text: NDArray[np.uint8], scan: Scan) -> NDArray[np.int32]:
-        """Return the number of each slice's predicate, and make the literals that the scanned rules use."""
+    def intern(self, text: NDArray[np.uint8], scan: Scan) -> tuple[NDArray[np.int32], PredicateLiterals, LiteralFacts]:
+        """Make the literals that the scanned rules use.
+
+        Returns the number of each slice's predicate, the literals of each predicate, and what is known of each literal.
+        """
         n_known = self._texts.n_texts
         self._texts, predicate_of = intern_slices(self._texts, text, scan.slice_start, scan.slice_end)
         n_texts = self._texts.n_texts
@@ -89,17 +90,12 @@ class PredicateTable:
         needs_negative = (uses & NEGATIVE_USE != 0) & (self._negative[:n_texts] == _UNMADE)
         for number in np.flatnonzero(needs_positive | needs_negative).tolist():
             self._make(number, bool(needs_positive[number]), bool(needs_negative[number]))
-        return predicate_of
-
-    def arrays(self) -> tuple[PredicateLiterals, LiteralFacts]:
-        """Return the literals of each predicate, and what is known of each literal, read-only for kernels."""
-        n_texts = self._texts.n_texts
         predicates = PredicateLiterals(self._positive[:n_texts], self._negative[:n_texts], self._weight[:n_texts])
         known = self._literals
         literals = LiteralFacts(np.array(known.complement, np.int32), np.array(known.is_negative, np.uint8))
         for array in (*predicates, *literals):
             array.flags.writeable = False
-        return predicates, literals
+        return predicate_of, predicates, literals
 
     def _make(self, number: int, positive: bool, negative: bool) -> None:
         text = self._texts.bytes_of(number)
@@ -125,7 +121,7 @@ class PredicateTable:
     def _code(self, predicate: Expression, negated: bool) -> int:
         if isinstance(predicate, CompareOperands) and negated:
             return COMPLEX  # its literal is a positive one that scores nothing, which no array says
-        leaf = rewrite_literal(predicate, negated, self._schema, self._order)  # type: ignore[arg-type]  # a predicate
+        leaf = rewrite_literal(predicate, negated, self._schema)  # type: ignore[arg-type]  # a predicate
         if isinstance(leaf, And | Or):
             return COMPLEX
         form: Form = self._literals.form(leaf)

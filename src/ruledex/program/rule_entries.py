@@ -15,10 +15,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ruledex.compiled.constants import ALWAYS, AND, LEAF, OR
+from ruledex.compiled.constants import AND, LEAF, OR
 from ruledex.compiled.decorator import jit
-from ruledex.program.node_table import ALWAYS_CODE, NEVER_CODE
-from ruledex.program.rule_scanner import NOT, XNOR, XOR, operator_of
+from ruledex.program.rule_tokens import NOT, XNOR, XOR
 
 COMPLEX = -3  # of a predicate or its negation that is more than one literal
 
@@ -46,6 +45,12 @@ class LiteralFacts(NamedTuple):
 
     complement: NDArray[np.int32]  # the literal that is true only where this one is false or unknown, or NO_COMPLEMENT
     negated: NDArray[np.uint8]  # 1 where it is a negative literal, which scores 0
+
+
+@jit
+def operator_of(code: int) -> tuple[int, int]:
+    """Return the operator and the number of operands of a negative code."""
+    return (-1 - code) & 7, (-1 - code) >> 3
 
 
 @jit
@@ -115,33 +120,3 @@ def turn_round(
             n_entries += 1
             frames[n_frames - 1, _SHORTER] = 0
     return n_entries
-
-
-@jit
-def put_leaves(
-    positive_of: NDArray[np.int32],
-    negative_of: NDArray[np.int32],
-    weight_of: NDArray[np.float64],
-    negated: NDArray[np.uint8],
-    entries: NDArray[np.int64],
-    n_entries: int,
-    positive: NDArray[np.int64],
-    negative: NDArray[np.int64],
-) -> tuple[bool, bool]:
-    """Write the code of each leaf and of its negation, at the index of its entry.
-
-    Returns whether a leaf has a weight other than 1, and whether one that is needed is COMPLEX.
-    """
-    is_weighted, is_complex = False, False
-    for entry in range(n_entries):
-        if entries[entry, KIND] == LEAF:
-            predicate = entries[entry, ARGUMENT]
-            literal, other = positive_of[predicate], negative_of[predicate]
-            if entries[entry, NEGATED] != 0:
-                literal, other = other, literal
-            is_complex = is_complex or literal == COMPLEX or (entries[entry, BOTH] != 0 and other == COMPLEX)
-            if weight_of[predicate] != 1.0 and literal >= 0:
-                is_weighted = is_weighted or negated[literal] == 0
-            positive[entry] = literal if literal >= 0 else ALWAYS_CODE if literal == ALWAYS else NEVER_CODE
-            negative[entry] = other if other >= 0 else ALWAYS_CODE if other == ALWAYS else NEVER_CODE
-    return is_weighted, is_complex

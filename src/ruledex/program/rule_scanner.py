@@ -35,13 +35,9 @@ from ruledex.program.rule_tokens import (
     NOT,
     OPEN,
     OPERATOR_SIGN,
-    OR,
     XNOR,
-    XOR,
     read_tokens,
 )
-
-__all__ = ["AND", "FALLBACK", "NOT", "OK", "OR", "XNOR", "XOR", "Scan", "operator_code", "operator_of", "scan_rules"]
 
 OK, FALLBACK = 0, 1
 
@@ -81,12 +77,6 @@ class Scan(NamedTuple):
 def operator_code(operator: int, n_operands: int) -> int:
     """Return the code of an operator on the `n_operands` topmost operands; NOT has one."""
     return -1 - (operator + 8 * n_operands)
-
-
-@jit
-def operator_of(code: int) -> tuple[int, int]:
-    """Return the operator and the number of operands of a negative code."""
-    return (-1 - code) & 7, (-1 - code) >> 3
 
 
 def scan_rules(text: NDArray[np.uint8], offsets: NDArray[np.integer], max_depth: int, max_length: int = 2**24) -> Scan:

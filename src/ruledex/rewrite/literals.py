@@ -46,7 +46,6 @@ _PLAIN_TYPES = ({int}, {str})  # types whose values have one spelling each
 
 def rewrite_literals(tree: Expression, schema: Schema) -> Expression:
     """Return the same rule with its predicates in canonical form. NOT must have been pushed down."""
-    order = Order(schema.zone)
 
     def change(node: Expression) -> Expression:
         if isinstance(node, And | Or | Truth | Weak | Within):
@@ -55,13 +54,13 @@ def rewrite_literals(tree: Expression, schema: Schema) -> Expression:
             if isinstance(node.child, Within):
                 return node
             assert not isinstance(node.child, And | Or)  # NOT is above predicates only
-            return rewrite_literal(node.child, True, schema, order)  # type: ignore[arg-type]
-        return rewrite_literal(node, False, schema, order)  # type: ignore[arg-type]
+            return rewrite_literal(node.child, True, schema)  # type: ignore[arg-type]
+        return rewrite_literal(node, False, schema)  # type: ignore[arg-type]
 
     return bottom_up(tree, change)
 
 
-def rewrite_literal(predicate: Predicate, negated: bool, schema: Schema, order: Order) -> Expression:
+def rewrite_literal(predicate: Predicate, negated: bool, schema: Schema) -> Expression:
     """Return one predicate, or its negation, in canonical form."""
     literal: Expression
     if isinstance(predicate, Compare) and predicate.op != "=":  # the most frequent first: `match` tries one by one
@@ -72,15 +71,15 @@ def rewrite_literal(predicate: Predicate, negated: bool, schema: Schema, order: 
             if isinstance(predicate, NullSafe) and negated:
                 literal = NullSafe(operand, _plain(value))
             else:
-                literal = _within(operand, ((value,), ()), order)
+                literal = _within(operand, ((value,), ()), schema)
         case In(operand, values, _, has_null):
             if negated and has_null:
                 return FALSE
-            literal = _within(operand, (values, ()), order)
+            literal = _within(operand, (values, ()), schema)
         case Between(operand, int() as low, int() as high) if low < high:
             literal = Within(operand, (), (Bound(low, True, high, True),))
         case Between(operand, low, high):
-            literal = _within(operand, ((), (Bound(low, True, high, True),)), order)
+            literal = _within(operand, ((), (Bound(low, True, high, True),)), schema)
             if literal == FALSE and negated:
                 return Not(changed(predicate, weight=1.0, position=0))
         case Like(operand, patterns, every, ignore_case):
@@ -103,7 +102,7 @@ def _plain(value: Value) -> Value:
     return value
 
 
-def _within(operand: Operand, spans: Spans, order: Order) -> Expression:
+def _within(operand: Operand, spans: Spans, schema: Schema) -> Expression:
     values, bounds = spans
     if not bounds and set(map(type, values)) in _PLAIN_TYPES:
         # A short cut for integers or strings, which most rules have: same result as the general code below.
@@ -123,7 +122,7 @@ def _within(operand: Operand, spans: Spans, order: Order) -> Expression:
         # Networks nest and have no order; a list of them is kept as it is, without repetitions.
         return Within(operand, tuple(dict.fromkeys(sorted(values, key=str))), ())
     with suppress(Ambiguous):
-        values, bounds = order.union([(values, bounds)])
+        values, bounds = Order(schema.zone).union([(values, bounds)])
     return Within(operand, values, bounds) if values or bounds else FALSE
 
 
