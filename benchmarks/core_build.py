@@ -17,7 +17,7 @@ from ruledex.language.schema import Schema
 from ruledex.language.structured import to_structured
 from ruledex.language.tree import MAX_DEPTH
 from ruledex.program.predicate_table import PredicateTable
-from ruledex.program.rule_scanner import scan_rules
+from ruledex.program.rule_scanner import scan_texts
 
 RULES_A_CHUNK = 50_000
 
@@ -31,7 +31,7 @@ def read_texts(texts: pa.Array) -> None:
         _, offsets, data = chunk.buffers()
         bounds = np.frombuffer(offsets, np.int64)[chunk.offset : chunk.offset + len(chunk) + 1]
         text = np.frombuffer(data, np.uint8)
-        predicates.intern(text, scan_rules(text, bounds, MAX_DEPTH))
+        predicates.intern(text, scan_texts(text, bounds, MAX_DEPTH))
 
 
 def measure_build(rules: pa.Table, n_rounds: int) -> tuple[Index, dict[str, Any]]:

@@ -38,7 +38,7 @@ from ruledex.program.node_table import NodeTable, empty_node_table
 from ruledex.program.normalise import NormalRules, normalise_rules
 from ruledex.program.predicate_table import empty_text_table, intern_slices
 from ruledex.program.rule_entries import LiteralFacts, PredicateLiterals, operator_of
-from ruledex.program.rule_scanner import scan_rules
+from ruledex.program.rule_scanner import scan_texts
 from ruledex.program.scores.table import ScoreTable, empty_score_table
 from ruledex.workloads import workload
 
@@ -92,7 +92,7 @@ def build(
     texts, table, scores = empty_text_table(), empty_node_table(), empty_score_table()
     parts = []
     for text, offsets in chunks:
-        scan = clock.time("scan", scan_rules, text, offsets, MAX_DEPTH)
+        scan = clock.time("scan", scan_texts, text, offsets, MAX_DEPTH)
         texts, predicate_of = clock.time("intern", intern_slices, texts, text, scan.slice_start, scan.slice_end)
         known = stand_ins(texts.n_texts)
         table, scores, made = clock.time("normalise", normalise_rules, table, scores, scan, predicate_of, *known)
@@ -105,7 +105,7 @@ def build(
 
 def documents(text: NDArray[np.uint8], offsets: NDArray[np.int32]) -> Iterator[bytes]:
     """The rules as JSON trees: {"and": [{"a": "a17", "op": "<=", "v": 5}, …]}."""
-    scan = scan_rules(text, offsets, MAX_DEPTH)
+    scan = scan_texts(text, offsets, MAX_DEPTH)
     texts, numbers = intern_slices(empty_text_table(), text, scan.slice_start, scan.slice_end)
     predicates = [orjson.dumps(tree_of(parse(texts.bytes_of(number)))) for number in range(texts.n_texts)]
     codes, bounds = scan.code.tolist(), scan.code_offsets.tolist()

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import numpy as np
 
-from ruledex.compiled.arrays import FREE, buckets_for, lengthened, read_only
+from ruledex.compiled.arrays import FREE, buckets_for, lengthen, read_only
 
 
 def test_an_array_keeps_what_it_has_and_grows_by_half_at_least() -> None:
     array = np.arange(8)
-    assert lengthened(array, 8) is array
-    assert lengthened(array, 9)[:8].tolist() == list(range(8))
-    assert len(lengthened(array, 9)) == 12
-    assert lengthened(np.ones((2, 3)), 10).shape == (10, 3)
+    assert lengthen(array, 8) is array
+    assert lengthen(array, 9)[:8].tolist() == list(range(8))
+    assert len(lengthen(array, 9)) == 12
+    assert lengthen(np.ones((2, 3)), 10).shape == (10, 3)
 
 
 def test_a_table_has_two_buckets_per_entry_and_finds_hashes_that_collide() -> None:

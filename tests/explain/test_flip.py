@@ -11,7 +11,7 @@ from ruledex import Schema, evaluate, parse
 from ruledex.explain import explain
 from ruledex.explain.clause import clause_of
 from ruledex.explain.flip import possible_truths, smallest_flip
-from ruledex.language.reference import score
+from ruledex.language.reference import score_of
 from ruledex.language.tree import BRANCHES, Not, Truth
 from tests.strategies import DOMAINS, all_events, events, trees
 
@@ -117,4 +117,4 @@ def test_a_long_chain_is_explained_and_scored(join):
     truth = evaluate(tree, {"x": 5})
     assert explanation.truth is truth
     assert explanation.changes is not None
-    assert (score(tree, {"x": 5}) is not None) is (truth is True)
+    assert (score_of(tree, {"x": 5}) is not None) is (truth is True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ruledex.errors import RuleError
 from ruledex.language.parser import parse
-from ruledex.language.text import to_text
+from ruledex.language.text import tree_text
 
 
 def read(content: bytes) -> bool:
@@ -14,7 +14,7 @@ def read(content: bytes) -> bool:
     except RuleError as error:
         str(error)  # the message, with its excerpt, must be printable whatever the text
         return False
-    text = to_text(tree)
+    text = tree_text(tree)
     assert parse(text) == tree, text
     assert hash(parse(text)) == hash(tree), text
     return True

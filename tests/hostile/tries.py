@@ -16,7 +16,7 @@ from ruledex.errors import RuledexError
 from ruledex.index import Index
 from ruledex.index.inputs import as_mapping
 from ruledex.language.parser import parse
-from ruledex.language.reference import evaluate
+from ruledex.language.reference import truth_of
 from ruledex.language.structured import from_structured
 from ruledex.lint import lint_rule
 from tests.hostile.events import EventGene, event_of
@@ -125,7 +125,7 @@ def _ask_rule(text: str, document: Any, seed: int) -> str | None:
         if (1 in live.match(USUAL_EVENT)) != (1 in index.match(USUAL_EVENT)):
             return "a rule that was added answers otherwise than one that was built"
     found = index.match(USUAL_EVENT) == [1]
-    if len(text) <= SMALL and found != (evaluate(tree, USUAL_EVENT) is True):
+    if len(text) <= SMALL and found != (truth_of(tree, USUAL_EVENT) is True):
         return "the answer is not the reference evaluator's"
     if (index.top(USUAL_EVENT, 1) != []) != found:
         return "top and match differ"
@@ -146,7 +146,7 @@ def _ask_event(index: Index, event: dict[str, Any], given: Any) -> str | None:
         return "top and match differ"
     if sum(len(str(value)) for value in event.values()) <= SMALL:
         for rule, text in enumerate(USUAL_RULES):
-            if (evaluate(parse(text), event) is True) != (rule in found):
+            if (truth_of(parse(text), event) is True) != (rule in found):
                 return f"the answer of {text} is not the reference evaluator's"
     for rule in (0, 8, 14, 20):
         if (index.explain(rule, event).truth is True) != (rule in found):

@@ -16,7 +16,7 @@ from ruledex import Schema, parse, score, to_text
 from ruledex.engines.registry import PLACES
 from ruledex.errors import ArtifactError, BudgetError, EventError, RuledexError, RulesError
 from ruledex.index import Index
-from ruledex.language.reference import evaluate
+from ruledex.language.reference import truth_of
 from tests.index.samples import EVENTS, PLAIN, every_kind, expected
 from tests.strategies import events, trees
 
@@ -57,7 +57,7 @@ def test_every_engine_matches_what_the_reference_does(engine, tmp_path):
 def test_an_index_of_any_rules_matches_what_the_reference_does(rules, given_events):
     index = Index.build([(f"rule {i:02}", to_text(rule)) for i, rule in enumerate(rules)], "sparse")
     for event, found in zip(given_events, index.match_batch(given_events), strict=True):
-        assert found == [f"rule {i:02}" for i, rule in enumerate(rules) if evaluate(rule, event) is True]
+        assert found == [f"rule {i:02}" for i, rule in enumerate(rules) if truth_of(rule, event) is True]
 
 
 def test_matches_ascend_by_id_whatever_the_order_of_the_rules(index):
@@ -96,7 +96,7 @@ def test_top_ranks_as_the_reference_does(index):
         ranks = {
             rule[0]: (rule[2] if len(rule) > 2 else 0.0) + (score(parse(rule[1]), event) or 0.0)
             for rule in PLAIN
-            if evaluate(parse(rule[1]), event) is True
+            if truth_of(parse(rule[1]), event) is True
         }
         wanted = sorted(ranks.items(), key=lambda pair: (-pair[1], pair[0]))
         assert index.top(event, 10) == wanted

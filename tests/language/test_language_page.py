@@ -12,7 +12,7 @@ from ruledex.errors import RuleSyntaxError
 from ruledex.language.parser import parse
 from ruledex.language.scanner import MAX_DIGITS
 from ruledex.language.schema import TYPES, Schema
-from ruledex.language.text import to_text
+from ruledex.language.text import tree_text
 from ruledex.language.tree import MAX_DEPTH
 from ruledex.limits import Limits
 
@@ -29,7 +29,7 @@ RULES = [line for block in blocks("ruledex") for line in block.splitlines()]
 @pytest.mark.parametrize("rule", RULES)
 def test_every_rule_of_the_page_is_read_and_printed(rule):
     tree = parse(rule)
-    assert parse(to_text(tree)) == tree
+    assert parse(tree_text(tree)) == tree
 
 
 def test_the_page_has_the_rules_that_this_reads():

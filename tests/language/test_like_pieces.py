@@ -70,13 +70,13 @@ from ruledex.dictionary.patterns import PatternMatcher
 from ruledex.language.parser import parse
 from ruledex.language.pattern import is_like
 from ruledex.language.structured import from_structured, to_structured
-from ruledex.language.text import to_text
+from ruledex.language.text import tree_text
 n = 2_000_000
 for operator in ("LIKE", "ILIKE"):
     for pattern in ("A" * n, "%" + "É" * n, "_" * n, "Ab%" * (n // 50), "''" * (n // 10), r"\\\\%" * (n // 50)):
         predicate = parse(f"x {operator} '{pattern}'")
         assert from_structured(to_structured(predicate)) == predicate
-        assert parse(to_text(predicate)) == predicate
+        assert parse(tree_text(predicate)) == predicate
         matcher = PatternMatcher([(predicate, 7)])
         matcher.cells("a" * n)
         matcher.cells("É" * (n // 10))

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 
 from ruledex.language.parser import parse
-from ruledex.language.reference import evaluate, score
+from ruledex.language.reference import score_of, truth_of
 from ruledex.language.schema import Schema
 from ruledex.language.tree import Not
 from ruledex.language.value import INT64_MAX, INT64_MIN
@@ -22,7 +22,7 @@ COMPARISONS += ["x LIKE 'a%'", "x ILIKE ANY ('a', 'b')", "x RLIKE 'a'", "x = 'a'
 
 
 def truth(text: str, **event: object) -> bool | None:
-    return evaluate(parse(text), event)
+    return truth_of(parse(text), event)
 
 
 # Missing values.
@@ -31,18 +31,18 @@ def truth(text: str, **event: object) -> bool | None:
 @pytest.mark.parametrize("event", [*MISSING, EMPTY], ids=repr)
 @pytest.mark.parametrize("text", COMPARISONS)
 def test_a_comparison_with_nothing_is_unknown_and_so_is_its_negation(text, event):
-    assert evaluate(parse(text), event) is None
-    assert evaluate(parse(f"NOT ({text})"), event) is None
+    assert truth_of(parse(text), event) is None
+    assert truth_of(parse(f"NOT ({text})"), event) is None
 
 
 @pytest.mark.parametrize("event", [*MISSING, EMPTY], ids=repr)
 def test_nothing_is_null_and_equal_to_null_alone(event):
-    assert evaluate(parse("x IS NULL"), event) is True
-    assert evaluate(parse("x IS NOT NULL"), event) is False
-    assert evaluate(parse("x <=> 1"), event) is False
-    assert evaluate(parse("NOT x <=> 1"), event) is True
-    assert evaluate(parse("x <=> NULL"), event) is True
-    assert evaluate(parse("x IS NOT TRUE"), event) is True
+    assert truth_of(parse("x IS NULL"), event) is True
+    assert truth_of(parse("x IS NOT NULL"), event) is False
+    assert truth_of(parse("x <=> 1"), event) is False
+    assert truth_of(parse("NOT x <=> 1"), event) is True
+    assert truth_of(parse("x <=> NULL"), event) is True
+    assert truth_of(parse("x IS NOT TRUE"), event) is True
 
 
 @pytest.mark.parametrize(
@@ -90,8 +90,8 @@ def test_null_safe_equality_with_another_type_is_false():
     ],
 )
 def test_functions_of_all_values_tell_an_empty_array_from_a_missing_one(text, missing, empty, wrong):
-    assert {evaluate(parse(text), event) for event in MISSING} == {missing}
-    assert evaluate(parse(text), EMPTY) is empty
+    assert {truth_of(parse(text), event) for event in MISSING} == {missing}
+    assert truth_of(parse(text), EMPTY) is empty
     assert truth(text, x=[1, 2]) is wrong
 
 
@@ -133,7 +133,7 @@ def test_the_weak_form_of_not_in_holds_for_what_is_missing():
 )
 def test_branches_follow_kleenes_tables(a, b, and_, or_, xor, xnor):
     for event in ({"a": a, "b": b}, {"a": b, "b": a}):
-        answers = [evaluate(parse(f"a {word} b"), event) for word in ("AND", "OR", "XOR", "XNOR")]
+        answers = [truth_of(parse(f"a {word} b"), event) for word in ("AND", "OR", "XOR", "XNOR")]
         assert answers == [and_, or_, xor, xnor]
 
 
@@ -193,9 +193,9 @@ def test_operands_with_several_values_compare_pair_by_pair():
 
 def test_a_path_through_an_array_of_structs_gives_all_their_values():
     event = {"items": [{"sku": "a", "n": 1}, {"sku": "b", "n": 2}, {}]}
-    assert evaluate(parse("items.sku = 'b' AND items.n = 1"), event) is True
-    assert evaluate(parse("items.sku = 'c'"), event) is False
-    assert evaluate(parse("size(items.sku) = 2"), event) is True
+    assert truth_of(parse("items.sku = 'b' AND items.n = 1"), event) is True
+    assert truth_of(parse("items.sku = 'c'"), event) is False
+    assert truth_of(parse("size(items.sku) = 2"), event) is True
     assert truth("items.sku IS NULL", items=[]) is True
     assert truth("items.sku IS NULL", items=[{}]) is True
     assert truth("items.sku = 'a'", items="a") is None
@@ -203,7 +203,7 @@ def test_a_path_through_an_array_of_structs_gives_all_their_values():
 
 def test_a_name_with_a_dot_is_not_a_path():
     event = {"a.b": 1, "a": {"b": 2}}
-    assert evaluate(parse("`a.b` = 1 AND a.b = 2"), event) is True
+    assert truth_of(parse("`a.b` = 1 AND a.b = 2"), event) is True
 
 
 # Numbers.
@@ -258,43 +258,43 @@ def test_iso_strings_are_read_as_times():
 def test_times_without_a_zone_are_in_the_zone_of_the_index():
     india = Schema(time_zone="Asia/Kolkata")
     rule = parse("x = TIMESTAMP '2024-02-29 10:30:00'")
-    assert evaluate(rule, {"x": "2024-02-29T05:00:00Z"}, india) is True
-    assert evaluate(rule, {"x": "2024-02-29T10:30:00"}, india) is True
-    assert evaluate(rule, {"x": datetime(2024, 2, 29, 5, tzinfo=UTC)}, india) is True
-    assert evaluate(rule, {"x": datetime(2024, 2, 29, 10, 30)}, india) is True
-    assert evaluate(parse("x = DATE '2024-02-29'"), {"x": "2024-02-28T18:30:00Z"}, india) is True
-    assert evaluate(parse("hour(x) = 10"), {"x": "2024-02-29T05:00:00Z"}, india) is True
-    assert evaluate(parse("date(x) = '2024-03-01'"), {"x": "2024-02-29T18:30:00Z"}, india) is True
+    assert truth_of(rule, {"x": "2024-02-29T05:00:00Z"}, india) is True
+    assert truth_of(rule, {"x": "2024-02-29T10:30:00"}, india) is True
+    assert truth_of(rule, {"x": datetime(2024, 2, 29, 5, tzinfo=UTC)}, india) is True
+    assert truth_of(rule, {"x": datetime(2024, 2, 29, 10, 30)}, india) is True
+    assert truth_of(parse("x = DATE '2024-02-29'"), {"x": "2024-02-28T18:30:00Z"}, india) is True
+    assert truth_of(parse("hour(x) = 10"), {"x": "2024-02-29T05:00:00Z"}, india) is True
+    assert truth_of(parse("date(x) = '2024-03-01'"), {"x": "2024-02-29T18:30:00Z"}, india) is True
 
 
 def test_the_hour_that_the_clock_repeats_is_two_hours():
     new_york = Schema(time_zone="America/New_York")
     first, second = {"x": "2024-11-03T05:30:00Z"}, {"x": "2024-11-03T06:30:00Z"}
     named = parse("x = TIMESTAMP '2024-11-03 01:30:00'")
-    assert [evaluate(named, event, new_york) for event in (first, second)] == [True, False]
+    assert [truth_of(named, event, new_york) for event in (first, second)] == [True, False]
     later = parse("x > TIMESTAMP '2024-11-03 01:45:00-04:00'")
-    assert [evaluate(later, event, new_york) for event in (first, second)] == [False, True]
-    assert evaluate(parse("x < y"), {"x": first["x"], "y": datetime(2024, 11, 3, 6, 30, tzinfo=UTC)}, new_york) is True
-    assert [evaluate(parse("hour(x) = 1"), event, new_york) for event in (first, second)] == [True, True]
+    assert [truth_of(later, event, new_york) for event in (first, second)] == [False, True]
+    assert truth_of(parse("x < y"), {"x": first["x"], "y": datetime(2024, 11, 3, 6, 30, tzinfo=UTC)}, new_york) is True
+    assert [truth_of(parse("hour(x) = 1"), event, new_york) for event in (first, second)] == [True, True]
 
 
 def test_the_hour_that_the_clock_skips_is_the_one_after_it():
     new_york = Schema(time_zone="America/New_York")
-    assert evaluate(parse("x = TIMESTAMP '2024-03-10 02:30:00'"), {"x": "2024-03-10T07:30:00Z"}, new_york) is True
+    assert truth_of(parse("x = TIMESTAMP '2024-03-10 02:30:00'"), {"x": "2024-03-10T07:30:00Z"}, new_york) is True
 
 
 @pytest.mark.parametrize("zone", ["Asia/Kolkata", "America/New_York"])
 @pytest.mark.parametrize("day", [date.min, date.max])
 def test_the_first_and_the_last_day_compare_in_every_zone(day, zone):
     rule = parse("x < TIMESTAMP '2024-01-01 00:00:00'")
-    assert evaluate(rule, {"x": day}, Schema(time_zone=zone)) is (day == date.min)
+    assert truth_of(rule, {"x": day}, Schema(time_zone=zone)) is (day == date.min)
 
 
 # Scores.
 
 
 def scored(text: str, weights: object = None, **event: object) -> float | None:
-    return score(parse(text), event, weights)  # type: ignore[arg-type]
+    return score_of(parse(text), event, weights)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(
@@ -351,8 +351,8 @@ def test_an_events_weights_multiply_those_of_the_rule():
 @settings(derandomize=True, deadline=None, max_examples=200)
 @given(trees(3), events())
 def test_a_rule_has_a_score_where_it_is_true_and_only_there(tree, event):
-    result = score(tree, event)
-    assert (result is not None) == (evaluate(tree, event) is True)
+    result = score_of(tree, event)
+    assert (result is not None) == (truth_of(tree, event) is True)
     assert result is None or result >= 0
 
 
@@ -361,8 +361,8 @@ def test_a_rule_has_a_score_where_it_is_true_and_only_there(tree, event):
 def test_on_single_values_a_negation_is_the_complement(predicate):
     schema = Schema.of_mapping(SINGLE)
     for event in all_events(predicate):
-        answer = evaluate(predicate, event, schema)
-        assert evaluate(Not(predicate), event, schema) is (None if answer is None else not answer)
+        answer = truth_of(predicate, event, schema)
+        assert truth_of(Not(predicate), event, schema) is (None if answer is None else not answer)
 
 
 # Traps that other systems fell into.

@@ -9,11 +9,11 @@ from ruledex.explain import explain
 from ruledex.index import Index
 from ruledex.language.build import check_required, parts_of
 from ruledex.language.parser import parse
-from ruledex.language.reference import evaluate, score
+from ruledex.language.reference import score_of, truth_of
 from ruledex.language.schema import Schema
 from ruledex.language.spark_text import to_spark
 from ruledex.language.structured import from_structured, to_structured
-from ruledex.language.text import to_text
+from ruledex.language.text import tree_text
 from ruledex.language.tree import And, Attribute, Compare, Not, Or, Required, Truth, predicates, without_required
 from ruledex.rewrite.pipeline import match_tree, score_tree
 
@@ -44,10 +44,10 @@ MISPLACED = [
 @pytest.mark.parametrize(("text", "tree"), WRITTEN.items())
 def test_it_is_read_and_written(text, tree):
     assert parse(text) == tree
-    assert to_text(tree) == text
+    assert tree_text(tree) == text
 
 
-@pytest.mark.parametrize("tree", WRITTEN.values(), ids=to_text)
+@pytest.mark.parametrize("tree", WRITTEN.values(), ids=tree_text)
 def test_its_structured_form_gives_it_back(tree):
     document = json.loads(json.dumps(to_structured(tree)))
     assert from_structured(document) == tree
@@ -96,15 +96,15 @@ def test_it_takes_one_condition_and_no_weight(text):
         parse(text)
 
 
-@pytest.mark.parametrize("tree", WRITTEN.values(), ids=to_text)
+@pytest.mark.parametrize("tree", WRITTEN.values(), ids=tree_text)
 def test_truth_score_and_what_spark_is_told_are_those_of_the_rule_without_it(tree):
     plain = without_required(tree)
-    assert "REQUIRED" not in to_text(plain)
+    assert "REQUIRED" not in tree_text(plain)
     assert to_spark(tree) == to_spark(plain)
     assert match_tree(tree) == match_tree(plain)
     for event in ({}, {"a": 1}, {"a": 1, "b": 1}, {"b": 1, "c": 1}, {"a": 2, "c": 1}, {"a": 2, "b": 1}):
-        assert evaluate(tree, event) is evaluate(plain, event)
-        assert score(tree, event) == score(plain, event)
+        assert truth_of(tree, event) is truth_of(plain, event)
+        assert score_of(tree, event) == score_of(plain, event)
 
 
 def test_the_score_tree_keeps_it_in_the_place_of_its_child():

@@ -9,7 +9,7 @@ import pytest
 
 from ruledex.index import Index
 from ruledex.language.parser import parse
-from ruledex.language.reference import evaluate
+from ruledex.language.reference import truth_of
 from ruledex.limits import limited
 
 RULES = [
@@ -30,17 +30,17 @@ EVENT: dict[str, Any] = {"a": ["p", "r"], "b": ["q", "s"], "x": [1, 2], "y": [1,
 
 def over(text: str, **event: Any) -> bool | None:
     with limited(event_products=3):
-        return evaluate(parse(text), event)
+        return truth_of(parse(text), event)
 
 
 @pytest.mark.parametrize("text", RULES[:6])
 def test_a_function_over_two_arrays_is_known_within_the_limit_and_unknown_past_it(text):
-    assert evaluate(parse(text), EVENT) is True
+    assert truth_of(parse(text), EVENT) is True
     with limited(event_products=4):
-        assert evaluate(parse(text), EVENT) is True
+        assert truth_of(parse(text), EVENT) is True
     with limited(event_products=3):
-        assert evaluate(parse(text), EVENT) is None
-        assert evaluate(parse(f"NOT ({text})"), EVENT) is None
+        assert truth_of(parse(text), EVENT) is None
+        assert truth_of(parse(f"NOT ({text})"), EVENT) is None
 
 
 def test_past_the_limit_a_function_is_as_if_its_value_were_absent():
@@ -63,10 +63,10 @@ def test_nulls_and_values_of_other_types_do_not_count():
 
 def test_characters_of_concat_are_limited_whatever_makes_them_many():
     with limited(concat_characters=10):
-        assert evaluate(parse("concat(a, 'x') = 'px'"), {"a": ["p"] * 5}) is True
-        assert evaluate(parse("concat(a, 'x') = 'px'"), {"a": ["p"] * 6}) is None
-        assert evaluate(parse("concat(a, b) = 'px'"), {"a": "p", "b": "x" * 10}) is None
-        assert evaluate(parse("concat(a, 'xxxxxxxxxx') = 'px'"), {"a": "p"}) is None
+        assert truth_of(parse("concat(a, 'x') = 'px'"), {"a": ["p"] * 5}) is True
+        assert truth_of(parse("concat(a, 'x') = 'px'"), {"a": ["p"] * 6}) is None
+        assert truth_of(parse("concat(a, b) = 'px'"), {"a": "p", "b": "x" * 10}) is None
+        assert truth_of(parse("concat(a, 'xxxxxxxxxx') = 'px'"), {"a": "p"}) is None
 
 
 @pytest.mark.parametrize("engine", ["auto", "scan", "atree"])
@@ -75,7 +75,7 @@ def test_every_road_follows_the_reference_and_counts_what_is_over(engine, limit)
     events = [EVENT, EVENT, {"x": [2], "y": [2], "z": 2, "a": ["p"], "b": ["q"]}, {}]
     with limited(event_products=limit):
         trees = [parse(text) for text in RULES]
-        expected = [[at for at, tree in enumerate(trees) if evaluate(tree, event) is True] for event in events]
+        expected = [[at for at, tree in enumerate(trees) if truth_of(tree, event) is True] for event in events]
         built = Index.build(list(enumerate(RULES)), engine=engine)
         live = Index.build([(99, "FALSE")], engine=engine)
         live.add(list(enumerate(RULES)))

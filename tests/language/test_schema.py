@@ -8,7 +8,7 @@ import pytest
 
 from ruledex.errors import RuleTypeError, SchemaError
 from ruledex.language.parser import parse
-from ruledex.language.reference import evaluate
+from ruledex.language.reference import truth_of
 from ruledex.language.schema import AttributeType, Schema, read_path
 from ruledex.language.tree import Attribute
 
@@ -142,16 +142,16 @@ def test_texts_beside_declared_times_become_times(schema):
 
 
 def test_several_values_of_a_single_attribute_are_unknown_but_there(schema):
-    assert evaluate(parse("age = 1"), {"age": [1, 2]}, schema) is None
-    assert evaluate(parse("NOT age = 1"), {"age": [1, 2]}, schema) is None
-    assert evaluate(parse("age IS NULL"), {"age": [1, 2]}, schema) is False
-    assert evaluate(parse("age = 1"), {"age": [1, None]}, schema) is True
-    assert evaluate(parse("price = 1"), {"price": [1, 2]}, schema) is True
+    assert truth_of(parse("age = 1"), {"age": [1, 2]}, schema) is None
+    assert truth_of(parse("NOT age = 1"), {"age": [1, 2]}, schema) is None
+    assert truth_of(parse("age IS NULL"), {"age": [1, 2]}, schema) is False
+    assert truth_of(parse("age = 1"), {"age": [1, None]}, schema) is True
+    assert truth_of(parse("price = 1"), {"price": [1, 2]}, schema) is True
 
 
 def test_declared_times_are_read_in_the_zone_of_the_index(schema):
-    assert evaluate(parse("seen < born"), {"seen": "2023-12-31T18:29:59Z", "born": "2024-01-01"}, schema) is True
-    assert evaluate(parse("seen = born"), {"seen": "2023-12-31T18:30:00Z", "born": "2024-01-01"}, schema) is True
+    assert truth_of(parse("seen < born"), {"seen": "2023-12-31T18:29:59Z", "born": "2024-01-01"}, schema) is True
+    assert truth_of(parse("seen = born"), {"seen": "2023-12-31T18:30:00Z", "born": "2024-01-01"}, schema) is True
 
 
 def test_an_operand_is_single_if_all_that_it_is_made_of_is(schema):

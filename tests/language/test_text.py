@@ -6,8 +6,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 
 from ruledex.language.parser import parse
-from ruledex.language.reference import evaluate
-from ruledex.language.text import to_text
+from ruledex.language.reference import truth_of
+from ruledex.language.text import tree_text
 from ruledex.language.tree import And, Attribute, Bound, In, Not, Weak, Within
 from tests.strategies import trees, wild_trees
 
@@ -17,13 +17,13 @@ REPRODUCIBLE = settings(derandomize=True, deadline=None, max_examples=400, suppr
 @REPRODUCIBLE
 @given(wild_trees(3))
 def test_the_text_of_any_tree_is_read_as_the_same_tree(tree):
-    assert parse(to_text(tree)) == tree
+    assert parse(tree_text(tree)) == tree
 
 
 @REPRODUCIBLE
 @given(trees(4))
 def test_the_text_of_a_deep_tree_is_read_as_the_same_tree(tree):
-    assert parse(to_text(tree)) == tree
+    assert parse(tree_text(tree)) == tree
 
 
 @pytest.mark.parametrize(
@@ -66,7 +66,7 @@ def test_the_text_of_a_deep_tree_is_read_as_the_same_tree(tree):
     ],
 )
 def test_a_rule_is_printed_with_as_few_parentheses_as_its_meaning_allows(text, shortest):
-    assert to_text(parse(text)) == shortest
+    assert tree_text(parse(text)) == shortest
     assert parse(shortest) == parse(text)
 
 
@@ -74,9 +74,9 @@ def test_what_rewrites_make_is_printed_as_a_rule_of_the_same_meaning():
     number, named = Attribute(("n",)), Attribute(("s",))
     within = Within(number, (7,), (Bound(None, False, 1, True), Bound(2, True, 3, True), Bound(4, False, 5, False)))
     weak = Weak(In(named, ("x", "y")))
-    assert to_text(within) == "n = 7 OR n <= 1 OR n BETWEEN 2 AND 3 OR (n > 4 AND n < 5)"
-    assert to_text(weak) == "s IS NULL OR s NOT IN ('x', 'y')"
-    assert to_text(And((within, weak))) == f"({to_text(within)}) AND ({to_text(weak)})"
+    assert tree_text(within) == "n = 7 OR n <= 1 OR n BETWEEN 2 AND 3 OR (n > 4 AND n < 5)"
+    assert tree_text(weak) == "s IS NULL OR s NOT IN ('x', 'y')"
+    assert tree_text(And((within, weak))) == f"({tree_text(within)}) AND ({tree_text(weak)})"
     for tree in (within, weak, Not(within), And((within, weak))):
         for event in ({}, {"n": 1}, {"n": 4, "s": "x"}, {"n": 7, "s": "z"}, {"n": 4.5}, {"n": 2.5, "s": "y"}):
-            assert evaluate(parse(to_text(tree)), event) is evaluate(tree, event)
+            assert truth_of(parse(tree_text(tree)), event) is truth_of(tree, event)

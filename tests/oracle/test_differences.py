@@ -10,7 +10,7 @@ import pytest
 
 from ruledex.errors import RuleError
 from ruledex.language.parser import parse
-from ruledex.language.reference import evaluate
+from ruledex.language.reference import truth_of
 from tests.oracle.table import session
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "differences.md"
@@ -37,7 +37,7 @@ def _differences() -> dict[str, list[Difference]]:
 
 def _ours(rule: str, event: dict[str, object]) -> str:
     try:
-        return ANSWERS[evaluate(parse(rule), event)]
+        return ANSWERS[truth_of(parse(rule), event)]
     except RuleError:
         return "refused"
 

@@ -8,10 +8,10 @@ from collections.abc import Iterator
 import pytest
 
 from ruledex.language.parser import parse
-from ruledex.language.reference import evaluate
+from ruledex.language.reference import truth_of
 from ruledex.language.schema import Schema
 from ruledex.language.spark_text import to_spark
-from ruledex.language.text import to_text
+from ruledex.language.text import tree_text
 from ruledex.language.tree import (
     BRANCHES,
     Expression,
@@ -41,11 +41,11 @@ def test_rules_are_true_false_and_unknown_where_spark_sql_says_so(spark, zone):
             generator = Generator(seed)
             events = [generator.event() for _ in range(N_EVENTS)]
             # What is compared is what the text says, on both sides.
-            rules = [parse(generator.in_parentheses(to_text(generator.rule(DEPTH)))) for _ in range(N_RULES)]
+            rules = [parse(generator.in_parentheses(tree_text(generator.rule(DEPTH)))) for _ in range(N_RULES)]
             theirs = answers(sql, events, [to_spark(rule) for rule in rules])
             for event, row in zip(events, theirs, strict=True):
                 for rule, answer in zip(rules, row, strict=True):
-                    if evaluate(rule, event, schema) is not answer:
+                    if truth_of(rule, event, schema) is not answer:
                         pytest.fail(_report(sql, rule, event, schema, seed), pytrace=False)
 
 
@@ -75,7 +75,7 @@ def test_spark_sql_takes_parentheses_around_constants_and_answers_alike(spark):
     events = [generator.event() for _ in range(N_EVENTS)]
     with session(spark, "UTC") as sql:
         theirs = answers(sql, events, texts)  # to the letter
-    ours = [tuple(evaluate(parse(text), event) for text in texts) for event in events]
+    ours = [tuple(truth_of(parse(text), event) for text in texts) for event in events]
     assert ours == theirs
 
 
@@ -86,17 +86,18 @@ def _report(spark, rule: Expression, event: Event, schema: Schema, seed: int) ->
     differing = [
         (part, answer)
         for part, answer in zip(parts, theirs, strict=True)
-        if evaluate(part, event, schema) is not answer
+        if truth_of(part, event, schema) is not answer
     ]
     if not differing:  # in a query of its own, Spark's optimizer takes another way
-        return f"seed {seed}, zone {schema.time_zone}: differs only beside other rules\n  {to_text(rule)}\n  {event}"
-    part, answer = min(differing, key=lambda pair: len(to_text(pair[0])))
+        return f"seed {seed}, zone {schema.time_zone}: differs only beside other rules\n  {tree_text(rule)}\n  {event}"
+    part, answer = min(differing, key=lambda pair: len(tree_text(pair[0])))
     looked_at = [operand for predicate in predicates(part) for operand in operands(predicate)]
     named = {attribute.path[0] for operand in looked_at for attribute in attributes(operand)}
     shown = {name: value for name, value in event.items() if name in named}
     return (
-        f"seed {seed}, zone {schema.time_zone}\n  rule   {to_text(part)}\n  sql    {to_spark(part)}\n  event  {shown}\n"
-        f"  ours   {evaluate(part, event, schema)}\n  Spark  {answer}\n  part of {to_text(rule)}"
+        f"seed {seed}, zone {schema.time_zone}\n  rule   {tree_text(part)}\n  sql    {to_spark(part)}\n"
+        f"  event  {shown}\n"
+        f"  ours   {truth_of(part, event, schema)}\n  Spark  {answer}\n  part of {tree_text(rule)}"
     )
 
 

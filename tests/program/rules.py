@@ -30,7 +30,7 @@ from ruledex.program.node_table import NodeTable, empty_node_table
 from ruledex.program.normalise import NormalRules, normalise_rules
 from ruledex.program.predicate_table import TextTable, empty_text_table, intern_slices
 from ruledex.program.rule_entries import COMPLEX, LiteralFacts, PredicateLiterals, operator_of
-from ruledex.program.rule_scanner import Scan, scan_rules
+from ruledex.program.rule_scanner import Scan, scan_texts
 from ruledex.program.scores.table import ScoreTable, empty_score_table
 
 BRANCHES = (And, Or, Xor, Xnor)
@@ -45,7 +45,7 @@ def column(rules: Sequence[str | bytes]) -> tuple[NDArray[np.uint8], NDArray[np.
 
 def scanned(rules: Sequence[str | bytes]) -> tuple[NDArray[np.uint8], Scan]:
     text, offsets = column(rules)
-    return text, scan_rules(text, offsets, MAX_DEPTH)
+    return text, scan_texts(text, offsets, MAX_DEPTH)
 
 
 def slices_of(text: NDArray[np.uint8], scan: Scan) -> list[bytes]:

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from ruledex import RuleError, parse, to_text
 from ruledex.language.tree import MAX_DEPTH, Expression
 from ruledex.program.rule_entries import operator_of
-from ruledex.program.rule_scanner import FALLBACK, OK, operator_code, scan_rules
+from ruledex.program.rule_scanner import FALLBACK, OK, operator_code, scan_texts
 from ruledex.program.rule_tokens import AND, NOT, OR, XNOR, XOR
 from ruledex.workloads import WORKLOADS, workload
 from tests.program.rules import column, scanned, slices_of, tree_of
@@ -129,7 +129,7 @@ def test_a_rule_that_falls_back_leaves_the_others_as_they_are() -> None:
 
 def test_rules_longer_than_the_limit_fall_back() -> None:
     text, offsets = column(["a = 1", "a = 10"])
-    assert scan_rules(text, offsets, MAX_DEPTH, max_length=5).status.tolist() == [OK, FALLBACK]
+    assert scan_texts(text, offsets, MAX_DEPTH, max_length=5).status.tolist() == [OK, FALLBACK]
 
 
 def test_dense_rules_make_the_arrays_grow() -> None:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from decimal import Decimal
 
-from ruledex.language.reference import Weights, score
+from ruledex.language.reference import Weights, score_of
 from ruledex.language.resolve import Event
 from ruledex.language.schema import Schema
 from ruledex.language.tree import (
@@ -45,7 +45,7 @@ def _branch_score(branch: Part, event: Event, weights: Weights | None, schema: S
     total, n_scoring, n_scoring_met = 0.0, 0, 0
     for conjunct, negated in _parts(branch, And):
         can_score = _can_score(conjunct, negated, schema)
-        points = score(Not(conjunct) if negated else conjunct, event, weights, schema)
+        points = score_of(Not(conjunct) if negated else conjunct, event, weights, schema)
         if points is None and (isinstance(conjunct, Required) or not can_score):
             return None  # a conjunct that must hold does not
         total += points or 0.0

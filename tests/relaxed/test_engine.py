@@ -14,7 +14,7 @@ from ruledex.index.relaxed import relaxed_engine
 from ruledex.language.build import parts_of
 from ruledex.language.parser import parse
 from ruledex.language.schema import Schema
-from ruledex.language.text import to_text
+from ruledex.language.text import tree_text
 from ruledex.language.tree import And, Or, Required
 from ruledex.program.builder import ProgramBuilder
 from tests.contract.sizes import DRAWN, scaled
@@ -57,7 +57,7 @@ def built(rules, schema=None, as_text=False):
     """The engine of (tree, static score) pairs, and what encodes events for it."""
     builder = ProgramBuilder(schema or Schema())
     if as_text:
-        texts = [to_text(tree).encode() for tree, _ in rules]
+        texts = [tree_text(tree).encode() for tree, _ in rules]
         offsets = np.cumsum([0, *map(len, texts)])
         assert not builder.add_texts(
             np.frombuffer(b"".join(texts), np.uint8), offsets, np.array([static for _, static in rules])

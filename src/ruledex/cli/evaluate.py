@@ -10,8 +10,7 @@ import typer
 from ruledex.cli.arguments import CLEAN, FINDINGS, ExprOption, IdOption, RulesArgument, SchemaOption, load_schema
 from ruledex.errors import EventError, RuleError, one_line
 from ruledex.language.parser import parse
-from ruledex.language.reference import evaluate as truth_of
-from ruledex.language.reference import score as score_of
+from ruledex.language.reference import score_of, truth_of
 from ruledex.language.schema import Schema
 from ruledex.language.structured import from_structured
 from ruledex.language.tree import Expression

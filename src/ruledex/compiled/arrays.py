@@ -22,7 +22,7 @@ HASH_FACTOR = 0x5BD1E995
 Scalar = TypeVar("Scalar", bound=np.generic)
 
 
-def lengthened(array: NDArray[Scalar], n_room: int) -> NDArray[Scalar]:
+def lengthen(array: NDArray[Scalar], n_room: int) -> NDArray[Scalar]:
     """Return the array itself if it has room for `n_room` entries, else a copy that is at least half as long again."""
     if len(array) >= n_room:
         return array

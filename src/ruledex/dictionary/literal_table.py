@@ -20,7 +20,7 @@ from ruledex.dictionary.dictionary import Dictionary, SlotPlan, make_dictionary
 from ruledex.dictionary.domain import KIND_OF_TYPE, Kind, Span, cut_of, cuts_of, kind_of, needs_days, spans_of
 from ruledex.dictionary.slot import Slot
 from ruledex.language.schema import Schema
-from ruledex.language.text import operand_text, to_text
+from ruledex.language.text import operand_text, tree_text
 from ruledex.language.tree import (
     Attribute,
     Between,
@@ -119,7 +119,7 @@ class LiteralTable:
             case Weak(Within() as within):
                 family = constant_family(within)
                 slot = self._slot(within.operand)
-                positive = self._add(f"weak {to_text(within)}", PositiveLiteral(slot, within, misfit=family))
+                positive = self._add(f"weak {tree_text(within)}", PositiveLiteral(slot, within, misfit=family))
                 return self._negative(positive, (-1, "every", None))
             case Not(NullSafe(operand, value)):
                 return self._negative(self._value_set(Within(operand, (value,), ())), (-1, "every", None))
@@ -150,7 +150,7 @@ class LiteralTable:
         return self._add(name, PositiveLiteral(slot, within, outside=outside)) if known is None else known
 
     def _key(self, predicate: Between | Like | Rlike | Within) -> int:
-        return self._add(to_text(predicate), PositiveLiteral(self._slot(predicate.operand), key=predicate))
+        return self._add(tree_text(predicate), PositiveLiteral(self._slot(predicate.operand), key=predicate))
 
     def _not_null(self, operand: Operand) -> int:
         slot = self._slot(operand)
@@ -158,7 +158,7 @@ class LiteralTable:
 
     def _whole(self, predicate: Whole, truth: bool) -> int:
         """Return the literal of a predicate of a whole event: a boolean operand of its own, which must be `truth`."""
-        text = to_text(predicate)
+        text = tree_text(predicate)
         slot = self._slot_of(f"({text})", predicate)
         operand = predicate.left if isinstance(predicate, CompareOperands) else predicate.operand
         return self._add((slot, truth), PositiveLiteral(slot, Within(operand, (truth,), ())))
@@ -219,7 +219,7 @@ class LiteralTable:
         if positive.misfit is not None:
             asked.misfit.add(positive.misfit)
         if positive.key is not None:
-            asked.keys[to_text(positive.key)] = positive.key
+            asked.keys[tree_text(positive.key)] = positive.key
         if positive.within is not None:
             for value in positive.within.values:
                 self._cut(asked, value)
@@ -275,7 +275,7 @@ class LiteralTable:
             self._ask(positive)
         dictionary = make_dictionary(self.schema, self._asked)
         slots = dictionary.slots
-        keys = [{to_text(key.predicate): key.cell for key in slot.keys} for slot in slots]
+        keys = [{tree_text(key.predicate): key.cell for key in slot.keys} for slot in slots]
         offsets, lows, highs = array("q", [0]), array("i"), array("i")
         for positive in self.positives:
             for low, high in _intervals(positive, slots[positive.slot], keys[positive.slot]):
@@ -308,7 +308,7 @@ def _intervals(positive: PositiveLiteral, slot: Slot, keys: dict[str, int]) -> l
     if positive.not_null:
         return [(slot.not_null, slot.not_null)]
     if positive.key is not None:
-        cell = keys[to_text(positive.key)]
+        cell = keys[tree_text(positive.key)]
         return [(cell, cell)]
     assert positive.within is not None
     plain = None if positive.outside or positive.misfit is not None else _plain_spans(positive.within, slot)

@@ -12,7 +12,7 @@ from typing import NamedTuple, TypeAlias
 from ruledex.dictionary.domain import ends
 from ruledex.dictionary.literal_table import LiteralTable, PositiveLiteral
 from ruledex.dictionary.merging import Name, name_of_operand
-from ruledex.language.text import to_text
+from ruledex.language.text import tree_text
 from ruledex.language.tree import Bound, CompareOperands, Operand, Predicate, SetTest, Value
 from ruledex.language.value import Family, constant_family
 
@@ -86,7 +86,7 @@ def _meaning(literal: PositiveLiteral, name: Name, predicates: dict[OperandMark,
     if literal.not_null:
         return Positive(OperandMark(name, "not null"), None)
     if literal.key is not None:
-        mark, family = OperandMark(name, "key", to_text(literal.key)), constant_family(literal.key)
+        mark, family = OperandMark(name, "key", tree_text(literal.key)), constant_family(literal.key)
         assert family is not None
         predicates[mark] = literal.key, family
         return Positive(mark, None)

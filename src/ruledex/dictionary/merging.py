@@ -22,7 +22,7 @@ from ruledex.dictionary.dictionary import Dictionary, SlotPlan, make_dictionary
 from ruledex.dictionary.domain import TWINS, Cut, Domain, Kind, days_around
 from ruledex.dictionary.slot import Slot
 from ruledex.errors import RuledexError
-from ruledex.language.text import operand_text, to_text
+from ruledex.language.text import operand_text, tree_text
 from ruledex.language.tree import CompareOperands, Operand, SetTest
 from ruledex.language.value import as_double
 
@@ -71,7 +71,7 @@ def name_of(slot: Slot) -> Name:
 def name_of_operand(operand: Operand | CompareOperands | SetTest) -> Name:
     """Return the name of an operand's slot: whether it is a predicate, which may read like an operand, and its text."""
     if isinstance(operand, CompareOperands | SetTest):
-        return True, to_text(operand)
+        return True, tree_text(operand)
     return False, operand_text(operand)
 
 
@@ -80,7 +80,7 @@ def _add(plan: SlotPlan, slot: Slot) -> None:
     plan.present |= slot.present.keys()
     plan.misfit |= slot.misfit.keys()
     plan.settled |= slot.settled.keys()
-    plan.keys |= {to_text(key.predicate): key.predicate for key in slot.keys}
+    plan.keys |= {tree_text(key.predicate): key.predicate for key in slot.keys}
     for kind, domain in slot.domains.items():
         if kind is not Kind.ROUNDED:
             plan.cuts.setdefault(kind, set()).update(domain.cuts)
@@ -100,8 +100,8 @@ def cell_map(part: Dictionary, merged: Dictionary) -> CellMap:
 
 
 def _map_slot(slot: Slot, merged: Slot, found: CellMap) -> None:
-    keys = {to_text(key.predicate): key.cell for key in merged.keys}
-    pairs = [(key.cell, keys[to_text(key.predicate)]) for key in slot.keys]
+    keys = {tree_text(key.predicate): key.cell for key in merged.keys}
+    pairs = [(key.cell, keys[tree_text(key.predicate)]) for key in slot.keys]
     if slot.not_null >= 0:
         pairs.append((slot.not_null, merged.not_null))
     for special, there in (

@@ -23,7 +23,7 @@ from ruledex.errors import EventError, RuledexError, quoted
 from ruledex.events.batch import EventBatch
 from ruledex.forks import cached_property
 from ruledex.language.plain import SCALARS, plain, plain_leaves
-from ruledex.language.reference import Weights, evaluate, weight_of
+from ruledex.language.reference import Weights, truth_of, weight_of
 from ruledex.language.resolve import leaves_of, mapping_of, values_of
 from ruledex.language.text import operand_text
 from ruledex.language.tree import Attribute, CompareOperands, SetTest
@@ -152,7 +152,7 @@ class EventEncoder:
 
 def _derived(slot: Slot, event: Mapping[str, Any]) -> Any:
     if isinstance(slot.operand, CompareOperands | SetTest):
-        return evaluate(slot.operand, event, slot.schema)
+        return truth_of(slot.operand, event, slot.schema)
     return values_of(slot.operand, event, slot.schema)
 
 

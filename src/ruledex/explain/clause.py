@@ -9,10 +9,10 @@ from decimal import Decimal
 from typing import Any, Final
 
 from ruledex.errors import quoted
-from ruledex.language.reference import evaluate
+from ruledex.language.reference import truth_of
 from ruledex.language.resolve import EMPTY, Event, values_of
 from ruledex.language.schema import Schema
-from ruledex.language.text import operand_text, to_text
+from ruledex.language.text import operand_text, tree_text
 from ruledex.language.tree import (
     BRANCH_OF,
     BRANCHES,
@@ -75,7 +75,7 @@ class Clause:
     @property
     def text(self) -> str:
         """The clause as it would be written."""
-        return to_text(self.tree)
+        return tree_text(self.tree)
 
     @property
     def predicate(self) -> tuple[Predicate, bool]:
@@ -121,14 +121,14 @@ def clause_of(tree: Expression, event: Event, schema: Schema) -> Clause:
         child = clause_of(inner, event, schema)
         return Clause("not", tree, None if child.truth is None else not child.truth, child.position, (), (child,))
     seen = tuple(Seen(operand, values_of(operand, event, schema)) for operand in operands(inner))
-    return Clause("predicate", tree, evaluate(tree, event, schema), inner.position, seen)
+    return Clause("predicate", tree, truth_of(tree, event, schema), inner.position, seen)
 
 
 def _joined(tree: Expression, children: tuple[Clause, ...]) -> bool | None:
     """Return the truth of a branch from that of its children, so that each predicate is evaluated once."""
     truths = tuple(Truth(child.truth) for child in children)
     assert isinstance(tree, BRANCHES)
-    return evaluate(type(tree)(truths), {})
+    return truth_of(type(tree)(truths), {})
 
 
 def _first(children: tuple[Clause, ...]) -> int | None:

@@ -30,7 +30,7 @@ from ruledex.index.relaxed import Mode, RelaxedViews
 from ruledex.index.rules import RuleColumns, Rules, read_rules
 from ruledex.index.state import Snapshot
 from ruledex.index.summary import describe_snapshot, full_schema
-from ruledex.language.checked import checked_schema
+from ruledex.language.checked import check_schema
 from ruledex.language.parser import parse
 from ruledex.language.resolve import over_limit
 from ruledex.language.schema import Schema
@@ -104,7 +104,7 @@ class Index:
         """
         check_choice("on_error", on_error, get_args(OnError))
         read_options(engine, engine_options)
-        schema = Schema() if schema is None else checked_schema(schema)
+        schema = Schema() if schema is None else check_schema(schema)
         if progress is not None and not callable(progress):
             raise RuledexError(
                 f"progress is a function of two numbers, the rules done and all rules, not {quoted(progress)}"

@@ -18,7 +18,7 @@ from ruledex.errors import InputError, RuleError, RuleFault, RuleSyntaxError, qu
 from ruledex.index.arguments import check_rows
 from ruledex.index.identities import RuleId, plain_id
 from ruledex.language.structured import from_structured
-from ruledex.language.text import to_text
+from ruledex.language.text import tree_text
 from ruledex.language.value import INT64_MAX, INT64_MIN
 from ruledex.sources import EMPTY_ID, BadRow, Columns, RuleFile, RuleRow
 
@@ -231,7 +231,7 @@ def _check_id(rule_id: Any, first: Any) -> None:
 
 def _text(row: RuleRow) -> str:
     if row.text is None and row.document is not None:
-        return to_text(from_structured(row.document))
+        return tree_text(from_structured(row.document))
     text = row.text
     if isinstance(text, bytes):
         try:

@@ -5,18 +5,17 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from ruledex.errors import EventError, RuledexError, SchemaError, quoted
-from ruledex.language import reference
-from ruledex.language import text as texts
-from ruledex.language.reference import Weights
+from ruledex.language.reference import Weights, score_of, truth_of
 from ruledex.language.resolve import Event
 from ruledex.language.schema import Schema
+from ruledex.language.text import tree_text
 from ruledex.language.tree import Expression, Node
 
 
 def evaluate(tree: Expression, event: Event, schema: Schema | None = None) -> bool | None:
     """Return whether a rule is true, false or unknown (None) of an event."""
     declared = _schema(schema)
-    return reference.evaluate(declared.bind(_tree(tree)), event, declared)
+    return truth_of(declared.bind(_tree(tree)), event, declared)
 
 
 def score(tree: Expression, event: Event, weights: Weights | None = None, schema: Schema | None = None) -> float | None:
@@ -24,12 +23,12 @@ def score(tree: Expression, event: Event, weights: Weights | None = None, schema
     if weights is not None and not isinstance(weights, Mapping):
         raise EventError(f"weights are a mapping of attributes to numbers, not {quoted(weights)}")
     declared = _schema(schema)
-    return reference.score(declared.bind(_tree(tree)), event, weights, declared)
+    return score_of(declared.bind(_tree(tree)), event, weights, declared)
 
 
 def to_text(tree: Expression) -> str:
     """Return a tree as the text of a rule."""
-    return texts.to_text(_tree(tree))
+    return tree_text(_tree(tree))
 
 
 def _tree(tree: Expression) -> Expression:
@@ -41,10 +40,10 @@ def _tree(tree: Expression) -> Expression:
 def _schema(schema: Schema | None) -> Schema:
     if schema is None:
         return Schema()
-    return checked_schema(schema)
+    return check_schema(schema)
 
 
-def checked_schema(schema: Schema) -> Schema:
+def check_schema(schema: Schema) -> Schema:
     """Return the schema. Raises if it is not one."""
     if not isinstance(schema, Schema):
         raise SchemaError(

@@ -50,7 +50,7 @@ Weights: TypeAlias = Mapping[str, float | Mapping[Any, float]]
 _UNDECLARED = Schema()
 
 
-def evaluate(tree: Expression, event: Event, schema: Schema = _UNDECLARED) -> bool | None:
+def truth_of(tree: Expression, event: Event, schema: Schema = _UNDECLARED) -> bool | None:
     """Return whether a rule is true, false or unknown (None) of an event. Raises EventError for an unreadable event."""
     try:
         return _evaluate(tree, event if type(event) is dict else mapping_of(event), schema)
@@ -213,9 +213,11 @@ def _holds_for_set(predicate: SetTest, values: Values, schema: Schema) -> bool |
 # Scores.
 
 
-def score(tree: Expression, event: Event, weights: Weights | None = None, schema: Schema = _UNDECLARED) -> float | None:
+def score_of(
+    tree: Expression, event: Event, weights: Weights | None = None, schema: Schema = _UNDECLARED
+) -> float | None:
     """Return the score of a rule on an event, or None if the rule is not true of it."""
-    if evaluate(tree, event, schema) is not True:
+    if truth_of(tree, event, schema) is not True:
         return None
     try:
         return _score(tree, False, event if type(event) is dict else mapping_of(event), weights or {}, schema)

@@ -1,6 +1,6 @@
 """Writes a tree as the text of a rule, with as few parentheses as its meaning allows.
 
-`parse(to_text(tree)) == tree` for every tree that the parser makes.
+`parse(tree_text(tree)) == tree` for every tree that the parser makes.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ _SIGNS: Final = {"+": 1, "-": 1, "*": 2, "/": 2, "%": 2}
 _OR, _XOR, _AND, _NOT, _LEAF = range(5)
 
 
-def to_text(tree: Expression) -> str:
+def tree_text(tree: Expression) -> str:
     """Return a tree as the text of a rule."""
     return _write(tree)[0]
 

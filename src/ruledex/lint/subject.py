@@ -8,7 +8,7 @@ from typing import Final
 
 from ruledex.forks import cached_property
 from ruledex.language.schema import AttributeType, Schema, read_path
-from ruledex.language.text import path_text, to_text
+from ruledex.language.text import path_text, tree_text
 from ruledex.language.tree import Attribute, Expression, predicates
 from ruledex.lint.finding import Finding, Severity
 from ruledex.rewrite.pipeline import match_tree
@@ -112,4 +112,4 @@ def short(text: str) -> str:
 
 def short_text(tree: Expression) -> str:
     """Return a part of a rule as text for a message."""
-    return short(to_text(tree))
+    return short(tree_text(tree))

@@ -29,7 +29,7 @@ from ruledex.program.node_table import ALWAYS_CODE, NEVER_CODE, add_node, empty_
 from ruledex.program.normalise import NormalRules, normalise_rules
 from ruledex.program.predicate_table import PredicateTable
 from ruledex.program.program import Program
-from ruledex.program.rule_scanner import OK, scan_rules
+from ruledex.program.rule_scanner import OK, scan_texts
 from ruledex.program.scores.compile import ScoreCode
 from ruledex.program.scores.table import add_score, empty_score_table
 from ruledex.rewrite.pipeline import match_tree, score_tree
@@ -77,7 +77,7 @@ class ProgramBuilder:
         Invalid rules get no position: the rules after them move up.
         """
         text = read_only(text)
-        scan = scan_rules(text, offsets, MAX_DEPTH)
+        scan = scan_texts(text, offsets, MAX_DEPTH)
         known = self._predicates.intern(text, scan)
         self._nodes, self._scores, rules = normalise_rules(self._nodes, self._scores, scan, *known)
         faults = []

@@ -23,7 +23,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ruledex.compiled.arrays import FREE, HASH_FACTOR, HASH_MASK, buckets_for, lengthened, read_only
+from ruledex.compiled.arrays import FREE, HASH_FACTOR, HASH_MASK, buckets_for, lengthen, read_only
 from ruledex.compiled.constants import AND, OR
 from ruledex.compiled.decorator import jit
 from ruledex.errors import RuledexError
@@ -70,9 +70,9 @@ def with_node_room(table: NodeTable, codes: NDArray[np.int64]) -> tuple[NodeTabl
     n_children = int(table.nodes[n_nodes, START])
     n_room = n_nodes + n_nodes // 2 + 64
     if n_room < len(table.nodes) and n_children + len(codes) <= len(table.children):
-        codes = lengthened(codes, 2 * len(codes))  # it is not the table that is full
-    nodes = lengthened(table.nodes, n_room + 1)
-    children = lengthened(table.children, n_children + n_children // 2 + len(codes))
+        codes = lengthen(codes, 2 * len(codes))  # it is not the table that is full
+    nodes = lengthen(table.nodes, n_room + 1)
+    children = lengthen(table.children, n_children + n_children // 2 + len(codes))
     hashes = nodes[:n_nodes, TAG] >> 1
     return NodeTable(nodes, children, buckets_for(table.buckets, hashes, n_room), table.counts), codes
 

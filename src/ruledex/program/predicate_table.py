@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ruledex.compiled.arrays import FREE, HASH_MASK, buckets_for, lengthened
+from ruledex.compiled.arrays import FREE, HASH_MASK, buckets_for, lengthen
 from ruledex.compiled.bits import prefetch
 from ruledex.compiled.constants import ALWAYS, LEAF, NEVER
 from ruledex.compiled.decorator import jit
@@ -79,9 +79,9 @@ class PredicateTable:
         self._texts, predicate_of = intern_slices(self._texts, text, scan.slice_start, scan.slice_end)
         n_texts = self._texts.n_texts
         if n_texts > len(self._weight):
-            self._positive = lengthened(self._positive, n_texts)
-            self._negative = lengthened(self._negative, n_texts)
-            self._weight = lengthened(self._weight, n_texts)
+            self._positive = lengthen(self._positive, n_texts)
+            self._negative = lengthen(self._negative, n_texts)
+            self._weight = lengthen(self._weight, n_texts)
         self._positive[n_known:n_texts] = _UNMADE
         self._negative[n_known:n_texts] = _UNMADE
         self._weight[n_known:n_texts] = 1.0
@@ -214,10 +214,10 @@ def intern_slices(
     while (n_done := _intern_from(table, text, starts, ends, hashed, n_done, numbers)) < len(starts):
         n_texts = table.n_texts
         n_room = n_texts + n_texts // 2 + 64
-        hashes = lengthened(table.hashes, n_room)
+        hashes = lengthen(table.hashes, n_room)
         table = TextTable(
-            lengthened(table.text, int(table.offsets[n_texts] + ends[n_done] - starts[n_done])),
-            lengthened(table.offsets, n_room + 1),
+            lengthen(table.text, int(table.offsets[n_texts] + ends[n_done] - starts[n_done])),
+            lengthen(table.offsets, n_room + 1),
             hashes,
             buckets_for(table.buckets, hashes[:n_texts].astype(np.int64), n_room),
             table.counts,

@@ -21,7 +21,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ruledex.compiled.arrays import lengthened
+from ruledex.compiled.arrays import lengthen
 from ruledex.compiled.decorator import jit
 from ruledex.program.rule_tokens import (
     AND,
@@ -79,7 +79,7 @@ def operator_code(operator: int, n_operands: int) -> int:
     return -1 - (operator + 8 * n_operands)
 
 
-def scan_rules(text: NDArray[np.uint8], offsets: NDArray[np.integer], max_depth: int, max_length: int = 2**24) -> Scan:
+def scan_texts(text: NDArray[np.uint8], offsets: NDArray[np.integer], max_depth: int, max_length: int = 2**24) -> Scan:
     """Return the structure of the rules `text[offsets[i]:offsets[i + 1]]`, which are UTF-8. The text is read-only.
 
     A tree that could be deeper than `max_depth`, and a rule of more than `max_length` bytes, fall back.
@@ -103,7 +103,7 @@ def scan_rules(text: NDArray[np.uint8], offsets: NDArray[np.integer], max_depth:
         if n_done == n_rules:
             break
         n_room = 2 * n_room + int(bounds[n_done + 1] - bounds[n_done])
-        code, starts, ends = lengthened(code, n_room), lengthened(starts, n_room), lengthened(ends, n_room)
+        code, starts, ends = lengthen(code, n_room), lengthen(starts, n_room), lengthen(ends, n_room)
     return Scan(status, code_offsets, code[: code_offsets[-1]], starts[:n_slices], ends[:n_slices])
 
 

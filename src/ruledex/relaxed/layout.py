@@ -13,7 +13,7 @@ from ruledex.engines.access import domain_boundaries
 from ruledex.engines.inputs import score_programs_of
 from ruledex.engines.ranking import Ranker
 from ruledex.program.program import Program
-from ruledex.program.scores.steps import WalkStack, count_steps, write_steps
+from ruledex.program.scores.steps import WalkStack, count_steps, write_rule_steps
 from ruledex.relaxed.candidates import ConjunctKeys
 from ruledex.relaxed.conjuncts import EVERY_EVENT, Conjuncts, split_rules, write_conjunct_keys
 from ruledex.relaxed.score import MAY_SCORE, MUST_HOLD, RelaxedRules
@@ -118,7 +118,7 @@ def _conjuncts(program: Program) -> Conjuncts:
     n_levels = len(program.level_offsets) + 1
     offsets, code = np.zeros(program.n_rules + 1, np.int64), np.empty(n_steps_of.sum(), np.int32)
     stack = WalkStack(np.empty(n_levels, np.int32), np.empty(n_levels, np.int64), np.empty(n_levels, np.int64))
-    write_steps(programs, program.n_literals, stack, np.arange(program.n_rules, dtype=np.int32), offsets, code)
+    write_rule_steps(programs, program.n_literals, stack, np.arange(program.n_rules, dtype=np.int32), offsets, code)
     n_steps = int(offsets[-1])
     longest = int(np.diff(offsets).max(initial=0)) + 1
     room = Conjuncts(

@@ -11,7 +11,7 @@ import operator
 from collections.abc import Callable, Iterable, Iterator
 from hashlib import blake2b
 
-from ruledex.language.text import operand_text, to_text
+from ruledex.language.text import operand_text, tree_text
 from ruledex.language.tree import And, Expression, Operand, Or, Required, Xnor, Xor
 
 
@@ -91,4 +91,4 @@ class NodeKeys:
             return "1" + blake2b(joined.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
         if isinstance(node, Required):  # sorted like its child
             return self.of(node.child)
-        return f"0{to_text(node)}"
+        return f"0{tree_text(node)}"

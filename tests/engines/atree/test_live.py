@@ -19,7 +19,7 @@ from ruledex.engines.atree.new_rules import encode_rules
 from ruledex.engines.atree.replica import Deletion, Insertion
 from ruledex.engines.atree.tree import Switches
 from ruledex.errors import RuledexError, RulesError
-from ruledex.language.reference import score
+from ruledex.language.reference import score_of
 from ruledex.workloads import workload
 from tests.contract.sizes import COMPILED, scaled
 from tests.engines.atree.test_tree import SWITCHES
@@ -96,7 +96,7 @@ class Changes(RuleBasedStateMachine):
         for row, (tree, static) in self.rules.items():
             bound = self.schema.bind(tree, "")
             if evaluate(bound, event, self.schema) is True:
-                ranks.append((-static - score(bound, event, weight or {}, self.schema), row))
+                ranks.append((-static - score_of(bound, event, weight or {}, self.schema), row))
         expected = sorted(ranks)[:k]
         assert found.rule.tolist() == [row for _, row in expected]
         assert found.scores.tolist() == pytest.approx([-rank for rank, _ in expected])

@@ -4,7 +4,7 @@ import pytest
 
 from ruledex.index import Index
 from ruledex.language.parser import parse
-from ruledex.language.reference import score
+from ruledex.language.reference import score_of
 from ruledex.language.schema import Schema
 
 EVENT = {"s": "x", "n": 3, "t": ["p", "q"], "d": 2.5, "m": ["a", "b"], "b": True}
@@ -30,5 +30,5 @@ RULES = [
 
 @pytest.mark.parametrize("rule", RULES)
 def test_an_event_s_weights_count_as_in_the_reference(rule):
-    expected = score(Schema().bind(parse(rule), rule), EVENT, weights=WEIGHTS)
+    expected = score_of(Schema().bind(parse(rule), rule), EVENT, weights=WEIGHTS)
     assert Index.build([(1, rule)]).top(EVENT, k=1, weights=WEIGHTS) == [(1, expected)]

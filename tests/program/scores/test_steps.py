@@ -7,7 +7,7 @@ import pytest
 
 from ruledex.compiled.constants import AND, CONSTANT, IS_FALSE, IS_TRUE, LEAF, OR, STEP_BITS, WEIGH
 from ruledex.program.scores.run import ScorePrograms
-from ruledex.program.scores.steps import WalkStack, count_steps, write_steps
+from ruledex.program.scores.steps import WalkStack, count_steps, write_rule_steps
 
 P, Q, R, S = ((LEAF, literal) for literal in range(4))
 HALF = (WEIGH, 0)
@@ -36,7 +36,7 @@ def written(programs, rules):
     count_steps(programs, np.zeros(7, np.int64), n_steps)
     code, offsets = np.empty(n_steps.sum(), np.int32), np.zeros(len(rules) + 1, np.int64)
     stack = WalkStack(np.empty(5, np.int32), np.empty(5, np.int64), np.empty(5, np.int64))
-    write_steps(programs, 4, stack, np.array(rules, np.int32), offsets, code)
+    write_rule_steps(programs, 4, stack, np.array(rules, np.int32), offsets, code)
     assert np.all(np.diff(offsets) <= n_steps[rules])
     steps = [(step & (2**STEP_BITS - 1), step >> STEP_BITS) for step in code.tolist()]
     return [steps[first:last] for first, last in pairwise(offsets.tolist())]

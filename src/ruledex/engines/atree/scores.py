@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ruledex.compiled.arrays import lengthened, read_only
+from ruledex.compiled.arrays import lengthen, read_only
 from ruledex.compiled.constants import ALWAYS, FALSE_BY, LEAF, OPERATION, STEP_BITS, WEIGH
 from ruledex.engines.atree.changes import NewScores, ScoreHeap
 from ruledex.engines.atree.heap import TOP, empty_heap
@@ -57,10 +57,10 @@ class GrowingScores:
         n_known = len(length)
         if n_rules > n_known or n_words > len(heap):
             self._arrays = ScoreHeap(
-                lengthened(static_score, n_rules),
-                lengthened(start, n_rules),
-                lengthened(length, n_rules),
-                lengthened(heap, n_words),
+                lengthen(static_score, n_rules),
+                lengthen(start, n_rules),
+                lengthen(length, n_rules),
+                lengthen(heap, n_words),
             )
             self._arrays.length[n_known:] = 0
         return NewScores(encoded.static_score, encoded.score_offsets, self._with_named_weights(encoded))

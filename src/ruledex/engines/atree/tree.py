@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ruledex.compiled.arrays import FREE, lengthened, read_only
+from ruledex.compiled.arrays import FREE, lengthen, read_only
 from ruledex.compiled.constants import NEVER
 from ruledex.engines.atree.changes import NewScores, ScoreHeap, delete_scored, insert_scored
 from ruledex.engines.atree.heap import TOP, empty_heap
@@ -112,7 +112,7 @@ class GrowingTree:
             pending=np.zeros(_NODES, np.int32),
             doomed=np.zeros(_NODES, np.int32),
             freed=np.zeros(_NODES, np.int32),
-            chance=np.zeros(0, np.float32) if chance is None else lengthened(chance, _NODES),
+            chance=np.zeros(0, np.float32) if chance is None else lengthen(chance, _NODES),
         )
         self.arrays.counts[[FREE_NODE, ALWAYS_RULE]] = UNUSED, NO_RULE
 
@@ -243,26 +243,26 @@ class GrowingTree:
         """Make room, so that nothing is copied again and again while many rules come."""
         tree = self.arrays
         if n_nodes > len(tree.nodes):
-            nodes = lengthened(tree.nodes, n_nodes)
+            nodes = lengthen(tree.nodes, n_nodes)
             flags = np.zeros(len(nodes), np.uint8)
             flags[: len(tree.flags)] = tree.flags
             tree = tree._replace(
                 nodes=nodes,
                 flags=flags,
                 pending=np.empty(len(nodes), np.int32),
-                doomed=lengthened(tree.doomed, len(nodes)),
-                freed=lengthened(tree.freed, len(nodes)),
-                chance=lengthened(tree.chance, len(nodes)) if len(tree.chance) else tree.chance,
+                doomed=lengthen(tree.doomed, len(nodes)),
+                freed=lengthen(tree.freed, len(nodes)),
+                chance=lengthen(tree.chance, len(nodes)) if len(tree.chance) else tree.chance,
             )
         if n_words > LARGEST:
             raise RuledexError(f"the A-Tree needs {n_words:,} words, more than {LARGEST:,}; build several indexes")
-        self.arrays = tree._replace(heap=lengthened(tree.heap, n_words))
+        self.arrays = tree._replace(heap=lengthen(tree.heap, n_words))
 
     def reserve_rules(self, n_rules: int) -> None:
         """Make room for rules of numbers below `n_rules`."""
         before = self.arrays.rules
         if n_rules > len(before):
-            rules = lengthened(before, n_rules)
+            rules = lengthen(before, n_rules)
             rules[len(before) :] = NO_RULE
             rules[len(before) :, ROOT] = NEVER
             self.arrays = self.arrays._replace(rules=rules)

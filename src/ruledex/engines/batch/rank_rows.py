@@ -41,7 +41,7 @@ from ruledex.engines.inputs import STATIC
 from ruledex.engines.ranking import Ranking, precedes, push, rank_bound, rank_in_event, rank_of
 from ruledex.program.scores.literals import FIELDS, ScoreLiterals
 from ruledex.program.scores.run import AT_ONCE, LARGEST, ScoreStack, fold
-from ruledex.program.scores.steps import WalkStack, write_steps
+from ruledex.program.scores.steps import WalkStack, write_rule_steps
 
 
 class RowScratch(NamedTuple):
@@ -109,7 +109,7 @@ def rank_rows(
         rule = rules[row]
         static, bound = static_score[rule], match_bound[rule]
         if is_by_rows and row % AT_ONCE == 0:
-            write_steps(programs, n_literals, walk, rules[row : min(row + AT_ONCE, n_rows)], offsets, code)
+            write_rule_steps(programs, n_literals, walk, rules[row : min(row + AT_ONCE, n_rows)], offsets, code)
         n_events = 0
         for word in range(N_WORDS):
             left = words[N_WORDS * row + word]

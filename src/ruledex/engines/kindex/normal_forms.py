@@ -14,7 +14,7 @@ from typing import Literal, NamedTuple, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from ruledex.compiled.arrays import FREE, HASH_FACTOR, HASH_MASK, buckets_for, frozen, lengthened
+from ruledex.compiled.arrays import FREE, HASH_FACTOR, HASH_MASK, buckets_for, frozen, lengthen
 from ruledex.compiled.constants import ALWAYS, AND, NEVER, OR
 from ruledex.compiled.decorator import jit
 from ruledex.engines.inputs import nodes_of
@@ -169,9 +169,9 @@ def distinct_clauses(parts: Iterator[Clauses]) -> tuple[Clauses, NDArray[np.int3
         n_room = n_held + len(part.offsets) - 1
         table = ClauseTable(
             buckets_for(table.buckets, table.hashes[:n_held], n_room),
-            lengthened(table.hashes, n_room),
-            lengthened(table.offsets, n_room + 1),
-            lengthened(table.literals, int(table.offsets[n_held]) + len(part.literals)),
+            lengthen(table.hashes, n_room),
+            lengthen(table.offsets, n_room + 1),
+            lengthen(table.literals, int(table.offsets[n_held]) + len(part.literals)),
         )
         of_part = np.zeros(len(part.offsets) - 1, np.int32)
         n_held = intern_clauses(table, n_held, part.offsets[1:], part.literals, of_part)

@@ -18,7 +18,7 @@ from ruledex.events.arrow.buffers import there
 from ruledex.events.arrow.columns import EventColumns, Leaves, Path
 from ruledex.events.arrow.slots import Pairs, cell_table
 from ruledex.events.arrow.values import OPAQUE, distinct, is_nameless, to_python
-from ruledex.language.reference import evaluate
+from ruledex.language.reference import truth_of
 from ruledex.language.resolve import over_limit, values_of
 from ruledex.language.schema import Schema
 from ruledex.language.tree import Attribute, Call, CompareOperands, SetTest, replace
@@ -69,7 +69,7 @@ class DerivedColumns:
 
     def _value(self, event: dict[str, Any]) -> Any:
         if isinstance(self._operand, CompareOperands | SetTest):
-            return evaluate(self._operand, event, self._schema)
+            return truth_of(self._operand, event, self._schema)
         return values_of(self._operand, event, self._schema)
 
 

@@ -39,7 +39,7 @@ def count_steps(programs: ScorePrograms, sizes: NDArray[np.int64], n_steps: NDAr
 
 
 @jit
-def write_steps(
+def write_rule_steps(
     programs: ScorePrograms,
     n_literals: int,
     stack: WalkStack,

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ruledex.compiled.arrays import lengthened
+from ruledex.compiled.arrays import lengthen
 from ruledex.compiled.constants import (
     ALWAYS,
     CONSTANT,
@@ -62,8 +62,8 @@ def add_score(scores: ScoreTable, steps: list[tuple[int, int]], weights: list[fl
 def with_score_room(scores: ScoreTable, n_more_steps: int, n_more_weights: int) -> ScoreTable:
     """Return the table with room for so many more steps and weights."""
     return scores._replace(
-        code=lengthened(scores.code, int(scores.n_steps[0]) + n_more_steps),
-        weight=lengthened(scores.weight, int(scores.n_weights[0]) + n_more_weights),
+        code=lengthen(scores.code, int(scores.n_steps[0]) + n_more_steps),
+        weight=lengthen(scores.weight, int(scores.n_weights[0]) + n_more_weights),
     )
 
 

@@ -18,7 +18,7 @@ from pyspark.testing import assertDataFrameEqual
 from ruledex import Index
 from ruledex.errors import ArtifactError, RuledexError
 from ruledex.language.parser import parse
-from ruledex.language.reference import evaluate
+from ruledex.language.reference import truth_of
 from ruledex.language.schema import Schema
 from ruledex.spark import match, match_ids, ship
 from ruledex.spark.worker.variants import mappings
@@ -367,7 +367,7 @@ def test_the_papers_rules_match_as_in_a_process_of_their_own(spark, tmp_path, na
     trees = {rule_id: Schema().bind(parse(text), text) for rule_id, text in texts.items()}
     for row in sample.sample(found, 20):
         (event,) = mappings(table.slice(row.number, 1))
-        true = [rule_id for rule_id, tree in trees.items() if evaluate(tree, event, Schema()) is True]
+        true = [rule_id for rule_id, tree in trees.items() if truth_of(tree, event, Schema()) is True]
         assert sorted(set(row.rules) & texts.keys()) == sorted(true)
     counted = match(events, str(tmp_path / "index"), keep=["number"], count=True).orderBy("number").collect()
     assert [row.n_rules for row in counted] == index.count(table).tolist()

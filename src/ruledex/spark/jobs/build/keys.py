@@ -23,7 +23,7 @@ from ruledex.dictionary.dictionary import Dictionary
 from ruledex.dictionary.domain import TWINS, Domain
 from ruledex.dictionary.merging import name_of
 from ruledex.dictionary.slot import Slot
-from ruledex.language.text import to_text
+from ruledex.language.text import tree_text
 from ruledex.program.program import Program
 
 RULE_BITS: Final = 10
@@ -85,7 +85,7 @@ def _cells_of(dictionary: Dictionary) -> _Cells:
 
 
 def _special_cells(slot: Slot) -> list[tuple[int, Any]]:
-    found: list[tuple[int, Any]] = [(key.cell, to_text(key.predicate)) for key in slot.keys]
+    found: list[tuple[int, Any]] = [(key.cell, tree_text(key.predicate)) for key in slot.keys]
     for what, cells in (("present", slot.present), ("misfit", slot.misfit), ("settled", slot.settled)):
         found += [(cell, (what, family.name)) for family, cell in cells.items()]
     return [*found, (slot.not_null, "not null")] if slot.not_null >= 0 else found

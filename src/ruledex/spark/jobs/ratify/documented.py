@@ -8,7 +8,7 @@ from datetime import date
 from decimal import Decimal
 from typing import Any, Final
 
-from ruledex.language.reference import evaluate
+from ruledex.language.reference import truth_of
 from ruledex.language.resolve import leaves_of, values_of
 from ruledex.language.schema import Schema
 from ruledex.language.tree import (
@@ -69,7 +69,7 @@ def is_of_times(predicate: Predicate, event: Mapping[str, Any]) -> bool:
 def _of_types(predicate: Predicate, event: Mapping[str, Any], schema: Schema, leaves: list[Any]) -> str | None:
     if is_of_times(predicate, event) and any(isinstance(leaf, str) for leaf in leaves):
         return TEXT_TIME
-    truth = evaluate(predicate, event, schema)
+    truth = truth_of(predicate, event, schema)
     is_null_safe = isinstance(predicate, NullSafe) or (isinstance(predicate, CompareOperands) and predicate.op == "<=>")
     if None in leaves or not (truth is None or (truth is False and is_null_safe)):
         return None

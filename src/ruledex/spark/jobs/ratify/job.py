@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from ruledex.errors import RuledexError, RuleError
 from ruledex.explain import explain
 from ruledex.language.parser import parse
-from ruledex.language.reference import evaluate
+from ruledex.language.reference import truth_of
 from ruledex.language.schema import Schema
 from ruledex.language.spark_text import to_spark
 from ruledex.language.tree import Expression, Predicate, attributes, operands, predicates
@@ -190,7 +190,7 @@ def _reasons(judged: _Judged, table: SqlTable, rule: int, events: list[int]) -> 
         found = [
             judged.find_documented(part, event)
             for at, part in enumerate(parts)
-            if at not in refused and answers[event][at] is not evaluate(part, judged.events[event], judged.schema)
+            if at not in refused and answers[event][at] is not truth_of(part, judged.events[event], judged.schema)
         ]
         # The rule is unexplained if one of its parts is.
         reasons[event] = None if None in found else next(iter(found), None)

@@ -17,7 +17,7 @@ from ruledex.artifact.untrusted import UntrustedArtifact
 from ruledex.index import IndexMatches
 from ruledex.index.storage import read_metadata
 from ruledex.language.parser import parse
-from ruledex.language.reference import evaluate
+from ruledex.language.reference import truth_of
 from ruledex.language.schema import Schema
 from ruledex.spark.jobs.ratify.sql import NUMBER
 from ruledex.spark.worker.distribution import local_root
@@ -78,7 +78,7 @@ def answer_rules(request: RatifyRequest, rules: Rules, batches: Iterable[pa.Reco
     for table, (found,) in match_blocks(batches, request.layout, [index]):
         events = events_of_block(table, request.layout)
         reference = [
-            [evaluate(tree, event, schema) for tree in trees]
+            [truth_of(tree, event, schema) for tree in trees]
             for event in (mappings(events) if isinstance(events, pa.Table) else events)
         ]
         yield pa.RecordBatch.from_pydict(
