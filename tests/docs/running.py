@@ -53,7 +53,8 @@ class PageRun:
                     value = eval(compile(ast.Expression(statement.value), str(self._page), "eval"), self.names)
                     shown = comments.get(statement.end_lineno or 0)
                     if shown is not None and _is_literal(shown):
-                        assert repr(value) == shown, f"{self._page}, line {statement.end_lineno}"
+                        place = f"{self._page}, line {statement.end_lineno}"
+                        assert repr(value) == shown, f"{place}: the value is {value!r}"
                         self.n_compared += 1
                 else:
                     exec(compile(ast.Module([statement], []), str(self._page), "exec"), self.names)
@@ -77,8 +78,8 @@ class PageRun:
             for line in block.code.rstrip().splitlines()
         )
         printed = "".join(f"{line.rstrip()}\n" for line in self._printed.rstrip().splitlines())
-        if re.fullmatch(pattern, printed) is None:
-            assert printed == block.code, f"{self._page}, line {block.line}"
+        place = f"{self._page}, line {block.line}"
+        assert re.fullmatch(pattern, printed) is not None, f"{place}: what was printed is\n{printed}"
         self.n_compared += 1
 
 
