@@ -65,7 +65,7 @@ def indexes_of(index: Index, past: pa.Table) -> tuple[dict[str, Index], dict[str
         made: list[Engine] = []
         kind = engine_class(name.split(",")[0])
         building[name] = seconds(lambda made=made, kind=kind, given=statistics: made.append(kind.build(program, given)))
-        found[name] = Index(state._replace(engine=made[0]), [], None, None)
+        found[name] = Index(state._replace(engine=made[0]), [])
     found["auto"] = index
     building["auto"] = building["sparse"]  # `batch` is made when it is first needed
     return found, building

@@ -17,8 +17,8 @@ from ruledex.engines.batch.rows import N_EVENTS
 from ruledex.index import Index
 from ruledex.spark import match
 from ruledex.spark.jobs.match.tasks import BYTES_PER_BATCH
+from ruledex.spark.worker.blocks import EVENTS_PER_BLOCK
 from ruledex.spark.worker.columns import project_events
-from ruledex.spark.worker.matching import EVENTS_PER_BLOCK
 from ruledex.workloads.base import Workload
 from spark_shapes import Shape
 from spark_timing import CORES, run, timed, wall_rounds

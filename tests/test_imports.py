@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -38,6 +39,7 @@ STAGES = (
     "cli",
 )
 ALONE = {"compiled": {"errors", "forks"}, "artifact": {"errors", "forks", "limits", "artifact"}}
+PUBLIC = {"index": {"ruledex.index", "ruledex.index.parts"}}  # what other families may import of a family
 HEAVY = ("numba", "pyarrow", "pyspark", "pandas", "matplotlib", "typer", "rich", "fsspec", "re2")
 
 
@@ -45,20 +47,22 @@ def stage_of(path: Path) -> str:
     return path.relative_to(SOURCE).parts[0].removesuffix(".py")
 
 
-def imported_stages(path: Path) -> set[str]:
-    found = set()
+def module_of(path: Path) -> str:
+    return ".".join(("ruledex", *path.relative_to(SOURCE).with_suffix("").parts)).removesuffix(".__init__")
+
+
+def imported_names(path: Path) -> Iterator[str]:
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-        names = []
         if isinstance(node, ast.Import):
-            names = [alias.name for alias in node.names]
+            yield from (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
             assert node.level == 0, f"{path}: relative import"
-            names = [f"{node.module}.{alias.name}" for alias in node.names]
-        for name in names:
-            parts = name.split(".")
-            if parts[0] == "ruledex":
-                found.add(parts[1] if len(parts) > 1 else "__version__")  # what `import ruledex` alone is good for
-    return found
+            yield from (f"{node.module}.{alias.name}" for alias in node.names)
+
+
+def imported_stages(path: Path) -> set[str]:
+    parts = [name.split(".") for name in imported_names(path) if name.split(".")[0] == "ruledex"]
+    return {part[1] if len(part) > 1 else "__version__" for part in parts}  # what `import ruledex` alone is good for
 
 
 @pytest.mark.parametrize("path", sorted(SOURCE.rglob("*.py")), ids=lambda path: str(path.relative_to(SOURCE)))
@@ -70,6 +74,17 @@ def test_a_module_imports_only_from_stages_above_its_own(path: Path) -> None:
     above = set(STAGES[: STAGES.index(stage) + 1])
     allowed = ALONE.get(stage, above) | {stage} | ({"__version__"} if stage in ("artifact", "cli") else set())
     assert imported_stages(path) <= allowed
+
+
+@pytest.mark.parametrize("family", PUBLIC)
+def test_other_families_use_the_public_face_of_a_family(family: str) -> None:
+    inner = {module_of(path) for path in (SOURCE / family).rglob("*.py")} - PUBLIC[family]
+    for path in sorted(SOURCE.rglob("*.py")):
+        if stage_of(path) == family:
+            continue
+        for name in imported_names(path):
+            used = {name, name.rpartition(".")[0]}
+            assert not used & inner, f"{path.relative_to(SOURCE)} imports {name}"
 
 
 def test_import_ruledex_is_light() -> None:

@@ -13,9 +13,8 @@ from ruledex.index import Index
 from ruledex.index.build import CompiledPart, build_program, join_parts
 from ruledex.index.identities import identities_of
 from ruledex.index.rules import read_rules
-from ruledex.index.state import BuiltState, matcher_of
+from ruledex.index.state import BuiltState, TextsInMemory, matcher_of
 from ruledex.index.storage import state_of
-from ruledex.index.texts import TextsInMemory
 from ruledex.workloads import workload
 from tests.index.samples import EVENTS, PLAIN, every_kind
 from tests.index.test_storage import rewritten

@@ -17,7 +17,7 @@ from ruledex.artifact import ArtifactWriter, collect_cache, collect_garbage, lis
 from ruledex.artifact.pins import Pin, put_pin
 from ruledex.cli.main import app
 from ruledex.errors import ArtifactError, RuledexError
-from ruledex.spark.jobs.build import staging
+from ruledex.index import parts
 
 pytestmark = pytest.mark.slow  # uncompiled; `make test` runs all of it compiled
 
@@ -144,11 +144,11 @@ def change(folder: Path, _: Path) -> None:
 
 
 def build_by_many(folder: Path, _: Path) -> None:
-    staging.begin(str(folder), BUILD)
-    with staging.write_part(str(folder), BUILD, "part") as writer:
+    parts.begin_build(str(folder), BUILD)
+    with parts.write_part(str(folder), BUILD, "part") as writer:
         writer.array("a", np.arange(3))
         writer.publish({})
-    staging.end(str(folder), BUILD)
+    parts.end_build(str(folder), BUILD)
 
 
 def clear_cache(folder: Path, _: Path) -> None:

@@ -330,3 +330,27 @@ def test_readers_in_several_threads_get_the_same_answers(tmp_path):
     for thread in threads:
         thread.join()
     assert wrong == []
+
+
+def test_threads_are_given_when_an_index_is_opened_and_stay(tmp_path):
+    events = [{"x": n % 10} for n in range(3000)]
+    index = Index.build([(n, f"x = {n}") for n in range(10)], "batch")
+    index.save(tmp_path)
+    wanted = list(index.match_batch(events))
+
+    def n_threads(index):
+        return index.describe()["engine"]["threads"]
+
+    assert n_threads(Index.open(tmp_path)) == 1
+    opened = Index.open(tmp_path, threads=2)
+    assert (n_threads(opened), list(opened.match_batch(events))) == (2, wanted)
+    opened.remove([3])
+    opened.compact()
+    assert n_threads(opened) == 2
+    index.refresh()
+    assert n_threads(index) == 1
+    index.save(tmp_path)
+    opened.refresh()
+    assert (n_threads(opened), opened.match({"x": 3})) == (2, [])
+    untrusted = Index.open(tmp_path, trust=False, threads=2)
+    assert (n_threads(untrusted), untrusted.match({"x": 4})) == (2, [4])

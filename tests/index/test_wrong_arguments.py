@@ -41,6 +41,7 @@ CALLS: dict[str, Callable[[Index, Any], object]] = {
     "open root": lambda _, v: Index.open(v),
     "open version": lambda i, v: Index.open(i._root, v),
     "open engine": lambda i, v: Index.open(i._root, None, v),
+    "open threads": lambda i, v: Index.open(i._root, threads=v),
     "save root": lambda i, v: i.save(v),
     "add rules": lambda i, v: i.add(v),
     "add rule": lambda i, v: i.add([v]),
@@ -111,7 +112,7 @@ def _index(kind: str, tmp_path_factory: pytest.TempPathFactory) -> Index:
 def test_a_wrong_argument_is_an_error_that_a_user_can_read(call, kind, tmp_path_factory, monkeypatch):
     if kind != "built" and (call.startswith(("build", "parse", "to_text", "evaluate", "score", "schema", "limit"))):
         pytest.skip("has no index")
-    if kind == "built" and call in ("open version", "open engine"):
+    if kind == "built" and call in ("open version", "open engine", "open threads"):
         pytest.skip("has no root")
     monkeypatch.chdir(tmp_path_factory.mktemp("here"))
     before = set_limits()

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from ruledex.artifact.publish import Assembled, PartVersion, assemble, publish_existing
     from ruledex.artifact.reader import Artifact, open_version
     from ruledex.artifact.remote import RemoteStore
-    from ruledex.artifact.store import LocalStore, RootLike, current, list_versions, locate
+    from ruledex.artifact.store import LocalStore, RootLike, current, list_versions, locate, root_path
     from ruledex.artifact.verification import Fault, Report, verify
     from ruledex.artifact.writer import ArtifactWriter
 
@@ -56,6 +56,7 @@ __all__ = [
     "locate",
     "open_version",
     "publish_existing",
+    "root_path",
     "verify",
 ]
 
@@ -79,6 +80,7 @@ _MODULES = {
     "locate": "store",
     "open_version": "reader",
     "publish_existing": "publish",
+    "root_path": "store",
     "verify": "verification",
 }
 

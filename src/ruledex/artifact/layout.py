@@ -10,7 +10,7 @@
         tables/<name>.parquet
         documents/<name>.json
       staging/<unique>/           unpublished work: `lock`, held by its writer, or a `lease`; and `files/`
-      journal/                    changes since a version, see index/live/journal_home.py
+      journal/                    changes since a version, see index/live/home.py
       pins/<stream>/<time>.json   the version that a micro-batch of a stream uses, also when it is replayed
 
 **Why arrays are packed.** An index has hundreds of arrays, most of them small. One file per array would cost one open,

@@ -72,6 +72,10 @@ class AutoEngine:
         statistics = None if frequency is None else Statistics(frozen(frequency, np.float64))
         return cls(program, SparseEngine.from_arrays(program, arrays), statistics)
 
+    def with_threads(self, threads: int) -> AutoEngine:
+        """Return the same engine for this many threads."""
+        return AutoEngine(self.program, self.sparse, self._statistics, threads)
+
     def arrays(self) -> Arrays:
         """Return the arrays of `sparse`, and the statistics if there are any."""
         known = {} if self._statistics is None else {FREQUENCY: self._statistics.cell_frequency}

@@ -1,6 +1,7 @@
-"""Index, which finds the rules that are true of an event, and IndexMatches, its answer for many events.
+"""Index, which finds the rules that are true of an event, and what else other families may use of it.
 
-Names are loaded at their first use, so that this import is cheap.
+The module `parts` builds an index in several processes. Everything else in this folder is its own affair. Names are
+loaded at their first use, so that this import is cheap.
 """
 
 from __future__ import annotations
@@ -9,12 +10,23 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from ruledex.index.identities import RuleId
     from ruledex.index.index import Index
-    from ruledex.index.matches import IndexMatches
+    from ruledex.index.inputs import Stats
+    from ruledex.index.live.home import verify_index
+    from ruledex.index.opening import read_schema
+    from ruledex.index.state import IndexMatches
 
-__all__ = ["Index", "IndexMatches"]
+__all__ = ["Index", "IndexMatches", "RuleId", "Stats", "read_schema", "verify_index"]
 
-_MODULES = {"Index": "index", "IndexMatches": "matches"}
+_MODULES = {
+    "Index": "index",
+    "IndexMatches": "state",
+    "RuleId": "identities",
+    "Stats": "inputs",
+    "read_schema": "opening",
+    "verify_index": "live.home",
+}
 
 
 def __getattr__(name: str) -> object:

@@ -18,9 +18,8 @@ from ruledex.index.identities import identities_of
 from ruledex.index.inputs import Stats, cell_statistics
 from ruledex.index.live.state import LiveState
 from ruledex.index.rules import RuleColumns
-from ruledex.index.state import BuiltState, Shard, Snapshot, matcher_of
+from ruledex.index.state import BuiltState, Shard, Snapshot, TextsInMemory, matcher_of
 from ruledex.index.storage import build_engine
-from ruledex.index.texts import TextsInMemory
 from ruledex.language.schema import Schema
 from ruledex.program.builder import ProgramBuilder, translate_program
 from ruledex.program.program import Program

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeVar, get_args
+from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, TypeVar, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,19 +17,24 @@ from ruledex.engines.registry import read_options
 from ruledex.errors import ArtifactError, BudgetError, RuledexError, RuleFault, RulesError, quoted
 from ruledex.explain import Explanation, explain
 from ruledex.forks import ForkSafeLock
-from ruledex.index.arguments import check_choice, check_columns, check_rank, check_weights
 from ruledex.index.build import Progress, build_program, compact_state, state_of_rules
 from ruledex.index.identities import RuleId, plain_id
-from ruledex.index.inputs import Event, Events, Stats, as_mapping
+from ruledex.index.inputs import (
+    Event,
+    Events,
+    Stats,
+    as_mapping,
+    check_choice,
+    check_columns,
+    check_rank,
+    check_weights,
+)
 from ruledex.index.live.changes import check_ids, put_rules, remove_rules, set_score
-from ruledex.index.live.home import Home, MemoryHome, Prepare
-from ruledex.index.live.journal_home import JournalHome, open_live, save_over
-from ruledex.index.matches import IndexMatches
-from ruledex.index.opening import open_state
+from ruledex.index.live.home import Home, JournalHome, MemoryHome, Prepare, open_live, save_over
+from ruledex.index.opening import OpenOptions, open_state
 from ruledex.index.relaxed import Mode, RelaxedViews
 from ruledex.index.rules import RuleColumns, Rules, read_rules
-from ruledex.index.state import Snapshot
-from ruledex.index.summary import describe_snapshot, full_schema
+from ruledex.index.state import IndexMatches, Snapshot, describe_snapshot, full_schema, with_threads
 from ruledex.language.checked import check_schema
 from ruledex.language.parser import parse
 from ruledex.language.resolve import over_limit
@@ -42,6 +47,7 @@ if TYPE_CHECKING:
     from ruledex.sources import Columns
 
 OnError = Literal["raise", "skip"]
+_AS_SAVED: Final = OpenOptions()
 Answer = TypeVar("Answer")
 
 
@@ -64,15 +70,13 @@ class Index:
         self,
         state: Snapshot,
         faults: list[RuleFault],
-        root: RootLike | None,
-        engine: str | None,
+        root: RootLike | None = None,
         home: Home | None = None,
-        trust: bool | None = None,
+        options: OpenOptions = _AS_SAVED,
     ) -> None:
         self._state = state
-        self._trust = trust
         self._root = root
-        self._engine = engine
+        self._options = options  # for a refresh
         self._home = home  # None if the index cannot be changed
         self._engine_options: Mapping[str, Any] | None = None
         self._writing = ForkSafeLock()  # held while the snapshot is replaced
@@ -133,27 +137,32 @@ class Index:
             read = read.without([at for at, _ in over])
             built = build_program(read.texts, read.scores, schema, progress)
         faults.sort(key=lambda fault: fault.line)
-        index = Index(state, faults, None, None, MemoryHome())
+        index = Index(state, faults, None, MemoryHome())
         index._engine_options = engine_options
         return index
 
     @staticmethod
     def open(
-        root: RootLike, version: str | None = None, engine: str | None = None, *, trust: bool | None = None
+        root: RootLike,
+        version: str | None = None,
+        engine: str | None = None,
+        *,
+        trust: bool | None = None,
+        threads: int = 1,
     ) -> Index:
         """Open the index at a path or URL, at its current version unless one is given. Files are mapped, not read.
 
         The engine is the one that was saved; another engine is built from the stored rules, which takes a while. With
         `trust=False` only the rules are read, and compiled anew, once per host and content: whatever a stranger has
         written, an answer is what the rules say, or there is an ArtifactError. `trust=True` maps the files as they are.
-        Unless given, an index is trusted if it is in a folder of this user's own (docs/using.md).
+        Unless given, an index is trusted if it is in a folder of this user's own (docs/using.md). `threads` share the
+        work of a call that has many events, in the engines `auto` and `batch`.
         """
-        if engine is not None:
-            read_options(engine)
+        options = OpenOptions(engine, trust, threads).check()
         if version is not None:
-            return Index(open_state(root, version, engine, trust), [], root, engine, None, trust)
-        state, home = open_live(root, engine, trust)
-        return Index(state, [], root, engine, home, trust)
+            return Index(open_state(root, version, options), [], root, None, options)
+        state, home = open_live(root, options)
+        return Index(state, [], root, home, options)
 
     def save(self, root: RootLike) -> str:
         """Publish the index at a path or URL as the current version, in one atomic step. Returns the version's name.
@@ -183,7 +192,7 @@ class Index:
                 else:
                     state = before if current(self._root) == before.version else None
                 if state is None:
-                    state, self._home = open_live(self._root, self._engine, self._trust)
+                    state, self._home = open_live(self._root, self._options)
             except ArtifactError as error:
                 kept = f"this index stays at version {before.version}"
                 raise ArtifactError(f"the published version cannot be used, {kept}: {error}") from error
@@ -230,7 +239,8 @@ class Index:
             staged = None
             try:
                 if state.is_changed or not home.is_clean:
-                    staged = home.stage(compact_state(state, stats, self._engine_options))
+                    compacted = compact_state(state, stats, self._engine_options)
+                    staged = home.stage(with_threads(compacted, self._options.threads))
                     with self._writing:
                         if self._home is not home:
                             raise ArtifactError("another version was published, and this index refreshed, meanwhile")

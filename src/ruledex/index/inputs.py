@@ -1,28 +1,35 @@
-"""Read events and statistics of events in every form that a user may give them in."""
+"""Check the arguments that a user gives, and read events and statistics in every form that they may be given in."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, cast, get_args
 
 import numpy as np
 import pyarrow as pa
 
-from ruledex.engines.protocol import Statistics
-from ruledex.errors import EventError, RuledexError
+from ruledex.engines.protocol import Rank, Statistics
+from ruledex.errors import EventError, InputError, RuledexError, quoted
 from ruledex.events.arrow.tables import is_arrow, read_events, rows_of
 from ruledex.events.batch import EventBatch
 from ruledex.events.frequencies import cell_frequencies_of
 from ruledex.events.mappings import EventEncoder
 from ruledex.events.statistics import EventStatistics
-from ruledex.index.arguments import check_rows
 from ruledex.language.plain import is_record
 from ruledex.language.reference import Weights
 from ruledex.language.resolve import mapping_of
+from ruledex.sources import Columns
 
 Event: TypeAlias = Mapping[str, Any] | str | bytes  # a mapping, or a JSON object as text
 Events: TypeAlias = "Iterable[Event] | pa.Table | pa.RecordBatch | EventBatch"
+
+
+def check_choice(name: str, value: Any, choices: Iterable[str]) -> Any:
+    """Return the value if it is one of the choices. The error says what it may be."""
+    if not isinstance(value, str) or value not in choices:
+        raise RuledexError(f"{name} is {quoted(value)}, but one of {', '.join(choices)} was expected")
+    return value
 
 
 def encode_events(encoder: EventEncoder, events: Events, weights: Iterable[Weights | None] | None = None) -> EventBatch:
@@ -77,3 +84,39 @@ def cell_statistics(encoder: EventEncoder, stats: Stats | None) -> Statistics | 
     if batch.n_events == 0:
         return None
     return Statistics(np.bincount(batch.cells, minlength=encoder.dictionary.n_cells) / batch.n_events)
+
+
+# Arguments.
+
+
+def check_rank(rank: Any) -> Rank:
+    """Return a way to rank."""
+    return cast(Rank, check_choice("rank", rank, get_args(Rank)))
+
+
+def check_weights(weights: Any) -> list[Weights | None] | None:
+    """Return the weights of many events, one entry per event, as a list."""
+    if weights is None:
+        return None
+    if isinstance(weights, Mapping | str | bytes) or not isinstance(weights, Iterable):
+        raise EventError(f"weights are a list with one entry per event, a mapping or None, not {quoted(weights)}")
+    return list(weights)
+
+
+def check_columns(columns: Columns | None) -> Columns:
+    """Return the names of columns."""
+    if columns is None:
+        return Columns()
+    if not isinstance(columns, Columns):
+        raise InputError(f"columns are ruledex.sources.Columns(id=…, expr=…), not {quoted(columns)}")
+    return columns
+
+
+def check_rows(given: Any, what: str, error: type[RuledexError]) -> None:
+    """Raise an error if rows cannot be read one by one."""
+    if isinstance(given, Iterable):
+        return
+    hint = ""
+    if hasattr(given, "collect"):  # a LazyFrame of polars, a relation, a frame of Spark
+        hint = ": it has no rows yet; pass what .collect() returns"
+    raise error(f"{what}, not {type(given).__name__}{hint}")

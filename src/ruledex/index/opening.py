@@ -17,7 +17,7 @@ import os
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -34,14 +34,14 @@ from ruledex.artifact.remote import RemoteStore
 from ruledex.artifact.store import read_pointer
 from ruledex.artifact.untrusted import UntrustedArtifact
 from ruledex.engines.registry import read_options
-from ruledex.errors import ArtifactError, BudgetError, RuledexError, RuleFault, RulesError
+from ruledex.errors import ArtifactError, BudgetError, RuledexError, RuleFault, RulesError, quoted
 from ruledex.events.mappings import EventEncoder
 from ruledex.index.build import BuiltRules, CompiledPart, build_program, join_parts, state_of_rules
 from ruledex.index.identities import identities_of
 from ruledex.index.rules import RuleColumns, read_rules
-from ruledex.index.state import BuiltState, matcher_of
-from ruledex.index.storage import LAYOUT, IndexMetadata, read_metadata, save_state, state_of
-from ruledex.index.texts import TextsInMemory, table_name
+from ruledex.index.state import BuiltState, TextsInMemory, matcher_of, with_threads
+from ruledex.index.storage import LAYOUT, IndexMetadata, read_metadata, save_state, state_of, table_name
+from ruledex.language.schema import Schema
 
 _log = logging.getLogger("ruledex.index")
 
@@ -59,27 +59,50 @@ _MANY: Final = 100_000  # compiling so many rules takes some seconds, and is log
 _OVERFLOW: Final = {"overflow": "sparse"}  # for rules that become too large in the form of an engine
 
 
-def open_state(root: RootLike, version: str | None, engine: str | None, trust: bool | None = None) -> BuiltState:
-    """Open a version, the current one unless given, check it, and make it ready to match.
+class OpenOptions(NamedTuple):
+    """How to open an index.
 
     With `trust`, arrays are mapped and used as they are. Without it, they are never read: the rules are compiled anew.
     Unless given, this user's own files are trusted, and a remote index is not.
     """
-    if trust is not None and not isinstance(trust, bool):
-        raise RuledexError(f"trust is True, False or None, not {trust!r}")
+
+    engine: str | None = None  # the stored one unless given
+    trust: bool | None = None
+    threads: int = 1  # per call, for engines that use several
+
+    def check(self) -> OpenOptions:
+        """Return the options. Raises a RuledexError if one of them is not valid."""
+        if self.engine is not None:
+            read_options(self.engine)
+        if self.trust is not None and not isinstance(self.trust, bool):
+            raise RuledexError(f"trust is True, False or None, not {quoted(self.trust)}")
+        if type(self.threads) is not int or self.threads < 1:
+            raise RuledexError(f"threads is a whole number of at least 1, not {quoted(self.threads)}")
+        return self
+
+
+def open_state(root: RootLike, version: str | None, options: OpenOptions) -> BuiltState:
+    """Open a version, the current one unless given, check it, and make it ready to match."""
     store = locate(root)
     if version is None:
-        return open_current(store, lambda now: _open(store, now, engine, trust))
-    return _open(store, check_version(version), engine, trust)
+        return open_current(store, lambda now: _open(store, now, options))
+    return _open(store, check_version(version), options)
 
 
-def _open(store: LocalStore | RemoteStore, version: str, engine: str | None, trust: bool | None) -> BuiltState:
+def _open(store: LocalStore | RemoteStore, version: str, options: OpenOptions) -> BuiltState:
+    engine, trust, threads = options
     artifact = None
     if trust:
         artifact = open_version(store, version)
     elif trust is None and isinstance(store, LocalStore):
         artifact = open_own(store, version)
-    return untrusted_state(store, version, engine) if artifact is None else state_of(artifact, engine)
+    state = untrusted_state(store, version, engine) if artifact is None else state_of(artifact, engine)
+    return state if threads == 1 else with_threads(state, threads)
+
+
+def read_schema(root: RootLike, version: str) -> Schema:
+    """Return the declared schema of a version. Only its manifest is read, which is safe even if a stranger wrote it."""
+    return read_metadata(UntrustedArtifact(locate(root), version).metadata).schema
 
 
 # An index from a stranger.

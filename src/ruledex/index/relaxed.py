@@ -17,9 +17,8 @@ from ruledex.compiled.arrays import frozen
 from ruledex.engines.protocol import Engine, Matches, Rank
 from ruledex.engines.sharded import combine_top
 from ruledex.events.mappings import EventEncoder
-from ruledex.index.arguments import check_choice
 from ruledex.index.build import BuiltRules, build_program
-from ruledex.index.inputs import Events, encode_events
+from ruledex.index.inputs import Events, check_choice, encode_events
 from ruledex.index.live.delta import Delta, Log
 from ruledex.index.live.state import LiveState
 from ruledex.index.state import BuiltState, Snapshot, matcher_of

@@ -15,8 +15,8 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from ruledex.errors import InputError, RuleError, RuleFault, RuleSyntaxError, quoted
-from ruledex.index.arguments import check_rows
 from ruledex.index.identities import RuleId, plain_id
+from ruledex.index.inputs import check_rows
 from ruledex.language.structured import from_structured
 from ruledex.language.text import tree_text
 from ruledex.language.value import INT64_MAX, INT64_MIN

@@ -1,4 +1,4 @@
-"""Snapshots of an index, and the one that is built: everything that a version consists of, and its answers.
+"""Snapshots of an index: everything that a version consists of, its answers, and a description of it.
 
 Snapshots are immutable, so that readers need no locks. live/state.py has the one with changes.
 """
@@ -6,22 +6,135 @@ Snapshots are immutable, so that readers need no locks. live/state.py has the on
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import Any, NamedTuple, Protocol
+from datetime import date
+from itertools import pairwise
+from typing import Any, Final, NamedTuple, Protocol
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 
+from ruledex.artifact.layout import ROW_GROUP
+from ruledex.compiled.constants import ALWAYS, AND, NEVER
 from ruledex.dictionary.dictionary import Dictionary
-from ruledex.engines.protocol import Engine, Matcher, Rank
+from ruledex.dictionary.slot import KINDS_OF_FAMILY, Slot
+from ruledex.engines.auto import AutoEngine
+from ruledex.engines.batch.engine import BatchEngine
+from ruledex.engines.protocol import Engine, Matcher, Matches, Rank
 from ruledex.engines.sharded import EngineShard, ShardedEngine
 from ruledex.errors import RuledexError, quoted
 from ruledex.events.mappings import EventEncoder
+from ruledex.forks import cached_property
 from ruledex.index.identities import Identities, RuleId
 from ruledex.index.inputs import Event, Events, as_mapping, encode_events
-from ruledex.index.matches import IndexMatches
-from ruledex.index.texts import RuleTexts
 from ruledex.language.reference import Weights
+from ruledex.language.schema import Schema
+from ruledex.language.tree import Compare, CompareOperands, Expression, IsNull, SetTest, Value
+from ruledex.language.value import Family
 from ruledex.program.program import Program
+
+# A constant of each family that an attribute can be declared as.
+_EXAMPLES: Final[dict[Family, Value]] = {
+    Family.BOOLEAN: True,
+    Family.NUMBER: 0,
+    Family.STRING: "",
+    Family.TIME: date(1970, 1, 1),
+}
+
+
+class IndexMatches:
+    """The rules of each event: those of event `e` are `rule[offsets[e]:offsets[e + 1]]`.
+
+    Matches ascend by id; of the top k the best comes first, and `scores` has the ranks. `position` has the rules'
+    positions in the index, which cost nothing. `rule` has their ids, looked up at the first read: a NumPy array of
+    int64, or an Arrow array of strings.
+    """
+
+    def __init__(self, matches: Matches, identities: Identities) -> None:
+        self.offsets: NDArray[np.int64] = matches.offsets
+        self.position: NDArray[np.int32] = matches.rule
+        self.scores: NDArray[np.float64] | None = matches.scores
+        self._identities = identities
+
+    @cached_property
+    def rule(self) -> NDArray[np.int64] | pa.LargeStringArray:
+        """The ids of all matches, event by event."""
+        return self._identities.take(self.position)
+
+    def ids(self, begin: int, end: int) -> NDArray[np.int64] | pa.LargeStringArray:
+        """Return the ids of the matches from `begin` to `end`, counted over all events."""
+        return self._identities.take(self.position[begin:end])
+
+    @property
+    def n_events(self) -> int:
+        """The number of events, including those without matches."""
+        return len(self.offsets) - 1
+
+    @property
+    def n_matches(self) -> int:
+        """The number of matches of all events."""
+        return len(self.position)
+
+    def __len__(self) -> int:
+        return self.n_events
+
+    def __repr__(self) -> str:
+        return f"IndexMatches({self.n_events:,} events, {self.n_matches:,} matches)"
+
+    def __iter__(self) -> Iterator[list[RuleId]]:
+        """Give the ids of each event's rules."""
+        return map(self.__getitem__, range(self.n_events))
+
+    def __getitem__(self, event: int) -> list[RuleId]:
+        """Return the ids of one event's rules."""
+        if not -self.n_events <= event < self.n_events:
+            raise IndexError(f"there are {self.n_events:,} events, so none at {event}")
+        event %= self.n_events
+        return self._identities.of(self.position[self.offsets[event] : self.offsets[event + 1]])
+
+    def pairs(self) -> tuple[NDArray[np.int64], NDArray[np.int64] | pa.LargeStringArray]:
+        """Return one entry per match: the event's index in the batch, and the rule's id."""
+        return np.repeat(np.arange(self.n_events, dtype=np.int64), np.diff(self.offsets)), self.rule
+
+    def to_arrow(self) -> pa.RecordBatch:
+        """Return one row per event: the list `rules`, and the list `scores` if there are any."""
+        columns = {"rules": pa.LargeListArray.from_arrays(self.offsets, self.rule)}
+        if self.scores is not None:
+            columns["scores"] = pa.LargeListArray.from_arrays(self.offsets, self.scores)
+        return pa.RecordBatch.from_pydict(columns)
+
+
+class RuleTexts(Protocol):
+    """Texts by position."""
+
+    def text(self, position: int) -> str:
+        """Return the text of one rule."""
+
+    def each(self) -> Iterator[str]:
+        """Give all texts in the order of positions."""
+
+    def to_arrow(self) -> pa.Array:
+        """Return all texts."""
+
+
+class TextsInMemory:
+    """Texts as an Arrow array."""
+
+    def __init__(self, texts: pa.Array) -> None:
+        self._texts = texts
+
+    def text(self, position: int) -> str:
+        """Return the text of one rule."""
+        return str(self._texts[position].as_py())
+
+    def each(self) -> Iterator[str]:
+        """Give all texts in the order of positions, read in chunks."""
+        for start in range(0, len(self._texts), ROW_GROUP):
+            yield from self._texts[start : start + ROW_GROUP].to_pylist()
+
+    def to_arrow(self) -> pa.Array:
+        """Return all texts."""
+        return self._texts
 
 
 class Shard(NamedTuple):
@@ -195,3 +308,79 @@ def matcher_of(shards: tuple[Shard, ...]) -> Matcher:
     parts = [EngineShard(shard.engine, shard.rules) for shard in shards if shard.rules is not None]
     assert len(parts) == len(shards)
     return ShardedEngine(parts)
+
+
+def with_threads(state: BuiltState, threads: int) -> BuiltState:
+    """Return the state for this many threads per call. Only the engines `batch` and `auto` use more than one."""
+    if threads == 1:
+        return state
+    shards = []
+    for shard in state.shards:
+        engine: Any = shard.engine
+        is_parallel = isinstance(engine, AutoEngine | BatchEngine)
+        shards.append(shard._replace(engine=engine.with_threads(threads)) if is_parallel else shard)
+    return state._replace(shards=tuple(shards), engine=matcher_of(tuple(shards)))
+
+
+# What a snapshot consists of, in plain values for people and for JSON.
+
+
+def describe_snapshot(state: Snapshot) -> dict[str, Any]:
+    """Return counts, sizes, the schema and what the engine says of itself, all of the base except `rules` and `ids`."""
+    shards, dictionary = state.base.shards, state.base.dictionary
+    programs = [shard.program for shard in shards]
+    n_bytes = sum(array.nbytes for program in programs for array in program if isinstance(array, np.ndarray))
+    n_rules = len(state.base.identities)
+    return {
+        "rules": len(state.identities),
+        "ids": state.identities.kind,
+        "version": state.version,
+        "shards": len(programs),
+        "always_true": sum(int(np.count_nonzero(program.root == ALWAYS)) for program in programs),
+        "never_true": sum(int(np.count_nonzero(program.root == NEVER)) for program in programs),
+        "interval_rules": sum(map(n_interval_rules, programs)),
+        "distinct_conditions": sum(len(np.unique(program.root)) for program in programs),
+        "positive_literals": sum(program.n_positive for program in programs),
+        "negative_literals": sum(program.n_literals - program.n_positive for program in programs),
+        "inner_nodes": sum(len(program.node_op) for program in programs),
+        "levels": max(len(program.level_offsets) - 1 for program in programs),
+        "operands": len(dictionary.slots),
+        "derived_operands": len(dictionary.derived),
+        "cells": dictionary.n_cells,
+        "bytes": {
+            "program": n_bytes,
+            "engine": sum(array.nbytes for shard in shards for array in shard.engine.arrays().values()),
+        },
+        "bytes_per_rule": round(n_bytes / n_rules, 1) if n_rules else 0.0,
+        "engine": state.engine.describe(),
+        "schema": full_schema(dictionary).to_mapping(),
+    }
+
+
+def n_interval_rules(program: Program) -> int:
+    """Count the rules that are conjunctions of one interval or value per attribute, as in ranked-pubsub2008."""
+    is_range = np.zeros(program.n_nodes, np.bool_)
+    is_range[: program.n_positive] = np.diff(program.interval_offsets) == 1
+    for level_begin, level_end in pairwise(program.level_offsets.tolist()):
+        begin, end = level_begin - program.n_literals, level_end - program.n_literals
+        if begin < end:
+            offsets = program.child_offsets[begin : end + 1]
+            below = is_range[program.children[offsets[0] : offsets[-1]]]
+            all_are = np.logical_and.reduceat(below, offsets[:-1] - offsets[0])
+            is_range[level_begin:level_end] = all_are & (program.node_op[begin:end] == AND)
+    return int(np.count_nonzero(is_range[program.root[program.root >= 0]]))
+
+
+def full_schema(dictionary: Dictionary) -> Schema:
+    """Return the declared schema and, for other attributes, the types that the rules' constants imply."""
+    return dictionary.schema.with_inferred(tree for slot in dictionary.slots for tree in _uses(slot))
+
+
+def _uses(slot: Slot) -> list[Expression]:
+    """Return predicates of the kinds that rules have on a slot."""
+    if isinstance(slot.operand, CompareOperands | SetTest):
+        return [slot.operand]
+    asked = {*slot.present, *slot.misfit, *slot.settled, *(key.family for key in slot.keys)}
+    asked |= {family for family, kinds in KINDS_OF_FAMILY.items() if any(kind in slot.domains for kind in kinds)}
+    compared = [Compare(slot.operand, "=", constant) for family, constant in _EXAMPLES.items() if family in asked]
+    return [IsNull(slot.operand), *compared]

@@ -12,7 +12,8 @@ The metadata hold the kind of the artifact, its engine, schema and counts.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from heapq import merge
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -20,6 +21,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from ruledex.artifact import Artifact, ArtifactWriter, RootLike
+from ruledex.artifact.layout import ROW_GROUP
 from ruledex.dictionary.dictionary import Dictionary
 from ruledex.dictionary.stored import restore, store
 from ruledex.engines.protocol import Engine, Statistics
@@ -28,7 +30,6 @@ from ruledex.errors import ArtifactError, RuledexError, quoted
 from ruledex.events.mappings import EventEncoder
 from ruledex.index.identities import stored_identities
 from ruledex.index.state import BuiltState, Shard, matcher_of
-from ruledex.index.texts import StoredRuleTexts, table_name
 from ruledex.language.schema import Schema
 from ruledex.program.invariants import check_shards, program_of
 from ruledex.program.program import Program
@@ -183,3 +184,62 @@ def build_engine(
 ) -> Engine:
     """Build an engine over a Program, with the engine's own options."""
     return engine_class(name).build(program, statistics, read_options(name, options))
+
+
+# The texts of rules.
+
+
+def table_name(shard: int, is_whole: bool) -> str:
+    """Return the name of the table with a shard's texts; `is_whole` if the shard is the whole index."""
+    return "rules" if is_whole else f"rules-{shard}"
+
+
+class StoredRuleTexts:
+    """Texts in an artifact's tables, one per shard. Only the part that is asked for is decoded.
+
+    `shards` has the positions of each shard's rules, ascending, or None if the one shard has all.
+    """
+
+    def __init__(self, artifact: Artifact, shards: Sequence[NDArray[np.int32] | None], n_rules: int) -> None:
+        self._artifact = artifact
+        self._shards = shards
+        self._n_rules = n_rules
+
+    def text(self, position: int) -> str:
+        """Return the text of one rule."""
+        for shard, rules in enumerate(self._shards):
+            at = position if rules is None else int(np.searchsorted(rules, position))
+            if rules is None or (at < len(rules) and rules[at] == position):
+                return str(self._rows(shard, at, at + 1)[0].as_py())
+        raise IndexError(position)
+
+    def each(self) -> Iterator[str]:
+        """Give all texts in the order of positions, read in chunks."""
+        for _, text in merge(*(self._each_of(shard) for shard in range(len(self._shards)))):
+            yield text
+
+    def to_arrow(self) -> pa.Array:
+        """Return all texts."""
+        columns = [
+            self._artifact.table(table_name(shard, rules is None), ["expr"]).column("expr")
+            for shard, rules in enumerate(self._shards)
+        ]
+        texts = pa.chunked_array([chunk for column in columns for chunk in column.chunks], columns[0].type)
+        if self._shards[0] is not None:
+            positions = np.concatenate([rules for rules in self._shards if rules is not None])
+            texts = texts.take(pa.array(np.argsort(positions)))
+        found = texts.combine_chunks()
+        return found.combine_chunks() if isinstance(found, pa.ChunkedArray) else found
+
+    def _each_of(self, shard: int) -> Iterator[tuple[int, str]]:
+        """Give a shard's texts with their positions."""
+        rules = self._shards[shard]
+        n_rules = self._n_rules if rules is None else len(rules)
+        for start in range(0, n_rules, ROW_GROUP):
+            texts = self._rows(shard, start, start + ROW_GROUP).to_pylist()
+            positions = range(start, n_rules) if rules is None else rules[start : start + ROW_GROUP].tolist()
+            yield from zip(positions, texts, strict=False)
+
+    def _rows(self, shard: int, start: int, stop: int) -> pa.ChunkedArray:
+        name = table_name(shard, self._shards[shard] is None)
+        return self._artifact.table_rows(name, start, stop, ["expr"]).column("expr")

@@ -6,12 +6,11 @@ Connect. Paths are paths as the workers see them.
 
 from __future__ import annotations
 
-from ruledex.spark.jobs.backtest.job import backtest
+from ruledex.spark.jobs.backtest import backtest
 from ruledex.spark.jobs.build.job import BuildReport, build_index
-from ruledex.spark.jobs.coverage.job import coverage
-from ruledex.spark.jobs.match.pins import pins
-from ruledex.spark.jobs.match.plan import match
-from ruledex.spark.jobs.match.udf import match_ids
+from ruledex.spark.jobs.coverage import coverage
+from ruledex.spark.jobs.match.plan import match, match_ids
+from ruledex.spark.jobs.match.stream import pins
 from ruledex.spark.jobs.profile.job import profile
 from ruledex.spark.jobs.ratify.job import ratify
 from ruledex.spark.worker.distribution import ship

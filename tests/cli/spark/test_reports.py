@@ -8,7 +8,7 @@ import pytest
 
 from ruledex import Index
 from ruledex.events.statistics import EventStatistics
-from ruledex.index.texts import TextsInMemory
+from ruledex.index.state import TextsInMemory
 from tests.cli.samples import run
 
 RULES = [(1, "a > 2"), (2, "b = 'x'"), (3, "a < 0")]

@@ -130,17 +130,20 @@ from ruledex.index import Index
 
 root, first = sys.argv[1], int(sys.argv[2])
 index = Index.open(root)
-n_done = 0
-while n_done < 12:
-    try:
-        index.add([(first + n_done, f"x = {n_done}")])
-        n_done += 1
-        if n_done % 6 == 0:
-            index.remove([first + n_done - 1])
-            index.compact()
-    except ArtifactError as error:
-        assert "refresh" in str(error), error
-        index.refresh()
+
+def insist(change):
+    while True:
+        try:
+            return change()
+        except ArtifactError as error:
+            assert "refresh" in str(error), error
+            index.refresh()
+
+for n in range(12):
+    insist(lambda: index.add([(first + n, f"x = {n}")]))
+    if n % 6 == 5:
+        insist(lambda: index.remove([first + n]))
+        insist(index.compact)
 """
 
 

@@ -16,8 +16,7 @@ from ruledex.errors import EventError, RuledexError
 from ruledex.index import Index
 from ruledex.index.build import CompiledPart, build_program, join_parts
 from ruledex.index.identities import identities_of
-from ruledex.index.state import BuiltState, matcher_of
-from ruledex.index.texts import TextsInMemory
+from ruledex.index.state import BuiltState, TextsInMemory, matcher_of
 from tests.index.live.model import Model, assert_same
 from tests.index.samples import EVENTS, PLAIN, every_kind
 

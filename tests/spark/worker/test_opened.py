@@ -11,7 +11,6 @@ import pytest
 from ruledex import Index
 from ruledex.artifact import ArtifactWriter
 from ruledex.errors import ArtifactError, RuledexError
-from ruledex.spark.worker import memory
 from ruledex.spark.worker import opened as worker
 from tests.spark.conftest import own_process
 
@@ -61,16 +60,16 @@ class Session:
 @pytest.mark.parametrize(("value", "mebibytes"), [("400m", 400), ("300000k", 292), ("511", 511), ("256MB", 256)])
 def test_too_little_memory_for_the_libraries_is_explained_before_anything_runs(value, mebibytes):
     with pytest.raises(RuledexError, match=f"limited to {mebibytes} MiB.*spark.executor.pyspark.memory"):
-        memory.require_room(Session(value), "index")
+        worker.require_room(Session(value), "index")
 
 
 @pytest.mark.parametrize("value", [None, "0", "1g", "512m", "2048"])
 def test_memory_that_is_enough_or_without_a_limit(value):
-    memory.require_room(Session(value), "index")
+    worker.require_room(Session(value), "index")
 
 
 def test_other_errors_stay_what_they_are(root):
     with pytest.raises(ArtifactError, match="has no version"):
         worker.open_index(root, "0" * 64)
-    with pytest.raises(ZeroDivisionError), memory.explain_memory_errors(root):
+    with pytest.raises(ZeroDivisionError), worker.explain_memory_errors(root):
         raise ZeroDivisionError

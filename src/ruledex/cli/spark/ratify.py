@@ -26,7 +26,7 @@ from ruledex.outputs import whole_file
 from ruledex.sources.lines import convert_file_errors
 
 if TYPE_CHECKING:
-    from ruledex.spark.jobs.ratify.report import AnswerDifference, Ratification
+    from ruledex.spark.jobs.ratify.job import AnswerDifference, Ratification
 
 _MOST_SHOWN: Final = 10
 

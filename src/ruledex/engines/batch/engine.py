@@ -107,6 +107,10 @@ class BatchEngine:
         types.update(dict.fromkeys(narrow, np.uint8))
         return cls(program, BatchIndex(**{name: array_of(arrays, name, types[name]) for name in BatchIndex._fields}))
 
+    def with_threads(self, threads: int) -> BatchEngine:
+        """Return the same engine for this many threads."""
+        return BatchEngine(self.program, self.index, threads)
+
     def arrays(self) -> Arrays:
         """Return the fields of the index."""
         return self.index._asdict()

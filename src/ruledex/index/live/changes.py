@@ -13,8 +13,7 @@ from ruledex.engines.atree.new_rules import EncodedRules, encode_good_rules
 from ruledex.errors import RuledexError, RuleError, RuleFault, RulesError, RuleSyntaxError, quoted
 from ruledex.index.identities import RuleId, find_ids, find_sorted, plain_id
 from ruledex.index.live.delta import AddedRules
-from ruledex.index.live.overlay import Overlay
-from ruledex.index.live.state import LiveState
+from ruledex.index.live.state import LiveState, Overlay
 from ruledex.index.rules import RuleColumns
 from ruledex.index.state import Snapshot, other_kind, require_position
 

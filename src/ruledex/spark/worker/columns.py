@@ -33,7 +33,7 @@ from pyspark.sql.types import (
 )
 
 from ruledex.errors import RuledexError, quoted
-from ruledex.spark.worker.layout import EVENT, PACKED, WHOLE, Layout
+from ruledex.spark.worker.events import EVENT, PACKED, WHOLE, Layout
 from ruledex.spark.worker.needs import Path
 
 if TYPE_CHECKING:

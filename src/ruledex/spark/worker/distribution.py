@@ -11,6 +11,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from ruledex.artifact import root_path
 from ruledex.errors import RuledexError, quoted
 from ruledex.forks import own_process
 
@@ -33,8 +34,8 @@ def ship(session: SparkSession, index: str | os.PathLike[str], version: str | No
     from ruledex.artifact.ownership import is_own_version
     from ruledex.artifact.reader import read_manifest
 
-    if is_shipped(os.fspath(index)):
-        raise RuledexError(f"{quoted(os.fspath(index))} has already been shipped")
+    if is_shipped(root_path(index)):
+        raise RuledexError(f"{quoted(root_path(index))} has already been shipped")
     opened = open_version(index, version)
     archive = _folder() / _archive(opened.version)
     if not archive.exists():

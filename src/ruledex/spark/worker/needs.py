@@ -6,8 +6,11 @@ import json
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
+from ruledex.artifact import current
+from ruledex.artifact.pins import list_pins
 from ruledex.errors import ArtifactError, RuledexError
-from ruledex.spark.worker.memory import require_room
+from ruledex.spark.worker.distribution import local_root
+from ruledex.spark.worker.opened import open_index, require_room
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -83,16 +86,10 @@ def _read(root: str, version: str | None, with_pinned: bool, trust: bool | None)
 
 
 def _of_version(root: str, version: str | None, trust: bool | None) -> Needs:
-    from ruledex.artifact import current
-    from ruledex.spark.worker.distribution import local_root
-    from ruledex.spark.worker.opened import open_index
-
     return needs_of(open_index(root, current(local_root(root)) if version is None else version, trust))
 
 
 def _with_pinned(root: str, trust: bool | None) -> Needs:
-    from ruledex.artifact.pins import list_pins
-
     # A stream can run again only its latest micro-batch.
     latest = {pinned.stream: pinned for pinned in list_pins(root)}
     pinned = [each.pin.version for each in sorted(latest.values(), key=lambda each: -each.time)]

@@ -1,20 +1,31 @@
-"""Open an index once per Python worker of Spark, and keep it for the tasks that follow."""
+"""Open an index once per Python worker of Spark, and keep it for the tasks that follow.
+
+If a limit on the memory of workers is too low, the error says what to do.
+"""
 
 from __future__ import annotations
 
+import errno
+import re
 from collections import OrderedDict
-from typing import Final
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Final
 
-from ruledex.engines.auto import AutoEngine
-from ruledex.engines.batch.engine import BatchEngine
+from ruledex.errors import ArtifactError, RuledexError
 from ruledex.forks import ForkSafeLock
 from ruledex.index import Index
-from ruledex.index.opening import open_state
 from ruledex.spark.worker.distribution import is_trusted, local_root
-from ruledex.spark.worker.memory import explain_memory_errors
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 # A stream changes versions, and a micro-batch that runs again may need an older one.
 _MOST_OPEN: Final = 4
+
+LEAST_BYTES: Final = 512 << 20  # mapped before a worker opens an index; with less, libraries crash when they load
+_SETTING: Final = "spark.executor.pyspark.memory"
+_SIZE: Final = re.compile(r"([0-9]+)([kmgtp]?)b?")
 
 _indexes: OrderedDict[tuple[str, str, bool | None, int], Index] = OrderedDict()
 _opening = ForkSafeLock()
@@ -22,10 +33,13 @@ _opening = ForkSafeLock()
 
 def open_index(root: str, version: str, trust: bool | None = None) -> Index:
     """Return a version of the index at `root`, which may be a shipped one. `trust` is as in `match`."""
-    key = (root, version, trust, task_threads())
+    threads = task_threads()
+    key = (root, version, trust, threads)
     with _opening:
         if key not in _indexes:
-            _indexes[key] = _open(*key)
+            with explain_memory_errors(root):
+                opened = Index.open(local_root(root), version, trust=is_trusted(root, trust), threads=threads)
+            _indexes[key] = opened
             while len(_indexes) > _MOST_OPEN:
                 _indexes.popitem(last=False)
         _indexes.move_to_end(key)
@@ -40,11 +54,53 @@ def task_threads() -> int:
     return 1 if task is None else max(1, task.cpus())
 
 
-def _open(root: str, version: str, trust: bool | None, threads: int) -> Index:
-    trust, root = is_trusted(root, trust), local_root(root)
-    with explain_memory_errors(root):
-        state = open_state(root, version, None, trust)
-    for shard in state.shards:
-        if isinstance(shard.engine, AutoEngine | BatchEngine):
-            shard.engine.threads = threads
-    return Index(state, [], root, None)
+# Memory.
+
+
+def require_room(session: SparkSession, root: str) -> None:
+    """Raise an error if workers may not map enough memory to start: they could not report it themselves."""
+    size = _SIZE.fullmatch((session.conf.get(_SETTING, None) or "").strip().lower())
+    if size is None:
+        return
+    limit = int(size[1]) << 10 * " kmgtp".index(size[2] or "m")
+    if 0 < limit < LEAST_BYTES:
+        raise _too_little(root, limit)
+
+
+@contextmanager
+def explain_memory_errors(root: str) -> Iterator[None]:
+    """Replace errors of exhausted memory, inside a `with`, by one that says what to do."""
+    try:
+        yield
+    except (ArtifactError, MemoryError, OSError) as error:
+        if not _is_out_of_memory(error):
+            raise
+        raise _too_little(root, _limit()) from error
+
+
+def _too_little(root: str, limit: int | None) -> RuledexError:
+    told = "" if limit is None else f", which is limited to {limit >> 20:,} MiB"
+    return RuledexError(
+        f"the index at {root} does not fit into a worker's memory{told}. Its files are mapped, and shared between "
+        f"workers, but {_SETTING} limits what each may map: set it to twice the size of the index "
+        "plus one gigabyte, or do not set it"
+    )
+
+
+def _limit() -> int | None:
+    """Return how many bytes the operating system lets this process map; None if there is no limit."""
+    try:
+        import resource
+    except ImportError:  # not on Windows
+        return None
+    limit, _ = resource.getrlimit(resource.RLIMIT_AS)
+    return None if limit == resource.RLIM_INFINITY else limit
+
+
+def _is_out_of_memory(error: BaseException | None) -> bool:
+    while error is not None:
+        # Arrow's own error of this kind is a MemoryError too.
+        if isinstance(error, MemoryError) or (isinstance(error, OSError) and error.errno == errno.ENOMEM):
+            return True
+        error = error.__cause__
+    return False

@@ -52,7 +52,7 @@ def checked(rows, rows_per_batch):
     table = pa.table(
         {"id": pa.array(ids, pa.int64()), "expr": pa.array(texts, pa.string()), "score": pa.array(scores, pa.float64())}
     )
-    return pa.Table.from_batches(check_batches({}, table.to_batches(max_chunksize=rows_per_batch))).to_pylist()
+    return pa.Table.from_batches(check_batches({}, {}, table.to_batches(max_chunksize=rows_per_batch))).to_pylist()
 
 
 @pytest.mark.parametrize("rows_per_batch", [1, 2, 3, 5, 100])
@@ -68,4 +68,4 @@ def test_copies_count_once_and_rules_that_differ_are_all_faults(rows_per_batch, 
 
 
 def test_no_rows_give_none():
-    assert list(check_batches({}, [])) == []
+    assert list(check_batches({}, {}, [])) == []

@@ -17,7 +17,7 @@ from ruledex.artifact import collect_garbage, current, list_versions, locate, ve
 from ruledex.engines.protocol import Statistics
 from ruledex.errors import BudgetError, RuledexError, RulesError
 from ruledex.spark import build_index, profile
-from ruledex.spark.jobs.build import shards as build_shards
+from ruledex.spark.jobs.build import keys as build_keys
 from ruledex.workloads import workload
 from tests.spark.conftest import WAIT_S, own_process, started, wait_for
 
@@ -148,7 +148,7 @@ def test_broken_rules_leave_no_trace(spark, rules, table, tmp_path, shards):
 
 
 def test_rules_of_one_shard_are_the_same_bytes_where_copies_make_them_look_like_more(rules, tmp_path, monkeypatch):
-    monkeypatch.setattr(build_shards, "RULES_PER_SHARD", N_RULES)
+    monkeypatch.setattr(build_keys, "RULES_PER_SHARD", N_RULES)
     one = build_index(rules, tmp_path / "one", score="score")
     other = build_index(rules.unionByName(rules.limit(50)), tmp_path / "other", score="score")
     assert list(one.seconds) != list(other.seconds)
@@ -208,9 +208,32 @@ def test_a_rule_that_an_engine_cannot_take_is_named_and_nothing_is_left(spark, t
     wide = " AND ".join(f"(a{i} = 1 OR b{i} = 1)" for i in range(30))
     given = spark.createDataFrame([("small", "a = 1"), ("wide", wide)], "id string, expr string")
     with pytest.raises(BudgetError, match="rule 'wide'"):
-        build_index(given, tmp_path, engine="dnf")
+        build_index(given, tmp_path, engine="dnf", on_error="raise")
     assert list_versions(tmp_path) == []
     assert left(tmp_path) == []
+
+
+@pytest.mark.parametrize("shards", [1, 2])
+def test_rules_that_an_engine_cannot_take_go_to_the_quarantine(spark, tmp_path, shards):
+    wide = {f"wide {n}": " AND ".join(f"(a{i} = {n} OR b{i} = {n})" for i in range(12)) for n in range(3)}
+    # Without the first the others share less: rules over the budget may be found one after the other.
+    small = {f"small {n}": f"a = {n}" for n in range(4)}
+    rows = [*(wide | small).items(), ("broken", "a =")]
+    given = spark.createDataFrame(rows, "id string, expr string")
+    options = {"budget": 1000}
+    report = build_index(
+        given, tmp_path / "index", engine="dnf", engine_options=options, shards=shards, quarantine=f"{tmp_path}/aside"
+    )
+    whole = Index.build(rows, "dnf", on_error="skip", engine_options=options)
+    found = Index.open(tmp_path / "index")
+    assert list(found) == list(whole) == sorted(small.items())
+    assert report.n_rules == len(small)
+    assert report.quarantined == {"limit": len(wide), "syntax": 1}
+    aside = {row.id: (row.text, row.code, row.error) for row in report.quarantine.collect()}
+    told = {fault.rule_id: str(fault.error) for fault in whole.faults}
+    assert {i: row for i, row in aside.items() if i in wide} == {i: (t, "limit", told[i]) for i, t in wide.items()}
+    assert aside["broken"][1] == "syntax"
+    assert left(tmp_path / "index") == []
 
 
 def test_a_root_behind_fsspec_takes_a_build(rules, built, events, root, tmp_path, monkeypatch):

@@ -21,7 +21,7 @@ from ruledex.language.parser import parse
 from ruledex.language.reference import truth_of
 from ruledex.language.schema import Schema
 from ruledex.spark import match, match_ids, ship
-from ruledex.spark.worker.variants import mappings
+from ruledex.spark.worker.events import mappings
 from ruledex.workloads import workload
 
 RULES = [

@@ -8,7 +8,7 @@ import pytest
 from ruledex import Index
 from ruledex.spark.jobs.match.plan import MatchRequest
 from ruledex.spark.jobs.match.tasks import BYTES_PER_BATCH, match_partition
-from ruledex.spark.worker.layout import Layout
+from ruledex.spark.worker.events import Layout
 
 N_EVENTS, BYTES_PER_EVENT = 1500, 20_000
 

@@ -7,7 +7,7 @@ from pyspark.sql import functions
 
 from ruledex import Index
 from ruledex.errors import RuledexError
-from ruledex.index.texts import TextsInMemory
+from ruledex.index.state import TextsInMemory
 from ruledex.spark import ratify
 from ruledex.spark.jobs.ratify import documented as ratify_documented
 from ruledex.workloads import workload

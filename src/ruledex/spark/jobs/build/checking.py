@@ -1,17 +1,30 @@
-"""Check rules inside a task of a build: give each usable rule a key, and each other rule its error."""
+"""Check rules inside a task of a build: give each usable rule a key, and each other rule its error.
+
+The rules of an index of one shard need no keys, so they are compiled by the task that checks them.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
-from typing import Any, Final
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from ruledex.errors import RuleError
-from ruledex.index.build import build_program
+from ruledex.errors import RuleError, RuleLimitError
+from ruledex.index import RuleId
+from ruledex.index.parts import (
+    BuildJob,
+    BuiltRules,
+    CompiledShard,
+    build_program,
+    published_columns,
+    published_types,
+    write_compiled,
+)
 from ruledex.language.schema import Schema
 from ruledex.sources import EMPTY_ID
 from ruledex.spark.jobs.build.keys import keys_of
@@ -19,6 +32,7 @@ from ruledex.spark.worker.blocks import BlockReader
 
 # Each distinct predicate of a chunk is parsed once, which is most of the work, so larger chunks need less work.
 RULES_PER_CHUNK: Final = 500_000
+_ROWS_PER_BLOCK: Final = 100_000
 
 # The columns that a check adds. A rule that can be used has a key and no error; another rule has an error and no key.
 CHECKED: Final = {
@@ -32,18 +46,21 @@ CHECKED: Final = {
 }
 
 
-def check_batches(schema: Mapping[str, Any], batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+def check_batches(
+    schema: Mapping[str, Any], over: Mapping[RuleId, str], batches: Iterable[pa.RecordBatch]
+) -> Iterator[pa.RecordBatch]:
     """Yield the rules with the columns of `CHECKED` added. Rows have `id`, `expr` and `score`, and ascend by all three.
 
     Equal rows are one rule, and `n_copies` says how many more there were. Rules that have the same id but differ are
-    all refused, since none is more right than the others.
+    all refused, since none is more right than the others. `over` says by id what is wrong with rules that are over the
+    budget of an engine.
     """
     declared = Schema.of_mapping(schema)
     for rules, is_contested in group_by_id(BlockReader(batches, RULES_PER_CHUNK)):
-        yield from _check(rules, is_contested, declared).to_batches()
+        yield from _check(rules, is_contested, declared, over).to_batches()
 
 
-# Ids
+# Ids.
 
 
 def group_by_id(tables: Iterable[pa.Table]) -> Iterator[tuple[pa.Table, NDArray[np.bool_]]]:
@@ -96,12 +113,18 @@ def _equals_previous(column: pa.ChunkedArray) -> NDArray[np.bool_]:
     return np.concatenate([[False], np.array(same, np.bool_)])
 
 
-# Texts
+# Texts.
 
 
-def find_faults_beside_texts(rules: pa.Table, is_contested: NDArray[np.bool_]) -> dict[int, RuleError]:
-    """Return what is wrong with the ids and scores of rules, by row."""
+def find_faults_beside_texts(
+    rules: pa.Table, is_contested: NDArray[np.bool_], over: Mapping[RuleId, str]
+) -> dict[int, RuleError]:
+    """Return by row which rules are over a budget, and what is wrong with the ids and scores of others."""
     faults: dict[int, RuleError] = {}
+    if over:
+        is_over = np.array(pc.is_in(rules["id"], pa.array(list(over), rules["id"].type)), np.bool_)
+        for row in np.flatnonzero(is_over).tolist():
+            faults[row] = RuleLimitError(over[rules["id"][row].as_py()])
     for is_bad, message in (
         (is_contested, "rules with this id differ in text or score"),
         (~np.isfinite(np.array(rules["score"])), "a score is a finite number"),
@@ -118,9 +141,9 @@ def _is_empty(ids: pa.ChunkedArray) -> NDArray[np.bool_]:
     return np.array(pc.equal(ids, "").fill_null(False), np.bool_)
 
 
-def _check(rules: pa.Table, is_contested: NDArray[np.bool_], schema: Schema) -> pa.Table:
+def _check(rules: pa.Table, is_contested: NDArray[np.bool_], schema: Schema, over: Mapping[RuleId, str]) -> pa.Table:
     scores = np.array(rules["score"])
-    faults = find_faults_beside_texts(rules, is_contested)
+    faults = find_faults_beside_texts(rules, is_contested, over)
     usable = np.ones(rules.num_rows, np.bool_)
     usable[list(faults)] = False
     row_of = np.flatnonzero(usable)
@@ -153,3 +176,51 @@ def _columns(faults: dict[int, RuleError], n_rules: int) -> dict[str, pa.Array]:
     number[list(faults)] = np.arange(len(faults))
     taken = pa.array(number, mask=~is_fault)
     return {name: pa.array(column, CHECKED[name]).take(taken) for name, column in values.items()}
+
+
+# One shard.
+
+
+class CompiledWhole(NamedTuple):
+    """The compiled shard, the number of refused rules by the code of their error, their distinct ids, and the number of
+    copies."""
+
+    shard: CompiledShard
+    quarantined: dict[str, int]
+    refused: pa.Array
+    n_copies: int
+
+
+def check_and_compile(job: BuildJob, over: Mapping[RuleId, str], batches: Iterable[pa.RecordBatch]) -> CompiledWhole:
+    """Check and compile rules that have `id`, `expr` and `score` and ascend by all three."""
+    rules, is_contested = _each_once(job, batches)
+    faults = find_faults_beside_texts(rules, is_contested, over)
+    row_of, usable, built = _compile(job, rules, faults)
+    if built.faults:
+        faults |= {int(row_of[at]): error for at, error in built.faults}
+        # Compile again: otherwise the constants of refused rules would stay in the dictionary.
+        _, usable, built = _compile(job, rules, faults)
+    shard = write_compiled(job, 0, usable, built)
+    quarantined = dict(sorted(Counter(error.code for error in faults.values()).items()))
+    refused = rules["id"].take(pa.array(sorted(faults), pa.int64())).unique()
+    return CompiledWhole(shard, quarantined, refused, int(np.sum(np.array(rules["n_copies"]))))
+
+
+def _each_once(job: BuildJob, batches: Iterable[pa.RecordBatch]) -> tuple[pa.Table, NDArray[np.bool_]]:
+    """Return each rule once with the number of its copies, and whether another rule has its id."""
+    types = published_types(job).append(pa.field("n_copies", pa.int64()))
+    tables = [types.empty_table()]
+    contested = [np.zeros(0, np.bool_)]
+    for table, is_contested in group_by_id(BlockReader(batches, _ROWS_PER_BLOCK)):
+        tables.append(table.cast(types))
+        contested.append(is_contested)
+    return pa.concat_tables(tables), np.concatenate(contested)
+
+
+def _compile(job: BuildJob, rules: pa.Table, faults: Collection[int]) -> tuple[NDArray[np.int64], pa.Table, BuiltRules]:
+    """Compile the rules without a fault. Returns their rows, the rules as published, and the result."""
+    is_usable = np.ones(rules.num_rows, np.bool_)
+    is_usable[list(faults)] = False
+    usable = published_columns(job, rules.filter(pa.array(is_usable)) if faults else rules)
+    built = build_program(usable["expr"], np.array(usable["score"]), Schema.of_mapping(job.schema))
+    return np.flatnonzero(is_usable), usable, built

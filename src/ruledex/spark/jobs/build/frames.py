@@ -19,13 +19,14 @@ from ruledex.errors import (
     RuleTypeError,
 )
 from ruledex.spark.jobs.build.checking import RULES_PER_CHUNK
-from ruledex.spark.jobs.build.keys import RULE_BITS
-from ruledex.spark.jobs.build.shards import first_keys, heavy_buckets
+from ruledex.spark.jobs.build.keys import RULE_BITS, first_keys, heavy_buckets
 from ruledex.spark.jobs.build.tasks import check_task
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
     from pyspark.sql.types import DataType
+
+    from ruledex.index import RuleId
 
 _ERRORS: Final = {kind.code: kind for kind in (RuleSyntaxError, RuleTypeError, PatternError, RuleLimitError)}
 _FEWEST_PER_CHUNK: Final = 100_000  # rules; a task of its own does not pay for fewer
@@ -78,7 +79,9 @@ def sort_by_id(rules: DataFrame, n_partitions: int) -> DataFrame:
     return spread.sortWithinPartitions("id", "expr", "score")
 
 
-def check_rules(given: GivenRules, schema: Mapping[str, Any], n_rows: int, n_shards: int = 1) -> DataFrame:
+def check_rules(
+    given: GivenRules, schema: Mapping[str, Any], over: Mapping[RuleId, str], n_rows: int, n_shards: int = 1
+) -> DataFrame:
     """Return the rules with a key, or what is wrong with them (see checking.py)."""
     identity = "bigint" if given.ids == "integer" else "string"
     columns = (
@@ -88,7 +91,7 @@ def check_rules(given: GivenRules, schema: Mapping[str, Any], n_rows: int, n_sha
     # The number of partitions is explicit, because Spark does not join small partitions of what is cached: 200 tasks
     # with a few rules each would take longer than the rules do.
     n_partitions = max(n_rows // RULES_PER_CHUNK + 1, min(n_shards, n_rows // _FEWEST_PER_CHUNK + 1))
-    return sort_by_id(given.rules, n_partitions).mapInArrow(check_task(schema), columns)
+    return sort_by_id(given.rules, n_partitions).mapInArrow(check_task(schema, over), columns)
 
 
 def select_ids(given: GivenRules, ids: pa.Array) -> GivenRules:
@@ -139,7 +142,7 @@ def count_rules(checked: DataFrame) -> RuleCounts:
 
 
 def find_shard_keys(checked: DataFrame, buckets: Mapping[int, int], n_shards: int) -> list[int]:
-    """Return the first key of each shard (see shards.py)."""
+    """Return the first key of each shard (see keys.py)."""
     heavy = heavy_buckets(buckets, n_shards) if n_shards > 1 else []
     keys = {}
     if heavy:

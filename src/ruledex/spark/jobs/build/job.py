@@ -10,15 +10,16 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
+from ruledex.artifact import root_path
 from ruledex.errors import RuledexError, RulesError, quoted
 from ruledex.language.schema import Schema
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-    from ruledex.index.inputs import Stats
+    from ruledex.index import RuleId, Stats
+    from ruledex.index.parts import BuildJob, CompiledShard, OverBudget
     from ruledex.spark.jobs.build.frames import GivenRules, RuleCounts
-    from ruledex.spark.jobs.build.stages import CompiledShard, Job
 
 OnBuildError = Literal["quarantine", "raise"]
 Progress = Callable[[str], None]  # takes the name of a stage that begins
@@ -64,9 +65,10 @@ def build_index(
     """Build an index from rules and publish it at a path or URL, as the workers see it.
 
     `id`, `expr` and `score` name columns: ids (integers or strings), the texts of rules, and numbers. Rows that are
-    equal in all three count once. Rules that share an id but differ, and rules whose text is invalid, cannot be used:
-    they go to the quarantine and the build goes on, or with `on_error="raise"` they raise a `RulesError`. `quarantine`
-    names a table or, if it contains a slash, a Parquet folder; what is there is replaced.
+    equal in all three count once. Rules that share an id but differ, rules whose text is invalid, and rules that exceed
+    the engine's budget cannot be used: they go to the quarantine and the build goes on, or with `on_error="raise"` they
+    raise a `RulesError` or `BudgetError`. `quarantine` names a table or, if it contains a slash, a Parquet folder; what
+    is there is replaced.
 
     `shards` is the number of parts that are built, and later matched, separately. By default there is one shard per
     million rules, and fewer if rules are too similar. `stats` describes the events to come, as in `Index.build`, or is
@@ -76,8 +78,8 @@ def build_index(
     come. Nothing is visible before the build is complete. A build first removes what failed builds have left.
     """
     from ruledex.engines.registry import read_options
+    from ruledex.index.parts import BuildJob
     from ruledex.spark.jobs.build.frames import select_rules
-    from ruledex.spark.jobs.build.stages import Job
 
     if on_error not in ("quarantine", "raise"):
         raise RuledexError(f"on_error must be 'quarantine' or 'raise', not {quoted(on_error)}")
@@ -87,7 +89,7 @@ def build_index(
     given = select_rules(rules, id, expr, score)
     declared = (schema or Schema()).to_mapping()
     build = f"build-{secrets.token_hex(8)}"
-    job = Job(os.fspath(path), build, declared, engine, dict(engine_options or {}), given.ids, 1)
+    job = BuildJob(root_path(path), build, declared, engine, dict(engine_options or {}), given.ids, 1)
     return _Build(given, job, stats, on_error, quarantine, _Clock(progress)).run(shards)
 
 
@@ -98,7 +100,7 @@ class _Build:
     def __init__(
         self,
         given: GivenRules,
-        job: Job,
+        job: BuildJob,
         stats: Stats | None,
         on_error: OnBuildError,
         target: str | None,
@@ -111,42 +113,51 @@ class _Build:
         self._on_error = on_error
         self._target = target  # where the quarantine goes
         self._clock = clock
+        self._over: dict[RuleId, str] = {}  # rules over the budget of the engine, and what is wrong with each
 
     def run(self, shards: int | None) -> BuildReport:
-        from ruledex.spark.jobs.build.shards import default_shards
+        from ruledex.spark.jobs.build.keys import default_shards
 
         rules = self._given.rules
         rules.persist()  # they are read several times, and may be expensive to compute
         try:
             with self._clock.stage("count"):
                 n_rows = rules.count()
-            if (shards or default_shards(n_rows)) == 1:
-                return self._build_whole()
-            return self._build_in_shards(shards, n_rows)
+            while True:
+                if (shards or default_shards(n_rows)) == 1:
+                    report = self._build_whole()
+                else:
+                    report = self._build_in_shards(shards, n_rows)
+                # Without the rules that are over the budget others may share less, so that more of them are.
+                if report is not None:
+                    return report
         finally:
             rules.unpersist()
 
-    def _build_whole(self) -> BuildReport:
+    def _build_whole(self) -> BuildReport | None:
         from ruledex.spark.jobs.build import frames
         from ruledex.spark.jobs.build.tasks import compile_whole
 
         with _staging(self._session, self._job):
             with self._clock.stage("compile"):
-                shard, quarantined, ids, n_copies = compile_whole(frames.sort_by_id(self._given.rules, 1), self._job)
+                rules = frames.sort_by_id(self._given.rules, 1)
+                shard, quarantined, ids, n_copies = compile_whole(rules, self._job, self._over)
             counted = frames.RuleCounts({0: shard.n_rules}, quarantined, n_copies)
             with self._clock.stage("check"):
                 # Checks the refused rules by themselves, so that the quarantine can be recomputed at any time.
-                refused = frames.check_rules(frames.select_ids(self._given, ids), self._job.schema, len(ids))
+                given = frames.select_ids(self._given, ids)
+                refused = frames.check_rules(given, self._job.schema, self._over, len(ids))
                 quarantine = self._quarantine(refused, counted)
             return self._report(self._job, [shard], counted, quarantine)
 
-    def _build_in_shards(self, shards: int | None, n_rows: int) -> BuildReport:
+    def _build_in_shards(self, shards: int | None, n_rows: int) -> BuildReport | None:
+        from ruledex.index.parts import compile_nothing
         from ruledex.spark.jobs.build import frames
-        from ruledex.spark.jobs.build.shards import default_shards
-        from ruledex.spark.jobs.build.stages import compile_nothing
+        from ruledex.spark.jobs.build.keys import default_shards
         from ruledex.spark.jobs.build.tasks import compile_shards, run_tasks
 
-        checked = frames.check_rules(self._given, self._job.schema, n_rows, shards or default_shards(n_rows))
+        n_shards = shards or default_shards(n_rows)
+        checked = frames.check_rules(self._given, self._job.schema, self._over, n_rows, n_shards)
         checked.persist()  # they are counted, searched for the quarantine, and compiled
         try:
             with self._clock.stage("check"):
@@ -175,19 +186,24 @@ class _Build:
         return _keep(refused, self._target, n_refused > 0)
 
     def _report(
-        self, job: Job, compiled: list[CompiledShard], counted: RuleCounts, quarantine: DataFrame
-    ) -> BuildReport:
-        """Run the stages after compiling, and return the report."""
-        from ruledex.spark.jobs.build import stages
+        self, job: BuildJob, compiled: list[CompiledShard], counted: RuleCounts, quarantine: DataFrame
+    ) -> BuildReport | None:
+        """Run the stages after compiling. Returns the report, or None if rules are over the budget of the engine."""
+        from ruledex.index import parts
         from ruledex.spark.jobs.build.tasks import run_tasks
 
         try:
             with self._clock.stage("merge"):
-                (merged,) = run_tasks(self._session, stages.merge_shards, [(job, compiled, self._stats)])
+                (merged,) = run_tasks(self._session, parts.merge_shards, [(job, compiled, self._stats)])
             with self._clock.stage("build"):
-                built = run_tasks(self._session, stages.build_shard, [(job, shard, merged) for shard in compiled])
+                outcomes = run_tasks(self._session, parts.build_shard, [(job, shard, merged) for shard in compiled])
+            built = [outcome for outcome in outcomes if isinstance(outcome, parts.BuiltShard)]
+            if len(built) < len(outcomes):
+                self._set_aside([outcome for outcome in outcomes if isinstance(outcome, parts.OverBudget)])
+                quarantine.unpersist()
+                return None
             with self._clock.stage("publish"):
-                (published,) = run_tasks(self._session, stages.publish, [(job, compiled, merged, built)])
+                (published,) = run_tasks(self._session, parts.publish_parts, [(job, compiled, merged, built)])
         except BaseException:
             quarantine.unpersist()  # the caller never gets it
             raise
@@ -205,15 +221,22 @@ class _Build:
             quarantine=quarantine,
         )
 
+    def _set_aside(self, over: list[OverBudget]) -> None:
+        """Remember rules over the budget of the engine, so that the next check finds them; or raise the first error."""
+        if self._on_error == "raise":
+            raise over[0].error
+        for each in over:
+            self._over |= each.rules
+
 
 @contextmanager
-def _staging(session: SparkSession, job: Job) -> Iterator[None]:
+def _staging(session: SparkSession, job: BuildJob) -> Iterator[None]:
     """Keep a folder for the parts of a build during a `with`. It is removed at the end unless this process dies."""
-    from ruledex.spark.jobs.build.staging import begin, end, take_over
+    from ruledex.index.parts import begin_build, end_build, take_over_build
     from ruledex.spark.jobs.build.tasks import run_tasks
 
-    run_tasks(session, begin, [(job.root, job.build)])
-    area = take_over(job.root, job.build)
+    run_tasks(session, begin_build, [(job.root, job.build)])
+    area = take_over_build(job.root, job.build)
     try:
         yield
     finally:
@@ -222,7 +245,7 @@ def _staging(session: SparkSession, job: Job) -> Iterator[None]:
         else:
             # If it cannot be removed now, it is removed when its lease expires; the build itself is not affected.
             with suppress(Exception):
-                run_tasks(session, end, [(job.root, job.build)])
+                run_tasks(session, end_build, [(job.root, job.build)])
 
 
 def _keep(refused: DataFrame, target: str | None, is_any: bool) -> DataFrame:
@@ -257,4 +280,4 @@ class _Clock:
             self._progress(name)
         started = time.perf_counter()
         yield
-        self.seconds[name] = time.perf_counter() - started
+        self.seconds[name] = self.seconds.get(name, 0.0) + time.perf_counter() - started

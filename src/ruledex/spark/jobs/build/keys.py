@@ -1,4 +1,4 @@
-"""Compute a key per rule, such that rules with neighbouring keys look at the same attributes.
+"""Compute a key per rule, such that rules with neighbouring keys look at the same attributes, and cut keys into shards.
 
     bits     18 … 25      the first attribute that a rule looks at, in the order of names
              10 … 17      the second
@@ -7,11 +7,14 @@
 Rules with the same condition have the same key, however they are written, so they end up in one shard and are stored
 there once. A key depends on its rule alone, never on the rules that were compiled with it. So it is computed from
 constants, not cells, and from flattened nodes, since a part that several rules share may be a node of its own.
+
+A shard is a run of keys. Shards have a similar number of rules.
 """
 
 from __future__ import annotations
 
 import zlib
+from collections.abc import Iterable, Mapping
 from decimal import Decimal
 from typing import Any, Final, NamedTuple
 
@@ -27,6 +30,7 @@ from ruledex.language.text import tree_text
 from ruledex.program.program import Program
 
 RULE_BITS: Final = 10
+RULES_PER_SHARD: Final = 1_000_000
 _ATTRIBUTE_BITS: Final = 8
 _NO_SLOT: Final = np.iinfo(np.int32).max
 
@@ -177,3 +181,44 @@ def _mix(values: Hashes) -> Hashes:
     values = (values ^ (values >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     values = (values ^ (values >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
     return values ^ (values >> np.uint64(31))
+
+
+# Shards.
+
+
+def default_shards(n_rules: int) -> int:
+    """Return how many shards to make by default."""
+    return max(1, -(-n_rules // RULES_PER_SHARD))
+
+
+def heavy_buckets(counts: Mapping[int, int], n_shards: int) -> list[int]:
+    """Return the buckets that have more than half of a shard's rules, ascending. Shards may begin within them."""
+    most = sum(counts.values()) / n_shards / 2
+    return sorted(bucket for bucket, count in counts.items() if count > most)
+
+
+def first_keys(buckets: Mapping[int, int], keys: Mapping[int, int], n_shards: int) -> list[int]:
+    """Return the first key of each shard, ascending, beginning with 0. There are fewer shards if rules are too similar.
+
+    `buckets` counts rules by their key without the bits of the whole rule; `keys` counts them by the whole key, for the
+    buckets within which shards may begin. A bucket or key goes to the shard that its middle rule would be in if all
+    rules were cut into equal parts.
+    """
+    cut = {key >> RULE_BITS for key in keys}
+    whole = {bucket << RULE_BITS: count for bucket, count in buckets.items() if bucket not in cut}
+    n_rules = sum(buckets.values())
+    firsts: list[int] = []
+    last_shard = -1
+    for key, before, count in _running_totals(sorted((whole | dict(keys)).items())):
+        shard = (2 * before + count) * n_shards // (2 * n_rules)
+        if shard > last_shard:
+            firsts.append(key if firsts else 0)
+            last_shard = shard
+    return firsts or [0]
+
+
+def _running_totals(counts: Iterable[tuple[int, int]]) -> Iterable[tuple[int, int, int]]:
+    before = 0
+    for key, count in counts:
+        yield key, before, count
+        before += count

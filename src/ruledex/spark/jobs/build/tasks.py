@@ -13,8 +13,9 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql import DataFrame, SparkSession
 
-    from ruledex.spark.jobs.build.stages import CompiledShard, Job
-    from ruledex.spark.jobs.build.whole import CompiledWhole
+    from ruledex.index import RuleId
+    from ruledex.index.parts import BuildJob, CompiledShard
+    from ruledex.spark.jobs.build.checking import CompiledWhole
 
 T = TypeVar("T")
 Task = Callable[[Iterator["pa.RecordBatch"]], Iterator["pa.RecordBatch"]]
@@ -22,40 +23,44 @@ Task = Callable[[Iterator["pa.RecordBatch"]], Iterator["pa.RecordBatch"]]
 _OUTCOME: Final = "outcome binary"
 
 
-def check_task(schema: Mapping[str, Any]) -> Task:
+def check_task(schema: Mapping[str, Any], over: Mapping[RuleId, str]) -> Task:
     """Return the function that checks rules in a task (see checking.py)."""
-    return partial(_check, schema)
+    return partial(_check, schema, over)
 
 
-def _check(schema: Mapping[str, Any], batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+def _check(
+    schema: Mapping[str, Any], over: Mapping[RuleId, str], batches: Iterator[pa.RecordBatch]
+) -> Iterator[pa.RecordBatch]:
     from ruledex.spark.jobs.build.checking import check_batches
 
-    return check_batches(schema, batches)
+    return check_batches(schema, over, batches)
 
 
-def compile_whole(rules: DataFrame, job: Job) -> CompiledWhole:
+def compile_whole(rules: DataFrame, job: BuildJob, over: Mapping[RuleId, str]) -> CompiledWhole:
     """Check and compile rules, which are sorted and in one partition."""
-    from ruledex.spark.jobs.build.whole import check_and_compile
+    from ruledex.spark.jobs.build.checking import check_and_compile
 
-    found: list[CompiledWhole] = _collect(rules.mapInArrow(partial(_compile_whole, job), _OUTCOME))
+    found: list[CompiledWhole] = _collect(rules.mapInArrow(partial(_compile_whole, job, over), _OUTCOME))
     # If there are no rules, Spark may run no task at all.
-    return (found or run_tasks(rules.sparkSession, check_and_compile, [(job, ())]))[0]
+    return (found or run_tasks(rules.sparkSession, check_and_compile, [(job, over, ())]))[0]
 
 
-def _compile_whole(job: Job, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    from ruledex.spark.jobs.build.whole import check_and_compile
+def _compile_whole(
+    job: BuildJob, over: Mapping[RuleId, str], batches: Iterator[pa.RecordBatch]
+) -> Iterator[pa.RecordBatch]:
+    from ruledex.spark.jobs.build.checking import check_and_compile
 
-    yield _pickle(lambda: [check_and_compile(job, batches)])
+    yield _pickle(lambda: [check_and_compile(job, over, batches)])
 
 
-def compile_shards(rules: DataFrame, job: Job) -> list[CompiledShard]:
+def compile_shards(rules: DataFrame, job: BuildJob) -> list[CompiledShard]:
     """Compile all shards. The rules of a shard are in one partition. Returns the shards in ascending order."""
     found = _collect(rules.mapInArrow(partial(_compile, job), _OUTCOME))
     return sorted(found, key=lambda shard: shard.shard)
 
 
-def _compile(job: Job, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    from ruledex.spark.jobs.build.stages import compile_partition
+def _compile(job: BuildJob, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    from ruledex.index.parts import compile_partition
 
     yield _pickle(lambda: list(compile_partition(job, batches)))
 

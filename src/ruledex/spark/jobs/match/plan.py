@@ -1,26 +1,33 @@
-"""Plan a match of a DataFrame of events: check the arguments, choose the columns, and ask the tasks."""
+"""Plan a match of a DataFrame of events: check the arguments, choose the columns, and ask the tasks.
+
+`match_ids` does it inside a Spark expression, for places where only a column fits.
+"""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args
+from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, get_args
 
+import pyarrow as pa
+
+from ruledex.artifact import root_path
 from ruledex.engines.protocol import Rank
 from ruledex.errors import RuledexError, quoted
 from ruledex.events.mappings import float_weights
 from ruledex.spark.worker.columns import columns_to_keep, project_events, require_columns
 from ruledex.spark.worker.distribution import is_shipped
-from ruledex.spark.worker.layout import Layout
+from ruledex.spark.worker.events import Layout
 from ruledex.spark.worker.needs import Path, id_type, read_needs
 
 if TYPE_CHECKING:
-    import pyarrow as pa
-    from pyspark.sql import DataFrame
+    from pyspark.sql import Column, DataFrame, SparkSession
     from pyspark.sql.types import DataType, StructField
 
     from ruledex.language.reference import Weights
 
+
+_MOST_BYTES: Final = 256 << 20  # of one Arrow batch, which a JVM takes as a whole
 
 Shape = Literal["arrays", "rows", "count"]
 
@@ -80,7 +87,7 @@ def match(
     from pyspark.sql.types import StructType
 
     _check(top, rank, weights, explode, count)
-    index = os.fspath(index)
+    index = root_path(index)
     column = weights if isinstance(weights, str) else None
     if column is not None:
         require_columns(events, [column])
@@ -161,3 +168,54 @@ def _added_columns(shape: Shape, id_kind: str, is_ranked: bool, tells_version: b
         names.append("version")
         fields["version"] = StringType()
     return [StructField(name, fields[name], nullable=False) for name in names]
+
+
+# Inside an expression.
+
+
+def match_ids(
+    index: str | os.PathLike[str],
+    *columns: str | Column,
+    version: str | None = None,
+    session: SparkSession | None = None,
+    trust: bool | None = None,
+) -> Column:
+    """Return a column with the ids of the rules that are true of these columns, as an array.
+
+    The name or alias of a column is the attribute that rules look at. All columns are read, and one Arrow batch cannot
+    be cut, so prefer `match` wherever it fits. `trust` is as in `match`.
+    """
+    from pyspark.sql import SparkSession, functions
+    from pyspark.sql.types import ArrayType
+
+    try:
+        from pyspark.sql.pandas.functions import arrow_udf
+    except ImportError as error:
+        raise RuledexError("match_ids needs PySpark 4.1 or later; use match instead") from error
+    if not columns:
+        raise RuledexError("match_ids needs at least one column: give those that the rules look at")
+    root = root_path(index)
+    needs = read_needs(SparkSession.active() if session is None else session, root, version, trust=trust)
+
+    def found(events: pa.Array) -> pa.Array:
+        return _ids_of(root, needs.version, trust, events)
+
+    of_arrays: Any = arrow_udf  # it reads the kind of function from annotations, but is not declared so
+    column: Column = of_arrays(found, ArrayType(id_type(needs.ids), False))(functions.struct(*columns))
+    return column
+
+
+def _ids_of(root: str, version: str, trust: bool | None, events: pa.StructArray) -> pa.Array:
+    from ruledex.spark.jobs.match.tasks import id_bytes, match_ids_of
+    from ruledex.spark.worker.events import with_variants
+    from ruledex.spark.worker.opened import explain_memory_errors, open_index
+
+    with explain_memory_errors(root):
+        table = pa.Table.from_arrays(events.flatten(), [field.name for field in events.type])
+        found = open_index(root, version, trust).match_batch(with_variants(table, ()))
+        if found.n_matches * id_bytes(found) > _MOST_BYTES:
+            raise RuledexError(
+                f"{found.n_events:,} events have {found.n_matches:,} matches, too many for one Arrow batch, "
+                "which match_ids cannot cut: use match, or lower spark.sql.execution.arrow.maxRecordsPerBatch"
+            )
+        return pa.ListArray.from_arrays(pa.array(found.offsets, pa.int32()), match_ids_of(found, 0, found.n_matches))

@@ -1,4 +1,4 @@
-"""Decide, inside a task of a stream, which version of the index its micro-batch uses.
+"""Decide, inside a task of a stream, which version of the index its micro-batch uses, and list those decisions.
 
 The first task decides and pins the version. All other tasks of the micro-batch, and those that run it again after a
 failure, read the pin, so they use the same version whatever is published meanwhile. If a new version cannot be used,
@@ -9,12 +9,16 @@ from __future__ import annotations
 
 import json
 import logging
+import os
 import time as clock
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
-from ruledex.artifact import current
+import pyarrow as pa
+
+from ruledex.artifact import current, root_path
 from ruledex.artifact.layout import POINTER
-from ruledex.artifact.pins import Pin, last_pin, put_pin, read_pin
+from ruledex.artifact.pins import Pin, last_pin, list_pins, put_pin, read_pin
 from ruledex.errors import ArtifactError, RuledexError
 from ruledex.language.text import path_text
 from ruledex.spark.worker.columns import paths_outside
@@ -22,10 +26,13 @@ from ruledex.spark.worker.needs import Needs, needs_of
 from ruledex.spark.worker.opened import open_index
 
 if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
     from ruledex.spark.jobs.match.plan import MatchRequest, StreamPlan
 
 _log = logging.getLogger("ruledex.spark")
 
+_PIN_COLUMNS: Final = "stream string, time timestamp, version string, refused string, reason string, n_refused bigint"
 _AGAIN_AFTER_S: Final = 60.0
 _broken: dict[tuple[str, str], tuple[float, str]] = {}  # when and why a version could not be opened
 
@@ -107,3 +114,36 @@ def _require_fit(plan: StreamPlan, needs: Needs) -> None:
             f"its rules look at {', '.join(map(path_text, left_out))}, which the running query does not read: restart "
             "the query, or name the column in `columns`"
         )
+
+
+# The list of pins.
+
+
+def pins(session: SparkSession, index: str | os.PathLike[str]) -> DataFrame:
+    """Return one row per recent micro-batch of each stream that matches with an index.
+
+    `stream` is the id of the query, `time` the time of the micro-batch, and `version` the version that it used. If it
+    refused a newer version, `refused` names that version and `reason` says why. `n_refused` counts the versions that
+    the stream had refused by then.
+    """
+    root = root_path(index)
+
+    def read(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for _ in batches:
+            yield _read_pins(root)
+
+    return session.range(1, numPartitions=1).mapInArrow(read, _PIN_COLUMNS)
+
+
+def _read_pins(root: str) -> pa.RecordBatch:
+    found = list_pins(root)
+    return pa.RecordBatch.from_pydict(
+        {
+            "stream": pa.array([each.stream for each in found], pa.string()),
+            "time": pa.array([each.time for each in found], pa.timestamp("us", "UTC")),
+            "version": pa.array([each.pin.version for each in found], pa.string()),
+            "refused": pa.array([each.pin.refused for each in found], pa.string()),
+            "reason": pa.array([each.pin.reason for each in found], pa.string()),
+            "n_refused": pa.array([each.pin.n_refused for each in found], pa.int64()),
+        }
+    )

@@ -13,13 +13,19 @@ from ruledex.engines.batch.rows import N_EVENTS
 from ruledex.errors import RuledexError
 from ruledex.index import Index, IndexMatches
 from ruledex.spark.jobs.match.stream import pinned_version
-from ruledex.spark.worker.blocks import BlockReader, event_cuts, events_of, match_cuts, row_bytes
+from ruledex.spark.worker.blocks import (
+    EVENTS_PER_BLOCK,
+    MATCHES_PER_BLOCK,
+    BlockReader,
+    event_cuts,
+    events_of,
+    match_cuts,
+    next_size,
+    row_bytes,
+)
 from ruledex.spark.worker.columns import KEPT, NOTHING, TIME, WEIGHTS
-from ruledex.spark.worker.layout import events_of_block, fields_of
-from ruledex.spark.worker.matching import EVENTS_PER_BLOCK, MATCHES_PER_BLOCK, next_size
-from ruledex.spark.worker.memory import explain_memory_errors
-from ruledex.spark.worker.opened import open_index
-from ruledex.spark.worker.variants import mappings
+from ruledex.spark.worker.events import events_of_block, fields_of, mappings
+from ruledex.spark.worker.opened import explain_memory_errors, open_index
 
 if TYPE_CHECKING:
     from ruledex.language.reference import Weights

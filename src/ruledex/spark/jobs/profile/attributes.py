@@ -17,7 +17,7 @@ from ruledex.events.arrow.values import is_nameless, present, to_python
 from ruledex.events.statistics import AttributeStatistics, EventStatistics, ValueStatistics
 from ruledex.language.value import INT64_MAX, INT64_MIN, is_missing
 from ruledex.spark.jobs.profile.sketches import HeavyValues, Quantiles
-from ruledex.spark.worker.variants import has_variant, mappings
+from ruledex.spark.worker.events import has_variant, mappings
 
 MOST_ATTRIBUTES: Final = 4096
 _DEEPEST: Final = 32  # steps of a path

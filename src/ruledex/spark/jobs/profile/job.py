@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from ruledex.errors import RuledexError
 from ruledex.events.statistics import EventStatistics
 from ruledex.spark.worker.columns import columns_to_keep, project_events, refuse_stream
-from ruledex.spark.worker.layout import EVENT
+from ruledex.spark.worker.events import EVENT
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -55,7 +55,7 @@ def _sketch(
 
     from ruledex.spark.jobs.profile.attributes import EventSketch, Sizes
     from ruledex.spark.worker.blocks import BlockReader
-    from ruledex.spark.worker.layout import fields_of
+    from ruledex.spark.worker.events import fields_of
 
     seen = EventSketch(Sizes(heavy, quantiles))
     for table in BlockReader(batches, EVENTS_PER_BLOCK):

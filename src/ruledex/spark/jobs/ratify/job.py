@@ -6,8 +6,9 @@ import json
 import os
 from collections.abc import Iterable, Iterator
 from itertools import groupby
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
+from ruledex.artifact import root_path
 from ruledex.errors import RuledexError, RuleError
 from ruledex.explain import explain
 from ruledex.language.parser import parse
@@ -16,17 +17,86 @@ from ruledex.language.schema import Schema
 from ruledex.language.spark_text import to_spark
 from ruledex.language.tree import Expression, Predicate, attributes, operands, predicates
 from ruledex.spark.jobs.ratify.documented import documented_difference, is_of_times
-from ruledex.spark.jobs.ratify.report import AnswerDifference, Asked, Ratification, Refusal
 from ruledex.spark.jobs.ratify.sql import NUMBER, Answers, SqlTable
 from ruledex.spark.worker.columns import project_events, refuse_stream
-from ruledex.spark.worker.layout import EVENT, Layout, events_of_block
+from ruledex.spark.worker.events import EVENT, Layout, events_of_block, mappings
 from ruledex.spark.worker.needs import Path, read_needs
 
 if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql import DataFrame
 
+    from ruledex.index import RuleId
     from ruledex.spark.jobs.ratify.tasks import RatifyRequest, Rules
+
+Asked = Literal["index", "spark"]
+
+
+class AnswerDifference(NamedTuple):
+    """A rule and an event on which the answer of the index or of Spark SQL differs from that of the reference.
+
+    `documented` names the section of docs/differences.md that explains why Spark SQL differs; None if nothing explains
+    it, and always None for the index. `event` has the attributes that rules look at; `explanation` is as from
+    `Index.explain`.
+    """
+
+    rule: RuleId
+    text: str
+    event: dict[str, Any]
+    asked: Asked
+    answer: bool
+    reference: bool
+    documented: str | None
+    explanation: dict[str, Any]
+
+
+class Refusal(NamedTuple):
+    """A rule that Spark SQL cannot be asked about, and why."""
+
+    rule: RuleId
+    text: str
+    reason: str
+
+
+class Ratification(NamedTuple):
+    """The counts of what was compared, the differences, and the rules that Spark SQL refused."""
+
+    version: str
+    n_events: int
+    n_rules: int
+    n_true: int  # pairs of a rule and an event that the reference finds true
+    n_spark_rules: int  # rules that Spark SQL was asked about too
+    differences: list[AnswerDifference]
+    refusals: list[Refusal]
+
+    @property
+    def unexplained(self) -> list[AnswerDifference]:
+        """The differences that nothing documents."""
+        return [difference for difference in self.differences if difference.documented is None]
+
+    @property
+    def passed(self) -> bool:
+        """Whether every difference is documented."""
+        return not self.unexplained
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the report as a dict for JSON. Write it with `default=str`, for values that JSON has no type for."""
+        return {
+            "passed": self.passed,
+            "version": self.version,
+            "events": self.n_events,
+            "rules": self.n_rules,
+            "true": self.n_true,
+            "spark_rules": self.n_spark_rules,
+            "differences": [difference._asdict() for difference in self.differences],
+            "refusals": [refusal._asdict() for refusal in self.refusals],
+        }
+
+    def __str__(self) -> str:
+        compared = f"compared {self.n_rules:,} rules on {self.n_events:,} events, true {self.n_true:,} times"
+        asked = f"Spark SQL was asked about {self.n_spark_rules:,} of the rules"
+        n_documented = len(self.differences) - len(self.unexplained)
+        return f"{compared}; {asked}: {n_documented:,} documented differences, {len(self.unexplained):,} others"
 
 
 def ratify(
@@ -46,12 +116,11 @@ def ratify(
     configuration, and is asked about the rules that can be written in it. `trust` is as in `match`.
     """
     from ruledex.spark.jobs.ratify.tasks import RatifyRequest
-    from ruledex.spark.worker.variants import mappings
 
     refuse_stream(events)
     if rules_sample < 1 or events_sample < 1:
         raise RuledexError(f"a sample needs at least one rule and one event, not {rules_sample} and {events_sample}")
-    root = os.fspath(index)
+    root = root_path(index)
     needs = read_needs(events.sparkSession, root, version, trust=trust)
     sample, table, layout = _sample_events(events, needs.paths, events_sample, seed)
     if not table.num_rows:

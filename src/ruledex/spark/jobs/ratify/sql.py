@@ -10,7 +10,7 @@ from pyspark.sql import functions
 from pyspark.sql.types import ArrayType, DataType, MapType, StructType
 
 from ruledex.spark.worker.columns import quote_name
-from ruledex.spark.worker.layout import EVENT
+from ruledex.spark.worker.events import EVENT
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame

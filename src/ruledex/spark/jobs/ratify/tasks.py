@@ -5,30 +5,22 @@ from __future__ import annotations
 import json
 import random
 from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from ruledex.artifact import locate
-from ruledex.artifact.untrusted import UntrustedArtifact
-from ruledex.index import IndexMatches
-from ruledex.index.storage import read_metadata
+from ruledex.index import IndexMatches, RuleId, read_schema
 from ruledex.language.parser import parse
 from ruledex.language.reference import truth_of
 from ruledex.language.schema import Schema
 from ruledex.spark.jobs.ratify.sql import NUMBER
+from ruledex.spark.worker.blocks import match_blocks
 from ruledex.spark.worker.distribution import local_root
-from ruledex.spark.worker.layout import Layout, events_of_block
-from ruledex.spark.worker.matching import match_blocks
+from ruledex.spark.worker.events import Layout, events_of_block, mappings
 from ruledex.spark.worker.opened import open_index
-from ruledex.spark.worker.variants import mappings
-
-if TYPE_CHECKING:
-    from ruledex.index.identities import RuleId
-
 
 Rules: TypeAlias = "list[tuple[RuleId, str]]"  # ids and texts
 
@@ -101,6 +93,4 @@ def _by_rule(found: IndexMatches, rules: list[RuleId]) -> NDArray[np.bool_]:
 
 
 def _schema(request: RatifyRequest) -> dict[str, object]:
-    # Reads the manifest alone: the other files may be a stranger's, and are not opened here.
-    artifact = UntrustedArtifact(locate(local_root(request.root)), request.version)
-    return read_metadata(artifact.metadata).schema.to_mapping()
+    return read_schema(local_root(request.root), request.version).to_mapping()

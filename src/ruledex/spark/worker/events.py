@@ -1,21 +1,54 @@
-"""Turn events into mappings where columns are not enough: for VARIANTs and for weights.
+"""Read events inside a task, out of the structs in which `project_events` lays them out.
 
-Spark passes the parts of a VARIANT as JSON. VARIANTs within arrays, maps and structs that are read whole come in their
-stored form.
+Events become mappings where columns are not enough: for VARIANTs and for weights. Spark passes the parts of a VARIANT
+as JSON. VARIANTs within arrays, maps and structs that are read whole come in their stored form.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import orjson
 import pyarrow as pa
 
 from ruledex.errors import EventError
-from ruledex.events.arrow.packed import unpacked
-from ruledex.spark.worker.layout import WHOLE
-from ruledex.spark.worker.needs import Path
+from ruledex.events.arrow.packed import unpacked, with_packed
+
+if TYPE_CHECKING:
+    from ruledex.spark.worker.needs import Path
+
+EVENT: Final = "event"  # the struct of what rules look at
+PACKED: Final = "ruledex: packed "  # stands beside users' names, so a name that nobody uses; a number follows
+WHOLE: Final = "ruledex: whole"  # stands beside the parts of a VARIANT: all of it, if it is an array
+
+
+class Layout(NamedTuple):
+    """How events are laid out: plain values, which travel with the plan."""
+
+    variants: tuple[Path, ...]  # paths of JSON that was a VARIANT
+    packed: tuple[tuple[str, ...], ...]  # the columns in each packed field
+
+
+def event_table(table: pa.Table, layout: Layout) -> pa.Table:
+    """Return the events of a block as columns."""
+    names: dict[str, Sequence[str]] = {f"{PACKED}{number}": names for number, names in enumerate(layout.packed)}
+    return with_packed(fields_of(table, EVENT), names)
+
+
+def events_of_block(table: pa.Table, layout: Layout) -> pa.Table | list[dict[str, Any]]:
+    """Return the events of a block as the index takes them: as mappings if there are VARIANTs, else as columns."""
+    return with_variants(event_table(table, layout), layout.variants)
+
+
+def fields_of(table: pa.Table, name: str) -> pa.Table:
+    """Return the fields of a struct column as a table."""
+    structs = table[name]
+    names = [field.name for field in structs.type]
+    return pa.concat_tables([pa.Table.from_arrays(struct.flatten(), names) for struct in structs.chunks])
+
+
+# Mappings.
 
 
 def with_variants(events: pa.Table, variants: Sequence[Path]) -> pa.Table | list[dict[str, Any]]:

@@ -1,17 +1,25 @@
-"""The stages of a build, which run in tasks: compile shards, merge their dictionaries, build their engines, publish.
+"""Build an index in parts, in tasks on any number of hosts: compile shards, merge their dictionaries, build their
+engines, and publish all of it as one version.
 
-Each stage leaves parts of the artifact in the staging folder:
+Each stage leaves parts of the artifact in a staging folder. A part is a version in a root of its own:
+
+    root/staging/<build>/files/<part>/versions/<hash>/…
 
     compiled-<n>    the Program of a shard over its own dictionary, and its ids
     rules-<n>       the texts of its rules, as published
     common          the dictionary of all shards and all ids, as published
     positions       the positions of each shard's rules in the whole index, and other data that is not published
     shard-<n>       the Program of a shard over the common dictionary, and its engine, as published
+
+A part's version is the hash of its content, which the task reports. A task that runs again, or twice at once, writes to
+another folder and then finds the same version or publishes it. If the process that started the build can see its
+folder, that process holds its lock; otherwise the folder has a lease (see artifact/locks.py).
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -19,14 +27,29 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from ruledex.artifact import Artifact, Assembled, PartVersion, assemble
+from ruledex.artifact import (
+    Artifact,
+    ArtifactWriter,
+    Assembled,
+    LocalStore,
+    PartVersion,
+    RemoteStore,
+    assemble,
+    locate,
+    open_version,
+)
+from ruledex.artifact.cache import COPIES, cache_folders
+from ruledex.artifact.layout import STAGING, STAGING_FILES, version_folder
+from ruledex.artifact.locks import StagingArea, claim_staging, is_leased, remove_dead_staging, renew_lease
+from ruledex.artifact.ownership import claim_remote, claim_root
+from ruledex.artifact.reader import discard_copy
 from ruledex.dictionary.dictionary import Dictionary
 from ruledex.dictionary.merging import cell_map, merge_dictionaries
 from ruledex.engines.protocol import Statistics
-from ruledex.errors import BudgetError, RuledexError
+from ruledex.errors import ArtifactError, BudgetError, RuledexError
 from ruledex.events.mappings import EventEncoder
 from ruledex.index.build import BuiltRules, build_program
-from ruledex.index.identities import identities_of, stored_identities
+from ruledex.index.identities import RuleId, identities_of, stored_identities
 from ruledex.index.inputs import Stats, cell_statistics
 from ruledex.index.state import Shard
 from ruledex.index.storage import (
@@ -34,19 +57,39 @@ from ruledex.index.storage import (
     build_engine,
     metadata_of,
     read_dictionary,
+    table_name,
     write_dictionary,
     write_program,
     write_shard,
 )
-from ruledex.index.texts import table_name
 from ruledex.language.schema import Schema
 from ruledex.program.builder import translate_program
 from ruledex.program.invariants import program_of
 from ruledex.program.program import Program
-from ruledex.spark.jobs.build.staging import part_of, read_part, write_part
+
+__all__ = [
+    "BuildJob",
+    "BuiltRules",
+    "BuiltShard",
+    "CompiledShard",
+    "MergedShards",
+    "OverBudget",
+    "begin_build",
+    "build_program",
+    "build_shard",
+    "compile_nothing",
+    "compile_partition",
+    "end_build",
+    "merge_shards",
+    "publish_parts",
+    "published_columns",
+    "published_types",
+    "take_over_build",
+    "write_compiled",
+]
 
 
-class Job(NamedTuple):
+class BuildJob(NamedTuple):
     """What all tasks of a build need: plain values, which travel with the plan."""
 
     root: str
@@ -88,10 +131,17 @@ class BuiltShard(NamedTuple):
     n_duplicates: int
 
 
-# Compile
+class OverBudget(NamedTuple):
+    """The rules that are too large in the form of an engine: an error of the first, and for each id what is wrong."""
+
+    error: BudgetError
+    rules: dict[RuleId, str]
 
 
-def compile_partition(job: Job, batches: Iterable[pa.RecordBatch]) -> Iterator[CompiledShard]:
+# Compile.
+
+
+def compile_partition(job: BuildJob, batches: Iterable[pa.RecordBatch]) -> Iterator[CompiledShard]:
     """Compile the shards in one partition of rules, which have `id`, `expr`, `score` and `shard`, in any order."""
     tables = [_with_long_texts(pa.Table.from_batches([batch])) for batch in batches]
     if not tables:
@@ -106,7 +156,7 @@ def compile_partition(job: Job, batches: Iterable[pa.RecordBatch]) -> Iterator[C
         yield compile_shard(job, int(shards[begin]), rules.slice(begin, end - begin))
 
 
-def compile_shard(job: Job, shard: int, rules: pa.Table) -> CompiledShard:
+def compile_shard(job: BuildJob, shard: int, rules: pa.Table) -> CompiledShard:
     """Compile a shard of checked rules, ascending by id, and stage its parts."""
     rules = published_columns(job, rules)
     built = build_program(rules["expr"], np.array(rules["score"]), Schema.of_mapping(job.schema))
@@ -115,13 +165,13 @@ def compile_shard(job: Job, shard: int, rules: pa.Table) -> CompiledShard:
     return write_compiled(job, shard, rules, built)
 
 
-def published_columns(job: Job, rules: pa.Table) -> pa.Table:
+def published_columns(job: BuildJob, rules: pa.Table) -> pa.Table:
     """Return rules with the types that are published, so that the bytes do not depend on where rules come from."""
     types = published_types(job)
     return rules.select(types.names).cast(types)
 
 
-def write_compiled(job: Job, shard: int, rules: pa.Table, built: BuiltRules) -> CompiledShard:
+def write_compiled(job: BuildJob, shard: int, rules: pa.Table, built: BuiltRules) -> CompiledShard:
     """Stage the parts of a shard: rules with the types that are published, and what they were compiled to."""
     program, dictionary, _ = built
     with write_part(job.root, job.build, f"compiled-{shard}") as writer:
@@ -135,12 +185,12 @@ def write_compiled(job: Job, shard: int, rules: pa.Table, built: BuiltRules) -> 
     return CompiledShard(shard, program.n_rules, dictionary.n_cells, compiled, texts)
 
 
-def compile_nothing(job: Job) -> CompiledShard:
+def compile_nothing(job: BuildJob) -> CompiledShard:
     """Compile the one shard of an index without rules."""
     return compile_shard(job, 0, published_types(job).empty_table())
 
 
-def published_types(job: Job) -> pa.Schema:
+def published_types(job: BuildJob) -> pa.Schema:
     """Return the columns of rules, as published."""
     identity = pa.int64() if job.ids == "integer" else pa.large_string()
     return pa.schema({"id": identity, "expr": pa.large_string(), "score": pa.float64()})
@@ -154,10 +204,10 @@ def _with_long_texts(rules: pa.Table) -> pa.Table:
     return rules
 
 
-# Merge
+# Merge.
 
 
-def merge_shards(job: Job, shards: Sequence[CompiledShard], stats: Stats | None) -> MergedShards:
+def merge_shards(job: BuildJob, shards: Sequence[CompiledShard], stats: Stats | None) -> MergedShards:
     """Merge the dictionaries of all shards in their order, and find the positions of their rules among all ids."""
     dictionaries, ids = [], []
     for shard in shards:
@@ -196,16 +246,16 @@ def _in_order(ids: Sequence[pa.Array]) -> tuple[pa.Array, list[NDArray[np.int32]
     return together.take(order), np.split(positions, np.cumsum([len(mine) for mine in ids])[:-1])
 
 
-def _read_compiled(job: Job, part: Artifact, shard: CompiledShard) -> tuple[Program, Dictionary]:
+def _read_compiled(job: BuildJob, part: Artifact, shard: CompiledShard) -> tuple[Program, Dictionary]:
     program = program_of(part.arrays("program/"), shard.n_cells)
     return program, read_dictionary(part, Schema.of_mapping(job.schema), shard.n_cells, program.domain_offsets)
 
 
-# Build
+# Build.
 
 
-def build_shard(job: Job, shard: CompiledShard, merged: MergedShards) -> BuiltShard:
-    """Build the engine of a shard over the cells of all shards."""
+def build_shard(job: BuildJob, shard: CompiledShard, merged: MergedShards) -> BuiltShard | OverBudget:
+    """Build the engine of a shard over the cells of all shards. Returns the rules that are over its budget, if any."""
     number = shard.shard
     with (
         read_part(job.root, job.build, f"compiled-{number}", shard.compiled) as part,
@@ -222,10 +272,11 @@ def build_shard(job: Job, shard: CompiledShard, merged: MergedShards) -> BuiltSh
         try:
             engine = build_engine(job.engine, program, statistics, job.engine_options)
         except BudgetError as error:
-            if error.position is None:
+            over = error.each()
+            if not over:
                 raise
-            ids = stored_identities(part.arrays("rules/"), shard.n_rules)
-            raise error.of_rule(ids.of(np.array([error.position], np.int32))[0]) from None
+            ids = stored_identities(part.arrays("rules/"), shard.n_rules).of(np.array([at for at, _ in over], np.int32))
+            return OverBudget(error.of_rule(ids[0]), {i: str(fault) for i, (_, fault) in zip(ids, over, strict=True)})
         rules = None if job.n_shards == 1 else positions.array(f"rules/{number}")
         with write_part(job.root, job.build, f"shard-{number}") as writer:
             write_shard(writer, number, Shard(program, engine, rules))
@@ -246,11 +297,11 @@ def _n_shared(program: Program) -> int:
     return int(np.count_nonzero(uses > 1))
 
 
-# Publish
+# Publish.
 
 
-def publish(
-    job: Job, compiled: Sequence[CompiledShard], merged: MergedShards, built: Sequence[BuiltShard]
+def publish_parts(
+    job: BuildJob, compiled: Sequence[CompiledShard], merged: MergedShards, built: Sequence[BuiltShard]
 ) -> Assembled:
     """Make an artifact of all parts, and make it the current version of the root."""
     parts: list[PartVersion] = [part_of(job.build, "common", merged.common)]
@@ -268,3 +319,77 @@ def publish(
     )
     schema = Schema.of_mapping(job.schema).to_mapping()
     return assemble(job.root, parts, metadata_of(job.engine, schema, merged.n_cells, counts))
+
+
+# The staging folder.
+
+
+def begin_build(root: str, build: str) -> None:
+    """Create, inside a task, the folder of a build, and remove the folders of dead builds."""
+    store = locate(root)
+    if isinstance(store, RemoteStore):
+        claim_remote(store)
+    else:
+        claim_root(store.root)
+        remove_dead_staging(store.root)
+        claim_staging(store.root, build).lend()
+
+
+def take_over_build(root: str, build: str) -> StagingArea | None:
+    """Lock the folder of a build in the process that started it. Returns None if this process cannot see the folder."""
+    try:
+        store = locate(root)
+        if not isinstance(store, LocalStore) or not is_leased(store.root, build):
+            return None
+        area = claim_staging(store.root, build)
+    except ArtifactError:  # only the workers can reach the file system, or own the folder
+        return None
+    area.end_lease()
+    return area
+
+
+def end_build(root: str, build: str) -> None:
+    """Remove, inside a task, the folder of a build."""
+    store = locate(root)
+    if isinstance(store, LocalStore):
+        claim_staging(store.root, build).close()
+    else:
+        store.remove_folder(f"{STAGING}/{build}")
+
+
+def part_of(build: str, name: str, version: str) -> PartVersion:
+    """Return a part of a build as `assemble` takes it."""
+    return PartVersion(_folder(build, name), version)
+
+
+@contextmanager
+def write_part(root: str, build: str, name: str) -> Iterator[ArtifactWriter]:
+    """Open, inside a task, a writer of a part for a `with`."""
+    _renew(root, build)
+    with ArtifactWriter(locate(root).within(_folder(build, name))) as writer:
+        yield writer
+
+
+@contextmanager
+def read_part(root: str, build: str, name: str, version: str) -> Iterator[Artifact]:
+    """Open, inside a task, a part for a `with`, and verify it. No copy of a remote part stays on this host afterwards,
+    but its arrays remain usable."""
+    _renew(root, build)
+    place = locate(root).within(_folder(build, name))
+    try:
+        yield open_version(place, version, verify="always")
+    finally:
+        if not isinstance(place, LocalStore):
+            for folder in cache_folders():
+                if (folder / COPIES / version_folder(version)).is_dir():
+                    discard_copy(LocalStore(folder / COPIES), version)
+
+
+def _folder(build: str, name: str) -> str:
+    return f"{STAGING}/{build}/{STAGING_FILES}/{name}"
+
+
+def _renew(root: str, build: str) -> None:
+    store = locate(root)
+    if isinstance(store, LocalStore):
+        renew_lease(store.root, build)

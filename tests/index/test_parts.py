@@ -11,7 +11,7 @@ import pytest
 from ruledex.artifact import LocalStore, assemble, collect_garbage, locate, open_version
 from ruledex.artifact.layout import LEASE_SECONDS
 from ruledex.errors import ArtifactError
-from ruledex.spark.jobs.build.staging import begin, end, part_of, read_part, take_over, write_part
+from ruledex.index.parts import begin_build, end_build, part_of, read_part, take_over_build, write_part
 from tests.artifact.samples import publish_sample
 
 BUILD, NEXT, DEAD = (f"build-{digit * 16}" for digit in "123")
@@ -30,14 +30,14 @@ def write(root, name, values):
 
 
 def test_parts_are_written_read_and_assembled(root):
-    begin(root, BUILD)
+    begin_build(root, BUILD)
     versions = {name: write(root, name, values) for name, values in (("a", [1, 2]), ("b", [3]))}
     assert write(root, "a", [1, 2]) == versions["a"]
     with read_part(root, BUILD, "b", versions["b"]) as part:
         assert part.array("b").tolist() == [3]
     parts = [part_of(BUILD, name, version) for name, version in versions.items()]
     version, n_bytes = assemble(root, parts, {"kind": "test"})
-    end(root, BUILD)
+    end_build(root, BUILD)
     assert locate(root).folders("staging") == []
     found = open_version(root)
     assert (found.version, found.metadata) == (version, {"kind": "test"})
@@ -67,8 +67,8 @@ def test_a_part_that_is_damaged_is_an_error(tmp_path):
 
 def test_a_build_that_is_held_lives_until_its_process_lets_go(tmp_path):
     publish_sample(tmp_path)
-    begin(str(tmp_path), BUILD)
-    area = take_over(str(tmp_path), BUILD)
+    begin_build(str(tmp_path), BUILD)
+    area = take_over_build(str(tmp_path), BUILD)
     assert area is not None
     write(str(tmp_path), "a", [1])
     assert collect_garbage(tmp_path).living == (BUILD,)
@@ -78,30 +78,30 @@ def test_a_build_that_is_held_lives_until_its_process_lets_go(tmp_path):
 
 def test_a_build_that_is_seen_from_nowhere_lives_by_its_lease(tmp_path):
     publish_sample(tmp_path)
-    begin(str(tmp_path), BUILD)
+    begin_build(str(tmp_path), BUILD)
     lease = tmp_path / "staging" / BUILD / "lease"
     old = time.time() - LEASE_SECONDS - 60
     assert collect_garbage(tmp_path).living == (BUILD,)
     os.utime(lease, (old, old))
     write(str(tmp_path), "a", [1])  # which renews it
     assert collect_garbage(tmp_path).living == (BUILD,)
-    begin(str(tmp_path), NEXT)
+    begin_build(str(tmp_path), NEXT)
     os.utime(lease, (old, old))
     assert collect_garbage(tmp_path).staging == (BUILD,)
     assert collect_garbage(tmp_path, alone=True).staging == (NEXT,)
 
 
 def test_the_next_build_removes_what_a_dead_one_left(tmp_path):
-    begin(str(tmp_path), DEAD)
+    begin_build(str(tmp_path), DEAD)
     old = time.time() - LEASE_SECONDS - 60
     os.utime(tmp_path / "staging" / DEAD / "lease", (old, old))
-    begin(str(tmp_path), NEXT)
+    begin_build(str(tmp_path), NEXT)
     assert [path.name for path in (tmp_path / "staging").iterdir()] == [NEXT]
 
 
 def test_what_is_not_seen_from_here_is_not_taken_over(tmp_path):
-    assert take_over(str(tmp_path / "elsewhere"), BUILD) is None
-    assert take_over("nosuchprotocol://bucket/index", BUILD) is None
+    assert take_over_build(str(tmp_path / "elsewhere"), BUILD) is None
+    assert take_over_build("nosuchprotocol://bucket/index", BUILD) is None
     assert not (tmp_path / "elsewhere").exists()
 
 

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ruledex.spark.jobs.build.keys import RULE_BITS
-from ruledex.spark.jobs.build.shards import RULES_PER_SHARD, default_shards, first_keys, heavy_buckets
+from ruledex.spark.jobs.build.keys import RULE_BITS, RULES_PER_SHARD, default_shards, first_keys, heavy_buckets
 
 
 def sizes(buckets, keys, firsts):

@@ -1,15 +1,16 @@
-"""Compare two versions of an index inside a task: their matches of past events, and the texts of their rules.
+"""Compare two versions of an index on the same past events: which rules gain matches, and which lose some.
 
-A match is one number: the event times the number of rules, plus the rule. So the matches of a block are ascending
-numbers, and a match that both versions have stands twice when both lists are sorted together.
+Inside a task a match is one number: the event times the number of rules, plus the rule. So the matches of a block are
+ascending numbers, and a match that both versions have stands twice when both lists are sorted together.
 """
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Iterator
 from heapq import merge
 from itertools import groupby
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 import orjson
@@ -17,21 +18,124 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from ruledex.spark.worker.columns import KEPT
-from ruledex.spark.worker.layout import events_of_block, fields_of
-from ruledex.spark.worker.matching import ROWS_PER_BATCH, match_blocks, spark_ids, split_batches
-from ruledex.spark.worker.memory import explain_memory_errors
-from ruledex.spark.worker.opened import open_index
-from ruledex.spark.worker.variants import mappings
+from ruledex.artifact import root_path
+from ruledex.errors import RuledexError
+from ruledex.index import IndexMatches, RuleId
+from ruledex.spark.jobs.coverage import partition_by_rule
+from ruledex.spark.worker.blocks import ROWS_PER_BATCH, match_blocks, spark_ids, split_batches
+from ruledex.spark.worker.columns import KEPT, project_events, refuse_stream, require_columns
+from ruledex.spark.worker.events import Layout, events_of_block, fields_of, mappings
+from ruledex.spark.worker.needs import id_type, read_needs
+from ruledex.spark.worker.opened import explain_memory_errors, open_index
 
 if TYPE_CHECKING:
-    from ruledex.index import IndexMatches
-    from ruledex.index.identities import RuleId
-    from ruledex.spark.jobs.backtest.job import BacktestRequest
+    from pyspark.sql import Column, DataFrame
+
+_COUNTERS: Final = ("gained", "lost", "kept")
+_EXAMPLES: Final = ("gained_events", "lost_events")
+ADDED, REMOVED, CHANGED, SAME = "added", "removed", "changed", "same"
 
 Counts = NDArray[np.int64]
 
-ADDED, REMOVED, CHANGED, SAME = "added", "removed", "changed", "same"
+
+class IndexVersion(NamedTuple):
+    """One of the two versions that are compared."""
+
+    root: str
+    version: str
+    trust: bool | None
+
+
+class BacktestRequest(NamedTuple):
+    """What a backtest asks of its tasks: plain values, which travel with the plan."""
+
+    old: IndexVersion
+    new: IndexVersion
+    layout: Layout
+    key: str | None  # the column that identifies an example; without one an example is the event as JSON
+    n_examples: int
+
+
+def backtest(
+    old: str | os.PathLike[str],
+    new: str | os.PathLike[str],
+    events: DataFrame,
+    *,
+    key: str | None = None,
+    examples: int = 3,
+    old_version: str | None = None,
+    new_version: str | None = None,
+    trust: bool | None = None,
+) -> DataFrame:
+    """Return one row per rule of either index: how many events match only the new one, only the old one, and both.
+
+    The columns are `rule`; `change`, which is "added", "removed", "changed" (if the text differs) or "same"; `gained`,
+    `lost` and `kept`; and a few examples, `gained_events` and `lost_events`. An example is the value of the column
+    `key`, or without `key` the attributes that rules look at, as JSON. The current versions are compared unless
+    `old_version` or `new_version` is given, so both paths may be the same. `trust` is as in `match`, for both.
+    """
+    from pyspark.sql import functions
+    from pyspark.sql.types import ArrayType, LongType, StringType, StructField, StructType
+
+    refuse_stream(events)
+    if examples < 0:
+        raise RuledexError(f"examples is {examples}; it must be 0 or more")
+    require_columns(events, [] if key is None else [key])
+    old_root, new_root = root_path(old), root_path(new)
+    before = read_needs(events.sparkSession, old_root, old_version, trust=trust)
+    after = read_needs(events.sparkSession, new_root, new_version, trust=trust)
+    if before.ids != after.ids:
+        raise RuledexError(f"the rules of one index have {before.ids} ids, and those of the other have {after.ids} ids")
+    paths = tuple(dict.fromkeys([*before.paths, *after.paths]))
+    read, layout = project_events(events, paths, [] if key is None else [key])
+    request = BacktestRequest(
+        IndexVersion(old_root, before.version, trust),
+        IndexVersion(new_root, after.version, trust),
+        layout,
+        key,
+        examples,
+    )
+    example = ArrayType(StringType() if key is None else events.schema[key].dataType)
+    rule = StructField("rule", id_type(before.ids), False)
+    change = StructField("change", StringType())
+    counters = [StructField(name, LongType(), False) for name in _COUNTERS]
+    examples_of = [StructField(name, example, False) for name in _EXAMPLES]
+
+    def count(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        return count_changes(request, batches)
+
+    def compare(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        return compare_rules(request, batches)
+
+    one_task = events.sparkSession.range(1, numPartitions=1)
+    texts = one_task.mapInArrow(compare, StructType([rule, change]))
+    # Every rule has a row, even if it is true of no event.
+    rules = texts.select(
+        "rule",
+        "change",
+        *(functions.lit(0).cast("bigint").alias(name) for name in _COUNTERS),
+        *(functions.array().cast(example).alias(name) for name in _EXAMPLES),
+    )
+    counted_rules = read.mapInArrow(count, StructType([rule, change, *counters, *examples_of]))
+    return (
+        partition_by_rule(counted_rules.unionAll(rules), max(before.n_rules, after.n_rules), "rule")
+        .groupBy("rule")
+        .agg(
+            functions.max("change").alias("change"),
+            *(functions.sum(name).alias(name) for name in _COUNTERS),
+            *(_first(functions.collect_list(name), examples).alias(name) for name in _EXAMPLES),
+        )
+    )
+
+
+def _first(lists: Column, n: int) -> Column:
+    """Return the first n elements of several lists joined."""
+    from pyspark.sql import functions
+
+    return functions.slice(functions.flatten(lists), 1, n)
+
+
+# Inside a task.
 
 
 def count_changes(request: BacktestRequest, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

@@ -8,7 +8,7 @@ from ruledex.artifact import collect_garbage, list_versions, publish_existing, v
 from ruledex.errors import ArtifactError, RulesError
 from ruledex.index import Index
 from ruledex.index.build import compact_state
-from ruledex.index.live.journal_home import JournalHome
+from ruledex.index.live.home import JournalHome
 from tests.index.live.model import Model, assert_same
 
 RULES = [(1, "a = 1"), (2, "a = 2", 2.0), (4, "b = 'x'")]

@@ -1,6 +1,6 @@
 """Count how often each rule is true of past events.
 
-The counters are kept inside the tasks, and leave them once per partition.
+The counters of rules, pairs of rules and events are kept inside the tasks, and leave them once per partition.
 """
 
 from __future__ import annotations
@@ -8,20 +8,26 @@ from __future__ import annotations
 import json
 import os
 import random
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from ruledex.artifact import root_path
 from ruledex.errors import RuledexError, quoted
+from ruledex.index import Index, IndexMatches, RuleId
+from ruledex.spark.worker.blocks import match_blocks, spark_ids, split_batches
 from ruledex.spark.worker.columns import project_events, refuse_stream
-from ruledex.spark.worker.layout import Layout
+from ruledex.spark.worker.events import Layout
 from ruledex.spark.worker.needs import id_type, read_needs
+from ruledex.spark.worker.opened import explain_memory_errors, open_index
 
 if TYPE_CHECKING:
-    import pyarrow as pa
     from pyspark.sql import DataFrame, SparkSession
-
-    from ruledex.index.identities import RuleId
 
 MOST_PAIRED: Final = 500  # rules; counting the pairs of all rules would need too much memory
 RULES_PER_PARTITION = 100_000
@@ -107,7 +113,7 @@ def coverage(
     from pyspark.sql.types import LongType, StringType, StructField, StructType
 
     refuse_stream(events)
-    root = os.fspath(index)
+    root = root_path(index)
     needs = read_needs(events.sparkSession, root, version, trust=trust)
     chosen = choose_positions(events.sparkSession, root, needs.version, pairs, seed, trust)
     read, layout = project_events(events, needs.paths, [])
@@ -123,13 +129,9 @@ def coverage(
     )
 
     def count(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        from ruledex.spark.jobs.coverage.counters import count_matches
-
         return count_matches(request, batches)
 
     def zero(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        from ruledex.spark.jobs.coverage.counters import write_zeros
-
         return write_zeros(request, batches)
 
     all_rules = events.sparkSession.range(1, numPartitions=1).mapInArrow(zero, schema)
@@ -171,11 +173,6 @@ def choose_positions(
 
 
 def _choose(root: str, version: str, wanted: Sequence[RuleId] | int, seed: int, trust: bool | None) -> pa.RecordBatch:
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
-    from ruledex.spark.worker.opened import open_index
-
     index = open_index(root, version, trust)
     missing: list[RuleId] = []
     if isinstance(wanted, int):
@@ -191,3 +188,69 @@ def _choose(root: str, version: str, wanted: Sequence[RuleId] | int, seed: int, 
             "error": pa.array([error], pa.string()),
         }
     )
+
+
+# Inside a task.
+
+
+def count_matches(request: CoverageRequest, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Yield the counters of one partition, without those that are 0."""
+    with explain_memory_errors(request.root):
+        index = open_index(request.root, request.version, request.trust)
+        of_rule: NDArray[np.int64] = np.zeros(len(index), np.int64)
+        pairs = _Pairs(len(index), request.pairs)
+        n_events = n_without = 0
+        for _, (found,) in match_blocks(batches, request.layout, [index]):
+            of_rule += np.bincount(found.position, minlength=len(index))
+            pairs.count(found)
+            n_events += found.n_events
+            n_without += int(np.count_nonzero(np.diff(found.offsets) == 0))
+        yield from _write_counters(index, of_rule, pairs)
+        totals = {EVENTS: n_events, MATCHES: int(of_rule.sum()), WITHOUT: n_without}
+        for kind, n in totals.items():
+            yield from _rows(kind, pa.nulls(1, index.ids.type), pa.nulls(1, index.ids.type), np.array([n]))
+
+
+def write_zeros(request: CoverageRequest, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Yield a counter of 0 per rule, so that rules that are never true have a row too."""
+    index = open_index(request.root, request.version, request.trust)
+    for _ in batches:
+        yield from _rows(RULE, index.ids, pa.nulls(len(index), index.ids.type), np.zeros(len(index), np.int64))
+
+
+class _Pairs:
+    """For each two of the chosen rules, how many events match both."""
+
+    def __init__(self, n_rules: int, positions: tuple[int, ...]) -> None:
+        self.positions = np.array(positions, np.int64)
+        self.together = np.zeros((len(positions), len(positions)), np.int64)
+        self._column: NDArray[np.int32] = np.full(n_rules if positions else 0, -1, np.int32)
+        self._column[self.positions] = np.arange(len(positions))
+
+    def count(self, found: IndexMatches) -> None:
+        if not len(self.positions):
+            return
+        column = self._column[found.position]
+        is_chosen = column >= 0
+        event = np.repeat(np.arange(found.n_events), np.diff(found.offsets))[is_chosen]
+        truth = np.zeros((found.n_events, len(self.positions)), np.float32)
+        truth[event, column[is_chosen]] = 1.0
+        self.together += (truth.T @ truth).astype(np.int64)  # integers small enough to be exact in a float32
+
+    def found(self) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+        """Return the positions of both rules, the smaller first, and their counts."""
+        first, second = np.nonzero(np.triu(self.together, 1))
+        return self.positions[first], self.positions[second], self.together[first, second]
+
+
+def _write_counters(index: Index, of_rule: NDArray[np.int64], pairs: _Pairs) -> Iterator[pa.RecordBatch]:
+    true = np.flatnonzero(of_rule)
+    yield from _rows(RULE, index.ids.take(pa.array(true)), pa.nulls(len(true), index.ids.type), of_rule[true])
+    first, second, together = pairs.found()
+    yield from _rows(PAIR, index.ids.take(pa.array(first)), index.ids.take(pa.array(second)), together)
+
+
+def _rows(kind: str, rule: pa.Array, other: pa.Array, n: NDArray[np.int64]) -> Iterator[pa.RecordBatch]:
+    kinds = pa.repeat(pa.scalar(kind), len(n))
+    table = pa.table({"kind": kinds, "rule": spark_ids(rule), "other": spark_ids(other), "n": pa.array(n)})
+    yield from split_batches(table)

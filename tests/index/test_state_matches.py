@@ -8,7 +8,7 @@ import pytest
 
 from ruledex.engines.protocol import Matches
 from ruledex.index.identities import identities_of
-from ruledex.index.matches import IndexMatches
+from ruledex.index.state import IndexMatches
 
 OFFSETS, POSITIONS = np.array([0, 2, 2, 5]), np.array([0, 3, 1, 2, 3], np.int32)
 

@@ -1,1 +1,0 @@
-"""The job that compares two versions of an index on past events."""

@@ -1,1 +1,0 @@
-"""The job that counts how often each rule is true."""
