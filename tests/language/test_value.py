@@ -9,7 +9,7 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from ruledex.language.value import Family, compare, fit, instant, localized, shares_its_midnight
+from ruledex.language.value import Family, compare, fit, instant, localize, shares_its_midnight
 from tests.zones import EPOCH, midnights
 
 ALL = midnights()
@@ -67,5 +67,5 @@ def test_the_first_and_the_last_times_keep_their_order_in_every_zone(hours):
 def test_a_time_that_the_zone_s_clock_cannot_show_stays_the_same_moment():
     last = datetime.max.replace(tzinfo=UTC)
     east = timezone(timedelta(hours=9))
-    assert instant(localized(last, east), east) == instant(last, UTC)
+    assert instant(localize(last, east), east) == instant(last, UTC)
     assert compare(fit(last, Family.TIME, east), date.max, east) == 1

@@ -16,7 +16,7 @@ from ruledex.cli.arguments import CLEAN, FINDINGS, ExprOption, IdOption, SchemaO
 from ruledex.cli.terminal import console, rows_with_progress
 from ruledex.errors import InputError, one_line
 from ruledex.lint import Finding, Linter, Severity
-from ruledex.lint.finding import line_and_column
+from ruledex.lint.subject import line_and_column
 from ruledex.sources import BadRow, Columns, RuleFile, RuleRow
 
 _MOST_SHOWN: Final = 100

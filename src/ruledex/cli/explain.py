@@ -16,7 +16,7 @@ from ruledex.cli.arguments import CLEAN, FINDINGS, IndexArgument, JsonOption, Tr
 from ruledex.cli.terminal import console
 from ruledex.errors import EventError
 from ruledex.explain import Change, Clause, Explanation
-from ruledex.explain.wording import shown_values
+from ruledex.explain.explanation import values_text
 from ruledex.sources.lines import LineFile
 
 if TYPE_CHECKING:
@@ -99,7 +99,7 @@ def _line(clause: Clause) -> Text:
     sign, _, colour = _SIGNS[clause.truth]
     line = Text.assemble((f"{sign} ", f"bold {colour}"), (_NAMES.get(clause.kind) or clause.text, colour))
     for seen in clause.seen:
-        value = "missing" if seen.values is None else shown_values(seen.values) if seen.values else "an empty array"
+        value = "missing" if seen.values is None else values_text(seen.values) if seen.values else "an empty array"
         line.append(f"   {seen.name} is {value}", "dim")
     return line
 

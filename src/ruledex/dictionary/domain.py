@@ -201,7 +201,7 @@ def _days(value: Value, zone: tzinfo) -> tuple[int, int]:
 _POINTS: Final = frozenset((Kind.EXACT, Kind.DOUBLE, Kind.STRING, Kind.BOOLEAN, Kind.VERSION))
 
 
-def _reached(kind: Kind, domains: Mapping[Kind, Domain]) -> list[Domain]:
+def _domains_of(kind: Kind, domains: Mapping[Kind, Domain]) -> list[Domain]:
     """Return the domains that constants of a kind cut."""
     kinds = (kind, TWINS[kind]) if kind in TWINS else (kind,)
     return [domains[each] for each in kinds if each in domains]
@@ -214,7 +214,7 @@ def spans_of(
     spans: dict[Domain, list[Span]] = {}
     for value in values:
         kind = kind_of(value)
-        for domain in _reached(kind, domains):
+        for domain in _domains_of(kind, domains):
             if kind in _POINTS:  # the usual case: what `span_of` returns, without making a range for it
                 cell = domain.cell(cut_of(value, domain.kind, zone))
                 spans.setdefault(domain, []).append((cell, cell))
@@ -222,15 +222,15 @@ def spans_of(
                 span = span_of(Bound(value, True, value, True), domain, zone)
                 spans.setdefault(domain, []).extend([] if span is None else [span])
     for bound in bounds:
-        for domain in _reached(kind_of(ends(bound)[0]), domains):
+        for domain in _domains_of(kind_of(ends(bound)[0]), domains):
             span = span_of(bound, domain, zone)
             spans.setdefault(domain, []).extend([] if span is None else [span])
     if len(spans) > 1:
         spans = {domain: spans[domain] for domain in sorted(spans, key=lambda domain: domain.first_cell)}
-    return {domain: merged_spans(found) if len(found) > 1 else found for domain, found in spans.items()}
+    return {domain: merge_spans(found) if len(found) > 1 else found for domain, found in spans.items()}
 
 
-def merged_spans(spans: Iterable[Span]) -> list[Span]:
+def merge_spans(spans: Iterable[Span]) -> list[Span]:
     """Return the same cells as ascending spans that neither overlap nor touch."""
     joined: list[Span] = []
     for first, last in sorted(spans):

@@ -294,17 +294,17 @@ class EarlierSlot(Slot):
 def earlier_instant(moment: date | datetime, zone: tzinfo) -> int:
     """Return what `instant` returned before."""
     if isinstance(moment, datetime):
-        moment = _localized(moment, zone)
+        moment = _localize(moment, zone)
     else:
         moment = datetime(moment.year, moment.month, moment.day)
     try:
-        found = _localized(moment, zone).astimezone(UTC)
+        found = _localize(moment, zone).astimezone(UTC)
     except OverflowError:
         found = moment.replace(tzinfo=UTC)
     return (found - _EPOCH) // _MICROSECOND
 
 
-def _localized(moment: datetime, zone: tzinfo) -> datetime:
+def _localize(moment: datetime, zone: tzinfo) -> datetime:
     if moment.tzinfo is None:
         moment = moment.replace(tzinfo=zone)
     try:

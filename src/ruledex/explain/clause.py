@@ -113,7 +113,7 @@ def clause_of(tree: Expression, event: Event, schema: Schema) -> Clause:
         return clause_of(tree.child, event, schema)
     if isinstance(tree, BRANCHES):
         children = tuple(clause_of(child, event, schema) for child in tree.children)
-        return Clause(_KINDS[type(tree)], tree, _joined(tree, children), _first(children), (), children)
+        return Clause(_KINDS[type(tree)], tree, _truth_of_branch(tree, children), _first(children), (), children)
     if isinstance(tree, Truth):
         return Clause("constant", tree, tree.value, None)
     inner = tree.child if isinstance(tree, Not) else tree
@@ -124,7 +124,7 @@ def clause_of(tree: Expression, event: Event, schema: Schema) -> Clause:
     return Clause("predicate", tree, truth_of(tree, event, schema), inner.position, seen)
 
 
-def _joined(tree: Expression, children: tuple[Clause, ...]) -> bool | None:
+def _truth_of_branch(tree: Expression, children: tuple[Clause, ...]) -> bool | None:
     """Return the truth of a branch from that of its children, so that each predicate is evaluated once."""
     truths = tuple(Truth(child.truth) for child in children)
     assert isinstance(tree, BRANCHES)

@@ -1,18 +1,45 @@
-"""The explanation of a rule on an event, as data."""
+"""The explanation of a rule on an event: what is true of it, as data, and what would have to change, in words."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any
+from datetime import date
+from decimal import Decimal
+from typing import Any, Final
 
-from ruledex.errors import EventError, RuledexError
-from ruledex.explain.clause import Clause, clause_of
+from ruledex.errors import EventError, RuledexError, quoted
+from ruledex.explain.clause import Clause, Seen, clause_of, is_empty, write_value
 from ruledex.explain.flip import smallest_flip
-from ruledex.explain.wording import describe_change
+from ruledex.language.plain import Untyped, type_name
 from ruledex.language.resolve import Event
-from ruledex.language.schema import Schema
-from ruledex.language.text import path_text
-from ruledex.language.tree import Expression
+from ruledex.language.schema import SEVERAL, Schema
+from ruledex.language.text import constant_text, operand_text, path_text, predicate_text
+from ruledex.language.tree import (
+    Between,
+    Compare,
+    Expression,
+    In,
+    IsNull,
+    Like,
+    NullSafe,
+    Predicate,
+    Rlike,
+    SetTest,
+    Value,
+    Within,
+)
+from ruledex.language.value import constant_family
+from ruledex.language.value_types import Network, Version
+
+_MOST: Final = 8  # values in a list
+_LONGEST: Final = 60  # characters of a value
+_OPPOSITE: Final = {"<": ">=", "<=": ">", ">": "<=", ">=": "<"}
+_SETS: Final = {
+    "subset_of": "no value but {}",
+    "superset_of": "each of {}",
+    "set_equals": "exactly the values {}",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,9 +106,117 @@ def explain(tree: Expression, text: str, event: Event, schema: Schema) -> Explan
     changes = []
     for clause, wanted in flips:
         also = tuple(path_text(path) for path in dict.fromkeys(_paths(clause)) if path in asked_elsewhere)
-        changes.append(Change(clause, wanted, describe_change(clause, wanted), also))
+        changes.append(Change(clause, wanted, _describe_change(clause, wanted), also))
     return Explanation(text, root.truth, root, tuple(changes))
 
 
 def _paths(leaf: Clause) -> list[tuple[str, ...]]:
     return [attribute.path for seen in leaf.seen for attribute in seen.attributes()]
+
+
+# What an operand was and what it would need to be, in words.
+
+
+def _describe_change(clause: Clause, wanted: bool | None) -> str:
+    """Return a sentence such as `age is 17, needs >= 18`."""
+    predicate, negated = clause.predicate
+    truth = None if wanted is None else wanted is not negated
+    were = " and ".join(_was(seen, clause, predicate) for seen in clause.seen)
+    return f"{were}, needs {_need(predicate, truth, clause.seen)}"
+
+
+def _was(seen: Seen, clause: Clause, predicate: Predicate) -> str:
+    if seen.values is None:
+        return f"{seen.name} is missing"
+    if is_empty(seen):
+        return f"{seen.name} is an empty array"
+    shown = values_text(seen.values)
+    family = constant_family(predicate)
+    misfits = clause.truth is None and family is not None and not (isinstance(predicate, In) and predicate.has_null)
+    return f"{seen.name} is {shown}{f' (not a {family})' if misfits else ''}"
+
+
+def _need(predicate: Predicate, truth: bool | None, seen: tuple[Seen, ...]) -> str:
+    if truth is None:
+        return "to be missing"
+    several = any(len(one.values or ()) > 1 for one in seen)
+    if truth:
+        return _need_true(predicate)
+    return (
+        f"no value that is {_need_true(predicate)}" if several and _is_of_values(predicate) else _need_false(predicate)
+    )
+
+
+def _is_of_values(predicate: Predicate) -> bool:
+    return isinstance(predicate, Compare | In | Between | Within)
+
+
+def _need_true(predicate: Predicate) -> str:
+    match predicate:
+        case Compare(_, "=", value) | NullSafe(_, value):
+            return constant_text(value)
+        case Compare(_, op, value):
+            return f"{op} {constant_text(value)}"
+        case In(_, values):
+            return f"one of {_list_text(values)}"
+        case Between(_, low, high):
+            return f"between {constant_text(low)} and {constant_text(high)}"
+        case IsNull():
+            return "to be missing"
+        case SetTest(_, test, values):
+            return _SETS[test].format(_list_text(values))
+        case Like(operand) | Rlike(operand):
+            return predicate_text(predicate).removeprefix(operand_text(operand)).strip()
+    return f"{predicate_text(predicate)}"
+
+
+def _need_false(predicate: Predicate) -> str:
+    match predicate:
+        case Compare(_, "=", value):
+            return f"a value other than {constant_text(value)}"
+        case Compare(_, op, value):
+            return f"{_OPPOSITE[op]} {constant_text(value)}"
+        case NullSafe(_, value):
+            return f"anything but {constant_text(value)}"
+        case In(_, values):
+            return f"a value other than {_list_text(values)}"
+        case Between(_, low, high):
+            return f"a value outside {constant_text(low)} and {constant_text(high)}"
+        case IsNull():
+            return "a value"
+        case SetTest(_, test, values):
+            return f"not to have {_SETS[test].format(_list_text(values))}"
+        case Like(operand) | Rlike(operand):
+            return f"NOT {predicate_text(predicate).removeprefix(operand_text(operand)).strip()}"
+    return f"that {predicate_text(predicate)} is false"
+
+
+def _list_text(values: Iterable[Value]) -> str:
+    texts = [constant_text(value) for value in values]
+    more = f", … ({len(texts) - _MOST:,} more)" if len(texts) > _MOST else ""
+    return ", ".join(texts[:_MOST]) + more
+
+
+def values_text(values: tuple[Any, ...]) -> str:
+    """Return values of an event as text: several in brackets, and cut if they are long."""
+    texts = [_value_text(value) for value in values[:_MOST]]
+    if len(values) == 1:
+        return texts[0]
+    return f"[{', '.join(texts)}{', …' if len(values) > _MOST else ''}]"
+
+
+def _value_text(value: Any) -> str:
+    if value is SEVERAL:
+        return "several values, where the schema declares one"
+    if isinstance(value, Untyped):
+        return f"{_cut(repr(value))} of the type {type_name(type(value.value))}"
+    known = isinstance(value, bool | int | str | date | Version | Network)
+    if known:
+        text = write_value(value, constant_text)
+    else:
+        text = write_value(value, str) if isinstance(value, float | Decimal) else quoted(value)
+    return _cut(text)
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"

@@ -63,15 +63,15 @@ def _plans(clause: Clause) -> Truths:
         return {truth: _NOTHING if truth is clause.truth else _NEVER for truth in _TRUTHS}
     if clause.kind == "predicate":
         predicate, negated = clause.predicate
-        possible = {_negated(truth) if negated else truth for truth in possible_truths(predicate)}
+        possible = {_negate(truth) if negated else truth for truth in possible_truths(predicate)}
         return {truth: _leaf(clause, truth, truth in possible) for truth in _TRUTHS}
     children = [_plans(child) for child in clause.children]
     if clause.kind == "not":
-        return _exchanged(children[0])
+        return _exchange(children[0])
     if clause.kind == "and":
         return _all(children)
     if clause.kind == "or":
-        return _exchanged(_all([_exchanged(child) for child in children]))
+        return _exchange(_all([_exchange(child) for child in children]))
     folded = children[0]
     for child in children[1:]:
         folded = _either(folded, child, equal=clause.kind == "xnor")
@@ -96,11 +96,11 @@ def possible_truths(predicate: Predicate) -> tuple[bool | None, ...]:
     return _TRUTHS
 
 
-def _negated(truth: bool | None) -> bool | None:
+def _negate(truth: bool | None) -> bool | None:
     return None if truth is None else not truth
 
 
-def _exchanged(plans: Truths) -> Truths:
+def _exchange(plans: Truths) -> Truths:
     return {True: plans[False], False: plans[True], None: plans[None]}
 
 

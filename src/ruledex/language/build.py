@@ -85,12 +85,12 @@ def with_weight(item: Expression, weight: float, text: str, position: int) -> Ex
     """Return a predicate with a weight, which multiplies the weights that its values already have."""
     if isinstance(item, In):
         weights = tuple([w * weight for w in item.weights or (1.0,) * len(item.values)])
-        checked_weight(max(weights), text, position)
+        check_weight(max(weights), text, position)
         plain = all(w == 1.0 for w in weights)
         return In(item.operand, item.values, () if plain else weights, item.has_null, item.position)
     if isinstance(item, Compare | Between | Like | Rlike | NullSafe | CompareOperands | SetTest):
         item.weight *= weight  # the node belongs to this parse, and nobody else has it yet
-        checked_weight(item.weight, text, position)
+        check_weight(item.weight, text, position)
         return item
     what = "a negated predicate" if isinstance(item, Not) else "IS NULL" if isinstance(item, IsNull) else "this"
     raise RuleSyntaxError(
@@ -101,7 +101,7 @@ def with_weight(item: Expression, weight: float, text: str, position: int) -> Ex
     )
 
 
-def checked_weight(weight: float, text: str, position: int) -> float:
+def check_weight(weight: float, text: str, position: int) -> float:
     """Return the weight. Raises if it is so large that sums of weights might not be finite."""
     if weight > MAX_WEIGHT:
         raise RuleSyntaxError(f"a weight is finite, at most {MAX_WEIGHT:g}", text, position)
@@ -122,7 +122,7 @@ def time_literal(kind: str, content: str, text: str, position: int) -> Value:
 # Types.
 
 
-def coerced(value: Value, family: Family) -> Value | None:
+def coerce(value: Value, family: Family) -> Value | None:
     """Return a constant as a member of a family, or None if it has another type. Raises ValueError with a reason."""
     if family is Family.ANY or family_of(value) is family:
         return value
@@ -139,11 +139,11 @@ def coerced(value: Value, family: Family) -> Value | None:
     return None
 
 
-def _typed(constant: Constant, family: Family, operand: Operand, text: str) -> Value:
+def _convert(constant: Constant, family: Family, operand: Operand, text: str) -> Value:
     if constant.value is None:
         raise AssertionError("NULL is handled before types are")
     try:
-        value = coerced(constant.value, family)
+        value = coerce(constant.value, family)
     except ValueError as error:
         raise RuleTypeError(str(error), text, constant.position) from None
     if value is None:
@@ -236,7 +236,7 @@ def _has_zone(value: Value | None) -> bool:
 def _argument(item: Constant, family: Family, function: str, parameter: str, text: str) -> Value:
     assert item.value is not None
     try:
-        value = coerced(item.value, family)
+        value = coerce(item.value, family)
     except ValueError as error:
         raise RuleTypeError(str(error), text, item.position) from None
     if value is None:
@@ -259,7 +259,7 @@ def _set_test(name: str, items: Sequence[Item], text: str, position: int) -> Exp
 
 
 def _one_family(constants: Sequence[Constant], family: Family, operand: Operand, text: str) -> tuple[Value, ...]:
-    values = tuple([_typed(constant, family, operand, text) for constant in constants])
+    values = tuple([_convert(constant, family, operand, text) for constant in constants])
     first = family_of(values[0])
     for value, constant in zip(values, constants, strict=True):
         if family_of(value) is not first:
@@ -281,7 +281,7 @@ def comparison(left: Item, op: str, right: Item, text: str, position: int) -> Ex
         if not isinstance(item, Attribute | Call | Constant):
             raise RuleTypeError("a condition cannot be compared", text, position, "join conditions with AND, OR or XOR")
     if isinstance(left, Constant) and isinstance(right, Constant):
-        return _folded(left, op, right, text)
+        return _fold(left, op, right, text)
     if isinstance(left, Constant):
         left, right, op = right, left, _MIRRORED[op]
     assert isinstance(left, Attribute | Call)
@@ -295,7 +295,7 @@ def comparison(left: Item, op: str, right: Item, text: str, position: int) -> Ex
     assert isinstance(right, Constant)
     if right.value is None:
         return IsNull(left, position) if op == "<=>" else Truth(None)
-    value = _typed(right, family, left, text)
+    value = _convert(right, family, left, text)
     if isinstance(value, Network) and op not in ("=", "<=>"):
         raise RuleTypeError("networks have no order", text, right.position, "use = or IN")
     if op == "<=>":
@@ -303,7 +303,7 @@ def comparison(left: Item, op: str, right: Item, text: str, position: int) -> Ex
     return Compare(left, op, value, right.weight, position)
 
 
-def _folded(left: Constant, op: str, right: Constant, text: str) -> Truth:
+def _fold(left: Constant, op: str, right: Constant, text: str) -> Truth:
     if left.value is None or right.value is None:
         return Truth(left.value is right.value if op == "<=>" else None)
     family = family_of(left.value)
@@ -330,7 +330,7 @@ def membership(left: Item, constants: list[Constant], text: str, position: int) 
 
 
 def _constant_membership(left: Constant, given: list[Constant], has_null: bool, text: str) -> Truth:
-    if any(_folded(left, "=", constant, text).value for constant in given):
+    if any(_fold(left, "=", constant, text).value for constant in given):
         return Truth(True)
     return Truth(None if has_null or left.value is None else False)
 

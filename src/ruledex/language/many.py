@@ -17,7 +17,8 @@ from itertools import accumulate
 from typing import Any, Final
 
 from ruledex.forks import cached_property
-from ruledex.language.value import Family, as_double, family_of, fit, instant
+from ruledex.language.resolve import fit_values
+from ruledex.language.value import Family, as_double, family_of, instant
 from ruledex.language.value_types import Network
 
 # Up to this many pairs, going over all of them is quicker.
@@ -41,14 +42,14 @@ class Lines:
         self._zone = zone
         for value in values:
             if isinstance(value, float | datetime):
-                self.rounded.append(_carried(value, zone))
+                self.rounded.append(_carry(value, zone))
             else:
                 self.exact.append(_place(value))
 
     @property
     def carried(self) -> list[Any]:
         """The exact values on the second line."""
-        return [_carried(value, self._zone) for value in self.exact]
+        return [_carry(value, self._zone) for value in self.exact]
 
 
 def some_pair(op: str, left: Sequence[Any], right: Sequence[Any], zone: tzinfo) -> bool | None:
@@ -63,7 +64,7 @@ def some_pair(op: str, left: Sequence[Any], right: Sequence[Any], zone: tzinfo) 
         met.append((times, of_left[texts], of_right[times]))
     known = False
     for family, some, others in met:
-        one, other = (Lines(_fitted(values, family, zone), zone) for values in (some, others))
+        one, other = (Lines(fit_values(values, family, zone), zone) for values in (some, others))
         pairs: list[tuple[list[Any], list[Any]]] = [(one.exact, other.exact)]
         if one.rounded or other.rounded:
             pairs += [(one.rounded, other.rounded + other.carried), (one.carried, other.rounded)]
@@ -92,11 +93,11 @@ class Members:
     def has(self, value: Any) -> bool:
         """Return whether some member equals the value."""
         if isinstance(value, float | datetime):
-            carried = _carried(value, self._zone)
+            carried = _carry(value, self._zone)
             return _is_in(carried, self._rounded) or _is_in(carried, self._carried)
         if _is_in(_place(value), self._exact):
             return True
-        return bool(self._rounded) and _is_in(_carried(value, self._zone), self._rounded)
+        return bool(self._rounded) and _is_in(_carry(value, self._zone), self._rounded)
 
 
 class NetworkSet:
@@ -135,16 +136,12 @@ def _by_family(values: Iterable[Any]) -> dict[Family, list[Any]]:
     return found
 
 
-def _fitted(values: Iterable[Any], family: Family, zone: tzinfo) -> list[Any]:
-    return [v for v in (fit(value, family, zone) for value in values) if v is not None]
-
-
 def _place(value: Any) -> Any:
     """Return an exact value in a form that Python orders. An address of an event is a block of one."""
     return value.first if isinstance(value, Network) else value
 
 
-def _carried(value: Any, zone: tzinfo) -> Any:
+def _carry(value: Any, zone: tzinfo) -> Any:
     return instant(value, zone) if isinstance(value, date) else as_double(value)
 
 

@@ -236,7 +236,7 @@ class _Parser:
                 raise RuleSyntaxError("a weight is not negative", self.text, number.end() - 1)
             self._unexpected(*token_of(number), "a weight, such as ^2.5")
         weight = float(read_number(number["number"], self.text, number.start("number")))
-        return build.checked_weight(weight, self.text, number.start("number"))
+        return build.check_weight(weight, self.text, number.start("number"))
 
     # An operator is expected.
 

@@ -14,7 +14,7 @@ from typing import Any, TypeAlias
 from ruledex.errors import EventError, RuledexError
 from ruledex.language.many import FEW_PAIRS, each_is_met, equal_to, some_pair
 from ruledex.language.pattern import has_match, is_like
-from ruledex.language.resolve import EMPTY, Event, Values, common_family, fitting, mapping_of, values_of
+from ruledex.language.resolve import EMPTY, Event, Values, common_family, fit_values, mapping_of, values_of
 from ruledex.language.schema import Schema
 from ruledex.language.text import operand_text
 from ruledex.language.tree import (
@@ -124,7 +124,7 @@ def _holds(predicate: Predicate, event: Event, schema: Schema) -> bool | None:
             return _holds_for_set(predicate, values_of(operand, event, schema), schema)
         case NullSafe(operand):
             return bool(_satisfying(predicate, event, schema))
-    if not fitting(values_of(predicate.operand, event, schema), constant_family(predicate), schema.zone):
+    if not fit_values(values_of(predicate.operand, event, schema), constant_family(predicate), schema.zone):
         return None
     if _satisfying(predicate, event, schema):
         return True
@@ -134,7 +134,7 @@ def _holds(predicate: Predicate, event: Event, schema: Schema) -> bool | None:
 def _satisfying(predicate: Predicate, event: Event, schema: Schema) -> list[Any]:
     """Return the values of the operand that satisfy, each by itself, a predicate against constants."""
     values = values_of(predicate.operand, event, schema)  # type: ignore[union-attr]  # of one operand
-    fitted = fitting(values, constant_family(predicate), schema.zone)
+    fitted = fit_values(values, constant_family(predicate), schema.zone)
     if isinstance(predicate, In) and len(fitted) * len(predicate.values) > FEW_PAIRS:
         return list(filter(equal_to(predicate.values, schema.zone), fitted))
     return [value for value in fitted if satisfies(value, predicate, schema)]
@@ -196,7 +196,7 @@ def every_pair(op: str, left: Sequence[Any], right: Sequence[Any], zone: tzinfo)
 
 
 def _holds_for_set(predicate: SetTest, values: Values, schema: Schema) -> bool | None:
-    present = fitting(values, constant_family(predicate), schema.zone)
+    present = fit_values(values, constant_family(predicate), schema.zone)
     if values is None or (values != EMPTY and not present):
         return None
 

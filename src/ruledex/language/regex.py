@@ -52,7 +52,7 @@ def compile_regex(regex: str) -> Regexp:
     """Return RE2's program for an expression. Raises ValueError with RE2's reason if RE2 refuses it."""
     known = _kept.get(regex)
     if known is None:
-        known = _compiled(regex, max(limits.current().pattern_bytes, _MOST_UNASKED))
+        known = _compile(regex, max(limits.current().pattern_bytes, _MOST_UNASKED))
         _keep(regex, known)
     return known.program
 
@@ -74,7 +74,7 @@ def check_program(regex: str) -> None:
         raise _too_large(f"counts that sum to {counted:,}", "pattern_instructions", most.pattern_instructions)
     known = _kept.get(regex)
     if known is None:
-        known = _compiled(regex, most.pattern_bytes)
+        known = _compile(regex, most.pattern_bytes)
         _keep(regex, known)
     size = known.program.programsize
     if size > most.pattern_instructions:
@@ -92,7 +92,7 @@ def _too_large(what: str, name: str, most: int) -> PatternTooLargeError:
     return PatternTooLargeError(f"the pattern has {what}, over the limit {name} of {most:,}")
 
 
-def _compiled(regex: str, most_bytes: int) -> _Kept:
+def _compile(regex: str, most_bytes: int) -> _Kept:
     n_bytes = min(_LEAST_BYTES, most_bytes)
     program = _within(regex, n_bytes)
     if program is None and n_bytes < most_bytes:

@@ -45,7 +45,7 @@ def values_of(operand: Operand, event: Event, schema: Schema) -> Values:
         return _present(result if isinstance(result, tuple) else (result,))
     if None in arguments:
         return MISSING
-    fitted = [fitting(values, function.parameter_at(i).family, zone) for i, values in enumerate(arguments)]
+    fitted = [fit_values(values, function.parameter_at(i).family, zone) for i, values in enumerate(arguments)]
     if len(fitted) > 1 and _is_over_limit(function, fitted):
         over_limit.n += 1
         return MISSING
@@ -163,7 +163,7 @@ def _elements(values: list[Any]) -> Iterator[Any]:
             opened.pop()
 
 
-def fitting(values: Values, family: Family | None, zone: tzinfo) -> list[Any]:
+def fit_values(values: Sequence[Any] | None, family: Family | None, zone: tzinfo) -> list[Any]:
     """Return the values that can be compared with constants of a family, converted to it."""
     if values is None or family is None:
         return []

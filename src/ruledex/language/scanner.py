@@ -39,7 +39,7 @@ _LEADING: Final = re.compile(SKIP, re.DOTALL)
 def check_text(rule: str | bytes) -> str:
     """Return the text. Bytes are decoded as UTF-8. Raises RuleError if the text as a whole is wrong."""
     if isinstance(rule, bytes):
-        rule = _decoded(rule)
+        rule = _decode(rule)
     elif not isinstance(rule, str):
         raise RuleSyntaxError(f"a rule is a text, not {quoted(rule)}")
     elif not rule.isascii():
@@ -55,7 +55,7 @@ def check_text(rule: str | bytes) -> str:
     return rule
 
 
-def _decoded(rule: bytes) -> str:
+def _decode(rule: bytes) -> str:
     try:
         return rule.decode("utf-8")
     except UnicodeDecodeError as error:

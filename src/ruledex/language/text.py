@@ -79,21 +79,21 @@ def _write(tree: Expression) -> tuple[str, int]:
         return word.join(parts), tightness
     match tree:
         case Not(child):
-            return _negated(child), _NOT
+            return _negation_text(child), _NOT
         case Required(child):
             return f"REQUIRED({_write(child)[0]})", _LEAF
         case Truth(value):
             return "NULL" if value is None else str(value).upper(), _LEAF
         case Weak(predicate):
             assert not isinstance(predicate, CompareOperands)
-            return f"{operand_text(predicate.operand)} IS NULL OR {_negated(predicate)}", _OR
+            return f"{operand_text(predicate.operand)} IS NULL OR {_negation_text(predicate)}", _OR
         case Within():
             written = as_written(tree)
             return (_within_text(tree), _OR) if written is None else (predicate_text(written), _LEAF)
     return predicate_text(tree), _LEAF
 
 
-def _negated(child: Expression) -> str:
+def _negation_text(child: Expression) -> str:
     if isinstance(child, Within):
         child = as_written(child) or child
     match child:
@@ -127,20 +127,20 @@ def predicate_text(predicate: Predicate, negated: bool = False) -> str:
             ]
             return f"{operand_text(operand)} IN ({', '.join(listed + ['NULL'] * has_null)})"
         case Between(operand, low, high, weight):
-            return _weighted(f"{operand_text(operand)} BETWEEN {constant_text(low)} AND {constant_text(high)}", weight)
+            return _weigh(f"{operand_text(operand)} BETWEEN {constant_text(low)} AND {constant_text(high)}", weight)
         case Like(operand, patterns, every, ignore_case, weight):
             word = ("NOT " if negated else "") + ("ILIKE" if ignore_case else "LIKE")
             listed = [string_text(pattern) for pattern in patterns]
             if len(patterns) == 1:
                 return f"{operand_text(operand)} {word} {listed[0]}{_weight(weight)}"
             quantifier = "ALL" if every != negated else "ANY"
-            return _weighted(f"{operand_text(operand)} {word} {quantifier} ({', '.join(listed)})", weight)
+            return _weigh(f"{operand_text(operand)} {word} {quantifier} ({', '.join(listed)})", weight)
         case Rlike(operand, pattern, weight):
             return f"{operand_text(operand)} RLIKE {string_text(pattern)}{_weight(weight)}"
         case IsNull(operand):
             return f"{operand_text(operand)} IS NULL"
         case CompareOperands(left, op, right, weight):
-            return _weighted(f"{operand_text(left)} {op} {operand_text(right)}", weight)
+            return _weigh(f"{operand_text(left)} {op} {operand_text(right)}", weight)
         case SetTest(operand, test, values, weight):
             listed = [operand_text(operand), *map(constant_text, values)]
             return f"{test}({', '.join(listed)}){_weight(weight)}"
@@ -186,7 +186,7 @@ def _weight(weight: float) -> str:
     return f"^{int(weight)}" if weight.is_integer() and weight < 1e15 else f"^{weight!r}"
 
 
-def _weighted(text: str, weight: float) -> str:
+def _weigh(text: str, weight: float) -> str:
     return text if weight == 1.0 else f"({text}){_weight(weight)}"
 
 

@@ -96,12 +96,12 @@ def read_time(text: str, zone: tzinfo | None) -> date | datetime | None:
             return date.fromisoformat(day)
         # Times have microseconds, as in Spark; finer digits are cut off.
         moment = datetime.fromisoformat(f"{day}T{minutes}{seconds or ':00'}{(fraction or '.0')[:7]:0<7}{offset or ''}")
-        return moment if zone is None else localized(moment, zone)
+        return moment if zone is None else localize(moment, zone)
     except (ValueError, OverflowError):
         return None
 
 
-def localized(moment: datetime, zone: tzinfo) -> datetime:
+def localize(moment: datetime, zone: tzinfo) -> datetime:
     """Return a time in the zone of the index. A naive time is taken to be in that zone, others are converted."""
     if moment.utcoffset() is None:
         moment = moment.replace(tzinfo=zone)
@@ -116,7 +116,7 @@ def fit(value: object, family: Family, zone: tzinfo) -> Value | None:
     """Return the value of an event as a member of a family, or None if it is not one."""
     if family is Family.TIME:
         if isinstance(value, datetime):
-            return localized(value, zone)
+            return localize(value, zone)
         if isinstance(value, str):
             return read_time(value, zone)
     if family is Family.ANY or family_of(value) is family:

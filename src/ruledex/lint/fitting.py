@@ -26,9 +26,8 @@ from ruledex.language.tree import (
     Value,
     predicates,
 )
-from ruledex.language.value import INT64_MAX, INT64_MIN, localized
-from ruledex.lint.finding import Finding
-from ruledex.lint.subject import LintSubject, short
+from ruledex.language.value import INT64_MAX, INT64_MIN, localize
+from ruledex.lint.subject import Finding, LintSubject, short
 
 Number: TypeAlias = int | Decimal | float
 
@@ -57,7 +56,7 @@ def _fault(operand: Operand, value: Value, schema: Schema) -> str | None:
     if isinstance(value, str):
         return string_fault(operand, value, is_pattern=False)
     if isinstance(value, datetime) and isinstance(operand, Attribute) and schema.of(operand).type == "date":
-        at = value if value.tzinfo is None else localized(value, schema.zone)
+        at = value if value.tzinfo is None else localize(value, schema.zone)
         return "is declared as a date, which is its midnight" if at.time() != time() else None
     if isinstance(value, int | Decimal | float) and not isinstance(value, bool):
         known = range_of(operand, schema)

@@ -28,11 +28,10 @@ from ruledex.language.tree import (
     without_required,
 )
 from ruledex.language.value import Family, constant_family
-from ruledex.lint.finding import Finding, Severity
 from ruledex.lint.fitting import check_fitting
 from ruledex.lint.redundancy import check_redundancy
 from ruledex.lint.regex_dialect import check_dialect
-from ruledex.lint.subject import Context, LintSubject, short
+from ruledex.lint.subject import Context, Finding, LintSubject, Severity, short
 from ruledex.lint.truth import check_truth
 
 _UNDECLARED: Final = Schema()

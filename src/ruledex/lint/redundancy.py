@@ -13,8 +13,7 @@ from typing import Final, TypeAlias
 from ruledex.language.schema import Schema
 from ruledex.language.text import constant_text
 from ruledex.language.tree import And, Expression, In, IsNull, Like, Not, Or, Truth, Weak, Within, Xnor, Xor, predicates
-from ruledex.lint.finding import Finding
-from ruledex.lint.subject import LintSubject, short, short_text, text_position
+from ruledex.lint.subject import Finding, LintSubject, short, short_text, text_position
 from ruledex.rewrite.pipeline import match_tree
 from ruledex.rewrite.walk import NodeKeys, join_children
 

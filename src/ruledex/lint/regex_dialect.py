@@ -11,8 +11,7 @@ from collections.abc import Iterator
 from typing import Final, NamedTuple
 
 from ruledex.language.tree import Rlike, predicates
-from ruledex.lint.finding import Finding
-from ruledex.lint.subject import LintSubject
+from ruledex.lint.subject import Finding, LintSubject
 
 
 class DialectDifference(NamedTuple):

@@ -1,22 +1,56 @@
-"""The rule that the checks examine, the schema as they use it, and what several of them need."""
+"""What the checks get and give: the rule that they examine, with the schema as they use it, and their findings."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from difflib import SequenceMatcher
+from enum import StrEnum
 from typing import Final
 
+from ruledex.errors import RuleError
 from ruledex.forks import cached_property
 from ruledex.language.schema import AttributeType, Schema, read_path
 from ruledex.language.text import path_text, tree_text
 from ruledex.language.tree import Attribute, Expression, predicates
-from ruledex.lint.finding import Finding, Severity
 from ruledex.rewrite.pipeline import match_tree
 from ruledex.rewrite.walk import NodeKeys
 
 _LONGEST: Final = 60
 _SINGLE: Final = AttributeType(single=True)
 _NEAR: Final = 0.8
+
+
+class Severity(StrEnum):
+    """How serious a finding is: an error makes a rule unusable, a warning is likely a mistake, a note may be meant."""
+
+    ERROR = "error"
+    WARNING = "warning"
+    NOTE = "note"
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One remark on one rule. `position` is an offset in characters into the rule's text, or 0 if it has none.
+
+    `suggestion` says what to do, or is empty if the message says all.
+    """
+
+    rule_id: str
+    code: str
+    severity: Severity
+    position: int
+    message: str
+    suggestion: str = ""
+
+    @staticmethod
+    def of_error(rule_id: str, error: RuleError) -> Finding:
+        """Return the error of a rule as a finding."""
+        return Finding(rule_id, error.code, Severity.ERROR, error.position, error.message, error.hint)
+
+
+def line_and_column(text: str, position: int) -> tuple[int, int]:
+    """Return the line and column of an offset in a text, both counted from 1."""
+    return text.count("\n", 0, position) + 1, position - text.rfind("\n", 0, position)
 
 
 class UndeclaredSingle(Schema):

@@ -22,8 +22,7 @@ from ruledex.language.tree import (
     operands,
     predicates,
 )
-from ruledex.lint.finding import Finding
-from ruledex.lint.subject import LintSubject, short_text, text_position
+from ruledex.lint.subject import Finding, LintSubject, short_text, text_position
 from ruledex.rewrite.pipeline import match_tree
 from ruledex.rewrite.spans import Ambiguous, Order, Spans
 from ruledex.rewrite.walk import NodeKeys

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from ruledex.compiled.arrays import read_only
 from ruledex.compiled.constants import AND, CELL, NODE, OR, PLACE, WEIGHT
 from ruledex.dictionary.dictionary import Dictionary
-from ruledex.dictionary.domain import Span, merged_spans
+from ruledex.dictionary.domain import Span, merge_spans
 from ruledex.dictionary.literal_table import Form, LiteralArrays, LiteralTable
 from ruledex.dictionary.merging import NOWHERE, CellMap, Cells
 from ruledex.errors import RuleError
@@ -151,7 +151,7 @@ class ProgramBuilder:
         self, literals: LiteralArrays, n_cells: int, domain_offsets: NDArray[np.int32], share: bool
     ) -> Program:
         static = np.concatenate([np.empty(0, WEIGHT), *self._static])
-        nodes = lay_out(self._nodes, self._scores, _joined(self._parts), literals.final_id, share=share)
+        nodes = lay_out(self._nodes, self._scores, _join(self._parts), literals.final_id, share=share)
         program = Program(
             *literals[:5],
             *nodes[:5],
@@ -170,7 +170,7 @@ def _only(rules: NormalRules, kept: NDArray[np.bool_]) -> NormalRules:
     return NormalRules(rules.status[kept], rules.root[kept], rules.score_start[kept], rules.n_score_steps[kept])
 
 
-def _joined(parts: list[NormalRules]) -> NormalRules:
+def _join(parts: list[NormalRules]) -> NormalRules:
     return NormalRules(
         np.concatenate([np.empty(0, np.uint8), *(part.status for part in parts)]),
         np.concatenate([np.empty(0, np.int32), *(part.root for part in parts)]),
@@ -212,7 +212,7 @@ def _with_twins(program: Program, cells: CellMap, low: Cells, high: Cells) -> tu
         mine = list(zip(low[begin:end].tolist(), high[begin:end].tolist(), strict=True))
         extra = zip(twin_low[begin:end].tolist(), twin_high[begin:end].tolist(), strict=True)
         # Spans of different domains may touch, and stay apart: an interval lies within one domain.
-        mine += merged_spans(span for span in extra if NOWHERE < span[0] <= span[1])
+        mine += merge_spans(span for span in extra if NOWHERE < span[0] <= span[1])
         spans += sorted(mine)
         new_offsets.append(len(spans))
     both = np.array(spans, CELL).reshape(-1, 2)

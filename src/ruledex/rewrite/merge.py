@@ -61,7 +61,7 @@ class Merger:
         within = [child for child in literals if isinstance(child, Within)]
         negated = [child.child for child in literals if isinstance(child, Not) and isinstance(child.child, Within)]
         weak = [child.predicate for child in literals if isinstance(child, Weak)]
-        excluded = self._united(negated)
+        excluded = self._unite(negated)
         made: list[Expression] = []
         if within and self.schema.is_single(within[0].operand):
             common = _spans(within[0])
@@ -78,7 +78,7 @@ class Merger:
         else:
             made += within
         made += [] if excluded is None else [_same_or(Not(excluded), literals)]
-        united = self._united([p for p in weak if isinstance(p, Within)])
+        united = self._unite([p for p in weak if isinstance(p, Within)])
         made += [] if united is None else [_same_or(Weak(united), literals)]
         return made
 
@@ -86,7 +86,7 @@ class Merger:
         within = [child for child in literals if isinstance(child, Within)]
         negated = [child.child for child in literals if isinstance(child, Not) and isinstance(child.child, Within)]
         made: list[Expression] = [child for child in literals if isinstance(child, Weak)]
-        united = self._united(within)
+        united = self._unite(within)
         made += [] if united is None else [united]
         if len(negated) > 1 and self.schema.is_single(negated[0].operand):
             common = _spans(negated[0])
@@ -96,7 +96,7 @@ class Merger:
                 return [*made, Not(Within(negated[0].operand, *common))]
         return made + [child for child in literals if isinstance(child, Not)]
 
-    def _united(self, literals: list[Within]) -> Within | None:
+    def _unite(self, literals: list[Within]) -> Within | None:
         if len(literals) < 2:
             return literals[0] if literals else None
         values, bounds = self.order.union(map(_spans, literals))

@@ -36,7 +36,7 @@ def _clauses(tree: Expression, outer: type[And] | type[Or], form: str, budget: i
     if size > budget:
         raise BudgetError(form, size, budget)
     clauses = _multiply(tree, outer)
-    return clauses if keep_multiplicity else _simplified(clauses)
+    return clauses if keep_multiplicity else _simplify(clauses)
 
 
 def _size(tree: Expression, outer: type[And] | type[Or]) -> tuple[int, int]:
@@ -64,7 +64,7 @@ def _multiply(tree: Expression, outer: type[And] | type[Or]) -> Clauses:
     return [tuple(chain.from_iterable(chosen)) for chosen in product(*parts)]
 
 
-def _simplified(clauses: Clauses) -> Clauses:
+def _simplify(clauses: Clauses) -> Clauses:
     keys = NodeKeys()
     sets: dict[frozenset[str], tuple[Expression, ...]] = {}
     for clause in clauses:

@@ -85,7 +85,7 @@ class Order:
         """Return the union of the sets, in canonical form."""
         pairs = list(sets)
         bounds: list[Bound] = []
-        for bound in sorted((b for _, bs in pairs for b in bs if self._filled(b)), key=cmp_to_key(self._low)):
+        for bound in sorted((b for _, bs in pairs for b in bs if self._is_filled(b)), key=cmp_to_key(self._low)):
             if bounds and self._touch(bounds[-1], bound):
                 last = bounds[-1]
                 end = last if self._high(last, bound) >= 0 else bound
@@ -114,7 +114,7 @@ class Order:
         values, bounds = spans
         return any(self.of(value, v) == 0 for v in values) or any(self.holds(b, value) for b in bounds)
 
-    def _filled(self, bound: Bound) -> bool:
+    def _is_filled(self, bound: Bound) -> bool:
         if bound.low is None or bound.high is None:
             return True
         order = self.of(bound.low, bound.high)

@@ -18,7 +18,7 @@ import pytest
 
 from ruledex.language.functions.registry import FUNCTIONS, Function
 from ruledex.language.tree import Value
-from ruledex.language.value import INT64_MAX, INT64_MIN, Family, is_missing, localized
+from ruledex.language.value import INT64_MAX, INT64_MIN, Family, is_missing, localize
 
 N_ROWS = 300
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -156,7 +156,7 @@ def _rows(zone: ZoneInfo) -> dict[str, list[Value | None]]:
         "text": fill(TEXTS, text),
         "text2": fill(TEXTS, text),
         "day": fill(days, lambda: moment().date()),
-        "moment": fill([localized(x.replace(tzinfo=UTC), zone) for x in moments], moment),
+        "moment": fill([localize(x.replace(tzinfo=UTC), zone) for x in moments], moment),
     }
 
 
