@@ -6,16 +6,21 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from mmap import mmap
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from ruledex.artifact.layout import ROW_GROUP
 from ruledex.errors import ArtifactError
 
+if TYPE_CHECKING:
+    import pyarrow.parquet as pq
+
 
 def write_table(path: Path, table: pa.Table, what: str) -> None:
     """Write a table. Its chunks in memory do not affect the bytes."""
+    import pyarrow.parquet as pq
+
     try:
         with pq.ParquetWriter(
             path,
@@ -58,6 +63,8 @@ def read_table_rows(
 
 @contextmanager
 def _open_parquet(data: mmap, where: str, n_rows: int, columns: Sequence[str] | None) -> Iterator[pq.ParquetFile]:
+    import pyarrow.parquet as pq
+
     try:
         with pq.ParquetFile(pa.BufferReader(pa.py_buffer(data)), page_checksum_verification=True) as file:
             if file.metadata.num_rows != n_rows:

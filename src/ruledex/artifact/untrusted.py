@@ -13,11 +13,9 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
-import pyarrow.compute as pc
-import pyarrow.parquet as pq
 
 from ruledex import limits
 from ruledex.artifact.layout import version_folder
@@ -26,6 +24,9 @@ from ruledex.artifact.reader import read_manifest
 from ruledex.artifact.remote import RemoteStore
 from ruledex.artifact.store import LocalStore, check_size
 from ruledex.errors import ArtifactError
+
+if TYPE_CHECKING:
+    import pyarrow.parquet as pq
 
 _UNCOMPRESSED_SIZE, _COMPRESSED_SIZE = 2, 3
 _STOP, _TRUE, _FALSE, _BYTE, _I16, _I32, _I64, _DOUBLE, _BINARY, _LIST, _SET, _MAP, _STRUCT = range(13)
@@ -86,6 +87,8 @@ def read_bounded(data: bytes, where: str, n_rows: int, key: str, columns: Sequen
 
     Refuses a file that would grow too much, that does not have `n_rows` rows, or whose values are not valid.
     """
+    import pyarrow.parquet as pq
+
     most = _SPARED + limits.current().table_growth * len(data)
     try:
         with pq.ParquetFile(pa.BufferReader(data), page_checksum_verification=True) as file:
@@ -134,6 +137,8 @@ def _plain(column: pa.ChunkedArray, where: str, most: int) -> pa.ChunkedArray:
         return column
     if not (pa.types.is_string(column.type.value_type) or pa.types.is_large_string(column.type.value_type)):
         raise ArtifactError(f"{where} is damaged: a column holds {column.type}")
+    import pyarrow.compute as pc
+
     n_bytes = 0
     for chunk in column.chunks:
         lengths = pc.binary_length(chunk.dictionary).cast(pa.int64())

@@ -16,19 +16,20 @@ a process that answers one event at a time has neither its memory nor its bytes 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ruledex.compiled.arrays import frozen
-from ruledex.engines.batch.engine import BatchEngine, BatchOptions
-from ruledex.engines.batch.rows import N_EVENTS
 from ruledex.engines.protocol import Alive, Arrays, Matches, Rank, Statistics
 from ruledex.engines.sparse.engine import SparseEngine
 from ruledex.events.batch import EventBatch
 from ruledex.forks import ForkSafeLock
 from ruledex.program.program import Program
+
+if TYPE_CHECKING:
+    from ruledex.engines.batch.engine import BatchEngine
 
 FREQUENCY = "cell_frequency"
 CROSSOVERS = ((30_000, 128), (300_000, 192), (None, 320))  # up to that many rules, from that many events on
@@ -86,6 +87,8 @@ class AutoEngine:
         """The engine for large batches, made by whoever asks first."""
         with self._building:
             if self._batch is None:
+                from ruledex.engines.batch.engine import BatchEngine, BatchOptions
+
                 self._batch = BatchEngine.build(self.program, self._statistics, BatchOptions(self.threads))
             return self._batch
 
@@ -114,6 +117,8 @@ class AutoEngine:
 
     def describe(self) -> dict[str, Any]:
         """Describe what was built, and which part answers what; `batch` is None before it is needed."""
+        from ruledex.engines.batch.rows import N_EVENTS
+
         sparse, batch = self.sparse.describe(), self._batch.describe() if self._batch else None
         return {
             "engine": self.name,

@@ -23,6 +23,10 @@ Arrays = dict[str, NDArray[Any]]
 Alive = NDArray[np.bool_] | NDArray[np.uint8]
 
 
+class OutdatedError(Exception):
+    """A version of a live engine cannot be read any more: it has changed twice since, so read the newest version."""
+
+
 class Matches(NamedTuple):
     """The rules of each event: those of event `e` are `rule[offsets[e]:offsets[e + 1]]`.
 

@@ -12,9 +12,6 @@ from collections.abc import Mapping
 from pathlib import Path as FilePath
 from typing import Any, NamedTuple, Self
 
-import fsspec
-from fsspec.implementations.local import LocalFileSystem
-
 from ruledex.errors import InputError, RuledexError, quoted
 from ruledex.language.schema import read_path
 from ruledex.language.structured_parts import Place, constant_in, constant_out
@@ -70,6 +67,9 @@ class EventStatistics(NamedTuple):
 
     def save(self, path: str | FilePath) -> None:
         """Write the statistics as JSON to a path or URL. A local file is written whole or not at all."""
+        import fsspec
+        from fsspec.implementations.local import LocalFileSystem
+
         data = json.dumps(self.to_dict(), ensure_ascii=False, indent=1).encode()
         try:
             filesystem, place = fsspec.core.url_to_fs(str(path))
@@ -85,6 +85,8 @@ class EventStatistics(NamedTuple):
     @classmethod
     def open(cls, path: str | FilePath) -> Self:
         """Read the statistics that were saved at a path or URL."""
+        import fsspec
+
         try:
             with fsspec.open(str(path), encoding="utf-8") as file:
                 return cls.of_dict(json.load(file))

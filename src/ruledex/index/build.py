@@ -54,7 +54,7 @@ def build_program(
         if progress is not None:
             progress(start, n_rules)
         chunk = _column(texts[start : start + _CHUNK])
-        missing = np.flatnonzero(np.array(chunk.is_null())).tolist()
+        missing = np.flatnonzero(np.array(chunk.is_null())).tolist() if chunk.null_count else []
         # A missing text is read as an empty one, which is no rule either; its error is corrected below.
         found = builder.add_texts(*_buffers(chunk), static_scores[start : start + _CHUNK])
         faults += [(start + i, RuleSyntaxError("there is no text") if i in missing else error) for i, error in found]

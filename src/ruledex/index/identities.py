@@ -187,10 +187,17 @@ class _Items(Sequence[Any]):
         return self._identities.of(np.array([at], np.int32))[0]
 
 
+def integers_of(ids: pa.Array) -> NDArray[np.int64]:
+    """Return integers without nulls as NumPy's. Arrow's own conversion imports pandas, if there is any."""
+    if not pa.types.is_int64(ids.type) or not len(ids):
+        return np.array(ids, np.int64)
+    return np.frombuffer(ids.buffers()[1], np.int64)[ids.offset : ids.offset + len(ids)]
+
+
 def identities_of(ids: pa.Array) -> Identities:
     """Return the identities of ascending ids, as they came with the rules."""
     if pa.types.is_integer(ids.type):
-        numbers = np.array(ids, np.int64)
+        numbers = integers_of(ids).copy()
         numbers.flags.writeable = False
         return IntegerIdentities(numbers)
     return StringIdentities(Texts.of(ids))

@@ -10,9 +10,8 @@ from numpy.typing import NDArray
 
 from ruledex.artifact import RootLike, current
 from ruledex.dictionary.merging import merge_dictionaries
-from ruledex.engines.atree.live import OutdatedError
 from ruledex.engines.inputs import check_k
-from ruledex.engines.protocol import Rank
+from ruledex.engines.protocol import OutdatedError, Rank
 from ruledex.engines.registry import read_options
 from ruledex.errors import ArtifactError, BudgetError, RuledexError, RuleFault, RulesError, quoted
 from ruledex.explain import Explanation, explain
@@ -32,7 +31,6 @@ from ruledex.index.inputs import (
 from ruledex.index.live.changes import check_ids, put_rules, remove_rules, set_score
 from ruledex.index.live.home import Home, JournalHome, MemoryHome, Prepare, open_live, save_over
 from ruledex.index.opening import OpenOptions, open_state
-from ruledex.index.relaxed import Mode, RelaxedViews
 from ruledex.index.rules import RuleColumns, Rules, read_rules
 from ruledex.index.state import IndexMatches, Snapshot, describe_snapshot, full_schema, with_threads
 from ruledex.language.checked import check_schema
@@ -43,6 +41,7 @@ from ruledex.language.schema import Schema
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from ruledex.index.relaxed import Mode, RelaxedViews
     from ruledex.language.reference import Weights
     from ruledex.sources import Columns
 
@@ -82,7 +81,7 @@ class Index:
         self._writing = ForkSafeLock()  # held while the snapshot is replaced
         self._compacting = ForkSafeLock()  # always taken before the other
         self._over_limit = 0  # how many functions of events a limit made unknown
-        self._relaxed = RelaxedViews()
+        self._relaxed: RelaxedViews | None = None
         self.faults = faults
 
     # Making one.
@@ -299,7 +298,16 @@ class Index:
     ) -> IndexMatches:
         """Return the best k rules of each of many events; `weights` has one entry per event, `mode` is as in `top`."""
         k, rank, weights = check_k(k), check_rank(rank), check_weights(weights)
-        return self._ask(lambda state: self._relaxed.of(state, mode).top(events, k, rank, weights))
+        return self._ask(lambda state: self._view(state, mode).top(events, k, rank, weights))
+
+    def _view(self, state: Snapshot, mode: Mode) -> Snapshot:
+        if mode == "exact":
+            return state
+        if self._relaxed is None:
+            from ruledex.index.relaxed import RelaxedViews
+
+            self._relaxed = RelaxedViews()
+        return self._relaxed.of(state, mode)
 
     def _ask(self, question: Callable[[Snapshot], Answer]) -> Answer:
         """Ask the current snapshot, and again if it was changed twice before it could answer."""

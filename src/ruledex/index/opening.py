@@ -21,7 +21,6 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from ruledex import limits
 from ruledex.artifact import LocalStore, RootLike, locate, open_version
@@ -201,6 +200,8 @@ def _state_of_parts(
 ) -> BuiltState:
     if len(parts) == 1:
         return state_of_rules(parts[0], _build(parts[0], about), engine, None, options)
+    import pyarrow.compute as pc
+
     ids = _concatenate([part.ids for part in parts])
     order = np.array(pc.array_sort_indices(ids), np.int64)
     ids = ids.take(pa.array(order))

@@ -11,11 +11,10 @@ from typing import Any, Final, NamedTuple, TypeAlias
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from ruledex.errors import InputError, RuleError, RuleFault, RuleSyntaxError, quoted
-from ruledex.index.identities import RuleId, plain_id
+from ruledex.index.identities import RuleId, integers_of, plain_id
 from ruledex.index.inputs import check_rows
 from ruledex.language.structured import from_structured
 from ruledex.language.text import tree_text
@@ -136,6 +135,8 @@ def _faults(read: RuleColumns, is_bad: NDArray[np.bool_], message: str) -> list[
 def _is_empty(ids: pa.Array) -> NDArray[np.bool_]:
     if not pa.types.is_large_string(ids.type):
         return np.zeros(len(ids), np.bool_)
+    import pyarrow.compute as pc
+
     return np.array(pc.equal(ids, "").fill_null(False), np.bool_)
 
 
@@ -188,9 +189,23 @@ def _of_rows(rules: Iterable[Any], columns: Columns) -> RuleColumns:
         texts.append(text)
         scores.append(row.score)
         lines.append(row.line)
-    kind = pa.large_string() if ids and isinstance(ids[0], str) else pa.int64()
-    return RuleColumns(
-        pa.array(ids, kind), pa.array(texts, pa.large_string()), np.array(scores, float), np.array(lines, int), faults
+    column = _string_array(ids) if ids and isinstance(ids[0], str) else _integer_array(ids)
+    return RuleColumns(column, _string_array(texts), np.array(scores, float), np.array(lines, int), faults)
+
+
+# `pa.array` imports pandas, if there is any, to see whether it is given a Series.
+
+
+def _integer_array(values: list[Any]) -> pa.Array:
+    return pa.Array.from_buffers(pa.int64(), len(values), [None, pa.py_buffer(np.array(values, np.int64))])
+
+
+def _string_array(values: list[Any]) -> pa.Array:
+    encoded = [value.encode() for value in values]
+    offsets = np.zeros(len(values) + 1, np.int64)
+    np.cumsum([len(value) for value in encoded], out=offsets[1:])
+    return pa.Array.from_buffers(
+        pa.large_string(), len(values), [None, pa.py_buffer(offsets), pa.py_buffer(b"".join(encoded))]
     )
 
 
@@ -255,12 +270,23 @@ def _check_unicode(text: str, what: str) -> None:
 # Order.
 
 
+def _ascends(ids: pa.Array) -> bool:
+    if pa.types.is_int64(ids.type):
+        values = integers_of(ids)
+        return bool((values[:-1] < values[1:]).all())
+    import pyarrow.compute as pc
+
+    # Arrow orders strings by their bytes, which is Python's order by code points.
+    return bool(pc.all(pc.less(ids[:-1], ids[1:])).as_py())
+
+
 def _sort(read: RuleColumns) -> RuleColumns:
     """Sort rules by id, and keep the first of equal ids."""
     if len(read.ids) < 2:
         return read
-    # Arrow orders strings by their bytes, which is Python's order by code points.
-    if not pc.all(pc.less(read.ids[:-1], read.ids[1:])).as_py():
+    if not _ascends(read.ids):
+        import pyarrow.compute as pc
+
         order = pc.array_sort_indices(read.ids)
         rows = np.array(order, np.int64)
         read = RuleColumns(

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from ruledex.engines.atree.new_rules import EncodedRules, NewRule, encode_rules
 from ruledex.engines.atree.replica import Deletion, Insertion, Replica, TreeChange
 from ruledex.engines.atree.tree import Switches
-from ruledex.engines.protocol import Matches, Rank
+from ruledex.engines.protocol import Matches, OutdatedError, Rank
 from ruledex.errors import RuledexError
 from ruledex.forks import ForkSafeLock
 from ruledex.language.reference import Weights
@@ -29,10 +29,6 @@ if TYPE_CHECKING:
 
 COPY_FROM = 8  # a change of more than one rule in so many is copied to the other replica, not made again
 FEW = 1000  # rules, of which any change is made again
-
-
-class OutdatedError(Exception):
-    """A version cannot be read any more: the tree has changed twice since, so read the newest version."""
 
 
 class TreeVersion(NamedTuple):

@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import math
 from collections.abc import Hashable, Iterable, Sequence
-from typing import Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ruledex.engines.atree.new_rules import EncodedRules, encode_good_rules
 from ruledex.errors import RuledexError, RuleError, RuleFault, RulesError, RuleSyntaxError, quoted
 from ruledex.index.identities import RuleId, find_ids, find_sorted, plain_id
 from ruledex.index.live.delta import AddedRules
 from ruledex.index.live.state import LiveState, Overlay
 from ruledex.index.rules import RuleColumns
 from ruledex.index.state import Snapshot, other_kind, require_position
+
+if TYPE_CHECKING:
+    from ruledex.engines.atree.new_rules import EncodedRules
 
 _FEW: Final = 8  # so few ids are looked up one by one
 
@@ -46,6 +48,8 @@ def put_rules(state: Snapshot, read: RuleColumns, *, replace: bool) -> CheckedCh
     n_given, faults = len(read.ids) + len(read.faults), list(read.faults)
     # A missing text is read as an empty one, which is no rule either; its error is corrected below.
     texts, scores = [text or "" for text in read.texts.to_pylist()], read.scores.tolist()
+    from ruledex.engines.atree.new_rules import encode_good_rules
+
     encoded, bad_texts = encode_good_rules(state.dictionary.schema, list(zip(texts, scores, strict=True)))
     for at, error in bad_texts:
         is_missing = not read.texts[at].is_valid
@@ -177,6 +181,8 @@ def _added_rules(live: LiveState, change: IndexChange, encoded: EncodedRules | N
     texts = [text for _, text, _ in change.put]
     scores = np.array([score for _, _, score in change.put], np.float64)
     if encoded is None:
+        from ruledex.engines.atree.new_rules import encode_good_rules
+
         encoded, faults = encode_good_rules(live.dictionary.schema, [(text, score) for _, text, score in change.put])
         if faults:
             raise RulesError([RuleFault(change.put[at][0], error) for at, error in faults], len(texts))

@@ -9,17 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any, Final, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
 from ruledex.dictionary.dictionary import Dictionary
-from ruledex.engines.atree.live import TreeVersion
-from ruledex.engines.atree.new_rules import EncodedRules
-from ruledex.engines.atree.replica import Deletion, Insertion, Replica
-from ruledex.engines.atree.tree import Switches
 from ruledex.engines.protocol import Matches, Rank
 from ruledex.forks import cached_property
 from ruledex.index.identities import RuleId
@@ -27,6 +23,11 @@ from ruledex.index.inputs import Events, encode_events
 from ruledex.language.reference import Weights
 from ruledex.language.schema import Schema
 from ruledex.language.value import INT64_MAX, INT64_MIN
+
+if TYPE_CHECKING:  # an index that nobody changes needs no A-Tree
+    from ruledex.engines.atree.live import TreeVersion
+    from ruledex.engines.atree.new_rules import EncodedRules
+    from ruledex.engines.atree.replica import Replica
 
 # Ids and texts in the order in which they were added. A log grows at its end and nothing in it changes, so all states
 # of a delta share one, and each knows which entries are its own.
@@ -103,6 +104,9 @@ class Delta:
     @staticmethod
     def empty(schema: Schema) -> Delta:
         """Return a delta without rules."""
+        from ruledex.engines.atree.live import TreeVersion
+        from ruledex.engines.atree.tree import Switches
+
         return Delta(TreeVersion.empty(schema, Switches()), DeltaRules.empty(), [])
 
     def __len__(self) -> int:
@@ -180,6 +184,8 @@ class Delta:
         One thread at a time may call this, and only on the last delta. Until the returned delta is used, this one
         stays the last.
         """
+        from ruledex.engines.atree.replica import Deletion, Insertion
+
         rules, changes = self.rules, list[Deletion | Insertion]()
         if scores:
             rules = rules.replace_scores(scores)
