@@ -67,7 +67,7 @@ def compile_jobs(jobs: list[Job], n_processes: int | None = None, progress: Prog
         return []
     n_processes = max(1, min(n_processes or os.cpu_count() or 1, len(jobs)))
     failed = []
-    with ProcessPoolExecutor(n_processes, get_context("spawn"), _begin_compiling) as pool:
+    with ProcessPoolExecutor(n_processes, get_context("spawn")) as pool:
         running = {pool.submit(compile_job, job): job for job in jobs}
         for n_done, future in enumerate(as_completed(running), 1):
             if error := future.exception():
@@ -75,11 +75,6 @@ def compile_jobs(jobs: list[Job], n_processes: int | None = None, progress: Prog
             if progress is not None:
                 progress(n_done, len(jobs))
     return failed
-
-
-def _begin_compiling() -> None:
-    scheduler.mode = "now"
-    scheduler.is_compiled = scheduler.may_wait = True
 
 
 def compile_job(job: Job) -> None:
@@ -101,13 +96,12 @@ def _recording() -> Iterator[set[Job]]:
     def note(kernel: Kernel, shape: str) -> None:
         found.add(job_of(kernel, shape))
 
-    before = scheduler.mode, scheduler.recorder
-    scheduler.run_plainly()
-    scheduler.recorder = note
-    try:
-        yield found
-    finally:
-        scheduler.mode, scheduler.recorder = before
+    with scheduler.plainly():
+        scheduler.recorder = note
+        try:
+            yield found
+        finally:
+            scheduler.recorder = None
 
 
 def _use(engine: str) -> None:
@@ -145,9 +139,7 @@ def _ask(index: Any) -> None:
 def work_in_background() -> None:
     """Compile what others ask for, then all that an index calls. Ends at once if another process does it."""
     with suppress(OSError, AttributeError):
-        os.nice(19)
-    with suppress(OSError, AttributeError):
-        os.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0))
+        os.nice(10)
     n_jobs = 1
     while n_jobs:  # what was asked for after the last look, and before the lock was free, is seen by the next
         with locked(LOCK, 0.0) as had:

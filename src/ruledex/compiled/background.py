@@ -36,15 +36,18 @@ def can_start() -> bool:
 
 
 def request(jobs: list[Job]) -> bool:
-    """Ask for jobs, and start the process that does them unless there is one. Returns False if that is of no use."""
+    """Ask for jobs, the most urgent first, and start the process that does them, unless it runs.
+
+    Returns False if no process can be started.
+    """
     folder = cache_report().folder
     if folder is None or not can_start():
         return False
-    for job in jobs:
-        if job not in _requested:
+    for rank, job in enumerate(jobs):
+        if job not in _requested and job.shape:
             _requested.add(job)
             with suppress(OSError):
-                _write_request(folder / "requests", job)
+                _write_request(folder / "requests", job, rank)
     if _started and _started[-1].poll() is None:
         return True
     if len(_started) >= MOST_STARTS:
@@ -106,10 +109,10 @@ def _start(what: str, *, is_detached: bool) -> subprocess.Popen[bytes]:
     )
 
 
-def _write_request(folder: Path, job: Job) -> None:
+def _write_request(folder: Path, job: Job, rank: int) -> None:
     folder.mkdir(mode=0o700, exist_ok=True)
     text = json.dumps(job)
-    path = folder / f"{hashlib.sha256(text.encode()).hexdigest()[:32]}.json"
+    path = folder / f"{rank:04}-{hashlib.sha256(text.encode()).hexdigest()[:32]}.json"
     if not path.exists():
         written = path.with_suffix(f".{os.getpid()}-{time.monotonic_ns()}")
         written.write_text(text, encoding="utf-8")

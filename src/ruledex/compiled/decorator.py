@@ -31,7 +31,8 @@ class Kernel(partial[Any]):
     plain: Any  # the FunctionType of its form for Python, once it has been called
     dispatcher: Any  # Numba's, once compiled code is wanted
     n_plain_calls: int
-    last_shape: str  # of a recent call of the plain form
+    last_shape: str  # of a recent call of the plain form; empty if it cannot be described
+    look_at: float  # when to look again whether its code is ready
 
     def __new__(cls, function: Callable[..., Any], is_inlined: bool = False) -> Kernel:
         """Make a kernel that asks the scheduler when it is first called."""
@@ -40,7 +41,7 @@ class Kernel(partial[Any]):
         made.function = function
         made.is_inlined = is_inlined
         made.plain = made.dispatcher = None
-        made.n_plain_calls, made.last_shape = 0, ""
+        made.n_plain_calls, made.last_shape, made.look_at = 0, "", 0.0
         KERNELS.add(made)
         made.run_by(_first_call, made)
         return made

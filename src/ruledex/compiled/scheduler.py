@@ -4,9 +4,9 @@ Three modes, by the environment's `RULEDEX_COMPILE`:
 
 - `background`, the default. A process begins with plain forms and without Numba. Their time is measured. After
   `REQUEST_SECONDS` of it, another process compiles at low priority what this one has called and will call. Once this
-  process has spent `TAKE_UP_SECONDS` in plain forms whose code is ready, it imports Numba, and from then on each call
-  runs compiled code that is ready, or the plain form. So plain forms cost at most about twice what compiled code would
-  have cost from the beginning.
+  process has spent `TAKE_UP_SECONDS` in plain forms whose code was ready, it imports Numba, which takes about as long;
+  from then on each call runs compiled code if it is ready, else the plain form. So the choice costs at most twice what
+  the better one would have cost.
 - `now`: each kernel is compiled, or loaded, by the call that needs it.
 - `never`: plain forms only.
 
@@ -22,11 +22,12 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any, Literal, cast, get_args
 
 from ruledex.compiled.cache import Job, key_of, read_plan, ready_list
-from ruledex.compiled.decorator import KERNELS, Kernel
+from ruledex.compiled.decorator import IS_DISABLED, KERNELS, Kernel
 from ruledex.compiled.plain import plain_form, unboxed
 from ruledex.compiled.shapes import UndescribedError, n_elements, shape_of
 from ruledex.errors import RuledexError
@@ -35,8 +36,11 @@ from ruledex.forks import ForkSafeLock
 Mode = Literal["now", "background", "never"]
 
 REQUEST_SECONDS = 0.1  # in plain forms, before another process is asked to compile
-TAKE_UP_SECONDS = 0.5  # in plain forms whose code is ready, before Numba is imported
-COMPILE_SECONDS = 20.0  # of plain forms, over which work waits for the compiler
+TAKE_UP_SECONDS = 0.5  # in plain forms whose code was ready, before Numba is imported
+COMPILE_SECONDS = 10.0  # of plain forms, over which work waits for the compiler
+BUILD_SECONDS = 0.4e-3  # per rule, of plain forms; this and the next two are rough
+EVENT_SECONDS = 0.2e-3  # per event
+RULE_SECONDS = 1e-6  # per event and rule
 LOOK_SECONDS = 0.25  # between two looks at what is ready
 LARGE_CALL = 4_000_000
 
@@ -57,12 +61,15 @@ class Scheduler:
         self.n_calls = 0
         self.take_up_call: int | None = None  # for tests: the call at which compiled code is taken up
         self._looked_at = 0.0
+        self._unready: dict[tuple[Kernel, str], float] = {}  # the seconds of each when its code was not ready yet
         self._lock = ForkSafeLock()
 
     # Calls.
 
     def adopt(self, kernel: Kernel) -> None:
         """Let a kernel run in the form that is in use."""
+        if kernel.is_inlined:
+            return
         if not self.is_compiled:
             plain_form(kernel)
             kernel.run_by(run_plain, kernel)
@@ -73,8 +80,14 @@ class Scheduler:
 
     def choose(self, kernel: Kernel, arguments: tuple[Any, ...]) -> Callable[..., Any] | None:
         """Return the plain form for a call of a shape that has no code in this process; None to load or compile it."""
-        if self.may_wait or self._is_ready(kernel, arguments) or n_elements(arguments) >= LARGE_CALL:
+        if self.may_wait or n_elements(arguments) >= LARGE_CALL:
             return None
+        now = time.monotonic()
+        if now >= kernel.look_at:  # not at every call: reading the list takes longer than some calls
+            if self._is_ready(kernel, arguments):
+                return None
+            kernel.look_at = now + LOOK_SECONDS
+            self._look()
         plain_form(kernel)
         return lambda *again: self._run(kernel, again)
 
@@ -83,7 +96,9 @@ class Scheduler:
         if self.mode == "never":
             return False
         self.n_calls += 1  # of plain forms
-        if self.n_calls == self.take_up_call or n_elements(arguments) >= LARGE_CALL:
+        if self.n_calls == self.take_up_call:
+            self.take_up(may_wait=True)
+        elif n_elements(arguments) >= LARGE_CALL:
             self.take_up()
         elif self.seconds >= REQUEST_SECONDS:
             self._look()
@@ -135,9 +150,7 @@ class Scheduler:
 
             self.is_compiled = True
             self.took_up_at = self.seconds
-            for kernel in list(KERNELS):
-                if kernel.plain is not None:
-                    self.adopt(kernel)
+            self._adopt_all()
 
     def _look(self) -> None:
         """Take compiled code up if that pays by now; else ask for it."""
@@ -146,8 +159,11 @@ class Scheduler:
             return
         self._looked_at = now
         missing = self.missing_jobs()
-        ready = sum(seconds for pair, seconds in self.used.items() if pair not in missing and pair[1])
-        if ready >= TAKE_UP_SECONDS:
+        self._unready |= {pair: self.used[pair] for pair in missing}
+        in_vain = sum(
+            seconds - self._unready.get(pair, 0.0) for pair, seconds in list(self.used.items()) if pair not in missing
+        )
+        if in_vain >= TAKE_UP_SECONDS:
             self.take_up()
         if missing:
             from ruledex.compiled.background import request
@@ -156,14 +172,14 @@ class Scheduler:
                 self.take_up(may_wait=True)
 
     def missing_jobs(self) -> dict[tuple[Kernel, str], Job]:
-        """Return what this process has called in plain form and what is not ready yet."""
+        """Return what this process has called in plain form and what is not ready yet, the costliest first."""
         from ruledex.compiled.digest import digest_of
 
         ready = ready_list.read()
         return {
             (kernel, shape): job_of(kernel, shape)
-            for kernel, shape in list(self.used)
-            if shape and key_of(digest_of(kernel), shape) not in ready
+            for kernel, shape in sorted(self.used, key=self.used.__getitem__, reverse=True)
+            if not shape or key_of(digest_of(kernel), shape) not in ready
         }
 
     def prepare(self, seconds: float) -> None:
@@ -180,13 +196,40 @@ class Scheduler:
         elif is_ready:
             self.take_up()
 
-    def run_plainly(self) -> None:
-        """Run plain forms from now on, whatever was in use."""
-        self.mode = "never"
+    @contextmanager
+    def plainly(self, n_calls: int | None = None) -> Iterator[None]:
+        """Run plain forms during a block, whatever was in use; after so many calls, if given, compiled code."""
+        before = self.mode, self.is_compiled, self.may_wait
+        self.mode = "never" if n_calls is None else "background"
         self.is_compiled = self.may_wait = False
+        self.take_up_call = None if n_calls is None else self.n_calls + n_calls
+        self._adopt_all()
+        try:
+            yield
+        finally:
+            self.mode, self.is_compiled, self.may_wait = before
+            self.take_up_call = None
+            self._adopt_all()
+
+    def _adopt_all(self) -> None:
         for kernel in list(KERNELS):
-            if not kernel.is_inlined:
+            if kernel.plain is not None or kernel.dispatcher is not None:
                 self.adopt(kernel)
+
+
+def prepare_build(n_rules: int) -> None:
+    """Before rules are built: take up, or have compiled, what that pays for."""
+    scheduler.prepare(n_rules * BUILD_SECONDS)
+
+
+def prepare_match(n_events: int, n_rules: int) -> None:
+    """Before a batch of events is matched: take up, or have compiled, what that pays for."""
+    scheduler.prepare(n_events * (EVENT_SECONDS + n_rules * RULE_SECONDS))
+
+
+def prepare_large() -> None:
+    """Before work that is large for certain."""
+    scheduler.prepare(COMPILE_SECONDS)
 
 
 def run_plain(kernel: Kernel, *arguments: Any) -> Any:
@@ -239,6 +282,8 @@ def is_plan_ready(name: str) -> bool:
 
 def read_mode() -> Mode:
     """Return the mode that the environment names."""
+    if IS_DISABLED:
+        return "never"
     named = os.environ.get("RULEDEX_COMPILE", "") or "now"
     for mode in get_args(Mode):
         if named == mode:

@@ -9,6 +9,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from ruledex.compiled.scheduler import prepare_build
 from ruledex.dictionary.dictionary import Dictionary
 from ruledex.dictionary.merging import cell_map, merge_dictionaries
 from ruledex.engines.protocol import Statistics
@@ -47,6 +48,7 @@ def build_program(
     progress: Progress | None = None,
 ) -> BuiltRules:
     """Parse all rules, check them against the schema, rewrite and encode them, one chunk of texts at a time."""
+    prepare_build(len(texts))
     builder = ProgramBuilder(schema)
     faults: list[tuple[int, RuleError]] = []
     n_rules = len(texts)

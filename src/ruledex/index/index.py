@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sized
 from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, TypeVar, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ruledex.artifact import RootLike, current
+from ruledex.compiled.scheduler import prepare_match
 from ruledex.dictionary.merging import merge_dictionaries
 from ruledex.engines.inputs import check_k
 from ruledex.engines.protocol import OutdatedError, Rank
@@ -270,11 +271,11 @@ class Index:
 
     def match_batch(self, events: Events) -> IndexMatches:
         """Match many events: mappings, JSON texts, an Arrow table or batch, a pandas or polars frame."""
-        return self._ask(lambda state: state.match_batch(events))
+        return self._ask_all(events, lambda state: state.match_batch(events))
 
     def count(self, events: Events) -> NDArray[np.int64]:
         """Return for each event how many rules are true of it, without writing the matches."""
-        return self._ask(lambda state: state.counts(events))
+        return self._ask_all(events, lambda state: state.counts(events))
 
     def top(
         self, event: Event, k: int, rank: Rank = "sum", weights: Weights | None = None, mode: Mode = "exact"
@@ -298,7 +299,7 @@ class Index:
     ) -> IndexMatches:
         """Return the best k rules of each of many events; `weights` has one entry per event, `mode` is as in `top`."""
         k, rank, weights = check_k(k), check_rank(rank), check_weights(weights)
-        return self._ask(lambda state: self._view(state, mode).top(events, k, rank, weights))
+        return self._ask_all(events, lambda state: self._view(state, mode).top(events, k, rank, weights))
 
     def _view(self, state: Snapshot, mode: Mode) -> Snapshot:
         if mode == "exact":
@@ -308,6 +309,11 @@ class Index:
 
             self._relaxed = RelaxedViews()
         return self._relaxed.of(state, mode)
+
+    def _ask_all(self, events: Events, question: Callable[[Snapshot], Answer]) -> Answer:
+        if isinstance(events, Sized):
+            prepare_match(len(events), len(self))
+        return self._ask(question)
 
     def _ask(self, question: Callable[[Snapshot], Answer]) -> Answer:
         """Ask the current snapshot, and again if it was changed twice before it could answer."""

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final
 
+from ruledex.compiled.scheduler import prepare_large
 from ruledex.errors import ArtifactError, RuledexError
 from ruledex.forks import ForkSafeLock
 from ruledex.index import Index
@@ -38,6 +39,7 @@ def open_index(root: str, version: str, trust: bool | None = None) -> Index:
     with _opening:
         if key not in _indexes:
             with explain_memory_errors(root):
+                prepare_large()
                 opened = Index.open(local_root(root), version, trust=is_trusted(root, trust), threads=threads)
             _indexes[key] = opened
             while len(_indexes) > _MOST_OPEN:
