@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from datetime import UTC, timedelta, timezone
-from decimal import Decimal
+from decimal import Context, Decimal
 from itertools import product
 from typing import Any, Final
 
@@ -25,6 +25,7 @@ from ruledex.language.tree import (
     CompareOperands,
     Expression,
     In,
+    Is,
     IsNull,
     Like,
     Not,
@@ -47,6 +48,7 @@ from ruledex.language.value import INT64_MAX, INT64_MIN
 Event = dict[str, Any]
 
 ABSENT: Final = object()
+_EXACT: Final = Context(prec=40)  # the usual one would round to 28 digits
 _NOTHING: Final = (ABSENT, None, [], [None])
 _NUMBER_VALUES: Final = (*_NOTHING, 1, 2, 3, 1.5, [1, 2], [1, 3], [2, 3], [1, None], "x", ["x", 2])
 _STRING_VALUES: Final = (*_NOTHING, "x", "y", "xy", "", ["x", "y"], ["x", "xy"], ["y", None], 1, [1, "x"])
@@ -124,6 +126,7 @@ def branches(depth: int, leaves: st.SearchStrategy[Predicate]) -> st.SearchStrat
         level = st.one_of(
             leaves,
             level.map(Not),
+            st.builds(Is, level, st.sampled_from([True, False, None])),
             *(st.builds(kind, several) for kind in (And, Or, And, Or, Xor, Xnor)),
         )
     return level
@@ -236,7 +239,7 @@ def wild_numbers() -> st.SearchStrategy[Value]:
     """Integers of 64 bits, decimals of 38 digits and finite doubles."""
     edges = st.sampled_from([INT64_MIN, INT64_MIN + 1, -1, 0, 1, INT64_MAX - 1, INT64_MAX, 2**53 + 1])
     whole = st.integers(-(10**38) + 1, 10**38 - 1)
-    decimals = st.builds(lambda n, scale: Decimal(n).scaleb(-scale), whole, st.integers(0, 38))
+    decimals = st.builds(lambda n, scale: Decimal(n).scaleb(-scale, _EXACT), whole, st.integers(0, 38))
     return st.one_of(
         edges,
         st.integers(INT64_MIN, INT64_MAX),

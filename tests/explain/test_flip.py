@@ -12,7 +12,7 @@ from ruledex.explain import explain
 from ruledex.explain.clause import clause_of
 from ruledex.explain.flip import possible_truths, smallest_flip
 from ruledex.language.reference import score_of
-from ruledex.language.tree import BRANCHES, Not, Truth
+from ruledex.language.tree import BRANCHES, Is, Not, Truth
 from tests.strategies import DOMAINS, all_events, events, trees
 
 
@@ -23,6 +23,9 @@ def rebuilt(clause, truths):
     if clause.kind == "constant":
         return clause.tree
     children = tuple(rebuilt(child, truths) for child in clause.children)
+    if clause.kind == "is":
+        tree = clause.tree
+        return Not(Is(children[0], tree.child.truth)) if isinstance(tree, Not) else Is(children[0], tree.truth)
     assert isinstance(clause.tree, (*BRANCHES, Not))
     return Not(children[0]) if clause.kind == "not" else type(clause.tree)(children)
 

@@ -22,6 +22,7 @@ from ruledex.language.tree import (
     CompareOperands,
     Expression,
     In,
+    Is,
     IsNull,
     Like,
     Not,
@@ -354,6 +355,9 @@ class Generator:
             return self.pick([Truth(True), Truth(False), Truth(None)]) if chance < 0.01 else self.predicate()
         if chance < 0.3:
             return Not(self.rule(depth - 1))
+        if chance < 0.4:
+            tested = Is(self.rule(depth - 1), self.pick([True, False, None]))
+            return Not(tested) if self.random.random() < 0.5 else tested
         kind = self.pick([And, And, Or, Or, Xor, Xnor])
         n_children = 3 if self.random.random() < 0.2 else 2
         return kind(tuple(self.rule(depth - self.pick([1, 1, 2, 3][:depth])) for _ in range(n_children)))

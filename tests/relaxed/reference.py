@@ -15,6 +15,7 @@ from ruledex.language.tree import (
     Between,
     Expression,
     In,
+    Is,
     IsNull,
     Not,
     Or,
@@ -75,7 +76,7 @@ def _can_score(tree: Expression, negated: bool, schema: Schema) -> bool:
             return any(_can_score(child, negated, schema) for child in children)
         case Xor(children) | Xnor(children):  # negating one changes a link, not what it links
             return any(_can_score(child, False, schema) for child in children)
-        case Truth() | IsNull() | Weak() | Within():
+        case Truth() | Is() | IsNull() | Weak() | Within():
             return False
         case In(_, _, weights):
             return not negated and any(weights or (1.0,))

@@ -35,6 +35,7 @@ from ruledex.language.tree import (
     Rlike,
     SetTest,
     Truth,
+    Untrue,
     Value,
     Weak,
     Within,
@@ -47,6 +48,7 @@ Form: TypeAlias = "int | bool | tuple[int, list[Form]]"
 _AS_THEY_ARE = (Kind.EXACT, Kind.STRING)  # kinds whose constants are cuts themselves; most are of these
 
 Presence: TypeAlias = tuple[int, str, Family | None]  # a slot, what it must have, and of which family
+_EVERY: Presence = (-1, "every", None)  # what each event has
 Whole: TypeAlias = CompareOperands | SetTest  # predicates of a whole event, not of one value
 
 
@@ -59,6 +61,7 @@ class PositiveLiteral:
     key: Predicate | None = None  # or a predicate with a cell of its own
     not_null: bool = False  # or the presence of any value
     misfit: Family | None = None  # the weak form: values of other families count too
+    presence: tuple[str, Family] | None = None  # or what a negative literal needs to be there
     outside: bool = False  # all cells of the family but these
 
 
@@ -86,7 +89,8 @@ class LiteralTable:
         # positive one and the index of its presence.
         self._of = array("i")
         self._presence = array("i")
-        self._presences: dict[Presence, int] = {(-1, "every", None): 0}
+        self._presences: dict[Presence, int] = {_EVERY: 0}
+        self._list_of_presences = [_EVERY]
         self.complement = array("i")  # the literal that is never true together with this one, or -1
         self.is_negative = array("B")
 
@@ -112,17 +116,19 @@ class LiteralTable:
                 return self._whole(pair, False)
             case CompareOperands():
                 return self._whole(leaf, True)
+            case Untrue(literal):
+                return self._complement(self.form(literal))
             case IsNull(operand):
-                return self._negative(self._not_null(operand), (-1, "every", None))
+                return self._negative(self._not_null(operand), _EVERY)
             case Not(IsNull(operand)):
                 return self._not_null(operand)
             case Weak(Within() as within):
                 family = constant_family(within)
                 slot = self._slot(within.operand)
                 positive = self._add(f"weak {tree_text(within)}", PositiveLiteral(slot, within, misfit=family))
-                return self._negative(positive, (-1, "every", None))
+                return self._negative(positive, _EVERY)
             case Not(NullSafe(operand, value)):
-                return self._negative(self._value_set(Within(operand, (value,), ())), (-1, "every", None))
+                return self._negative(self._value_set(Within(operand, (value,), ())), _EVERY)
             case Not(child):
                 assert isinstance(child, Between | Like | Rlike | Within)
                 return self._negative(
@@ -184,6 +190,21 @@ class LiteralTable:
 
     # Negative literals.
 
+    def _complement(self, form: Form) -> Form:
+        """Return what is true where a form is not."""
+        if isinstance(form, bool):
+            return not form
+        if isinstance(form, tuple):
+            operation, parts = form
+            return (OR if operation == AND else AND, [self._complement(part) for part in parts])
+        if not self.is_negative[form]:
+            return self._negative(form, _EVERY)
+        slot, word, family = self._list_of_presences[self._presence[form]]
+        if family is None:
+            return self._of[form]
+        presence = self._add((slot, word, family), PositiveLiteral(slot, presence=(word, family)))
+        return (OR, [self._of[form], self._negative(presence, _EVERY)])
+
     def _negative(self, positive: int, presence: Presence) -> int:
         slot, word, family = presence
         name = (positive, presence)
@@ -191,14 +212,16 @@ class LiteralTable:
         if known is None:
             known = self._ids[name] = len(self._of)
             self._of.append(positive)
-            self._presence.append(self._presences.setdefault(presence, len(self._presences)))
+            if presence not in self._presences:
+                self._presences[presence] = len(self._presences)
+                self._list_of_presences.append(presence)
+            self._presence.append(self._presences[presence])
             self.complement.append(positive)
             self.is_negative.append(1)
             if self.complement[positive] < 0:
                 self.complement[positive] = known
-            if slot >= 0:
-                assert family is not None
-                (self._asked[slot].present if word == "present" else self._asked[slot].settled).add(family)
+            if family is not None:
+                self._ask_presence(slot, word, family)
         return known
 
     def _add(self, name: Hashable, positive: PositiveLiteral) -> int:
@@ -212,10 +235,15 @@ class LiteralTable:
             self.positives.append(positive)
         return known
 
+    def _ask_presence(self, slot: int, word: str, family: Family) -> None:
+        (self._asked[slot].present if word == "present" else self._asked[slot].settled).add(family)
+
     def _ask(self, positive: PositiveLiteral) -> None:
         """Add the cells that a literal needs to the plan of its slot."""
         asked = self._asked[positive.slot]
         asked.not_null |= positive.not_null
+        if positive.presence is not None:
+            self._ask_presence(positive.slot, *positive.presence)
         if positive.misfit is not None:
             asked.misfit.add(positive.misfit)
         if positive.key is not None:
@@ -307,6 +335,9 @@ def _presence_cell(slots: Sequence[Slot], presence: Presence) -> int:
 def _intervals(positive: PositiveLiteral, slot: Slot, keys: dict[str, int]) -> list[Span]:
     if positive.not_null:
         return [(slot.not_null, slot.not_null)]
+    if positive.presence is not None:
+        cell = _presence_cell([slot], (0, *positive.presence))
+        return [(cell, cell)]
     if positive.key is not None:
         cell = keys[tree_text(positive.key)]
         return [(cell, cell)]

@@ -85,6 +85,8 @@ def meanings_of(literals: LiteralTable) -> Meanings:
 def _meaning(literal: PositiveLiteral, name: Name, predicates: dict[OperandMark, tuple[Predicate, Family]]) -> Positive:
     if literal.not_null:
         return Positive(OperandMark(name, "not null"), None)
+    if literal.presence is not None:
+        return Positive(OperandMark(name, *literal.presence), None)
     if literal.key is not None:
         mark, family = OperandMark(name, "key", tree_text(literal.key)), constant_family(literal.key)
         assert family is not None

@@ -19,12 +19,14 @@ from ruledex.language.tree import (
     And,
     Attribute,
     Expression,
+    Is,
     Not,
     Operand,
     Or,
     Predicate,
     Required,
     Truth,
+    Untrue,
     Weak,
     Xnor,
     Xor,
@@ -65,7 +67,7 @@ class Clause:
     `truth` is None for unknown. `position` is an offset into the rule's text, or None for a constant, which has none.
     """
 
-    kind: str  # and, or, xor, xnor, not, predicate, constant
+    kind: str  # and, or, xor, xnor, not, is, predicate, constant
     tree: Expression
     truth: bool | None
     position: int | None
@@ -82,7 +84,7 @@ class Clause:
         """The predicate of a clause of that kind, and whether it is negated."""
         negated = isinstance(self.tree, Not)
         inner = self.tree.child if isinstance(self.tree, Not) else self.tree
-        assert not isinstance(inner, And | Or | Xor | Xnor | Not | Required | Truth | Weak)
+        assert not isinstance(inner, And | Or | Xor | Xnor | Not | Is | Required | Truth | Weak | Untrue)
         return inner, negated
 
     def leaves(self) -> Iterator[Clause]:
@@ -116,12 +118,16 @@ def clause_of(tree: Expression, event: Event, schema: Schema) -> Clause:
         return Clause(_KINDS[type(tree)], tree, _truth_of_branch(tree, children), _first(children), (), children)
     if isinstance(tree, Truth):
         return Clause("constant", tree, tree.value, None)
-    inner = tree.child if isinstance(tree, Not) else tree
-    if isinstance(inner, And | Or | Xor | Xnor | Not | Required | Truth | Weak):
-        child = clause_of(inner, event, schema)
+    tested = tree.child if isinstance(tree, Not) else tree
+    if isinstance(tested, Is):  # NOT and IS are one clause, as they are written
+        child = clause_of(tested.child, event, schema)
+        truth = (child.truth is tested.truth) == (tested is tree)
+        return Clause("is", tree, truth, child.position, (), (child,))
+    if isinstance(tested, And | Or | Xor | Xnor | Not | Is | Required | Truth | Weak | Untrue):
+        child = clause_of(tested, event, schema)
         return Clause("not", tree, None if child.truth is None else not child.truth, child.position, (), (child,))
-    seen = tuple(Seen(operand, values_of(operand, event, schema)) for operand in operands(inner))
-    return Clause("predicate", tree, truth_of(tree, event, schema), inner.position, seen)
+    seen = tuple(Seen(operand, values_of(operand, event, schema)) for operand in operands(tested))
+    return Clause("predicate", tree, truth_of(tree, event, schema), tested.position, seen)
 
 
 def _truth_of_branch(tree: Expression, children: tuple[Clause, ...]) -> bool | None:

@@ -7,6 +7,7 @@ For each clause and each truth, the cost is computed once from the costs of the 
     AND is unknown    none is false, one is unknown       for each the lesser of true and unknown, one of them unknown
     OR                the same with true and false exchanged
     NOT               the child's, true and false exchanged
+    IS [NOT] TRUE     the child's for that truth, or the least of the others
     XOR, XNOR         pairs of both sides' truths, folded from the left
 
 A predicate costs 0 for the truth that it has and 1 for any other that it can have; other truths are impossible (IS NULL
@@ -21,7 +22,7 @@ from dataclasses import dataclass
 from typing import Final, TypeAlias
 
 from ruledex.explain.clause import Clause
-from ruledex.language.tree import Between, CompareOperands, In, IsNull, NullSafe, Predicate
+from ruledex.language.tree import Between, CompareOperands, In, Is, IsNull, Not, NullSafe, Predicate
 
 Truths: TypeAlias = "dict[bool | None, FlipPlan]"
 
@@ -68,6 +69,8 @@ def _plans(clause: Clause) -> Truths:
     children = [_plans(child) for child in clause.children]
     if clause.kind == "not":
         return _exchange(children[0])
+    if clause.kind == "is":
+        return _is(clause, children[0])
     if clause.kind == "and":
         return _all(children)
     if clause.kind == "or":
@@ -127,6 +130,15 @@ def _all(children: list[Truths]) -> Truths:
         False: _least(*(child[False] for child in children)),
         None: _together(kept),
     }
+
+
+def _is(clause: Clause, child: Truths) -> Truths:
+    negated = isinstance(clause.tree, Not)
+    tested = clause.tree.child if isinstance(clause.tree, Not) else clause.tree
+    assert isinstance(tested, Is)
+    others = _least(*(child[truth] for truth in _TRUTHS if truth is not tested.truth))
+    holds = {True: child[tested.truth], False: others, None: _NEVER}
+    return _exchange(holds) if negated else holds
 
 
 def _either(left: Truths, right: Truths, equal: bool) -> Truths:

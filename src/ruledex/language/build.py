@@ -25,6 +25,7 @@ from ruledex.language.tree import (
     CompareOperands,
     Expression,
     In,
+    Is,
     IsNull,
     Like,
     Not,
@@ -92,7 +93,8 @@ def with_weight(item: Expression, weight: float, text: str, position: int) -> Ex
         item.weight *= weight  # the node belongs to this parse, and nobody else has it yet
         check_weight(item.weight, text, position)
         return item
-    what = "a negated predicate" if isinstance(item, Not) else "IS NULL" if isinstance(item, IsNull) else "this"
+    named = {Not: "a negated predicate", IsNull: "IS NULL", Is: "IS TRUE, FALSE or UNKNOWN"}
+    what = named.get(type(item), "this")
     raise RuleSyntaxError(
         f"{what} takes no weight",
         text,
@@ -451,6 +453,6 @@ def _first_required(tree: Expression) -> Required | None:
             return part
         if isinstance(part, And | Or | Xor | Xnor):
             pending.extend(reversed(part.children))
-        elif isinstance(part, Not):
+        elif isinstance(part, Not | Is):
             pending.append(part.child)
     return None

@@ -19,7 +19,7 @@ from ruledex.language.build import NULL, Constant, Item
 from ruledex.language.scanner import check_text, read_name, read_number, read_string, scan, token_of
 from ruledex.language.simple import CLOSED_GROUP, NAME_GROUP, match_simple, shared_attribute, simple_predicate
 from ruledex.language.text import RESERVED
-from ruledex.language.tree import BRANCH_OF, MAX_DEPTH, Attribute, Call, Expression, Not, Operand, Required, Value
+from ruledex.language.tree import BRANCH_OF, MAX_DEPTH, Attribute, Call, Expression, Is, Not, Operand, Required, Value
 from ruledex.language.value import INT64_MAX
 
 # How tightly operators bind, the loosest first.
@@ -29,6 +29,7 @@ BINARY: Final = {"+": SUM, "-": SUM, "*": PRODUCT, "/": PRODUCT, "%": PRODUCT} |
     ("=", "==", "!=", "<>", "<", "<=", ">", ">=", "<=>"), COMPARE
 )
 _OPERATOR_WORDS: Final = ("AND", "OR", "XOR", "XNOR", "NOT", "IN", "BETWEEN", "LIKE", "ILIKE", "RLIKE", "REGEXP", "IS")
+_TRUTHS: Final = {"TRUE": True, "FALSE": False, "UNKNOWN": None}
 
 
 def parse(rule: str | bytes) -> Expression:
@@ -431,11 +432,12 @@ class _Parser:
         self.position = match.end()
         if word == "NULL":
             return negated, build.null_test(left, self.text, first)
-        if word in ("TRUE", "FALSE"):
-            constant = Constant(word == "TRUE", 1.0, False, match.start())
-            return negated, build.comparison(left, "<=>", constant, self.text, first)
+        if word in _TRUTHS:
+            self.n_nested += 1
+            return negated, Is(build.condition(left, self.text, first), _TRUTHS[word])
         token, start = token_of(match)
-        return self._unexpected(token, start, "NULL, TRUE or FALSE", did_you_mean(token, ("NULL", "NOT")))
+        hint = did_you_mean(token, ("NULL", "NOT", *_TRUTHS))
+        return self._unexpected(token, start, "NULL, TRUE, FALSE or UNKNOWN", hint)
 
     def _constants(self) -> list[Constant]:
         """Read constants up to the closing parenthesis."""

@@ -25,6 +25,7 @@ from ruledex.language.tree import (
     CompareOperands,
     Expression,
     In,
+    Is,
     IsNull,
     Like,
     Not,
@@ -36,6 +37,7 @@ from ruledex.language.tree import (
     Rlike,
     SetTest,
     Truth,
+    Untrue,
     Value,
     Weak,
     Within,
@@ -66,6 +68,8 @@ def _evaluate(tree: Expression, event: Event, schema: Schema) -> bool | None:
             return value
         case Not(child):
             return _not(_evaluate(child, event, schema))
+        case Is(child, truth):
+            return _evaluate(child, event, schema) is truth
         case Required(child):
             return _evaluate(child, event, schema)
         case And(children) | Or(children) | Xor(children) | Xnor(children):
@@ -76,6 +80,8 @@ def _evaluate(tree: Expression, event: Event, schema: Schema) -> bool | None:
         case Weak(predicate):
             missing = not values_of(predicate.operand, event, schema)  # type: ignore[union-attr]  # never of two operands
             return _any((missing, _not(_evaluate(predicate, event, schema))))
+        case Untrue(literal):
+            return _evaluate(literal, event, schema) is not True
         case _:
             return _holds(tree, event, schema)
 
@@ -245,7 +251,7 @@ def _score(tree: Expression, negated: bool, event: Event, weights: Weights, sche
             return sum(scores) if isinstance(tree, And) != negated else max(scores)
         case Xor(children) | Xnor(children):
             return _score_xor(tree, side)
-        case Truth() | IsNull() | Weak():  # Weak is of match trees, which are never scored
+        case Truth() | Is() | IsNull() | Weak() | Untrue():  # the last two are of match trees, which are never scored
             return 0.0
         case _:
             return 0.0 if negated else _literal_score(tree, event, weights, schema)

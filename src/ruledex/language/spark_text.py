@@ -22,6 +22,7 @@ from ruledex.language.tree import (
     CompareOperands,
     Expression,
     In,
+    Is,
     IsNull,
     Like,
     Node,
@@ -34,6 +35,7 @@ from ruledex.language.tree import (
     Rlike,
     SetTest,
     Truth,
+    Untrue,
     Value,
     Weak,
     Within,
@@ -60,6 +62,10 @@ def _write(tree: Expression) -> tuple[str, int]:
             return "CAST(NULL AS BOOLEAN)" if value is None else str(value).upper(), _LEAF
         case Not(child):
             return f"NOT {_within(child, _NOT)}", _NOT
+        case Is(child, truth):
+            return f"({to_spark(child)}) IS {'UNKNOWN' if truth is None else str(truth).upper()}", _LEAF
+        case Untrue(literal):
+            return f"({to_spark(literal)}) IS NOT TRUE", _LEAF
         case Required(child):
             return _write(child)
         case And(children):

@@ -40,6 +40,7 @@ from ruledex.language.tree import (
     CompareOperands,
     Expression,
     In,
+    Is,
     IsNull,
     Like,
     Not,
@@ -56,6 +57,9 @@ from ruledex.language.tree import (
 
 _BRANCHES: Final = {name.lower(): kind for name, kind in BRANCH_OF.items()}
 _NAME_OF_BRANCH: Final[dict[type, str]] = {kind: name for name, kind in _BRANCHES.items()}
+_TESTS: Final = {"is_true": True, "is_false": False, "is_unknown": None}
+_NAME_OF_TEST: Final = {truth: name for name, truth in _TESTS.items()}
+_AROUND: Final = ("not", "required", *_TESTS)  # ops of one condition
 _COMPARISONS: Final = ("=", "<", "<=", ">", ">=", "<=>")
 
 
@@ -71,6 +75,8 @@ def to_structured(tree: Expression) -> Json:
             return {"op": _NAME_OF_BRANCH[type(tree)], "children": [to_structured(child) for child in tree.children]}
         case Not(child):
             return {"op": "not", "child": to_structured(child)}
+        case Is(child, truth):
+            return {"op": _NAME_OF_TEST[truth], "child": to_structured(child)}
         case Required(child):
             return {"op": "required", "child": to_structured(child)}
         case Compare(operand, op, value, weight):
@@ -149,10 +155,10 @@ def _expression(document: Json, place: Place) -> Expression:
         children = list_of(document, "children", place, least=2)
         inner = Place(place, "children")
         return kind(tuple([_expression(child, Place(inner, i)) for i, child in enumerate(children)]))
-    if name in ("not", "required"):
+    if isinstance(name, str) and name in _AROUND:
         check_fields(document, place, ("child",))
         child = _expression(document["child"], Place(place, "child"))
-        return Not(child) if name == "not" else Required(child)
+        return Not(child) if name == "not" else Required(child) if name == "required" else Is(child, _TESTS[name])
     return _predicate(document, place)
 
 
@@ -232,7 +238,7 @@ _READERS: Final[dict[str, Callable[[str, Mapping[str, Json], Place], Expression]
     "is_null": _is_null,
     **dict.fromkeys(SET_TESTS, _set_test),
 }
-_OPS: Final = (*_BRANCHES, "not", "required", *_READERS)
+_OPS: Final = (*_BRANCHES, *_AROUND, *_READERS)
 
 
 # Operands and constants.

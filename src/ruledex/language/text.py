@@ -22,6 +22,7 @@ from ruledex.language.tree import (
     CompareOperands,
     Expression,
     In,
+    Is,
     IsNull,
     Like,
     Not,
@@ -33,6 +34,7 @@ from ruledex.language.tree import (
     Rlike,
     SetTest,
     Truth,
+    Untrue,
     Value,
     Weak,
     Within,
@@ -80,6 +82,10 @@ def _write(tree: Expression) -> tuple[str, int]:
     match tree:
         case Not(child):
             return _negation_text(child), _NOT
+        case Is(child, truth):
+            return _is_text(child, truth, ""), _LEAF
+        case Untrue(literal):
+            return _is_text(literal, True, "NOT "), _LEAF
         case Required(child):
             return f"REQUIRED({_write(child)[0]})", _LEAF
         case Truth(value):
@@ -93,6 +99,13 @@ def _write(tree: Expression) -> tuple[str, int]:
     return predicate_text(tree), _LEAF
 
 
+def _is_text(child: Expression, truth: bool | None, negation: str) -> str:
+    text = _write(child)[0]
+    is_bare = isinstance(child, Compare) and child.value is True and child.op == "=" and child.weight == 1
+    word = "UNKNOWN" if truth is None else str(truth).upper()
+    return f"{text if is_bare else f'({text})'} IS {negation}{word}"
+
+
 def _negation_text(child: Expression) -> str:
     if isinstance(child, Within):
         child = as_written(child) or child
@@ -103,6 +116,8 @@ def _negation_text(child: Expression) -> str:
             return f"{operand_text(left)} != {operand_text(right)}"
         case IsNull(operand):
             return f"{operand_text(operand)} IS NOT NULL"
+        case Is(tested, truth):
+            return _is_text(tested, truth, "NOT ")
         case In() | Rlike() | Between(_, _, _, 1.0):
             name = operand_text(child.operand)
             return f"{name} NOT{predicate_text(child).removeprefix(name)}"

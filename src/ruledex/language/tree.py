@@ -128,6 +128,14 @@ class Xnor(Node):
 
 
 @dataclass(slots=True, eq=False)
+class Is(Node):
+    """`child IS TRUE`, IS FALSE or, as None, IS UNKNOWN; never unknown."""
+
+    child: Expression
+    truth: bool | None
+
+
+@dataclass(slots=True, eq=False)
 class Required(Node):
     """`REQUIRED(child)`: as true as the child, and never relaxed. build.py says where it may be used."""
 
@@ -268,8 +276,15 @@ class Weak(Node):
     predicate: Predicate
 
 
+@dataclass(slots=True, eq=False)
+class Untrue(Node):
+    """`literal IS NOT TRUE`: a predicate or its negation is false or unknown."""
+
+    literal: Expression
+
+
 Predicate: TypeAlias = Compare | In | Between | Like | Rlike | IsNull | NullSafe | CompareOperands | SetTest | Within
-Expression: TypeAlias = Truth | Not | And | Or | Xor | Xnor | Required | Predicate | Weak
+Expression: TypeAlias = Truth | Not | And | Or | Xor | Xnor | Is | Required | Predicate | Weak | Untrue
 Branch: TypeAlias = And | Or | Xor | Xnor
 
 PREDICATES = (Compare, In, Between, Like, Rlike, IsNull, NullSafe, CompareOperands, SetTest, Within)
@@ -283,10 +298,12 @@ def predicates(tree: Expression) -> Iterator[Predicate]:
     if isinstance(tree, BRANCHES):
         for child in tree.children:
             yield from predicates(child)
-    elif isinstance(tree, Not | Required):
+    elif isinstance(tree, Not | Is | Required):
         yield from predicates(tree.child)
     elif isinstance(tree, Weak):
         yield tree.predicate
+    elif isinstance(tree, Untrue):
+        yield from predicates(tree.literal)
     elif not isinstance(tree, Truth):
         yield tree
 
@@ -317,7 +334,10 @@ def map_predicates(tree: Expression, change: Callable[[Predicate], Predicate]) -
     if isinstance(tree, Not | Required):
         child = map_predicates(tree.child, change)
         return tree if child is tree.child else type(tree)(child)
-    if isinstance(tree, Truth | Weak):
+    if isinstance(tree, Is):
+        child = map_predicates(tree.child, change)
+        return tree if child is tree.child else Is(child, tree.truth)
+    if isinstance(tree, Truth | Weak | Untrue):
         return tree
     return change(tree)
 
@@ -338,10 +358,12 @@ def depth_of(tree: Expression) -> int:
         below: tuple[object, ...]
         if isinstance(node, BRANCHES):
             below = node.children
-        elif isinstance(node, Not | Required):
+        elif isinstance(node, Not | Is | Required):
             below = (node.child,)
         elif isinstance(node, Weak):
             below = (node.predicate,)
+        elif isinstance(node, Untrue):
+            below = (node.literal,)
         elif isinstance(node, Call):
             below = node.arguments
         elif isinstance(node, CompareOperands):

@@ -12,7 +12,23 @@ from typing import Final, TypeAlias
 
 from ruledex.language.schema import Schema
 from ruledex.language.text import constant_text
-from ruledex.language.tree import And, Expression, In, IsNull, Like, Not, Or, Truth, Weak, Within, Xnor, Xor, predicates
+from ruledex.language.tree import (
+    And,
+    Expression,
+    In,
+    Is,
+    IsNull,
+    Like,
+    Not,
+    Or,
+    Truth,
+    Untrue,
+    Weak,
+    Within,
+    Xnor,
+    Xor,
+    predicates,
+)
 from ruledex.lint.subject import Finding, LintSubject, short, short_text, text_position
 from ruledex.rewrite.pipeline import match_tree
 from ruledex.rewrite.walk import NodeKeys, join_children
@@ -84,14 +100,14 @@ def _can_shrink(subject: LintSubject, tree: Expression, signs: Signs) -> bool:
 
 
 def _size(tree: Expression) -> int | None:
-    """Return the number of literals, counting each constant of a list, or None if XOR may have enlarged the tree."""
+    """Return the number of literals, counting each listed constant, or None if XOR or IS may have enlarged the tree."""
     match tree:
         case And(children) | Or(children):
             sizes = [_size(child) for child in children]
             return None if None in sizes else sum(sizes)  # type: ignore[arg-type]
-        case Xor() | Xnor():
+        case Xor() | Xnor() | Is():
             return None
-        case Not(child):
+        case Not(child) | Untrue(child):
             return _size(child)
         case Weak(predicate):
             inner = _size(predicate)

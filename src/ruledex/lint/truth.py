@@ -16,6 +16,7 @@ from ruledex.language.tree import (
     Not,
     Or,
     Truth,
+    Untrue,
     Weak,
     Within,
     attributes,
@@ -112,7 +113,7 @@ def _is_negative(match: Expression, known: dict[int, bool]) -> bool:
 
 
 def _is_negation(literal: Expression) -> bool:
-    if isinstance(literal, Weak):
+    if isinstance(literal, Weak | Untrue):
         return True
     return isinstance(literal, Not) and not isinstance(literal.child, IsNull | CompareOperands)
 

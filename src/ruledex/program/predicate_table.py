@@ -29,6 +29,7 @@ from ruledex.language.tree import (
     CompareOperands,
     Expression,
     In,
+    Is,
     IsNull,
     Like,
     Not,
@@ -49,7 +50,8 @@ from ruledex.program.rule_entries import (
     turn_round,
 )
 from ruledex.program.rule_scanner import OK, Scan
-from ruledex.rewrite.literals import rewrite_literal
+from ruledex.rewrite.literals import rewrite_literal, rewrite_literals
+from ruledex.rewrite.settle import settle
 
 # In which polarities rules use a predicate, as bits.
 POSITIVE_USE, NEGATIVE_USE = 1, 2
@@ -121,7 +123,10 @@ class PredicateTable:
     def _code(self, predicate: Expression, negated: bool) -> int:
         if isinstance(predicate, CompareOperands) and negated:
             return COMPLEX  # its literal is a positive one that scores nothing, which no array says
-        leaf = rewrite_literal(predicate, negated, self._schema)  # type: ignore[arg-type]  # a predicate
+        if isinstance(predicate, Is):
+            leaf = rewrite_literals(settle(Not(predicate) if negated else predicate), self._schema)
+        else:
+            leaf = rewrite_literal(predicate, negated, self._schema)  # type: ignore[arg-type]  # a predicate
         if isinstance(leaf, And | Or):
             return COMPLEX
         form: Form = self._literals.form(leaf)
@@ -136,7 +141,7 @@ def _weight(predicate: Expression) -> float | None:
         return predicate.weight
     if isinstance(predicate, In) and len(set(predicate.weights)) < 2:
         return predicate.weights[0] if predicate.weights else 1.0
-    return 0.0 if isinstance(predicate, IsNull) else None
+    return 0.0 if isinstance(predicate, IsNull | Is) else None
 
 
 def _find_uses(scan: Scan, predicate_of: NDArray[np.int32], n_predicates: int) -> NDArray[np.uint8]:

@@ -22,7 +22,9 @@ A rule's score program is postfix, over a stack of (true, false or unknown; scor
     FALSE_BY node          makes the top false, if it is not true and the literal `node` is true
     WEIGH i                multiplies the score of the top by `score_weight[i]`
     AND n, OR n            of the n topmost: truth as in SQL; AND scores the sum, OR the largest score
-    XOR n, XNOR n          of the n topmost, folded from the left; unknown if one side is
+    XOR n, XNOR n          of the n > 1 topmost, folded from the left; unknown if one side is
+    XOR 1                  true if the top is true, else false: IS TRUE; scores 0
+    XNOR 1                 true if the top is unknown, else false: IS UNKNOWN; scores 0
     CONSTANT c             IS_FALSE, IS_TRUE or IS_UNKNOWN, which score 0, or SCORES_ONE, which is true
 
 XOR and XNOR tell false from unknown, which a match tree need not: FALSE_BY and the literal's negation follow each leaf

@@ -33,6 +33,8 @@ from ruledex.compiled.constants import (
     SCORES_ONE,
     STEP_BITS,
     WEIGH,
+    XNOR,
+    XOR,
 )
 from ruledex.compiled.decorator import inlined, jit
 
@@ -200,6 +202,12 @@ def _write_conjunct(
             height -= argument
             if operation == AND and not exclusive:
                 n_keys = _add_and(keys, points, starts, height, height + argument, n_keys)
+            elif argument == 1 and operation in (XOR, XNOR):
+                for key in range(starts[height], n_keys):
+                    points[key] = 0.0
+                if operation == XNOR:  # IS UNKNOWN needs nothing to be there
+                    keys[n_keys], points[n_keys] = EVERY_EVENT, 0.0
+                    n_keys += 1
             height += 1
     return n_keys
 

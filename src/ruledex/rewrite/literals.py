@@ -5,6 +5,7 @@ x <=> 1                                   is      x = 1, where it is not negated
 x IN (1, NULL)                            is      x IN (1); its negation is never true
 x LIKE ANY (p, q)                         is      x LIKE p OR x LIKE q
 x LIKE ALL (p, q)                         is      x LIKE p AND x LIKE q, on an attribute with one value
+(x LIKE ANY (p, q)) IS NOT TRUE           is      (x LIKE p) IS NOT TRUE AND (x LIKE q) IS NOT TRUE
 """
 
 from __future__ import annotations
@@ -32,6 +33,7 @@ from ruledex.language.tree import (
     Rlike,
     SetTest,
     Truth,
+    Untrue,
     Value,
     Weak,
     Within,
@@ -50,6 +52,8 @@ def rewrite_literals(tree: Expression, schema: Schema) -> Expression:
     def change(node: Expression) -> Expression:
         if isinstance(node, And | Or | Truth | Weak | Within):
             return node
+        if isinstance(node, Untrue):
+            return _complement(change(node.literal))
         if isinstance(node, Not):
             if isinstance(node.child, Within):
                 return node
@@ -58,6 +62,16 @@ def rewrite_literals(tree: Expression, schema: Schema) -> Expression:
         return rewrite_literal(node, False, schema)  # type: ignore[arg-type]
 
     return bottom_up(tree, change)
+
+
+def _complement(tree: Expression) -> Expression:
+    """Return a tree that is true where the canonical form of a predicate is not."""
+    match tree:
+        case Truth(value):
+            return Truth(value is not True)
+        case And(children) | Or(children):
+            return (Or if isinstance(tree, And) else And)(tuple(map(_complement, children)))
+    return Untrue(tree)
 
 
 def rewrite_literal(predicate: Predicate, negated: bool, schema: Schema) -> Expression:

@@ -4,6 +4,7 @@
     NOT (a AND b)  = NOT a OR NOT b          NOT (a OR b)    = NOT a AND NOT b
     NOT (a XOR b)  = a XNOR b                NOT (a XNOR b)  = a XOR b
     NOT TRUE       = FALSE                   NOT NULL        = NULL
+    NOT (a IS TRUE) stays as it is, and NOT is pushed down below IS
 
     odd(a, b)      = a AND NOT b  OR  NOT a AND b            a XOR b
     even(a, b)     = a AND b  OR  NOT a AND NOT b            a XNOR b
@@ -14,12 +15,12 @@ answers of each half are made once and shared, so a chain of n needs 6n objects,
 
 from __future__ import annotations
 
-from ruledex.language.tree import And, Expression, Not, Or, Required, Truth, Xnor, Xor
+from ruledex.language.tree import And, Expression, Is, Not, Or, Required, Truth, Xnor, Xor
 from ruledex.rewrite.walk import with_children
 
 
 def push_not(tree: Expression) -> Expression:
-    """Return the same rule with NOT directly above predicates only."""
+    """Return the same rule with NOT directly above predicates and IS only."""
     return _push(tree, False)
 
 
@@ -36,6 +37,9 @@ def _push(tree: Expression, negated: bool) -> Expression:
             return _push_into_chain(tree, negated)
         case Required(child):  # it is never below NOT
             return Required(_push(child, False))
+        case Is(child, truth):
+            tested = Is(_push(child, False), truth)
+            return Not(tested) if negated else tested
         case Truth(value):
             return Truth(not value) if negated and value is not None else tree
     return Not(tree) if negated else tree

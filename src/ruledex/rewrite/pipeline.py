@@ -13,6 +13,7 @@ from ruledex.language.tree import And, Expression, Or, Truth, without_required
 from ruledex.rewrite.literals import rewrite_literals
 from ruledex.rewrite.merge import Merger
 from ruledex.rewrite.negation import expand_xor, push_not
+from ruledex.rewrite.settle import has_is, settle
 from ruledex.rewrite.simplify import FALSE, absorb, flatten, fold_constants, order_for_score, sort_children
 from ruledex.rewrite.walk import NodeKeys, bottom_up
 
@@ -22,7 +23,8 @@ _UNDECLARED: Final = Schema()
 def match_tree(tree: Expression, schema: Schema = _UNDECLARED) -> Expression:
     """Return the canonical tree of where a rule is true. It may share parts: walk it with `walk.bottom_up`."""
     # Passes over the whole tree, which bring it into the form that the others need.
-    tree = rewrite_literals(expand_xor(push_not(without_required(tree))), schema)
+    tree = without_required(tree)
+    tree = rewrite_literals(settle(tree) if has_is(tree) else expand_xor(push_not(tree)), schema)
     keys = NodeKeys()
     merger = Merger(schema, keys)
     return bottom_up(tree, lambda node: _simplify(node, merger, keys))

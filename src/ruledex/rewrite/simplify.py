@@ -6,6 +6,7 @@ fold_constants   keeps where a rule is true: unknown counts as false, because NO
     a AND TRUE = a     a AND FALSE = FALSE       a OR FALSE = a     a OR TRUE = TRUE     NULL = FALSE
     p AND NOT p = FALSE                          x IS NULL AND p(x) = FALSE for a p that needs a value
     x IS NULL OR x IS NOT NULL = TRUE            (p OR NOT p is not always true)
+    p AND p IS NOT TRUE = FALSE                  p OR p IS NOT TRUE = TRUE
 sort_children    keeps all three truth values, and the score: equal expressions become equal trees
 absorb           keeps all three truth values, not the score
     a OR (a AND b) = a         a AND (a OR b) = a         a OR a = a         a AND a = a
@@ -15,7 +16,20 @@ from __future__ import annotations
 
 from collections import Counter
 
-from ruledex.language.tree import And, CompareOperands, Expression, IsNull, Not, Or, Required, Truth, Within, Xnor, Xor
+from ruledex.language.tree import (
+    And,
+    CompareOperands,
+    Expression,
+    IsNull,
+    Not,
+    Or,
+    Required,
+    Truth,
+    Untrue,
+    Within,
+    Xnor,
+    Xor,
+)
 from ruledex.rewrite.walk import NodeKeys, join_children, with_children
 
 TRUE, FALSE = Truth(True), Truth(False)
@@ -58,6 +72,8 @@ def _contradicts(children: list[Expression], keys: NodeKeys) -> bool:
     present = {keys.of(child) for child in children}
     if any(isinstance(child, Not) and keys.of(child.child) in present for child in children):
         return True
+    if _has_complement(children, present, keys):
+        return True
     missing = {keys.operand(child.operand) for child in children if isinstance(child, IsNull)}
     return bool(missing) and any(
         isinstance(p, Within) and keys.operand(p.operand) in missing
@@ -68,12 +84,16 @@ def _contradicts(children: list[Expression], keys: NodeKeys) -> bool:
 def _covers(children: list[Expression], keys: NodeKeys) -> bool:
     """Return whether the children include a two-valued literal and its negation."""
     present = {keys.of(child) for child in children}
-    return any(
+    return _has_complement(children, present, keys) or any(
         isinstance(child, Not)
         and (isinstance(child.child, IsNull) or (isinstance(child.child, CompareOperands) and child.child.op == "<=>"))
         and keys.of(child.child) in present
         for child in children
     )
+
+
+def _has_complement(children: list[Expression], present: set[str], keys: NodeKeys) -> bool:
+    return any(isinstance(child, Untrue) and keys.of(child.literal) in present for child in children)
 
 
 def sort_children(node: And | Or, keys: NodeKeys) -> And | Or:

@@ -23,6 +23,8 @@ from ruledex.compiled.constants import (
     SCORES_ONE,
     STEP_BITS,
     WEIGH,
+    XNOR,
+    XOR,
 )
 from ruledex.compiled.decorator import jit
 from ruledex.engines.batch.kernels import Block
@@ -40,7 +42,7 @@ from ruledex.engines.batch.rows import (
 from ruledex.engines.inputs import STATIC
 from ruledex.engines.ranking import Ranking, precedes, push, rank_bound, rank_in_event, rank_of
 from ruledex.program.scores.literals import FIELDS, ScoreLiterals
-from ruledex.program.scores.run import AT_ONCE, LARGEST, ScoreStack, fold
+from ruledex.program.scores.run import AT_ONCE, LARGEST, ScoreStack, fold, test
 from ruledex.program.scores.steps import WalkStack, write_rule_steps
 
 
@@ -181,6 +183,8 @@ def rank_rows(
                         value, points = truth[height], float(score[height])
                         for other in range(height + 1, height + argument):
                             value, points = fold(operation, value, points, truth[other], float(score[other]))
+                        if argument == 1 and operation in (XOR, XNOR):
+                            value, points = test(operation, value), 0.0
                         truth[height], score[height] = value, points
                         height += 1
                 rank = rank_of(kind, static, min(float(score[0]), LARGEST))

@@ -18,7 +18,7 @@ from ruledex.compiled.constants import (
 )
 from ruledex.dictionary.literal_table import Form, LiteralTable
 from ruledex.language.schema import Schema
-from ruledex.language.tree import And, Expression, In, IsNull, Not, Or, Required, SetTest, Truth, Weak, Xnor, Xor
+from ruledex.language.tree import And, Expression, In, Is, IsNull, Not, Or, Required, SetTest, Truth, Weak, Xnor, Xor
 from ruledex.rewrite.literals import rewrite_literals
 from ruledex.rewrite.negation import push_not
 
@@ -45,6 +45,13 @@ class ScoreCode:
             self.write(tree.child, below_xor)
             self.steps.append((WEIGH, len(self.weights)))  # by 1, which is written for nothing else
             self.weights.append(1.0)
+        elif isinstance(tree, Is):
+            # Below it, as below XOR, false must be told from unknown.
+            self.write(push_not(Not(tree.child)) if tree.truth is False else tree.child, below_xor=True)
+            self.steps.append((XNOR if tree.truth is None else XOR, 1))
+        elif isinstance(tree, Not) and isinstance(tree.child, Is):
+            self.write(tree.child)
+            self.steps += [(CONSTANT, IS_TRUE), (XOR, 2)]
         elif isinstance(tree, Truth):
             self.steps.append((CONSTANT, IS_UNKNOWN if tree.value is None else IS_TRUE if tree.value else IS_FALSE))
         elif isinstance(tree, In) and len(set(tree.weights)) > 1:

@@ -23,6 +23,7 @@ from ruledex.compiled.constants import (
     SCORES_ONE,
     STEP_BITS,
     WEIGH,
+    XNOR,
     XOR,
 )
 from ruledex.compiled.csr import first_at_least
@@ -151,6 +152,8 @@ def match_scores(
                     value, points = truth[height], float(score[height])
                     for other in range(height + 1, height + argument):
                         value, points = fold(operation, value, points, truth[other], float(score[other]))
+                    if argument == 1 and operation in (XOR, XNOR):
+                        value, points = test(operation, value), 0.0
                     truth[height], score[height] = value, points
                     height += 1
                 step += 1
@@ -227,6 +230,12 @@ def fold(operation: int, value: int, points: float, other: int, more: float) -> 
     return value, total if value == IS_TRUE else 0.0
 
 
+@inlined
+def test(operation: int, value: int) -> int:
+    """Return whether a truth is true (XOR of one operand), or whether it is unknown (XNOR of one)."""
+    return IS_TRUE if value == (IS_TRUE if operation == XOR else IS_UNKNOWN) else IS_FALSE
+
+
 @jit
 def node_bounds(n_positive: int, programs: ScorePrograms, bounds: NDArray[np.float64]) -> None:
     """Write an upper bound of each node's score, for events whose weights are at most 1."""
@@ -276,7 +285,7 @@ def score_bounds(
                         points = max(points, float(stack[other]))
                     else:
                         points += float(stack[other])
-                stack[height] = points
+                stack[height] = 0.0 if argument == 1 and operation in (XOR, XNOR) else points
                 height += 1
         n_terms = float(last - first)
         if first == last and programs.root[rule] >= 0:
