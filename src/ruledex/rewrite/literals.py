@@ -71,6 +71,10 @@ def _complement(tree: Expression) -> Expression:
             return Truth(value is not True)
         case And(children) | Or(children):
             return (Or if isinstance(tree, And) else And)(tuple(map(_complement, children)))
+        case Not(IsNull() | CompareOperands(_, "<=>") as child):  # never unknown
+            return child
+        case IsNull() | CompareOperands(_, "<=>"):
+            return Not(tree)
     return Untrue(tree)
 
 

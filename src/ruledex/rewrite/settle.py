@@ -56,7 +56,7 @@ class _Ask(Enum):
 
 
 def has_is(tree: Expression) -> bool:
-    """Return whether IS TRUE, IS FALSE or IS UNKNOWN is used anywhere in a tree."""
+    """Return whether IS TRUE, IS FALSE or IS UNKNOWN is used in a tree of the parser, which shares no parts."""
     pending = [tree]
     while pending:
         node = pending.pop()
