@@ -6,7 +6,7 @@ import pytest
 
 from ruledex.artifact import ArtifactWriter, open_version
 from ruledex.artifact.layout import ROW_GROUP
-from ruledex.artifact.tables import read_table, read_table_rows, write_table
+from ruledex.artifact.tables import read_parquet, read_parquet_rows, write_parquet
 from ruledex.errors import ArtifactError
 
 N_ROWS = ROW_GROUP * 2 + 100
@@ -31,9 +31,9 @@ def mapped(path) -> mmap.mmap:
 
 def test_equal_tables_are_equal_bytes_however_they_are_cut_into_chunks(tmp_path, large):
     pieces = [large.slice(start, 7919) for start in range(0, N_ROWS, 7919)]
-    write_table(tmp_path / "whole", large, "t")
-    write_table(tmp_path / "again", large, "t")
-    write_table(tmp_path / "pieces", pa.concat_tables(pieces), "t")
+    write_parquet(tmp_path / "whole", large, "t")
+    write_parquet(tmp_path / "again", large, "t")
+    write_parquet(tmp_path / "pieces", pa.concat_tables(pieces), "t")
     assert (tmp_path / "whole").read_bytes() == (tmp_path / "again").read_bytes()
     assert (tmp_path / "whole").read_bytes() == (tmp_path / "pieces").read_bytes()
 
@@ -51,8 +51,8 @@ def test_equal_tables_are_equal_bytes_however_they_are_cut_into_chunks(tmp_path,
     ],
 )
 def test_some_rows_are_those_of_a_slice(tmp_path, large, start, stop):
-    write_table(tmp_path / "t", large, "t")
-    found = read_table_rows(mapped(tmp_path / "t"), "t", N_ROWS, start, stop, ["text", "id"])
+    write_parquet(tmp_path / "t", large, "t")
+    found = read_parquet_rows(mapped(tmp_path / "t"), "t", N_ROWS, start, stop, ["text", "id"])
     first, last, _ = slice(start, stop).indices(N_ROWS)
     assert (
         found.select(["id", "text"]).to_pydict()
@@ -84,26 +84,26 @@ def test_types_and_metadata_come_back(root):
 
 
 def test_a_column_that_is_not_there_is_an_error(tmp_path, large):
-    write_table(tmp_path / "t", large.slice(0, 5), "t")
+    write_parquet(tmp_path / "t", large.slice(0, 5), "t")
     with pytest.raises(ArtifactError, match="the/file has no column 'nothing'"):
-        read_table(mapped(tmp_path / "t"), "the/file", 5, ["id", "nothing"])
+        read_parquet(mapped(tmp_path / "t"), "the/file", 5, ["id", "nothing"])
 
 
 def test_what_parquet_cannot_hold_is_refused(tmp_path):
     union = pa.UnionArray.from_sparse(pa.array([0, 0], pa.int8()), [pa.array([1, 2])])
     with pytest.raises(ArtifactError, match="table 't' cannot be written as Parquet"):
-        write_table(tmp_path / "t", pa.table({"u": union}), "table 't'")
+        write_parquet(tmp_path / "t", pa.table({"u": union}), "table 't'")
 
 
 def test_another_number_of_rows_than_the_manifests_is_damage(tmp_path, large):
-    write_table(tmp_path / "t", large.slice(0, 5), "t")
+    write_parquet(tmp_path / "t", large.slice(0, 5), "t")
     with pytest.raises(ArtifactError, match="the/file is damaged: it has 5 rows, not 6"):
-        read_table(mapped(tmp_path / "t"), "the/file", 6, None)
+        read_parquet(mapped(tmp_path / "t"), "the/file", 6, None)
 
 
 def test_flipped_bytes_of_the_rows_never_give_other_rows_even_without_any_hash(tmp_path, large):
     small = large.select(["id", "score"]).slice(0, 500)
-    write_table(tmp_path / "t", small, "t")
+    write_parquet(tmp_path / "t", small, "t")
     sound = (tmp_path / "t").read_bytes()
     # The pages come first and carry checksums. Headers and footer carry none, and some of their bytes do not matter.
     generator = np.random.default_rng(11)
@@ -113,7 +113,7 @@ def test_flipped_bytes_of_the_rows_never_give_other_rows_even_without_any_hash(t
         damaged[position] ^= 1 << int(generator.integers(8))
         (tmp_path / "damaged").write_bytes(damaged)
         try:
-            rows = read_table(mapped(tmp_path / "damaged"), "the/file", 500, None)
+            rows = read_parquet(mapped(tmp_path / "damaged"), "the/file", 500, None)
         except ArtifactError:
             found += 1
         else:

@@ -13,6 +13,8 @@ from ruledex.index import Index
 from ruledex.index.storage import LAYOUT
 from tests.index.samples import every_kind
 
+pytestmark = pytest.mark.filterwarnings("ignore::ruledex.errors.RuledexWarning")
+
 DATA = Path(__file__).parents[1] / "data"
 ROOT = DATA / f"index-layout-{LAYOUT}"
 SCHEMA = Schema.of_mapping({"time_zone": "America/New_York", "attributes": {"p.q": "any"}})

@@ -73,17 +73,17 @@ class Artifact:
 
     def table(self, name: str, columns: Sequence[str] | None = None) -> pa.Table:
         """Return a table, or some of its columns. Each call decodes it."""
-        from ruledex.artifact.tables import read_table
+        from ruledex.artifact.tables import read_parquet
 
         entry = self._named(self._manifest.tables, "table", name)
-        return read_table(self._maps[entry.file], self._where(entry.file), entry.n_rows, columns)
+        return read_parquet(self._maps[entry.file], self._where(entry.file), entry.n_rows, columns)
 
     def table_rows(self, name: str, start: int, stop: int, columns: Sequence[str] | None = None) -> pa.Table:
         """Return some rows of a table. Only their row groups are decoded. Bounds are those of a slice."""
-        from ruledex.artifact.tables import read_table_rows
+        from ruledex.artifact.tables import read_parquet_rows
 
         entry = self._named(self._manifest.tables, "table", name)
-        return read_table_rows(self._maps[entry.file], self._where(entry.file), entry.n_rows, start, stop, columns)
+        return read_parquet_rows(self._maps[entry.file], self._where(entry.file), entry.n_rows, start, stop, columns)
 
     def document(self, name: str) -> Any:
         """Return a document. Each call parses it and checks its hash, since all of it is read anyway."""

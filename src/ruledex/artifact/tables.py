@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     import pyarrow.parquet as pq
 
 
-def write_table(path: Path, table: pa.Table, what: str) -> None:
+def write_parquet(path: Path, table: pa.Table, what: str) -> None:
     """Write a table. Its chunks in memory do not affect the bytes."""
     import pyarrow.parquet as pq
 
@@ -37,13 +37,13 @@ def write_table(path: Path, table: pa.Table, what: str) -> None:
         raise ArtifactError(f"{what} cannot be written as Parquet: {error}") from error
 
 
-def read_table(data: mmap, where: str, n_rows: int, columns: Sequence[str] | None) -> pa.Table:
+def read_parquet(data: mmap, where: str, n_rows: int, columns: Sequence[str] | None) -> pa.Table:
     """Return all rows of some columns, or of all columns."""
     with _open_parquet(data, where, n_rows, columns) as file:
         return file.read(columns=columns)
 
 
-def read_table_rows(
+def read_parquet_rows(
     data: mmap, where: str, n_rows: int, start: int, stop: int, columns: Sequence[str] | None
 ) -> pa.Table:
     """Return the rows from `start` to `stop`. Only their row groups are decoded."""

@@ -125,13 +125,13 @@ class ArtifactWriter:
 
     def table(self, name: str, table: pa.Table) -> None:
         """Write an Arrow table as Parquet."""
-        from ruledex.artifact.tables import write_table
+        from ruledex.artifact.tables import write_parquet
 
         with self._part("table", name) as what:
             file = table_file(name)
             path = self._area.files / file
             path.parent.mkdir(parents=True, exist_ok=True)
-            write_table(path, table, what)
+            write_parquet(path, table, what)
             self._manifest.files[file] = digest(LocalStore(self._area.files), file)
             self._manifest.tables[name] = TableEntry(file, table.num_rows)
 

@@ -7,6 +7,7 @@ power of two.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any, TypeVar
 
 import numpy as np
@@ -45,6 +46,11 @@ def frozen(array: NDArray[Any], dtype: type[Scalar]) -> NDArray[Scalar]:
     plain = np.ascontiguousarray(array, dtype).view(np.ndarray)
     plain.flags.writeable = False
     return plain
+
+
+def freeze_all(arrays: Iterable[tuple[NDArray[Any], type[np.generic]]]) -> list[NDArray[Any]]:
+    """Return arrays with their types as `frozen` does, all in one call."""
+    return [frozen(array, dtype) for array, dtype in arrays]
 
 
 def buckets_for(buckets: NDArray[np.int32], hashes: NDArray[np.int64], n_room: int) -> NDArray[np.int32]:

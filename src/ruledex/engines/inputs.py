@@ -7,12 +7,13 @@ scratch and results are writable.
 from __future__ import annotations
 
 import operator
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ruledex.compiled.arrays import frozen
+from ruledex.compiled.arrays import freeze_all, frozen
 from ruledex.engines.protocol import Alive, Arrays, Rank
 from ruledex.errors import ArtifactError, RuledexError, quoted
 from ruledex.events.batch import EventBatch
@@ -99,19 +100,29 @@ def nodes_of(program: Program) -> Nodes:
 
 def score_programs_of(program: Program) -> ScorePrograms:
     """Return a Program's score programs for the kernels."""
-    return ScorePrograms(
-        frozen(program.score_offsets, np.int32),
-        frozen(program.score_code, np.int32),
-        frozen(program.score_weight, np.float64),
-        frozen(program.root, np.int32),
-        frozen(program.node_op, np.uint8),
-        frozen(program.child_offsets, np.int32),
-        frozen(program.children, np.int32),
+    found = freeze_all(
+        [
+            (program.score_offsets, np.int32),
+            (program.score_code, np.int32),
+            (program.score_weight, np.float64),
+            (program.root, np.int32),
+            (program.node_op, np.uint8),
+            (program.child_offsets, np.int32),
+            (program.children, np.int32),
+        ]
     )
+    return ScorePrograms(*found)
 
 
 def array_of(arrays: Arrays, name: str, dtype: type[np.generic]) -> NDArray[Any]:
-    """One of an engine's stored arrays, which a stored index may lack only if it is damaged."""
-    if name not in arrays:
-        raise ArtifactError(f"the stored engine has no array {name!r}")
-    return frozen(arrays[name], dtype)
+    """Return one of an engine's stored arrays, which a stored index may lack only if it is damaged."""
+    return arrays_of(arrays, {name: dtype})[name]
+
+
+def arrays_of(arrays: Arrays, dtypes: Mapping[str, type[np.generic]]) -> dict[str, NDArray[Any]]:
+    """Return several of an engine's stored arrays by their names."""
+    for name in dtypes:
+        if name not in arrays:
+            raise ArtifactError(f"the stored engine has no array {name!r}")
+    found = freeze_all([(arrays[name], dtype) for name, dtype in dtypes.items()])
+    return dict(zip(dtypes, found, strict=True))

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, TypeVar, get_
 import numpy as np
 from numpy.typing import NDArray
 
-from ruledex.artifact import RootLike, current
+from ruledex.artifact import RootLike, current, locate
 from ruledex.compiled.scheduler import prepare_match
 from ruledex.dictionary.merging import merge_dictionaries
 from ruledex.engines.inputs import check_k
@@ -160,7 +160,7 @@ class Index:
         """
         options = OpenOptions(engine, trust, threads).check()
         if version is not None:
-            return Index(open_state(root, version, options), [], root, None, options)
+            return Index(open_state(locate(root), version, options), [], root, None, options)
         state, home = open_live(root, options)
         return Index(state, [], root, home, options)
 

@@ -80,9 +80,8 @@ class OpenOptions(NamedTuple):
         return self
 
 
-def open_state(root: RootLike, version: str | None, options: OpenOptions) -> BuiltState:
+def open_state(store: LocalStore | RemoteStore, version: str | None, options: OpenOptions) -> BuiltState:
     """Open a version, the current one unless given, check it, and make it ready to match."""
-    store = locate(root)
     if version is None:
         return open_current(store, lambda now: _open(store, now, options))
     return _open(store, check_version(version), options)

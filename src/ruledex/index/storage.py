@@ -146,9 +146,7 @@ def read_metadata(metadata: Mapping[str, Any]) -> IndexMetadata:
 def state_of(artifact: Artifact, engine: str | None) -> BuiltState:
     """Return the index in a trusted artifact: its arrays are used as they are."""
     schema, n_rules, n_shards, n_cells, stored_engine = read_metadata(artifact.metadata)
-    shards = tuple(
-        _read_shard(artifact, f"shard/{number}/", n_cells, stored_engine, engine) for number in range(n_shards)
-    )
+    shards = tuple(_read_shard(artifact, number, n_cells, stored_engine, engine) for number in range(n_shards))
     check_shards([(shard.program, shard.rules) for shard in shards], n_rules)
     dictionary = read_dictionary(artifact, schema, n_cells, shards[0].program.domain_offsets)
     return BuiltState(
@@ -162,18 +160,21 @@ def state_of(artifact: Artifact, engine: str | None) -> BuiltState:
     )
 
 
-def _read_shard(artifact: Artifact, prefix: str, n_cells: int, stored: str, wanted: str | None) -> Shard:
-    program = program_of(artifact.arrays(f"{prefix}program/"), n_cells)
-    rules = artifact.array(f"{prefix}rules") if f"{prefix}rules" in artifact.array_names else None
-    return Shard(program, _engine(artifact, prefix, program, stored, wanted), rules)
+def _read_shard(artifact: Artifact, number: int, n_cells: int, stored: str, wanted: str | None) -> Shard:
+    arrays = artifact.arrays(f"shard/{number}/")
+    program = program_of(_below(arrays, "program/"), n_cells)
+    return Shard(program, _engine(_below(arrays, f"engine/{stored}/"), program, stored, wanted), arrays.get("rules"))
 
 
-def _engine(artifact: Artifact, prefix: str, program: Program, stored: str, wanted: str | None) -> Engine:
+def _below(arrays: Mapping[str, NDArray[Any]], prefix: str) -> dict[str, NDArray[Any]]:
+    return {name.removeprefix(prefix): array for name, array in arrays.items() if name.startswith(prefix)}
+
+
+def _engine(arrays: Mapping[str, NDArray[Any]], program: Program, stored: str, wanted: str | None) -> Engine:
     """Return the stored engine over its mapped arrays, or build another one."""
     if wanted is not None and wanted != stored:
         return build_engine(wanted, program, None)
     try:
-        arrays = artifact.arrays(f"{prefix}engine/{stored}/")
         return engine_class(stored).from_arrays(program, {name.replace("/", "."): arrays[name] for name in arrays})
     except (RuledexError, KeyError, ValueError, TypeError) as error:
         raise ArtifactError(f"the stored engine {stored!r} cannot be used: {error}") from error

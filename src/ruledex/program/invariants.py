@@ -12,7 +12,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from ruledex.compiled.arrays import frozen
+from ruledex.compiled.arrays import freeze_all
 from ruledex.compiled.constants import (
     AND,
     CELL,
@@ -62,7 +62,8 @@ def program_of(arrays: dict[str, NDArray[Any]], n_cells: int) -> Program:
         if name not in arrays:
             raise ArtifactError(f"the stored program has no array {name!r}")
         _require(arrays[name].ndim == 1 and arrays[name].dtype == dtype, f"{name} is not a list of {np.dtype(dtype)}")
-    program = Program(**{name: frozen(arrays[name], dtype) for name, dtype in _DTYPES.items()}, n_cells=n_cells)
+    found = freeze_all([(arrays[name], dtype) for name, dtype in _DTYPES.items()])
+    program = Program(**dict(zip(_DTYPES, found, strict=True)), n_cells=n_cells)
     _require(n_cells > EVERY, f"it has {n_cells} cells")
     _require(program.n_nodes <= np.iinfo(NODE).max, "it has more nodes than a node id can number")
     _check_literals(program)

@@ -7,7 +7,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from ruledex.engines.inputs import ALL_ALIVE, array_of, freeze_alive, freeze_batch
+from ruledex.engines.inputs import ALL_ALIVE, arrays_of, freeze_alive, freeze_batch
 from ruledex.engines.protocol import Alive, Arrays, Matches, NoOptions, Rank, Statistics
 from ruledex.engines.ranking import Ranker
 from ruledex.engines.sparse.kernels import SparseArrays, SparseIndex, sparse_count, sparse_match
@@ -50,8 +50,8 @@ class SparseEngine:
     def from_arrays(cls, program: Program, arrays: Arrays) -> Self:
         """Return the engine over stored arrays, which are not copied."""
         wide = ("tree_levels", "places")
-        fields = {name: array_of(arrays, name, np.int64 if name in wide else np.int32) for name in SparseIndex._fields}
-        return cls(program, SparseIndex(**fields))
+        dtypes = {name: np.int64 if name in wide else np.int32 for name in SparseIndex._fields}
+        return cls(program, SparseIndex(**arrays_of(arrays, dtypes)))
 
     def arrays(self) -> Arrays:
         """Return the fields of the index."""
