@@ -9,14 +9,14 @@ from __future__ import annotations
 import os
 import sys
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from contextlib import contextmanager, suppress
 from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
-from ruledex.compiled.background import LOCK, take_requests
+from ruledex.compiled.background import LOCK, requests
 from ruledex.compiled.cache import Job, key_of, locked, ready_list, write_plan
 from ruledex.compiled.decorator import IS_DISABLED, Kernel
 from ruledex.compiled.scheduler import STANDARD, find_kernel, job_of, missing_in_plan, scheduler
@@ -140,22 +140,25 @@ def work_in_background() -> None:
     """Compile what others ask for, then all that an index calls. Ends at once if another process does it."""
     with suppress(OSError, AttributeError):
         os.nice(10)
-    n_jobs = 1
-    while n_jobs:  # what was asked for after the last look, and before the lock was free, is seen by the next
+    n_done = 1
+    while n_done:  # what was asked for after the last look, and before the lock was free, is seen by the next
         with locked(LOCK, 0.0) as had:
             if not had:
                 return
-            asked = take_requests()
-            _compile_here(asked)
-            missing = missing_of(STANDARD)
-            _compile_here(missing)
-            n_jobs = len(asked)
+            n_done = _compile_here(requests())
+            for job in missing_of(STANDARD):
+                _compile_here([job])
+                n_done += _compile_here(requests())  # what somebody waits for comes first
 
 
-def _compile_here(jobs: list[Job]) -> None:
+def _compile_here(jobs: Iterable[Job]) -> int:
+    """Compile jobs in this process. Returns how many there were."""
+    n_jobs = 0
     for job in jobs:
-        with suppress(Exception):  # what cannot be compiled here runs as it is, and fails, if at all, for its caller
+        n_jobs += 1
+        with suppress(Exception):  # what cannot be compiled runs in its plain form
             compile_job(job)
+    return n_jobs
 
 
 def main(what: str) -> None:

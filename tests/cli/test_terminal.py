@@ -11,7 +11,7 @@ from rich.console import Console
 from rich.progress import Progress, TextColumn
 
 from ruledex.cli import terminal
-from ruledex.cli.terminal import Bar, bar, warm_up
+from ruledex.cli.terminal import Bar, bar
 from ruledex.sources import RuleFile
 
 
@@ -65,18 +65,3 @@ def test_a_stage_has_its_tasks_its_units_and_a_rate_of_its_own():
         assert (task.completed, task.total) == (2, 8)
         shown.show(0, 0, 4, "stage 4", "bytes")
         assert task.fields["told"] == "stage 4: 0 of 4 tasks"
-
-
-@pytest.mark.parametrize("k", [None, 2])
-def test_a_terminal_is_told_when_it_takes_long(monkeypatch, capsys, k):
-    monkeypatch.setenv("FORCE_COLOR", "1")
-    monkeypatch.setattr(terminal, "PATIENCE_SECONDS", 0.0)
-    warm_up("scan", k)
-    assert "compiling for the first use" in capsys.readouterr().err
-
-
-def test_a_file_is_told_nothing(monkeypatch, capsys):
-    monkeypatch.delenv("FORCE_COLOR", raising=False)
-    monkeypatch.setattr(terminal, "PATIENCE_SECONDS", 0.0)
-    warm_up("scan")
-    assert capsys.readouterr().err == ""

@@ -12,44 +12,17 @@ from pathlib import Path
 
 import pytest
 
-import ruledex
 from ruledex.compiled import cache
 from ruledex.compiled.decorator import IS_DISABLED
+from tests.compiled.conftest import HELPER_FILE
 
 pytestmark = pytest.mark.skipif(IS_DISABLED, reason="nothing is compiled")
 
-PACKAGE = Path(ruledex.__file__).parent
 NOBODY = 65534
 # This user may write to nothing but may read everything: root's own interpreter often lies where only root may look.
 MAY_READ = "-all,+dac_read_search"
 AS_NOBODY = ["setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups", f"--inh-caps={MAY_READ}"]
 AS_NOBODY += [f"--ambient-caps={MAY_READ}", f"--bounding-set={MAY_READ}"]
-KERNEL = '''
-import numpy as np
-
-from ruledex.engines.deep.below.helper import doubled
-from ruledex.compiled.decorator import jit
-
-
-@jit
-def total(values):
-    """The sum of all values, doubled."""
-    result = 0
-    for value in values:
-        result += doubled(value)
-    return result
-'''
-HELPER = '''
-from ruledex.constants import FACTOR
-from ruledex.compiled.decorator import jit
-
-
-@jit
-def doubled(value):
-    """Twice the value."""
-    return FACTOR * value
-'''
-HELPER_FILE = "engines/deep/below/helper.py"
 CALL = """
 import numpy as np
 from ruledex.compiled.cache import cache_report
@@ -58,29 +31,6 @@ assert total(np.arange(5)) == 20
 report = cache_report()
 print(report.folder, report.n_uncached, sum(total.dispatcher.stats.cache_hits.values()), sep="|")
 """
-
-
-@pytest.fixture
-def install():
-    """A small ruledex: what compiles, and two kernels in packages of their own. Every user can enter its folder."""
-    folder = Path(tempfile.mkdtemp(prefix="ruledex-test-"))
-    folder.chmod(0o755)
-    package = folder / "site" / "ruledex"
-    (package / "compiled").mkdir(parents=True)
-    (package / "__init__.py").touch()
-    for path in [*PACKAGE.glob("compiled/*.py"), PACKAGE / "errors.py", PACKAGE / "forks.py"]:
-        shutil.copy(path, package / path.relative_to(PACKAGE))
-    (package / "constants.py").write_text("FACTOR = 2\n")
-    (package / "compiled" / "sample.py").write_text(KERNEL)
-    (package / HELPER_FILE).parent.mkdir(parents=True)
-    (package / HELPER_FILE).write_text(HELPER)
-    for folder_of_helper in [(package / HELPER_FILE).parent, *(package / HELPER_FILE).parent.parents][:3]:
-        (folder_of_helper / "__init__.py").touch()
-    yield folder
-    for path in [folder, *folder.rglob("*")]:
-        if path.is_dir():
-            path.chmod(0o755)
-    shutil.rmtree(folder)
 
 
 def run(install, path, *, temporary=None, user=None, code=CALL, **environment):

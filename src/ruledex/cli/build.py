@@ -18,7 +18,7 @@ from ruledex.cli.arguments import (
     SchemaOption,
     load_schema,
 )
-from ruledex.cli.terminal import bar, rows_with_progress, warm_up
+from ruledex.cli.terminal import bar, rows_with_progress
 from ruledex.errors import RuledexError, RulesError, one_line, quoted
 from ruledex.sources import Columns, RuleFile
 
@@ -63,8 +63,6 @@ def build_command(
     from ruledex.index import Index
 
     check_target(output)  # before the build, not after it
-    if not quiet:
-        warm_up(engine)
     started = time.monotonic()
     columns = Columns(id=id_column, expr=expr_column)
     source = rules if rules.endswith(".parquet") else rows_with_progress(RuleFile(rules, columns), not quiet)

@@ -8,7 +8,6 @@ import typer
 
 from ruledex.cli.arguments import EngineOptions, FolderArgument, QuietOption, TrustOption
 from ruledex.cli.build import engine_options
-from ruledex.cli.terminal import warm_up
 
 
 def compact_command(
@@ -30,8 +29,6 @@ def compact_command(
     from ruledex.index import Index
 
     opened = Index.open(index, trust=trust)
-    if not quiet:
-        warm_up(opened.engine)
     started, before = time.monotonic(), opened.version
     version = opened.compact(engine_options=engine_options(options or []) or None)
     assert version is not None

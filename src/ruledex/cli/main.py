@@ -26,6 +26,7 @@ from ruledex.cli.build import build_command
 from ruledex.cli.check import check_command
 from ruledex.cli.compact import compact_command
 from ruledex.cli.describe import describe_command
+from ruledex.cli.doctor import doctor_command
 from ruledex.cli.evaluate import evaluate_command
 from ruledex.cli.explain import explain_command
 from ruledex.cli.gc import gc_command
@@ -34,6 +35,7 @@ from ruledex.cli.match import match_command
 from ruledex.cli.remove import remove_command
 from ruledex.cli.spark import app as spark
 from ruledex.cli.verify import verify_command
+from ruledex.cli.warm import warm_command
 from ruledex.errors import RuledexError, one_line
 
 _STANDARD_OUTPUT: Final = "standard output"
@@ -112,6 +114,8 @@ app.command("describe")(describe_command)
 app.command("verify")(verify_command)
 app.command("gc")(gc_command)
 app.command("generate")(generate_command)
+app.command("warm")(warm_command)
+app.command("doctor")(doctor_command)
 app.add_typer(spark)
 
 

@@ -26,7 +26,7 @@ from ruledex.cli.arguments import (
     VersionOption,
     rank_of,
 )
-from ruledex.cli.terminal import bar, warm_up
+from ruledex.cli.terminal import bar
 from ruledex.errors import EventError, InputError
 from ruledex.outputs import leads_to, whole_file
 from ruledex.sources import EventFile
@@ -99,8 +99,6 @@ def match_command(
     if output is not None and leads_to(output, events):
         raise InputError(f"{output}: this is the file of events; the results would replace it, so name another one")
     opened = Index.open(index, version, engine, trust=trust)
-    if not quiet:
-        warm_up(opened.engine, top)
     stream = EventFile(events, opened.schema, _FIRST_BATCH)
     started = time.monotonic()
     n_events = n_matches = n_faults = 0

@@ -1,8 +1,7 @@
-"""What commands show on a terminal: a console for tables, progress bars, and a notice while kernels are compiled."""
+"""What commands show on a terminal: a console for tables, and progress bars."""
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from typing import Final
@@ -12,8 +11,6 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, Ti
 
 from ruledex.sources import BadRow, RuleFile, RuleRow
 
-PATIENCE_SECONDS: Final = 1.0
-_COMPILING: Final = "compiling for the first use on this host, which takes some seconds …"
 _PLAIN_WIDTH: Final = 140  # of a table that goes to a file or a pipe
 _EVERY: Final = 256  # rows between two looks at how far a file is read
 
@@ -78,28 +75,3 @@ def rows_with_progress(source: RuleFile, wanted: bool) -> Iterator[RuleRow | Bad
             if n_rules % _EVERY == 0:
                 shown.show(n_rules, source.n_read, source.size)
             yield row
-
-
-def warm_up(engine: str, k: int | None = None) -> None:
-    """On a terminal, build and ask an index of two rules, so that its kernels are compiled.
-
-    Kernels are compiled when a host first uses them. If that takes long, a notice says so.
-    """
-    screen = Console(stderr=True)
-    if not screen.is_terminal:
-        return
-    from ruledex.index import Index
-
-    notice = threading.Timer(PATIENCE_SECONDS, screen.print, (_COMPILING,), {"style": "dim"})
-    notice.daemon = True
-    notice.start()
-    try:
-        index = Index.build([(0, "a = 1 AND b NOT IN ('x', 'y')"), (1, "a > 2 OR c LIKE 'z%'")], engine)
-        events = [{"a": 1, "b": "z", "c": "zz"}]
-        if k is None:
-            index.match_batch(events)
-        else:
-            index.top_batch(events, k)
-    finally:
-        notice.cancel()
-        notice.join()  # a notice that has begun is shown before anything else

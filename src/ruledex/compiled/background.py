@@ -13,6 +13,7 @@ import os
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -119,18 +120,14 @@ def _write_request(folder: Path, job: Job, rank: int) -> None:
         written.replace(path)
 
 
-def take_requests() -> list[Job]:
-    """Remove all requests, and return their jobs."""
+def requests() -> Iterator[Job]:
+    """Yield what was asked for. A request is removed when its job is done, so that none is lost with the process."""
     folder = cache_report().folder
-    if folder is None:
-        return []
-    jobs = []
-    for path in sorted((folder / "requests").glob("*.json")):
+    for path in [] if folder is None else sorted((folder / "requests").glob("*.json")):
         with suppress(OSError, ValueError, TypeError):
-            jobs.append(Job(*json.loads(path.read_bytes())))
+            yield Job(*json.loads(path.read_bytes()))
         with suppress(OSError):
             path.unlink()
-    return jobs
 
 
 def _after_fork() -> None:

@@ -284,7 +284,7 @@ def read_mode() -> Mode:
     """Return the mode that the environment names."""
     if IS_DISABLED:
         return "never"
-    named = os.environ.get("RULEDEX_COMPILE", "") or "now"
+    named = os.environ.get("RULEDEX_COMPILE", "") or "background"
     for mode in get_args(Mode):
         if named == mode:
             return cast("Mode", mode)
