@@ -39,7 +39,7 @@ from ruledex.program.normalise import NormalRules, normalise_rules
 from ruledex.program.predicate_table import empty_text_table, intern_slices
 from ruledex.program.rule_entries import LiteralFacts, PredicateLiterals, operator_of
 from ruledex.program.rule_scanner import scan_texts
-from ruledex.program.scores.table import ScoreTable, empty_score_table
+from ruledex.program.scores.compile import ScoreTable, empty_score_table
 from ruledex.workloads import workload
 
 RULE_SETS = (("abe", 100_000), ("advertising", 100_000), ("abe", 1_000_000))

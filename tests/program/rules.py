@@ -31,7 +31,7 @@ from ruledex.program.normalise import NormalRules, normalise_rules
 from ruledex.program.predicate_table import TextTable, empty_text_table, intern_slices
 from ruledex.program.rule_entries import COMPLEX, LiteralFacts, PredicateLiterals, operator_of
 from ruledex.program.rule_scanner import Scan, scan_texts
-from ruledex.program.scores.table import ScoreTable, empty_score_table
+from ruledex.program.scores.compile import ScoreTable, empty_score_table
 
 BRANCHES = (And, Or, Xor, Xnor)
 

@@ -13,7 +13,7 @@ from ruledex.program import layout, node_table
 from ruledex.program.layout import ProgramNodes, lay_out
 from ruledex.program.node_table import ALWAYS_CODE, NEVER_CODE, NO_COMPLEMENT, add_node, empty_node_table
 from ruledex.program.normalise import NormalRules
-from ruledex.program.scores.table import add_score, empty_score_table, pack_step
+from ruledex.program.scores.compile import add_score, empty_score_table, pack_step
 from ruledex.workloads import workload
 from tests.program.rules import built
 

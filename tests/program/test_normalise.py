@@ -19,7 +19,7 @@ from ruledex.program.node_table import NodeTable, empty_node_table
 from ruledex.program.normalise import normalise_rules
 from ruledex.program.rule_entries import COMPLEX, LiteralFacts, PredicateLiterals
 from ruledex.program.rule_scanner import FALLBACK, OK
-from ruledex.program.scores.table import empty_score_table
+from ruledex.program.scores.compile import empty_score_table
 from ruledex.workloads import workload
 from tests.program.rules import built, scanned, slices_of
 from tests.strategies import all_events, trees

@@ -140,7 +140,7 @@ def cuts_of(value: Value, kind: Kind, zone: tzinfo) -> tuple[Cut, ...]:
 
 
 def needs_days(value: Value, zone: tzinfo) -> bool:
-    """Whether a constant is a date that begins at the same moment as another."""
+    """Return whether a constant is a date that begins at the same moment as another."""
     return type(value) is date and shares_its_midnight(value, zone)
 
 

@@ -105,7 +105,7 @@ class GrowingDomain(Domain):
 
     @property
     def is_empty(self) -> bool:
-        """Whether no constant is in use."""
+        """Return whether no constant is in use."""
         return not self.cuts
 
     def use(self, cut: Cut) -> bool:
@@ -154,7 +154,7 @@ class GrowingDomain(Domain):
             del self.labels[at]
 
     def is_new_and_rounds_to_a_neighbour(self, cut: Cut) -> bool:
-        """Whether an exact constant has its first use, and rounds to the same double as one next to it."""
+        """Return whether an exact constant has its first use, and rounds to the same double as one next to it."""
         if self._uses[cut] > 1:
             return False
         at = bisect_left(self.cuts, cut)

@@ -158,7 +158,7 @@ class Slot:
         return instant(value, self.schema.zone)
 
     def _is_found_in(self, kind: Kind, type_: type) -> bool:
-        """Whether values of a type have cells in a domain, and not in its twin."""
+        """Return whether values of a type have cells in a domain, and not in its twin."""
         twin = TWINS.get(kind)
         if twin is not None:
             return twin not in self.domains or type_ is not _OF_TWIN[twin]

@@ -30,8 +30,7 @@ from ruledex.program.normalise import NormalRules, normalise_rules
 from ruledex.program.predicate_table import PredicateTable
 from ruledex.program.program import Program
 from ruledex.program.rule_scanner import OK, scan_texts
-from ruledex.program.scores.compile import ScoreCode
-from ruledex.program.scores.table import add_score, empty_score_table
+from ruledex.program.scores.compile import ScoreCode, add_score, empty_score_table
 from ruledex.rewrite.pipeline import match_tree, score_tree
 from ruledex.rewrite.walk import post_order
 

@@ -17,7 +17,7 @@ from ruledex.compiled.decorator import jit
 from ruledex.errors import RuledexError
 from ruledex.program.node_table import ALWAYS_CODE, N_NODES, NEVER_CODE, START, TAG, NodeTable
 from ruledex.program.normalise import NormalRules
-from ruledex.program.scores.table import ScoreTable, pack_step
+from ruledex.program.scores.compile import ScoreTable, pack_step
 from ruledex.program.sharing import InnerNodes, share_parts
 
 _UNUSED = -1

@@ -42,7 +42,7 @@ from ruledex.program.rule_entries import (
 )
 from ruledex.program.rule_scanner import FALLBACK, OK, Scan
 from ruledex.program.rule_tokens import XOR
-from ruledex.program.scores.table import STEPS_PER_ENTRY, ScoreTable, with_score_room, write_score
+from ruledex.program.scores.compile import STEPS_PER_ENTRY, ScoreTable, with_score_room, write_score
 
 
 class NormalRules(NamedTuple):

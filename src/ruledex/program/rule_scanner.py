@@ -248,7 +248,7 @@ def _scan_rule(
 
 @jit
 def _may_lead(text: NDArray[np.uint8], start: int) -> bool:
-    """Whether a sign can be unary: + and - can."""
+    """Return whether a sign can be unary: + and - can."""
     return bool(text[start] in (_PLUS, _MINUS))
 
 

@@ -128,7 +128,7 @@ def read_tokens(
 
 @jit
 def _keyword(letters: int) -> int:
-    """Which of the keywords that a structure is made of a word is; else NAME."""
+    """Return the keyword of a rule's structure that a word is, or NAME."""
     if letters == 0x616E64:
         return AND
     if letters == 0x6F72:
@@ -146,7 +146,7 @@ def _keyword(letters: int) -> int:
 
 @jit
 def _odd_token(text: NDArray[np.uint8], start: int, end: int, plain_stop: int, plain_kind: int) -> tuple[int, int]:
-    """The kind and the end of a token or comment of more than the plainest form.
+    """Return the kind and the end of a token or comment that is not of the plainest form.
 
     `plain_stop` and `plain_kind` are for a word of ASCII that a quote follows: r'…' is one token, or'…' two.
     """
@@ -182,7 +182,7 @@ def _odd_token(text: NDArray[np.uint8], start: int, end: int, plain_stop: int, p
 
 @jit
 def _line_comment_end(text: NDArray[np.uint8], position: int, end: int) -> int:
-    """Where the line ends; negative where not all is ASCII, since no one else would look whether it is UTF-8."""
+    """Return where the line ends; negative if not all is ASCII, since nobody else checks whether it is UTF-8."""
     is_ascii = True
     while position < end and text[position] != _NEWLINE:
         is_ascii = is_ascii and text[position] < 128
@@ -192,7 +192,7 @@ def _line_comment_end(text: NDArray[np.uint8], position: int, end: int) -> int:
 
 @jit
 def _block_comment_end(text: NDArray[np.uint8], start: int, end: int) -> int:
-    """Behind the end of a comment; negative where it has none, or not all is ASCII."""
+    """Return the offset behind a comment; negative if it has no end, or if not all is ASCII."""
     is_ascii = True
     position = start + 2
     while position + 1 < end and not (text[position] == _STAR and text[position + 1] == _SLASH):
@@ -203,7 +203,7 @@ def _block_comment_end(text: NDArray[np.uint8], start: int, end: int) -> int:
 
 @jit
 def _word_end(text: NDArray[np.uint8], start: int, end: int) -> int:
-    """Where the letters and digits from `start` on end; negative if no word can begin there."""
+    """Return where the letters and digits from `start` on end; negative if no word can begin there."""
     position = start
     in_word = True
     while in_word and position < end:
@@ -221,7 +221,7 @@ def _word_end(text: NDArray[np.uint8], start: int, end: int) -> int:
 
 @jit
 def _wide_character(text: NDArray[np.uint8], position: int, end: int) -> tuple[int, int]:
-    """The length and number of a character of two or three bytes; its number is 0 where it is none."""
+    """Return the length and number of a character of two or three bytes; the number is 0 if it is no character."""
     first = int(text[position])
     n_more = 1 if 0xC2 <= first < 0xE0 else 2 if 0xE0 <= first < 0xF0 else 0
     is_whole = n_more > 0 and position + n_more < end
@@ -237,7 +237,7 @@ def _wide_character(text: NDArray[np.uint8], position: int, end: int) -> tuple[i
 
 @jit
 def _number_end(text: NDArray[np.uint8], start: int, end: int) -> int:
-    """Where a number ends; negative where a letter touches it."""
+    """Return where a number ends; negative if a letter touches it."""
     position = _digits_end(text, start, end)
     if position < end and text[position] == _POINT:
         position = _digits_end(text, position + 1, end)
@@ -266,7 +266,7 @@ def _digits_end(text: NDArray[np.uint8], position: int, end: int) -> int:
 
 @jit
 def _string_end(text: NDArray[np.uint8], start: int, end: int) -> int:
-    """Behind the quote that closes a string, past \\x and doubled quotes; negative where none does."""
+    """Return the offset behind the quote that closes a string, past \\x and doubled quotes; negative if none does."""
     quote = text[start]
     position = start + 1
     is_open = True
@@ -283,7 +283,7 @@ def _string_end(text: NDArray[np.uint8], start: int, end: int) -> int:
 
 @jit
 def _raw_string_end(text: NDArray[np.uint8], start: int, end: int) -> int:
-    """Behind the next quote of the kind that stands at `start`; negative where there is none."""
+    """Return the offset behind the next quote like the one at `start`; negative if there is none."""
     position = start + 1
     while position < end and text[position] != text[start]:
         position += 1
@@ -292,7 +292,7 @@ def _raw_string_end(text: NDArray[np.uint8], start: int, end: int) -> int:
 
 @jit
 def _quoted_name_end(text: NDArray[np.uint8], start: int, end: int) -> int:
-    """Behind the backtick that closes a name, past doubled ones; negative where none does."""
+    """Return the offset behind the backtick that closes a name, past doubled ones; negative if none does."""
     position = start + 1
     is_open = True
     while is_open and position < end:

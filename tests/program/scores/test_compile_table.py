@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ruledex.compiled.constants import CONSTANT, FALSE_BY, IS_TRUE, IS_UNKNOWN, LEAF, WEIGH
 from ruledex.program.rule_tokens import AND, OR, XNOR, XOR
-from ruledex.program.scores.table import add_score, empty_score_table, pack_step
+from ruledex.program.scores.compile import add_score, empty_score_table, pack_step
 from tests.program.rules import built
 
 
