@@ -29,7 +29,7 @@ from ruledex.compiled.constants import (
     XNOR,
     XOR,
 )
-from ruledex.compiled.decorator import inlined, jit
+from ruledex.compiled.decorator import jit
 from ruledex.dictionary.literal_table import Form, LiteralTable
 from ruledex.language.schema import Schema
 from ruledex.language.tree import And, Expression, In, Is, IsNull, Not, Or, Required, SetTest, Truth, Weak, Xnor, Xor
@@ -195,7 +195,7 @@ def with_score_room(scores: ScoreTable, n_more_steps: int, n_more_weights: int) 
     )
 
 
-@inlined
+@jit
 def pack_step(operation: int, argument: int) -> int:
     """Return the step as one integer."""
     return argument << STEP_BITS | operation
