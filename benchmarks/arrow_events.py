@@ -17,7 +17,7 @@ from contextlib import contextmanager
 
 import pyarrow as pa
 
-from ruledex.engines.batch import block as batch_block
+from ruledex.engines.batch import engine as batch_engine
 from ruledex.events.arrow.encoder import ArrowEncoder
 from ruledex.events.mappings import EventEncoder
 from ruledex.index import Index
@@ -44,7 +44,7 @@ def best(function):
 def kernel_times():
     """The seconds that each kernel of `batch` takes meanwhile, by its name."""
     taken = dict.fromkeys(KERNELS, 0.0)
-    plain = {name: getattr(batch_block, name) for name in KERNELS}
+    plain = {name: getattr(batch_engine, name) for name in KERNELS}
 
     def timed(name):
         def run(*arguments):
@@ -56,12 +56,12 @@ def kernel_times():
         return run
 
     for name in KERNELS:
-        setattr(batch_block, name, timed(name))
+        setattr(batch_engine, name, timed(name))
     try:
         yield taken
     finally:
         for name, kernel in plain.items():
-            setattr(batch_block, name, kernel)
+            setattr(batch_engine, name, kernel)
 
 
 def measure_share(index, table):

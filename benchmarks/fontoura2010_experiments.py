@@ -16,8 +16,7 @@ from papers_data import Data, chosen_rules, draw, first_events, first_rules
 from papers_measure import N_ROUNDS, Algorithm, named, point
 from papers_progress import Steps
 from ruledex.engines.inputs import nodes_of
-from ruledex.engines.kindex.normal_form_kernels import form_sizes
-from ruledex.engines.kindex.normal_forms import OUTER
+from ruledex.engines.kindex.normal_forms import OUTER, form_sizes
 from ruledex.engines.labelled.engine import AnnotatedEngine
 from ruledex.events.batch import EventBatch
 from ruledex.program.program import Program

@@ -8,8 +8,8 @@ import numpy as np
 
 from ruledex.compiled.arrays import frozen
 from ruledex.ranked.intervals import Entries, closed_intervals
-from ruledex.ranked.protocol import Ranked
 from ruledex.ranked.rtree import BRANCHING, ScoredRTree, pack_entries
+from ruledex.ranked.tree import Ranked
 
 
 class StabAllSort:

@@ -20,10 +20,12 @@ from typing import Any
 import numpy as np
 
 from core_timing import CPU, WALL, say, seconds
+from live_tree import LiveTree
 from ruledex.compiled.arrays import read_only
 from ruledex.engines.atree.engine import load
-from ruledex.engines.atree.live import LiveTree
-from ruledex.engines.atree.rules import RulesToLoad
+from ruledex.engines.atree.heap import empty_heap
+from ruledex.engines.atree.layout import USES
+from ruledex.engines.atree.rules import RulesToLoad, ScoreHeap
 from ruledex.engines.atree.tree import GrowingTree, Switches
 from ruledex.index import Index
 from ruledex.index.build import build_program
@@ -35,6 +37,7 @@ SEED = 0
 FULL, QUICK = 1_000_000, 20_000
 N_SINGLE, N_WARM = 1000, 20
 N_INDEX = 2000
+NO_SCORES: dict[int, ScoreHeap] = {}  # of trees with room for so many rules
 NO_CHANCE = np.zeros(0, np.float32)
 
 
@@ -62,6 +65,14 @@ def _insert(tree: GrowingTree, program: Program, rules: np.ndarray) -> None:
     nodes = program.node_op, program.child_offsets, program.children
     literals = np.arange(program.n_literals, dtype=np.int32)
     tree.insert(RulesToLoad(*nodes, program.root[rules], rules, NO_CHANCE, literals))
+
+
+def _delete(tree: GrowingTree, rules: np.ndarray) -> None:
+    n_rules = len(tree.arrays.rules)
+    if n_rules not in NO_SCORES:
+        none = np.zeros(n_rules, np.int32)
+        NO_SCORES[n_rules] = ScoreHeap(np.zeros(n_rules), none, none.copy(), empty_heap(0))
+    tree.delete_scored(read_only(rules), NO_SCORES[n_rules])
 
 
 def _alone(program: Program, rule: int, literals: np.ndarray) -> RulesToLoad:
@@ -95,27 +106,27 @@ def measure_bulk(n_rules: int) -> dict[str, Any]:
     table = workload("abe", seed=SEED, n_expressions=n_rules).rule_table(n_rules)
     program = build_program(table["expr"], np.zeros(n_rules), Schema()).program
     tree = load(program._replace(root=program.root[:0]), None, Switches())
-    tree.hold(np.arange(program.n_literals, dtype=np.int32))
+    tree.arrays.nodes[: program.n_literals, USES] += 1  # so that literals stay
     warm = np.arange(min(10, n_rules), dtype=np.int32)
     _insert(tree, program, warm)
-    tree.delete(warm)
+    _delete(tree, warm)
     order = np.random.default_rng(SEED).permutation(n_rules).astype(np.int32)
     tenth, half = order[: n_rules // 10], order[: n_rules // 2]
     rest = np.setdiff1d(np.arange(n_rules, dtype=np.int32), half)
     before = {
         "load_all": (n_rules, lambda: _insert(tree, program, np.arange(n_rules, dtype=np.int32))),
-        "delete_a_tenth": (len(tenth), lambda: tree.delete(tenth)),
+        "delete_a_tenth": (len(tenth), lambda: _delete(tree, tenth)),
         "insert_a_tenth": (len(tenth), lambda: _insert(tree, program, tenth)),
     }
     after = {
-        "delete_half": (len(half), lambda: tree.delete(half)),
-        "delete_the_rest": (len(rest), lambda: tree.delete(rest)),
+        "delete_half": (len(half), lambda: _delete(tree, half)),
+        "delete_the_rest": (len(rest), lambda: _delete(tree, rest)),
     }
     rates = {name: n_changed / seconds(step) for name, (n_changed, step) in before.items()}
     literals = read_only(np.arange(program.n_literals, dtype=np.int32))
     ones = [_alone(program, rule, literals) for rule in tenth[:N_SINGLE].tolist()]
     single = {
-        "delete": _percentiles(tree.delete, [one.rule for one in ones]),
+        "delete": _percentiles(lambda rules: _delete(tree, rules), [one.rule for one in ones]),
         "insert": _percentiles(tree.insert, ones),
     }
     rates |= {name: n_changed / seconds(step) for name, (n_changed, step) in after.items()}

@@ -14,8 +14,7 @@ from papers_data import Data, draw, first_events, first_rules
 from papers_measure import Algorithm, build, measure, named, point
 from papers_progress import Steps
 from ruledex.engines.inputs import nodes_of
-from ruledex.engines.kindex.normal_form_kernels import form_sizes
-from ruledex.engines.kindex.normal_forms import OUTER, Form
+from ruledex.engines.kindex.normal_forms import OUTER, Form, form_sizes
 from ruledex.engines.protocol import Matches
 from ruledex.events.batch import EventBatch
 from ruledex.workloads import workload

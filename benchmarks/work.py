@@ -338,7 +338,7 @@ def count_touched(
 
 def _work_of_atree(engine: AtreeEngine, batch: EventBatch) -> Work:
     matcher = engine._matcher
-    scratch = matcher._new_scratch()
+    scratch = matcher._scratch()
     counts = np.zeros(len(BY_ATREE), np.int64)
     count_touched(
         matcher.index,

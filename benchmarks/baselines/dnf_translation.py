@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Self
 
-from ruledex.engines.kindex.dnf import DnfEngine
+from ruledex.engines.kindex.engine import DnfEngine
 from ruledex.engines.kindex.normal_forms import NormalFormOptions
 from ruledex.engines.protocol import Statistics
 from ruledex.program.program import Program

@@ -9,8 +9,7 @@ from benchmarks.work import work_of
 from ruledex.engines.atree.engine import AtreeEngine
 from ruledex.engines.atree.tree import Switches
 from ruledex.engines.auto import AutoEngine
-from ruledex.engines.kindex.cnf import CnfEngine
-from ruledex.engines.kindex.dnf import DnfEngine
+from ruledex.engines.kindex.engine import CnfEngine, DnfEngine
 from ruledex.engines.labelled.dewey import DeweyEngine
 from ruledex.engines.labelled.interval import IntervalEngine
 from ruledex.engines.protocol import Statistics

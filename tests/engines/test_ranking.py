@@ -1,8 +1,10 @@
 import numpy as np
 import pytest
 
+from ruledex.compiled.constants import AND, CONSTANT, IS_TRUE, LEAF, OPERATION, STEP_BITS
 from ruledex.engines.inputs import PRODUCT, STATIC, SUM
-from ruledex.engines.ranking import precedes, push, rank_bound, rank_of, sort_heap
+from ruledex.engines.ranking import precedes, push, rank_bound, rank_of, score_steps, sort_heap
+from tests.contract.builder import make_program
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -26,3 +28,12 @@ def test_no_rank_exceeds_its_bound(kind, static):
     for weight in (0.0, 0.5, 4.0):
         bound = rank_bound(kind, static, 2.0, weight)
         assert all(rank_of(kind, static, part * 2.0 * weight) <= bound for part in (0.0, 0.3, 1.0))
+
+
+def test_a_rule_without_a_score_program_gets_that_of_its_root():
+    a, b, c = (("in", (cell, cell)) for cell in (1, 2, 3))
+    program = make_program([3], [(("and", c, ("or", a, b)), 0.0, None), (a, 0.0, None), ("always", 0.0, None)])
+    offsets, code = score_steps(program)
+    assert offsets.tolist() == [0, 5, 6, 7]
+    assert [step & OPERATION for step in code.tolist()].count(LEAF) == 4
+    assert (code[4], code[6]) == (2 << STEP_BITS | AND, IS_TRUE << STEP_BITS | CONSTANT)

@@ -13,12 +13,11 @@ import numpy as np
 import pytest
 
 from ruledex.ranked.index import STRUCTURES
-from ruledex.ranked.interval_tree import ScoredIntervalTree
+from ruledex.ranked.interval_tree import NO_NODE, ScoredIntervalTree
 from ruledex.ranked.intervals import closed_intervals, entries_of
 from ruledex.ranked.irtree import IRTree
 from ruledex.ranked.rtree import ScoredRTree
 from ruledex.ranked.segment_tree import ScoredSegmentTree
-from ruledex.ranked.skeleton import NO_NODE
 from ruledex.ranked.sopt_rtree import SOPTRTree, arrangement, edges_between
 
 INTERVALS = {

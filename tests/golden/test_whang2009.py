@@ -6,7 +6,6 @@ import pytest
 from ruledex.compiled.arrays import frozen
 from ruledex.compiled.constants import EVERY
 from ruledex.engines.inputs import freeze_batch
-from ruledex.engines.kindex.cnf import CnfEngine
 from ruledex.engines.kindex.conjunctions import ConjunctionIndex
 from ruledex.engines.kindex.cursors import (
     NONE,
@@ -15,7 +14,7 @@ from ruledex.engines.kindex.cursors import (
     next_agreement,
 )
 from ruledex.engines.kindex.disjunctions import DisjunctionIndex
-from ruledex.engines.kindex.dnf import DnfEngine
+from ruledex.engines.kindex.engine import CnfEngine, DnfEngine
 from ruledex.engines.kindex.matching import expression_numbers, is_satisfied, matching_conjunctions
 from ruledex.engines.kindex.posting_lists import new_cursors
 from ruledex.engines.kindex.postings import ListBounds, get_posting_lists

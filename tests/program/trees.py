@@ -8,7 +8,7 @@ from itertools import pairwise
 import numpy as np
 
 from ruledex.compiled.constants import AND, OR
-from ruledex.engines.labelled.trees import LEAF, Trees
+from ruledex.engines.labelled.annotator import LEAF, Trees
 
 KINDS = {"and": AND, "or": OR}
 

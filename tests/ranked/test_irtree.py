@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from ruledex.errors import RuledexError
+from ruledex.ranked.interval_tree import NO_NODE
 from ruledex.ranked.irtree import IRTree
 from ruledex.ranked.irtree_kernels import CHUNKS, ENTRIES, NODES
-from ruledex.ranked.skeleton import NO_NODE
 from tests.contract.sizes import scaled
 
 from .reference import drawn, pairs, queries, stabbed

@@ -3,8 +3,7 @@
 import numpy as np
 
 from ruledex.engines.inputs import PRODUCT, SUM
-from ruledex.relaxed.candidates import UNTOUCHED, CandidateScratch, CellRows, ConjunctKeys, find_candidates
-from ruledex.relaxed.score import OneEvent
+from ruledex.relaxed.candidates import UNTOUCHED, CandidateScratch, CellRows, ConjunctKeys, OneEvent, find_candidates
 
 # Rules 0 and 2 have one branch, rule 1 has two. Key 0 is an interval; cell 1 has the keys 1 to 3, cell 2 the key 4.
 KEYS = ConjunctKeys(

@@ -5,8 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ruledex.compiled.constants import STEP_BITS
+from ruledex.relaxed.candidates import MAY_SCORE, MUST_HOLD
 from ruledex.relaxed.layout import build_relaxed_layout
-from ruledex.relaxed.score import MAY_SCORE, MUST_HOLD
 from tests.contract.builder import make_program
 from tests.contract.reference import Reference
 from tests.contract.sizes import DRAWN

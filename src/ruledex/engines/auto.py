@@ -117,7 +117,7 @@ class AutoEngine:
 
     def describe(self) -> dict[str, Any]:
         """Describe what was built, and which part answers what; `batch` is None before it is needed."""
-        from ruledex.engines.batch.rows import N_EVENTS
+        from ruledex.engines.batch.kernels import N_EVENTS
 
         sparse, batch = self.sparse.describe(), self._batch.describe() if self._batch else None
         return {

@@ -7,8 +7,8 @@ scratch and results are writable.
 from __future__ import annotations
 
 import operator
-from collections.abc import Mapping
-from typing import Any, NamedTuple
+from functools import cache
+from typing import Any, NamedTuple, TypeVar, get_args, get_type_hints
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,6 +25,9 @@ RANKS: dict[Rank, int] = {"sum": SUM, "product": PRODUCT, "static": STATIC}
 ALL_ALIVE = frozen(np.zeros(0), np.uint8)
 
 LARGEST = np.iinfo(np.int32).max  # offset or id that the arrays of an engine can hold
+
+
+Part = TypeVar("Part", bound=tuple[Any, ...])
 
 
 class Nodes(NamedTuple):
@@ -80,49 +83,40 @@ def rank_code(rank: Rank) -> int:
 
 def literals_of(program: Program) -> Literals:
     """Return a Program's literals for the kernels."""
-    return Literals(
-        frozen(program.interval_offsets, np.int32),
-        frozen(program.interval_low, np.int32),
-        frozen(program.interval_high, np.int32),
-        frozen(program.negative_presence, np.int32),
-        frozen(program.negative_of, np.int32),
-    )
+    return _part_of(Literals, program)
 
 
 def nodes_of(program: Program) -> Nodes:
     """Return a Program's inner nodes for the kernels."""
-    return Nodes(
-        frozen(program.node_op, np.uint8),
-        frozen(program.child_offsets, np.int32),
-        frozen(program.children, np.int32),
-    )
+    return _part_of(Nodes, program)
 
 
 def score_programs_of(program: Program) -> ScorePrograms:
     """Return a Program's score programs for the kernels."""
-    found = freeze_all(
-        [
-            (program.score_offsets, np.int32),
-            (program.score_code, np.int32),
-            (program.score_weight, np.float64),
-            (program.root, np.int32),
-            (program.node_op, np.uint8),
-            (program.child_offsets, np.int32),
-            (program.children, np.int32),
-        ]
-    )
-    return ScorePrograms(*found)
+    return _part_of(ScorePrograms, program)
+
+
+def _part_of(kind: type[Part], program: Program) -> Part:
+    return kind(*freeze_all((getattr(program, name), dtype) for name, dtype in dtypes_of(kind).items()))
+
+
+@cache
+def dtypes_of(kind: type[tuple[Any, ...]]) -> dict[str, type[np.generic]]:
+    """Return the type of number of each field of a NamedTuple of arrays, as the field is declared."""
+    return {name: get_args(get_args(hint)[1])[0] for name, hint in get_type_hints(kind).items()}
+
+
+def stored_fields(kind: type[Part], arrays: Arrays, prefix: str = "") -> Part:
+    """Return a NamedTuple of stored arrays, which have the names of its fields behind the prefix."""
+    dtypes = {prefix + name: dtype for name, dtype in dtypes_of(kind).items()}
+    for name in dtypes:
+        if name not in arrays:
+            raise ArtifactError(f"the stored engine has no array {name!r}")
+    return kind(*freeze_all((arrays[name], dtype) for name, dtype in dtypes.items()))
 
 
 def array_of(arrays: Arrays, name: str, dtype: type[np.generic]) -> NDArray[Any]:
     """Return one of an engine's stored arrays, which a stored index may lack only if it is damaged."""
-    return arrays_of(arrays, {name: dtype})[name]
-
-
-def arrays_of(arrays: Arrays, dtypes: Mapping[str, type[np.generic]]) -> dict[str, NDArray[Any]]:
-    """Return several of an engine's stored arrays by their names."""
-    for name in dtypes:
-        if name not in arrays:
-            raise ArtifactError(f"the stored engine has no array {name!r}")
-    found = freeze_all([(arrays[name], dtype) for name, dtype in dtypes.items()])
-    return dict(zip(dtypes, found, strict=True))
+    if name not in arrays:
+        raise ArtifactError(f"the stored engine has no array {name!r}")
+    return frozen(arrays[name], dtype)

@@ -10,6 +10,7 @@ these are twenty waits per rule; for many rules side by side, the loads of one s
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import NamedTuple
@@ -33,7 +34,7 @@ from ruledex.engines.inputs import (
     rank_code,
     score_programs_of,
 )
-from ruledex.engines.protocol import Matches, Rank
+from ruledex.engines.protocol import Alive, Matches, Rank
 from ruledex.events.batch import EventBatch
 from ruledex.forks import cached_property
 from ruledex.program.program import Program
@@ -48,7 +49,7 @@ from ruledex.program.scores.run import (
     score_bounds,
     stack_height,
 )
-from ruledex.program.scores.steps import count_steps
+from ruledex.program.scores.steps import WalkStack, count_steps, write_rule_steps
 
 MOST = 8  # children of a node, and twice as many steps of a program: what lies behind is on its way by then
 AHEAD = 16  # how many rules before its use a score is asked for
@@ -314,6 +315,22 @@ def sort_heaps(ranks: NDArray[np.float64], rules: NDArray[np.int32], n_held: NDA
         sort_heap(ranks[event], rules[event], n_held[event])
 
 
+def score_steps(program: Program) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
+    """Return where the steps that score each rule begin, and the steps, also where a Program leaves it to the root."""
+    programs = score_programs_of(program)
+    n_steps, n_levels = np.zeros(program.n_rules, np.int64), len(program.level_offsets) + 1
+    count_steps(programs, np.zeros(program.n_nodes, np.int64), n_steps)
+    offsets, code = np.zeros(program.n_rules + 1, np.int64), np.empty(n_steps.sum(), np.int32)
+    rules = np.arange(program.n_rules, dtype=np.int32)
+    write_rule_steps(programs, program.n_literals, new_walk(n_levels), rules, offsets, code)
+    return offsets, code[: offsets[-1]]
+
+
+def new_walk(n_levels: int) -> WalkStack:
+    """Scratch of a walk down trees of so many levels."""
+    return WalkStack(np.empty(n_levels, np.int32), np.empty(n_levels, np.int64), np.empty(n_levels, np.int64))
+
+
 class Ranker:
     """What scores the rules of a Program, prepared on first use: matching alone never needs it."""
 
@@ -398,19 +415,30 @@ class Ranker:
         offsets = np.zeros(batch.n_events + 1, np.int64)
         np.cumsum(n_kept, out=offsets[1:])
         rules, ranks = np.zeros(offsets[-1], np.int32), np.zeros(offsets[-1])
+        ranking, event = self.ranking(static_score), (batch.offsets, batch.cells, batch.weights)
+        found_offsets, found_rules = frozen(found.offsets, np.int64), frozen(found.rule, np.int32)
         with self.stack() as stack:
-            top_of_batch(
-                self.literals,
-                self.ranking(static_score),
-                kind,
-                frozen(found.offsets, np.int64),
-                frozen(found.rule, np.int32),
-                batch.offsets,
-                batch.cells,
-                batch.weights,
-                stack,
-                frozen(offsets, np.int64),
-                ranks,
-                rules,
-            )
+            out = frozen(offsets, np.int64), ranks, rules
+            top_of_batch(self.literals, ranking, kind, found_offsets, found_rules, *event, stack, *out)
         return Matches(offsets, rules, ranks)
+
+
+class RanksFound(ABC):
+    """The base of engines that find all rules of an event before they rank them."""
+
+    _ranker: Ranker
+
+    @abstractmethod
+    def match(self, batch: EventBatch, alive: Alive | None = None) -> Matches:
+        """Return all rules that are true, ascending within each event."""
+
+    def top(
+        self,
+        batch: EventBatch,
+        k: int,
+        rank: Rank = "sum",
+        alive: Alive | None = None,
+        static_score: NDArray[np.float64] | None = None,
+    ) -> Matches:
+        """Return the best k rules of each event with their ranks as scores, the best first, ties by position."""
+        return self._ranker.top(batch, self.match(batch, alive), k, rank, static_score)

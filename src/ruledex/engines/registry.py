@@ -16,8 +16,8 @@ PLACES = {
     "auto": "ruledex.engines.auto:AutoEngine",
     "dewey": "ruledex.engines.labelled.dewey:DeweyEngine",
     "interval": "ruledex.engines.labelled.interval:IntervalEngine",
-    "dnf": "ruledex.engines.kindex.dnf:DnfEngine",
-    "cnf": "ruledex.engines.kindex.cnf:CnfEngine",
+    "dnf": "ruledex.engines.kindex.engine:DnfEngine",
+    "cnf": "ruledex.engines.kindex.engine:CnfEngine",
     "atree": "ruledex.engines.atree.engine:AtreeEngine",
 }
 

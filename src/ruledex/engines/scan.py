@@ -14,8 +14,8 @@ from ruledex.compiled.arrays import frozen
 from ruledex.compiled.constants import ALWAYS, AND
 from ruledex.compiled.decorator import jit
 from ruledex.engines.inputs import Nodes, freeze_alive, freeze_batch, literals_of, nodes_of
-from ruledex.engines.protocol import Alive, Arrays, Matches, NoOptions, Rank, Statistics
-from ruledex.engines.ranking import Ranker
+from ruledex.engines.protocol import Alive, Arrays, Matches, NoOptions, Statistics
+from ruledex.engines.ranking import Ranker, RanksFound
 from ruledex.events.batch import EventBatch
 from ruledex.program.program import Literals, Program
 
@@ -86,7 +86,7 @@ def scan_rules(
     return n_found
 
 
-class ScanEngine:
+class ScanEngine(RanksFound):
     """The engine `scan`. It has no structure of its own: it needs only the Program."""
 
     name = "scan"
@@ -128,17 +128,6 @@ class ScanEngine:
     def count(self, batch: EventBatch, alive: Alive | None = None) -> NDArray[np.int64]:
         """Return how many rules are true of each event."""
         return np.array([len(rules) for rules in self._found(batch, alive)], np.int64)
-
-    def top(
-        self,
-        batch: EventBatch,
-        k: int,
-        rank: Rank = "sum",
-        alive: Alive | None = None,
-        static_score: NDArray[np.float64] | None = None,
-    ) -> Matches:
-        """Return the best k rules of each event with their ranks as scores, the best first, ties by position."""
-        return self._ranker.top(batch, self.match(batch, alive), k, rank, static_score)
 
     def describe(self) -> dict[str, Any]:
         """Describe what the engine is made of."""

@@ -14,20 +14,18 @@ from numpy.typing import NDArray
 
 from ruledex.compiled.arrays import frozen
 from ruledex.compiled.decorator import jit
-from ruledex.ranked.cursor import add_to_heap, replace_best
 from ruledex.ranked.intervals import Entries
-from ruledex.ranked.lists import RankedLists
-from ruledex.ranked.protocol import Ranked
 from ruledex.ranked.subscriptions import (
     NO_ENTRY,
     Event,
     EventRows,
+    RankedLists,
     SubscriptionArrays,
     Subscriptions,
     choose_access_entries,
     matches,
 )
-from ruledex.ranked.tree import ScoredTree
+from ruledex.ranked.tree import Ranked, ScoredTree, add_to_heap, drop_best, replace_best
 
 N_HELD, N_FOUND, N_CHECKED = 0, 1, 2  # what `state` holds: rows in the heap, answers, subscriptions checked
 Arrays = tuple[NDArray[Any], ...]
@@ -95,8 +93,7 @@ def merge_exact(
         if place < n_filled[row]:
             replace_best(heap_score, heap_id, heap_row, n_held, scores[row, place], ids[row, place], row)
         else:
-            n_held -= 1
-            replace_best(heap_score, heap_id, heap_row, n_held, heap_score[n_held], heap_id[n_held], heap_row[n_held])
+            n_held = drop_best(heap_score, heap_id, heap_row, n_held)
     state[N_HELD], state[N_FOUND], state[N_CHECKED] = n_held, n_found, n_checked
     return not needs_more
 

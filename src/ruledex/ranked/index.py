@@ -9,14 +9,13 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ruledex.compiled.arrays import frozen
-from ruledex.engines.inputs import array_of, check_k
+from ruledex.engines.inputs import array_of, check_k, stored_fields
 from ruledex.engines.protocol import Arrays, Matches
 from ruledex.errors import RuledexError, quoted
 from ruledex.ranked.exact import ExactIndex, ExactReport, exact_entries, unconditional_of
 from ruledex.ranked.interval_tree import ScoredIntervalTree
 from ruledex.ranked.intervals import doubles
 from ruledex.ranked.irtree import IRTree
-from ruledex.ranked.protocol import Ranked
 from ruledex.ranked.relaxed import (
     BestFirst,
     Method,
@@ -40,7 +39,7 @@ from ruledex.ranked.subscriptions import (
     full_scores,
     subscriptions_of,
 )
-from ruledex.ranked.tree import ScoredTree
+from ruledex.ranked.tree import Ranked, ScoredTree
 
 Mode = Literal["exact", "relaxed"]
 Combination = Literal["sum", "max"]
@@ -51,8 +50,6 @@ MODES: tuple[Mode, ...] = ("exact", "relaxed")
 COMBINATIONS: dict[Combination, int] = {"sum": SUM, "max": MAX}
 
 Part = TypeVar("Part", ExactIndex, RelaxedIndex)
-
-SUBSCRIPTION_DTYPES: tuple[type[np.generic], ...] = (np.int64, np.int32, np.float64, np.float64, np.int32)
 
 
 class RankedIndex:
@@ -101,7 +98,7 @@ class RankedIndex:
     ) -> Self:
         """Index subscriptions: number s has the entries from `offsets[s]` up to `offsets[s + 1]`.
 
-        An entry is a dimension, an interval (see `ScoredIntervals.build`) and a score, finite and not negative; a
+        An entry is a dimension, an interval (see `ScoredTree.build`) and a score, finite and not negative; a
         subscription's dimensions ascend. `weights` multiply the scores of each dimension. `subscription_score` is what
         exact matching ranks by, instead of the combined scores. `options` are the structure's.
         """
@@ -208,8 +205,7 @@ class RankedIndex:
     @classmethod
     def from_arrays(cls, arrays: Arrays) -> Self:
         """Return the index whose build gave `arrays`; maps of a file will do, and are not copied."""
-        names = zip(Subscriptions._fields, SUBSCRIPTION_DTYPES, strict=True)
-        subscriptions = Subscriptions(*(array_of(arrays, f"subscriptions.{name}", dtype) for name, dtype in names))
+        subscriptions = stored_fields(Subscriptions, arrays, "subscriptions.")
         n_dimensions, combination, structure = array_of(arrays, "about", np.int64).tolist()
         kind = list(STRUCTURES.values())[structure]
         parts = {
@@ -223,9 +219,7 @@ class RankedIndex:
         if parts["relaxed"]:
             tree = kind.from_arrays({**parts["relaxed"], "score": subscriptions.score})
             gap = array_of(arrays, "gap", np.float64)
-            best_first = BestFirst(
-                array_of(arrays, "best_first.order", np.int32), array_of(arrays, "best_first.most", np.float64)
-            )
+            best_first = stored_fields(BestFirst, arrays, "best_first.")
             relaxed = RelaxedIndex(subscriptions, combination, tree, gap, best_first)
         combine = next(name for name, code in COMBINATIONS.items() if code == combination)
         return cls(subscriptions, n_dimensions, combine, exact, relaxed)

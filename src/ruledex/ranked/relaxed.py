@@ -20,11 +20,10 @@ from ruledex.engines.ranking import precedes, push, sort_heap
 from ruledex.errors import RuledexError, quoted
 from ruledex.program.scores.run import EPSILON
 from ruledex.ranked.intervals import Entries, Intervals, entries_of
-from ruledex.ranked.lists import RankedLists
-from ruledex.ranked.protocol import Ranked
 from ruledex.ranked.subscriptions import (
     Event,
     EventRows,
+    RankedLists,
     SubscriptionArrays,
     Subscriptions,
     relaxed_scan,
@@ -39,7 +38,7 @@ from ruledex.ranked.threshold import (
     forget_subscriptions,
     threshold_rows,
 )
-from ruledex.ranked.tree import ScoredTree
+from ruledex.ranked.tree import Ranked, ScoredTree
 
 AHEAD = 8  # how many subscriptions before its use a line of memory is asked for
 ENTRIES_A_LINE = 4  # whose ends lie in one line of memory
@@ -78,12 +77,8 @@ def read_best_first(
     make of it.
     """
     subscriptions = Subscriptions(*subscription_arrays)
-    offsets, dimension, ends, score = (
-        subscriptions.offsets,
-        subscriptions.dimension,
-        subscriptions.ends,
-        subscriptions.score,
-    )
+    offsets, dimension = subscriptions.offsets, subscriptions.dimension
+    ends, score = subscriptions.ends, subscriptions.score
     low, high, weight = event.low, event.high, event.weight
     place = first
     while place < last and (n_held < ranks.size or factor * most[place] >= ranks[0]):

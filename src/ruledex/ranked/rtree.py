@@ -8,17 +8,17 @@ in the order of the list, is in sopt_rtree.py.
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, NamedTuple, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ruledex.compiled.arrays import frozen
 from ruledex.compiled.decorator import jit
+from ruledex.engines.inputs import dtypes_of
 from ruledex.errors import RuledexError
-from ruledex.ranked.cursor import NOT_STARTED, TreeCursors
 from ruledex.ranked.intervals import Entries
-from ruledex.ranked.tree import Floats, ScoredTree, Trees
+from ruledex.ranked.tree import NOT_STARTED, ScoredTree, TreeCursors
 
 RTreeArrays = tuple[NDArray[Any], ...]
 MOST_BRANCHES = 1 << 20
@@ -123,16 +123,8 @@ def fill_from_rtree(
 class PackedTree(ScoredTree):
     """A list and its extents, level by level."""
 
-    dtypes: ClassVar[dict[str, type[np.generic]]] = {
-        "tree_offsets": np.int64,
-        "ends": np.float64,
-        "ids": np.int32,
-        "score": np.float64,
-        "level_offsets": np.int64,
-        "level_starts": np.int64,
-        "extents": np.float64,
-        "branching": np.int64,
-    }
+    fill_kernel = staticmethod(fill_from_rtree)
+    dtypes = dtypes_of(RTreeIndex)
 
     @property
     def index(self) -> RTreeIndex:
@@ -142,21 +134,6 @@ class PackedTree(ScoredTree):
     def width(self, is_point: bool) -> int:  # noqa: ARG002
         """Return 1: there is one list, whatever the query."""
         return 1
-
-    def fill(
-        self,
-        trees: Trees,
-        low: Floats,
-        high: Floats,
-        cursors: TreeCursors,
-        fresh: bool,
-        wanted: NDArray[np.int64],
-        out_ids: NDArray[np.int32],
-        out_scores: Floats,
-        n_filled: NDArray[np.int64],
-    ) -> None:
-        """Go on along the list: see `ScoredTree`."""
-        fill_from_rtree(self._index, trees, low, high, cursors, fresh, wanted, out_ids, out_scores, n_filled)
 
 
 def pack_entries(entries: Entries, branching: int) -> RTreeIndex:
@@ -209,8 +186,6 @@ class ScoredRTree(PackedTree):
     can_overlap = True
 
     @classmethod
-    def from_entries(cls, entries: Entries, *, branching: int = BRANCHING, **unknown: Any) -> Self:
+    def from_entries(cls, entries: Entries, *, branching: int = BRANCHING) -> Self:  # type: ignore[override]
         """Put extents over each `branching` entries, which are in order."""
-        if unknown:
-            raise TypeError(f"unknown options: {', '.join(unknown)}")
         return cls(tuple(pack_entries(entries, branching)))

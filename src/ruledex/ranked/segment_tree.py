@@ -9,16 +9,16 @@ A tree has a power of two of leaves, and its nodes are numbered as a heap's, the
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, NamedTuple, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ruledex.compiled.arrays import frozen
 from ruledex.compiled.decorator import jit
-from ruledex.ranked.cursor import NOT_STARTED, TreeCursors, add_to_heap, replace_best
+from ruledex.engines.inputs import dtypes_of
 from ruledex.ranked.intervals import Entries
-from ruledex.ranked.tree import Floats, ScoredTree, Trees
+from ruledex.ranked.tree import NOT_STARTED, Floats, ScoredTree, TreeCursors, add_to_heap, drop_best, replace_best
 
 SegmentTreeArrays = tuple[NDArray[Any], ...]
 
@@ -79,6 +79,7 @@ def fill_from_segment_tree(
     index_arrays: SegmentTreeArrays,
     trees: NDArray[np.int32],
     points: NDArray[np.float64],
+    _high: NDArray[np.float64],
     cursors: TreeCursors,
     fresh: bool,
     wanted: NDArray[np.int64],
@@ -95,11 +96,8 @@ def fill_from_segment_tree(
     for row in range(trees.size):
         cursor = 0 if fresh else row
         places, nodes = cursors.place[cursor], cursors.node[cursor]
-        heap_score, heap_id, heap_column = (
-            cursors.heap_score[cursor],
-            cursors.heap_id[cursor],
-            cursors.heap_column[cursor],
-        )
+        heap_score, heap_id = cursors.heap_score[cursor], cursors.heap_id[cursor]
+        heap_column = cursors.heap_column[cursor]
         n_held = 0 if fresh else cursors.n_held[cursor]
         if fresh or n_held == NOT_STARTED:
             n_held = 0
@@ -129,10 +127,7 @@ def fill_from_segment_tree(
                 places[column] = place + 1
                 replace_best(heap_score, heap_id, heap_column, n_held, score[ids[place]], ids[place], column)
             else:
-                n_held -= 1
-                replace_best(
-                    heap_score, heap_id, heap_column, n_held, heap_score[n_held], heap_id[n_held], heap_column[n_held]
-                )
+                n_held = drop_best(heap_score, heap_id, heap_column, n_held)
         cursors.n_held[cursor], n_filled[row] = n_held, n_found
 
 
@@ -141,20 +136,12 @@ class ScoredSegmentTree(ScoredTree):
 
     name = "segment"
     can_overlap = False
-    dtypes: ClassVar[dict[str, type[np.generic]]] = {
-        "cut_offsets": np.int64,
-        "cuts": np.float64,
-        "node_offsets": np.int64,
-        "list_offsets": np.int64,
-        "ids": np.int32,
-        "score": np.float64,
-    }
+    fill_kernel = staticmethod(fill_from_segment_tree)
+    dtypes = dtypes_of(SegmentTreeIndex)
 
     @classmethod
-    def from_entries(cls, entries: Entries, **unknown: Any) -> Self:
+    def from_entries(cls, entries: Entries) -> Self:  # type: ignore[override]
         """Cut the numbers of each tree into segments, count the lists, fill them."""
-        if unknown:
-            raise TypeError(f"unknown options: {', '.join(unknown)}")
         bounds = list(zip(entries.offsets[:-1].tolist(), entries.offsets[1:].tolist(), strict=True))
         segments = [_segments(entries.ends[2 * first : 2 * last]) for first, last in bounds]
         # A leaf more than there are cuts that begin a covered segment would be a level more for nothing.
@@ -188,21 +175,6 @@ class ScoredSegmentTree(ScoredTree):
     def width(self, is_point: bool) -> int:  # noqa: ARG002
         """Return the levels of the deepest tree."""
         return int(np.max(np.diff(self.index.node_offsets), initial=2)).bit_length()
-
-    def fill(
-        self,
-        trees: Trees,
-        low: Floats,
-        high: Floats,  # noqa: ARG002
-        cursors: TreeCursors,
-        fresh: bool,
-        wanted: NDArray[np.int64],
-        out_ids: NDArray[np.int32],
-        out_scores: Floats,
-        n_filled: NDArray[np.int64],
-    ) -> None:
-        """Merge the lists on the way from a leaf to the root: see `ScoredTree`."""
-        fill_from_segment_tree(self._index, trees, low, cursors, fresh, wanted, out_ids, out_scores, n_filled)
 
 
 def _segments(ends: Floats) -> tuple[Floats, NDArray[np.int32], NDArray[np.int32]]:

@@ -16,7 +16,7 @@ above it a bitmap of its words that are not 0, and so on, so that 64**n numbers 
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple, Self
+from typing import NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -214,10 +214,8 @@ class SOPTRTree(PackedTree):
     can_overlap = False
 
     @classmethod
-    def from_entries(cls, entries: Entries, *, branching: int = BRANCHING, **unknown: Any) -> Self:
+    def from_entries(cls, entries: Entries, *, branching: int = BRANCHING) -> Self:  # type: ignore[override]
         """Arrange each tree's entries, and put extents over each `branching` of them."""
-        if unknown:
-            raise TypeError(f"unknown options: {', '.join(unknown)}")
         order = np.empty(len(entries.ids), np.int64)
         for first, last in zip(entries.offsets[:-1].tolist(), entries.offsets[1:].tolist(), strict=True):
             order[first:last] = first + arrangement(entries.ends[2 * first : 2 * last])

@@ -1,32 +1,109 @@
-"""What the five trees share: building from intervals, queries by point and by interval, arrays in and out."""
+"""What the five trees share: building from intervals, queries by point and by interval, arrays in and out.
+
+A query has a cursor, a row that says where it stands in a tree, so that it can go on from there. Trees whose nodes hold
+lists use one column for each node that the query visits: how far its list was read, and in a heap its next interval,
+the best on top. Trees that are one list use the first column alone.
+"""
 
 from __future__ import annotations
 
-from abc import abstractmethod
-from collections.abc import Iterator
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator
 from math import isnan
 from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ruledex.compiled.decorator import inlined
 from ruledex.engines.inputs import array_of, check_k
 from ruledex.engines.protocol import Arrays, Matches
+from ruledex.engines.ranking import precedes
 from ruledex.errors import RuledexError
-from ruledex.ranked.cursor import NOT_STARTED, TreeCursors
 from ruledex.ranked.intervals import Entries, closed_intervals, doubles, entries_of
-from ruledex.ranked.protocol import Ranked, ScoredIntervals
 
+NOT_STARTED = -1
 FIRST_WANTED = 32  # intervals that an iterator asks for at first; then twice as many each time
 MOST_WANTED = 1 << 16
-
 Floats = NDArray[np.float64]
 Trees = NDArray[np.int32]
 TreeArrays = tuple[NDArray[Any], ...]
-
-
 NOT_A_NUMBER = "a query is not a number"
 LOW_ABOVE_HIGH = "the low end of a query is above its high end"
+
+
+class TreeCursors(NamedTuple):
+    """Scratch of queries: one row per query, one column per node that a query may visit."""
+
+    n_held: NDArray[np.int64]  # [n_rows] entries of the heap: 0 at the end, `NOT_STARTED` before the start
+    place: NDArray[np.int64]  # [n_rows, width] where a column's list goes on
+    node: NDArray[np.int32]  # [n_rows, width]
+    heap_score: NDArray[np.float64]
+    heap_id: NDArray[np.int32]
+    heap_column: NDArray[np.int32]
+
+
+@inlined
+def add_to_heap(
+    scores: NDArray[np.float64],
+    ids: NDArray[np.int32],
+    columns: NDArray[np.int32],
+    n_held: int,
+    score: float,
+    identity: int,
+    column: int,
+) -> int:
+    """Put a column's next interval into the heap; return the heap's new size."""
+    place = n_held
+    while place > 0:
+        parent = (place - 1) >> 1
+        if precedes(scores[parent], ids[parent], score, identity):
+            break
+        scores[place], ids[place], columns[place] = scores[parent], ids[parent], columns[parent]
+        place = parent
+    scores[place], ids[place], columns[place] = score, identity, column
+    return n_held + 1
+
+
+@inlined
+def replace_best(
+    scores: NDArray[np.float64],
+    ids: NDArray[np.int32],
+    columns: NDArray[np.int32],
+    n_held: int,
+    score: float,
+    identity: int,
+    column: int,
+) -> None:
+    """Put an interval in place of the heap's top, and move it down to where it belongs."""
+    place = 0
+    while True:
+        below = 2 * place + 1
+        if below >= n_held:
+            break
+        right = below + 1
+        if right < n_held and precedes(scores[right], ids[right], scores[below], ids[below]):
+            below = right
+        if precedes(score, identity, scores[below], ids[below]):
+            break
+        scores[place], ids[place], columns[place] = scores[below], ids[below], columns[below]
+        place = below
+    scores[place], ids[place], columns[place] = score, identity, column
+
+
+@inlined
+def drop_best(scores: NDArray[np.float64], ids: NDArray[np.int32], columns: NDArray[np.int32], n_held: int) -> int:
+    """Take the heap's top out, whose column is at its end; return the heap's new size."""
+    last = n_held - 1
+    replace_best(scores, ids, columns, last, scores[last], ids[last], columns[last])
+    return last
+
+
+class Ranked(NamedTuple):
+    """Intervals or subscriptions with their scores, the largest first, ties by id."""
+
+    ids: NDArray[np.int32]
+    scores: NDArray[np.float64]
 
 
 class OneQuery(NamedTuple):
@@ -39,11 +116,16 @@ class OneQuery(NamedTuple):
     n_filled: NDArray[np.int64]
 
 
-class ScoredTree(ScoredIntervals):
-    """One or several trees over the same scores, in the same arrays; `RankedIndex` holds one tree per dimension."""
+class ScoredTree(ABC):
+    """Intervals with scores, and the best of those that hold a point. An interval's id is its place in the input.
+
+    Several trees over the same scores may lie in the same arrays: `RankedIndex` has one tree per dimension. Safe to
+    use from several threads at once as long as none of them changes it. A query that is no number is an error.
+    """
 
     name: ClassVar[str]
-    can_overlap: ClassVar[bool]
+    can_overlap: ClassVar[bool]  # whether `overlap` and its kin work
+    fill_kernel: ClassVar[Callable[..., None]]
     dtypes: ClassVar[dict[str, type[np.generic]]]  # the arrays in the kernels' order; one of them is `score`, by id
 
     def __init__(self, index: TreeArrays) -> None:
@@ -61,33 +143,36 @@ class ScoredTree(ScoredIntervals):
         right_open: ArrayLike | None = None,
         **options: Any,
     ) -> Self:
-        """Index intervals: see `ruledex.ranked.protocol`."""
+        """Index intervals, closed unless `left_open` and `right_open` say otherwise, for each or for all.
+
+        Infinite ends, points and duplicates are welcome; an interval that holds nothing, such as [3, 3), is never
+        found. An end that is not a number, a score that is not finite and a left end above the right one are errors.
+        """
         return cls.from_entries(entries_of(closed_intervals(left, right, score, left_open, right_open)), **options)
 
     @classmethod
     @abstractmethod
     def from_entries(cls, entries: Entries, **options: Any) -> Self:
-        """Build the trees; an option that the class does not know is a TypeError."""
+        """Build the trees. Each class names the options that it has."""
 
     @classmethod
     def from_arrays(cls, arrays: Arrays) -> Self:
-        """Return the trees over stored arrays, which are used as they lie."""
+        """Return the trees whose build gave `arrays`; maps of a file will do, and are not copied."""
         return cls(tuple(array_of(arrays, name, dtype) for name, dtype in cls.dtypes.items()))
 
     def arrays(self) -> Arrays:
-        """Return the arrays by their names."""
+        """Return what the build computed, to be stored."""
         return dict(zip(self.dtypes, self._index, strict=True))
 
     @property
     def n_bytes(self) -> int:
-        """The arrays' size without the scores."""
+        """The arrays' size, the scores not counted: they are the caller's, 8 bytes each, and may be shared."""
         return sum(array.nbytes for name, array in self.arrays().items() if name != "score")
 
     @abstractmethod
     def width(self, is_point: bool) -> int:
         """Return how many nodes a query of a point or of an interval may visit at the most."""
 
-    @abstractmethod
     def fill(
         self,
         trees: Trees,
@@ -104,6 +189,8 @@ class ScoredTree(ScoredIntervals):
 
         Rows go on where they stood, each at its own cursor; or, if `fresh`, all start anew and share the first one.
         """
+        kernel = type(self).fill_kernel
+        kernel(self._index, trees, low, high, cursors, fresh, wanted, out_ids, out_scores, n_filled)
 
     def new_cursors(self, n_rows: int, is_point: bool) -> TreeCursors:
         """Cursors that have not started."""

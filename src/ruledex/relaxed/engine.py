@@ -22,20 +22,104 @@ from ruledex.events.batch import EventBatch
 from ruledex.program.program import Program
 from ruledex.program.scores.run import EPSILON, ScoreStack
 from ruledex.ranked.threshold import N_HELD, N_READ, N_SCORED
-from ruledex.relaxed.candidates import UNTOUCHED, CandidateScratch, CellRows, find_candidates
+from ruledex.ranked.tree import ScoredTree
+from ruledex.relaxed.candidates import (
+    UNTOUCHED,
+    CandidateScratch,
+    CellRows,
+    OneEvent,
+    best_of_candidates,
+    find_candidates,
+)
 from ruledex.relaxed.layout import IntervalKeys, RelaxedLayout, build_relaxed_layout
-from ruledex.relaxed.rows import EventCells, IntervalTrees, Reader, event_cells
-from ruledex.relaxed.score import OneEvent, best_of_candidates
-from ruledex.relaxed.threshold import ThresholdRows, forget_rules, read_rows
+from ruledex.relaxed.threshold import ThresholdRows, fill_from_lists, forget_rules, read_rows
 
+Floats = NDArray[np.float64]
 Method = Literal["auto", "scan", "count", "threshold"]
 METHODS: tuple[Method, ...] = ("auto", "scan", "count", "threshold")
-MakeTrees = Callable[[IntervalKeys, int], IntervalTrees]
-
 FEWEST_WANTED = 8  # keys that each row is asked for at first; then four times as many each time
 FEWEST_OF_WHOLE = 128  # the same where rows are read to their end
 ADDITIONS_A_READ = 40  # keys that are added up in the time that it takes to read one and to score its rule
 PATIENCE = 16  # where the threshold was in vain for an event, it is tried again for the 16th after it
+MakeTrees = Callable[[IntervalKeys, int], ScoredTree]
+
+
+class EventCells(NamedTuple):
+    """One event's cells, what each multiplies points with, and those that have a tree."""
+
+    begin: int
+    end: int
+    cells: NDArray[np.int32]
+    weight: Floats
+    tree: NDArray[np.int32]  # [n_tree_rows]
+    place: NDArray[np.int64]  # [n_tree_rows] which of the cells
+    n_listed: int  # keys in the lists of all cells
+
+
+def event_cells(layout: RelaxedLayout, batch: EventBatch, event: int) -> EventCells:
+    """Look up what the event's cells lead to."""
+    begin, end = int(batch.offsets[event]), int(batch.offsets[event + 1])
+    cells = batch.cells[begin:end]
+    weight = batch.weights[begin:end] if len(batch.weights) else np.ones(len(cells))
+    if layout.has_constants:
+        weight = np.maximum(weight, 1.0)
+    tree = np.searchsorted(layout.tree_first, cells, side="right") - 1
+    place = np.flatnonzero((tree >= 0) & (cells <= layout.tree_last[tree])) if len(layout.tree_first) else tree[:0]
+    offsets = layout.keys.cell_offsets
+    n_listed = int((offsets[cells + 1] - offsets[cells]).sum())
+    return EventCells(begin, end, cells, weight, tree[place].astype(np.int32), place, n_listed)
+
+
+class Reader:
+    """Rows of keys and points: those of trees first, then, if `with_lists`, those of the lists of single cells."""
+
+    def __init__(
+        self, layout: RelaxedLayout, trees: ScoredTree, event: EventCells, n_room: int, with_lists: bool
+    ) -> None:
+        self._keys = layout.keys
+        self._trees = trees
+        self._tree = event.tree
+        self._cell = event.cells[event.place].astype(np.float64)
+        self._cursors = trees.new_cursors(len(event.tree), True)
+        self._listed = event.cells if with_lists else event.cells[:0]
+        n_rows = len(event.tree) + len(self._listed)
+        self.keys, self.points = np.empty((n_rows, n_room), np.int32), np.empty((n_rows, n_room))
+        self.n_filled, self.has_more = np.zeros(n_rows, np.int64), np.ones(n_rows, np.int64)
+        listed_weight = event.weight if with_lists else event.weight[:0]
+        self.weight = np.concatenate([event.weight[event.place], listed_weight])
+        self.repeats = np.concatenate([layout.tree_repeats[event.tree], np.ones(len(self._listed))])
+
+    def fill(self, n_wanted: int) -> None:
+        """Read on until each row has as many as are wanted, or is whole."""
+        n_rows, n_room = self.keys.shape
+        n_trees = len(self._tree)
+        if n_wanted > n_room:
+            n_before = int(self.n_filled.max(initial=0))
+            keys, points = np.empty((n_rows, n_wanted), np.int32), np.empty((n_rows, n_wanted))
+            keys[:, :n_before], points[:, :n_before] = self.keys[:, :n_before], self.points[:, :n_before]
+            self.keys, self.points = keys, points
+        if n_trees:
+            self._trees.fill(
+                self._tree,
+                self._cell,
+                self._cell,
+                self._cursors,
+                False,
+                np.full(n_trees, n_wanted),
+                self.keys[:n_trees],
+                self.points[:n_trees],
+                self.n_filled[:n_trees],
+            )
+            self.has_more[:n_trees] = self._cursors.n_held
+        fill_from_lists(
+            self._keys,
+            self._listed,
+            n_wanted,
+            self.keys[n_trees:],
+            self.points[n_trees:],
+            self.n_filled[n_trees:],
+            self.has_more[n_trees:],
+        )
 
 
 class RelaxedReport(NamedTuple):
@@ -69,7 +153,7 @@ class RelaxedEngine:
 
     name = "relaxed"
 
-    def __init__(self, program: Program, layout: RelaxedLayout, trees: IntervalTrees) -> None:
+    def __init__(self, program: Program, layout: RelaxedLayout, trees: ScoredTree) -> None:
         self.program = program
         self.layout = layout
         self._trees = trees
@@ -151,33 +235,17 @@ class RelaxedEngine:
             n_wanted *= 4
         scratch, seen = self._take()
         candidates, bounds = np.empty(self.program.n_rules, np.int32), np.empty(self.program.n_rules)
-        n_candidates = find_candidates(
-            self.layout.keys,
-            CellRows(reader.keys, reader.n_filled, reader.weight),
-            call.event,
-            cells.weight,
-            self._slack(call),
-            call.alive,
-            scratch,
-            candidates,
-            bounds,
-        )
+        rows = CellRows(reader.keys, reader.n_filled, reader.weight)
+        event = call.event, cells.weight, self._slack(call), call.alive
+        n_candidates = find_candidates(self.layout.keys, rows, *event, scratch, candidates, bounds)
         self._pool.append((scratch, seen))
         n_found = self._best(call, candidates[:n_candidates], bounds[:n_candidates])
         n_keys = cells.n_listed + int(reader.n_filled.sum())
         return n_found, RelaxedReport("count", n_keys, n_candidates)
 
     def _best(self, call: _Call, candidates: NDArray[np.int32], bounds: NDArray[np.float64]) -> int:
-        best = call.best
-        return best_of_candidates(
-            self.layout.rules,
-            call.event,
-            frozen(candidates, np.int32),
-            frozen(bounds, np.float64),
-            call.stack,
-            best.rank,
-            best.rule,
-        )
+        given = frozen(candidates, np.int32), frozen(bounds, np.float64)
+        return best_of_candidates(self.layout.rules, call.event, *given, call.stack, call.best.rank, call.best.rule)
 
     def _threshold(self, call: _Call, may_stop: bool) -> tuple[int, RelaxedReport]:
         """Read the rows in step. If `may_stop`, only as long as it can take less time than to add up."""
@@ -194,32 +262,14 @@ class RelaxedEngine:
         scratch, seen = self._take()
         state, is_done = np.zeros(3, np.int64), False
         most = self.layout.most * max(float(cells.weight.max(initial=1.0)), 1.0)
+        index, limits = (self.layout.rules, self.layout.keys, event), (most, self._slack(call), call.alive)
         n_filled = 0
         while not is_done and n_filled < n_most:
             n_filled = min(n_wanted, n_most)
             reader.fill(n_filled)
-            rows = ThresholdRows(
-                reader.keys,
-                reader.points,
-                reader.n_filled,
-                reader.has_more,
-                reader.weight * reader.repeats,
-                self._by_static(call),
-            )
-            is_done = read_rows(
-                self.layout.rules,
-                self.layout.keys,
-                event,
-                rows,
-                most,
-                self._slack(call),
-                call.alive,
-                seen,
-                call.stack,
-                state,
-                best.rank,
-                best.rule,
-            )
+            read = reader.keys, reader.points, reader.n_filled, reader.has_more
+            rows = ThresholdRows(*read, reader.weight * reader.repeats, self._by_static(call))
+            is_done = read_rows(*index, rows, *limits, seen, call.stack, state, best.rank, best.rule)
             n_wanted *= 4
         forget_rules(self.layout.keys, rows, int(state[N_READ]), seen)
         self._pool.append((scratch, seen))

@@ -21,8 +21,7 @@ from ruledex.compiled.decorator import inlined, jit
 from ruledex.engines.ranking import rank_bound
 from ruledex.program.scores.run import ScoreStack
 from ruledex.ranked.threshold import N_HELD, N_READ, N_SCORED, next_score
-from ruledex.relaxed.candidates import ConjunctKeys
-from ruledex.relaxed.score import OneEvent, RelaxedRules, push_scored
+from ruledex.relaxed.candidates import ConjunctKeys, OneEvent, RelaxedRules, push_scored
 
 
 class ThresholdRows(NamedTuple):

@@ -2,9 +2,12 @@
 
 import numpy as np
 
+from ruledex.compiled.arrays import read_only
 from ruledex.compiled.constants import AND
 from ruledex.engines.atree import layout
-from ruledex.engines.atree.rules import RulesToLoad
+from ruledex.engines.atree.heap import empty_heap
+from ruledex.engines.atree.removal import lose_use, remove_doomed
+from ruledex.engines.atree.rules import RulesToLoad, ScoreHeap
 from ruledex.engines.atree.tree import GrowingTree, LiteralIntervals, Switches
 
 
@@ -13,8 +16,34 @@ def literals(n_literals, switches=None):
     tree = GrowingTree(switches or Switches())
     cells = np.arange(n_literals, dtype=np.int32)
     nodes = tree.add_literals(LiteralIntervals(np.arange(n_literals + 1, dtype=np.int32), cells, cells))
-    tree.hold(nodes)
+    hold(tree, nodes)
     return tree
+
+
+def hold(tree, literals):
+    """Count one use more of each literal, so that it stays."""
+    np.add.at(tree.arrays.nodes[:, layout.USES], literals, 1)
+
+
+def release(tree, literals):
+    """Undo `hold`; return the literals that nothing uses any longer, and that are gone."""
+    tree.arrays.counts[layout.N_FREED] = 0
+    for literal in literals:
+        tree.arrays.nodes[literal, layout.USES] -= 1
+        lose_use(tree.arrays, tree.switches.bits, literal)
+    remove_doomed(tree.arrays, tree.switches.bits)
+    return tree.arrays.freed[: tree.arrays.counts[layout.N_FREED]]
+
+
+def no_scores(tree):
+    """Scores of rules that have none."""
+    n_rules = len(tree.arrays.rules)
+    return ScoreHeap(np.zeros(n_rules), np.zeros(n_rules, np.int32), np.zeros(n_rules, np.int32), empty_heap(0))
+
+
+def delete(tree, rules):
+    """Take out rules that have no scores; return the literals that went with them."""
+    return tree.delete_scored(read_only(np.asarray(rules, np.int32)), no_scores(tree))
 
 
 def new_rules(n_literals, sets, operation=AND, first_rule=0):

@@ -3,7 +3,8 @@ import pytest
 
 from ruledex.compiled.constants import AND, OR
 from ruledex.engines.atree import layout
-from ruledex.engines.atree.check import BrokenTreeError
+from tests.engines.atree.check import BrokenTreeError
+from tests.engines.atree.sets import hold
 from tests.engines.atree.trees import ChangingTree
 from tests.engines.programs import drawn_program
 
@@ -57,7 +58,7 @@ def test_a_node_that_the_table_does_not_find_is_found(changing):
 
 
 def test_a_use_that_nothing_has_is_found(changing):
-    changing.tree.hold(np.array([0], np.int32))
+    hold(changing.tree, np.array([0], np.int32))
     with pytest.raises(BrokenTreeError, match="uses of 0"):
         changing.check()
 

@@ -1,10 +1,10 @@
 import numpy as np
 
 from ruledex.engines.atree import layout
-from ruledex.engines.atree.check import check_tree
 from ruledex.engines.atree.links import is_inner_sink, link, remove_member, unlink, write_entries
 from ruledex.engines.atree.tree import Switches
-from tests.engines.atree.sets import rows_of, tree_of
+from tests.engines.atree.check import check_tree
+from tests.engines.atree.sets import delete, rows_of, tree_of
 
 PLAIN = Switches(reorganisation=False, self_adjustment=True)
 
@@ -44,5 +44,5 @@ def test_a_node_is_a_sink_as_long_as_one_rule_is_all_that_it_is_for():
     tree = tree_of(3, [{0, 1}, {0, 1, 2}])
     nodes, rules = tree.arrays.nodes, tree.arrays.rules
     assert [is_inner_sink(nodes, rules, node) for node in (0, 3, 4)] == [False, False, True]
-    tree.delete(np.array([1], np.int32))
+    delete(tree, np.array([1], np.int32))
     assert is_inner_sink(nodes, rules, 3)

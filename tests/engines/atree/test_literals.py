@@ -2,12 +2,13 @@
 
 import numpy as np
 
-from ruledex.engines.atree.check import check_tree
 from ruledex.engines.atree.match import next_event, true_literals
 from ruledex.engines.atree.matcher import TreeMatcher
 from ruledex.engines.atree.packing import NO_SCOPES
 from ruledex.engines.atree.tree import GrowingTree, LiteralIntervals, Switches
 from tests.contract.sizes import scaled
+from tests.engines.atree.check import check_tree
+from tests.engines.atree.sets import hold
 
 LARGEST = 2**31 - 2
 
@@ -49,7 +50,7 @@ def test_the_literals_of_cells_are_found_whatever_their_intervals():
         intervals = drawn_intervals(rng, scaled(300, 30), largest)
         tree = GrowingTree(Switches())
         nodes = tree.add_literals(intervals).tolist()
-        tree.hold(np.array(nodes, np.int32))
+        hold(tree, np.array(nodes, np.int32))
         check_tree(tree, nodes)
         for _ in range(20):
             cells = [
@@ -65,7 +66,7 @@ def test_moved_literals_are_found_where_they_are_now():
     before, after = (drawn_intervals(rng, scaled(200, 20), 500) for _ in range(2))
     tree = GrowingTree(Switches())
     nodes = tree.add_literals(before)
-    tree.hold(nodes)
+    hold(tree, nodes)
     tree.move_literals(nodes, after)
     check_tree(tree, nodes.tolist())
     for cell in range(0, 500, 7):

@@ -9,19 +9,20 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 import pyarrow as pa
 import pytest
+from benchmarks.live_tree import LiveTree
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from ruledex import Schema, evaluate, parse, to_text
-from ruledex.engines.atree.live import FEW, LiveTree, OutdatedError, TreeVersion
+from ruledex.engines.atree.live import FEW, Deletion, Insertion, OutdatedError, TreeVersion
 from ruledex.engines.atree.new_rules import encode_rules
-from ruledex.engines.atree.replica import Deletion, Insertion
 from ruledex.engines.atree.tree import Switches
 from ruledex.errors import RuledexError, RulesError
 from ruledex.language.reference import score_of
 from ruledex.workloads import workload
 from tests.contract.sizes import COMPILED, scaled
+from tests.engines.atree.check import check_live, check_replica
 from tests.engines.atree.test_tree import SWITCHES
 from tests.strategies import SINGLE, events, trees
 
@@ -104,7 +105,7 @@ class Changes(RuleBasedStateMachine):
     @invariant()
     def is_sound(self):
         if hasattr(self, "tree"):
-            self.tree.check()
+            check_live(self.tree)
             assert len(self.tree) == len(self.rules)
 
 
@@ -152,7 +153,7 @@ def test_constants_that_come_later_cut_what_is_there():
     tree = tree_of(["a > 10", "a < 20"])
     for constant in (15, 12, 17, 10, 20, 13.5, 16):
         tree.insert([(f"a = {constant}", 0.0), (f"a <= {constant}", 0.0)])
-        tree.check()
+        check_live(tree)
         given = [{"a": value} for value in (5, 10, 11, 12, 13.5, 15, 16, 17, 20, 25)]
         assert answers_of(tree.match(given)) == expected_of(tree, given)
 
@@ -161,7 +162,7 @@ def test_exact_constants_that_are_one_double_are_told_apart():
     tree = tree_of([f"a = {2**53}", "a > 1"])
     given = [{"a": value} for value in (2**53, 2**53 + 1, 2**53 + 2, float(2**53))]
     rows = tree.insert([(f"a = {2**53 + 1}", 0.0), (f"a < {2**53 + 1}", 0.0)])
-    tree.check()
+    check_live(tree)
     assert answers_of(tree.match(given)) == expected_of(tree, given)
     tree.delete(rows)
     assert answers_of(tree.match(given)) == expected_of(tree, given)
@@ -174,7 +175,7 @@ def test_many_constants_of_one_attribute_come_in_any_order():
     for chunk in np.array_split(rng.permutation(n_constants), 20):
         tree.insert([(f"a >= {constant}", 0.0) for constant in chunk.tolist()])
     tree.insert([(f"b = {constant}", 0.0) for constant in range(n_constants)])
-    tree.check()
+    check_live(tree)
     for value in (-1, 0, n_constants // 2, n_constants):
         assert len(tree.match([{"a": value}]).rule) == min(max(value + 1, 0), n_constants)
         assert len(tree.match([{"b": value}]).rule) == (0 <= value < n_constants)
@@ -197,7 +198,7 @@ def test_a_rule_that_is_none_stops_all_and_changes_nothing():
         tree.insert([("a = 7", 0.0), ("a = = 7", 0.0), ("b = 8", 0.0), ("b >", 1.0)])
     assert [fault.line for fault in caught.value.faults] == [2, 4]
     assert len(tree) == len(RULES)
-    tree.check()
+    check_live(tree)
 
 
 def test_rows_that_hold_no_rule_cannot_be_deleted():
@@ -243,7 +244,7 @@ def test_large_changes_are_copied_and_small_ones_made_again(switches):
         tree.insert([(text, 0.0) for _, text in drawn[begin : begin + 10]])
     assert answers_of(tree.match(given)) == expected_of(tree, given)
     if COMPILED:
-        tree.check()
+        check_live(tree)
 
 
 def test_memory_is_given_back_when_all_rules_are_gone():
@@ -290,7 +291,7 @@ def test_readers_see_each_change_whole_while_writers_write():
         for reader in readers:
             reader.result()
     assert not faults
-    tree.check()
+    check_live(tree)
 
 
 def test_a_reader_that_stays_does_not_block_a_writer():
@@ -328,4 +329,4 @@ def test_a_version_whose_replica_was_changed_is_outdated_and_a_change_that_is_no
         batch = new.encoder.encode([{"a": 2}, {"a": 4}])
         assert answers_of(new.match(batch)) == [[0, 1], [0, 1, 2]]
         assert new.count(batch).tolist() == [2, 3]
-        new.check()
+        check_replica(new)

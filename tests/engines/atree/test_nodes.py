@@ -2,12 +2,11 @@ import numpy as np
 
 from ruledex.compiled.constants import AND
 from ruledex.engines.atree import layout
-from ruledex.engines.atree.check import check_tree
-from ruledex.engines.atree.covers import new_cover_plan
 from ruledex.engines.atree.heap import TOP
-from ruledex.engines.atree.nodes import NO_ROOM, make_node, reorder_children
+from ruledex.engines.atree.nodes import NO_ROOM, make_node, new_cover_plan, reorder_children
 from ruledex.engines.atree.tree import Switches
-from tests.engines.atree.sets import atoms_of, children_of, literals, tree_of
+from tests.engines.atree.check import check_tree
+from tests.engines.atree.sets import atoms_of, children_of, hold, literals, tree_of
 
 BITS = Switches().bits
 
@@ -32,7 +31,7 @@ def test_a_new_node_borrows_and_is_borrowed():
     tree = tree_of(5, [{0, 1}, {0, 1, 2, 3}])
     tree.reserve(100, 10_000)
     node = made(tree, [0, 1, 2])
-    tree.hold(np.array([node], np.int32))
+    hold(tree, np.array([node], np.int32))
     assert atoms_of(tree, node) == {0, 1, 2}
     assert {*children_of(tree, node)} == {5, 2}
     assert {*children_of(tree, 6)} == {node, 3}

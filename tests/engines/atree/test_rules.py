@@ -4,10 +4,10 @@ import pytest
 from ruledex.compiled.arrays import read_only
 from ruledex.compiled.constants import ALWAYS, NEVER
 from ruledex.engines.atree import layout
-from ruledex.engines.atree.check import check_tree
-from ruledex.engines.atree.rules import NOT_MADE, RulesToLoad, delete_rules, insert_rules
+from ruledex.engines.atree.rules import NOT_MADE, RulesToLoad, delete_scored, insert_rules
 from ruledex.engines.atree.tree import Switches
-from tests.engines.atree.sets import atoms_of, literals, new_rules
+from tests.engines.atree.check import check_tree
+from tests.engines.atree.sets import atoms_of, delete, literals, new_rules, no_scores
 
 
 def drawn_sets(n_sets, n_literals, seed=0):
@@ -52,7 +52,9 @@ def test_rules_that_are_constants_have_no_node():
     tree.insert(rules)
     check_tree(tree, range(2))
     assert tree.arrays.rules[:4, layout.ROOT].tolist() == [ALWAYS, NEVER, 1, 2]
-    assert delete_rules(tree.arrays, tree.switches.bits, read_only(np.arange(4, dtype=np.int32)), 0) == 4
+    assert (
+        delete_scored(tree.arrays, no_scores(tree), tree.switches.bits, read_only(np.arange(4, dtype=np.int32)), 0) == 4
+    )
     check_tree(tree, range(2))
     assert tree.arrays.counts[layout.ALWAYS_RULE] == layout.NO_RULE
 
@@ -63,6 +65,6 @@ def test_any_order_of_deletion_leaves_a_sound_tree():
         tree = literals(8)
         tree.insert(new_rules(8, sets))
         for part in np.array_split(np.random.default_rng(seed).permutation(40).astype(np.int32), 5):
-            tree.delete(part)
+            delete(tree, part)
             check_tree(tree, range(8))
-        assert tree.n_edges == 0
+        assert tree.arrays.counts[layout.N_EDGES] == 0

@@ -5,7 +5,6 @@ from functools import cache
 import numpy as np
 
 from ruledex.engines.access import domain_boundaries
-from ruledex.engines.atree.check import check_tree
 from ruledex.engines.atree.engine import load
 from ruledex.engines.atree.matcher import TreeMatcher
 from ruledex.engines.atree.packing import NO_SCOPES, scopes_of
@@ -16,6 +15,8 @@ from ruledex.engines.scan import ScanEngine
 from ruledex.index.build import build_program
 from ruledex.language.schema import Schema
 from ruledex.workloads import workload
+from tests.engines.atree.check import check_tree
+from tests.engines.atree.sets import delete, hold
 
 NO_CHANCE = np.zeros(0, np.float32)
 
@@ -36,7 +37,7 @@ class ChangingTree:
         self.held = np.arange(program.n_literals, dtype=np.int32)
         self.alive = np.zeros(program.n_rules, np.bool_)
         self.tree = load(program._replace(root=program.root[:0]), None, self.switches)
-        self.tree.hold(self.held)
+        hold(self.tree, self.held)
         self.insert(np.arange(program.n_rules) if rules is None else rules)
 
     def insert(self, rules):
@@ -49,7 +50,7 @@ class ChangingTree:
     def delete(self, rules):
         """Take out rules."""
         self.alive[rules] = False
-        assert len(self.tree.delete(np.asarray(rules, np.int32))) == 0
+        assert len(delete(self.tree, rules)) == 0
 
     def check(self):
         """All invariants."""

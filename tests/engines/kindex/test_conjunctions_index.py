@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from ruledex.engines.kindex import conjunctions as conjunction_index
-from ruledex.engines.kindex import hierarchy, partitions
+from ruledex.engines.kindex import hierarchy, posting_lists
 from ruledex.engines.kindex.conjunctions import ConjunctionIndex
 from ruledex.engines.kindex.matching import matching_conjunctions
 from ruledex.errors import ArtifactError, RuledexError
@@ -37,7 +37,7 @@ def assert_finds(index, program, rows, batch):
 def shape(request, monkeypatch):
     """Small numbers in place of those from which on each arrangement is worth while."""
     if request.param == "led and clustered":
-        monkeypatch.setattr(partitions, "N_LED", 3)
+        monkeypatch.setattr(posting_lists, "N_LED", 3)
         monkeypatch.setattr(conjunction_index, "N_CLUSTERED", 1)
     monkeypatch.setattr(hierarchy, "N_SHARED", 1 if request.param == "shared" else 1 << 30)
     return request.param

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from ruledex.engines.kindex import partitions
+from ruledex.engines.kindex import posting_lists
 from ruledex.engines.kindex.disjunctions import DisjunctionIndex
 from ruledex.engines.kindex.matching import expression_numbers
 from tests.contract.reference import Reference
@@ -12,7 +12,7 @@ from tests.engines.programs import drawn_batch, drawn_program
 @pytest.mark.parametrize("n_led", [3, 1 << 30])
 @pytest.mark.parametrize("several", [False, True])
 def test_all_true_expressions_are_found_once(n_led, several, monkeypatch):
-    monkeypatch.setattr(partitions, "N_LED", n_led)
+    monkeypatch.setattr(posting_lists, "N_LED", n_led)
     program = drawn_program(40, 1)
     rng = np.random.default_rng(1)
     rows = [
@@ -20,14 +20,13 @@ def test_all_true_expressions_are_found_once(n_led, several, monkeypatch):
         for _ in range(scaled(200, 60))
     ]
     clauses = [clause for row in rows for clause in row]
-    built = DisjunctionIndex.build(
+    index = DisjunctionIndex.build(
         program,
         np.cumsum([0, *map(len, rows)]),
         np.cumsum([0, *map(len, clauses)]),
         np.array([literal for clause in clauses for literal in clause], np.int32),
     )
-    assert built.index.partition_opened.any() == (n_led == 3)
-    index = DisjunctionIndex.from_arrays(built.arrays())
+    assert index.index.partition_opened.any() == (n_led == 3)
     batch = drawn_batch(program, scaled(20, 4), 1, several)
     reference = Reference(program)
     cursors, counters = index.new_scratch(batch)

@@ -1,8 +1,7 @@
 import numpy as np
 import pytest
 
-from ruledex.engines.kindex.cnf import CnfEngine
-from ruledex.engines.kindex.dnf import DnfEngine
+from ruledex.engines.kindex.engine import CnfEngine, DnfEngine
 from ruledex.engines.kindex.postings import ListBounds
 from tests.contract.agreement import assert_top_agrees
 from tests.contract.builder import make_batch, make_program

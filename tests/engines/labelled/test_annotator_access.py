@@ -1,8 +1,7 @@
 import numpy as np
 import pytest
 
-from ruledex.engines.labelled.annotator import annotate_expressions, choose_access_leaves
-from ruledex.engines.labelled.trees import LEAF
+from ruledex.engines.labelled.annotator import LEAF, annotate_expressions, choose_access_leaves
 from tests.program.trees import leaves_of, trees_of
 
 

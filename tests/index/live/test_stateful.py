@@ -20,6 +20,7 @@ from ruledex import to_text
 from ruledex.errors import RulesError
 from ruledex.index import Index
 from ruledex.index.live.state import LiveState
+from tests.engines.atree.check import check_replica
 from tests.index.live.model import Model, assert_same, assert_same_answers
 from tests.strategies import events, trees
 
@@ -134,7 +135,9 @@ class Machine(RuleBasedStateMachine):
         if hasattr(self, "index"):
             if isinstance(self.index._state, LiveState):
                 with self.index._state.delta.reading() as delta:
-                    delta.check()
+                    check_replica(delta._replica)
+                    positions = delta._delta.rules.tree_positions.tolist()
+                    assert delta._replica.n_rules == len(positions) == len(set(positions))
             assert_same_answers(self.index, self.model, [FIXED[self.n_steps % len(FIXED)]])
 
     def teardown(self):

@@ -14,9 +14,9 @@ from ruledex.engines.atree.matcher import TreeMatcher
 from ruledex.engines.atree.packing import NO_SCOPES, pack_tree, scopes_of
 from ruledex.engines.atree.rules import RulesToLoad
 from ruledex.engines.atree.tree import GrowingTree, LiteralIntervals, Switches
-from ruledex.engines.inputs import array_of, freeze_alive, freeze_batch
-from ruledex.engines.protocol import Alive, Arrays, Matches, Rank, Statistics
-from ruledex.engines.ranking import Ranker
+from ruledex.engines.inputs import array_of, freeze_alive, freeze_batch, stored_fields
+from ruledex.engines.protocol import Alive, Arrays, Matches, Statistics
+from ruledex.engines.ranking import Ranker, RanksFound
 from ruledex.events.batch import EventBatch
 from ruledex.program.program import Program
 
@@ -24,7 +24,7 @@ WORDS_A_CHILD, WORDS_A_LITERAL = 12, 16  # of the heap, as a first guess
 _SWITCHES = "switches"
 
 
-class AtreeEngine:
+class AtreeEngine(RanksFound):
     """The engine `atree`: a tree that does not change any more. It is read-only: calls may run side by side."""
 
     name = "atree"
@@ -56,10 +56,10 @@ class AtreeEngine:
     @classmethod
     def from_arrays(cls, program: Program, arrays: Arrays) -> Self:
         """Return the engine over stored arrays, which are not copied."""
-        index = {name: array_of(arrays, name, np.int64 if name == "counts" else np.int32) for name in TreeIndex._fields}
-        index["rules"], index["centers"] = index["rules"].reshape(-1, 3), index["centers"].reshape(-1, 3)
+        index = stored_fields(TreeIndex, arrays)
+        index = index._replace(rules=index.rules.reshape(-1, 3), centers=index.centers.reshape(-1, 3))
         switches = Switches(*array_of(arrays, _SWITCHES, np.bool_).tolist())
-        return cls(program, TreeIndex(**index), switches, {})
+        return cls(program, index, switches, {})
 
     def arrays(self) -> Arrays:
         """Return the fields of the index, and the switches."""
@@ -72,17 +72,6 @@ class AtreeEngine:
     def count(self, batch: EventBatch, alive: Alive | None = None) -> NDArray[np.int64]:
         """Return how many rules are true of each event."""
         return self._matcher.count(freeze_batch(batch), freeze_alive(alive, self.program.n_rules))
-
-    def top(
-        self,
-        batch: EventBatch,
-        k: int,
-        rank: Rank = "sum",
-        alive: Alive | None = None,
-        static_score: NDArray[np.float64] | None = None,
-    ) -> Matches:
-        """Return the best k rules of each event with their ranks as scores, the best first, ties by position."""
-        return self._ranker.top(batch, self.match(batch, alive), k, rank, static_score)
 
     def describe(self) -> dict[str, Any]:
         """Describe what the engine is made of."""

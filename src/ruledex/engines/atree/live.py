@@ -1,34 +1,331 @@
 """An A-Tree whose rules come and go while it answers (a-tree2021).
 
-Readers are never blocked. There are two replicas of everything: one is read, and a change is made to the other, which
-is the tree from then on; the next change first brings the older one up to date. So a call sees each change whole or not
-at all, and answers from one state, however long it takes. A replica that is still read when it is to be changed is left
-to its reader, and a copy of the other is made instead.
+Readers are never blocked. There are two replicas of everything, a tree, the dictionary of its literals and the scores:
+one is read, and a change is made to the other, which is the tree from then on; the next change first brings the older
+one up to date. So a call sees each change whole or not at all, and answers from one state, however long it takes. A
+replica that is still read when it is to be changed is left to its reader, and a copy of the other is made instead.
+
+A replica is either read by any number of threads or changed by one, never both: a reader enters a token and then
+looks whether the stamp is still that of the state that it wants, a writer takes the stamp away and then looks whether a
+token is there. Changes are values (`Insertion`, `Deletion`), and what they do depends on nothing else, so that two
+replicas that have seen the same changes are equal.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, NamedTuple
+from itertools import count
+from typing import Any, Final, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ruledex.engines.atree.new_rules import EncodedRules, NewRule, encode_rules
-from ruledex.engines.atree.replica import Deletion, Insertion, Replica, TreeChange
-from ruledex.engines.atree.tree import Switches
+from ruledex.compiled.arrays import read_only
+from ruledex.compiled.constants import CELL
+from ruledex.dictionary.growing import GrowingDictionary
+from ruledex.dictionary.meanings import Meanings, Negative, Positive
+from ruledex.dictionary.merging import Name
+from ruledex.engines.atree.matcher import TreeMatcher
+from ruledex.engines.atree.new_rules import EncodedRules
+from ruledex.engines.atree.packing import NO_SCOPES, scopes_of
+from ruledex.engines.atree.plain import Scopes
+from ruledex.engines.atree.rules import RulesToLoad
+from ruledex.engines.atree.scores import GrowingScores
+from ruledex.engines.atree.tree import GrowingTree, LiteralIntervals, Switches
+from ruledex.engines.inputs import ALL_ALIVE, freeze_batch
 from ruledex.engines.protocol import Matches, OutdatedError, Rank
-from ruledex.errors import RuledexError
-from ruledex.forks import ForkSafeLock
-from ruledex.language.reference import Weights
+from ruledex.events.batch import EventBatch
+from ruledex.events.mappings import GrowingEncoder
+from ruledex.forks import cached_property
 from ruledex.language.schema import Schema
 
-if TYPE_CHECKING:
-    from ruledex.events.arrow.tables import ArrowEvents
-
+Literal = Positive | Negative
+NO_NODE = -1
+NO_CHANCE = read_only(np.zeros(0, np.float32))
+NO_RULES = read_only(np.zeros(0, np.int32))
+NO_CELLS = LiteralIntervals(np.zeros(1, np.int32), np.zeros(0, CELL), np.zeros(0, CELL))
+CHANGING: Final = -1  # the stamp of what somebody changes
+_STAMPS = count()  # each is given once, whatever the tree
 COPY_FROM = 8  # a change of more than one rule in so many is copied to the other replica, not made again
 FEW = 1000  # rules, of which any change is made again
+
+
+class Insertion:
+    """Rules to add. What the first replica finds out, the second need not, because both are equal."""
+
+    def __init__(self, encoded: EncodedRules) -> None:
+        self.encoded = encoded
+        self.rules = NO_RULES  # the numbers that they get, once a replica has them
+        self.nodes: NDArray[np.int32] | None = None  # those of the literals, once a replica has them
+        self.new_literals: NewLiterals | None = None
+
+    @property
+    def n_rules(self) -> int:
+        """How many come."""
+        return self.encoded.program.n_rules
+
+
+class NewLiterals(NamedTuple):
+    """Literals that have no nodes yet, by their places among those of a Program, and the cells that they get.
+
+    `moved` are literals that have nodes and get other cells.
+    """
+
+    positives: Mapping[int, Positive]
+    negatives: Mapping[int, Negative]
+    moved: NDArray[np.int32]
+    moved_to: LiteralIntervals
+    cells: LiteralIntervals  # of the positives
+    presence: LiteralIntervals  # of the negatives
+
+
+class Deletion:
+    """The rows of rules to remove."""
+
+    def __init__(self, rules: NDArray[np.int32]) -> None:
+        self.rules = read_only(rules)
+
+    @property
+    def n_rules(self) -> int:
+        """How many go."""
+        return len(self.rules)
+
+
+TreeChange: TypeAlias = Insertion | Deletion
+
+
+def _each(new: NewLiterals) -> list[Literal]:
+    return [*new.positives.values(), *new.negatives.values()]
+
+
+class Replica:
+    """Rules by their rows, which are used again once their rules are removed."""
+
+    def __init__(self, schema: Schema, switches: Switches) -> None:
+        self.schema = schema
+        self.switches = switches
+        self.stamp = next(_STAMPS)
+        self._readers: set[object] = set()
+        self._clear()
+
+    # Who may do what.
+
+    def enter(self, token: object, stamp: int) -> bool:
+        """Let somebody read the state of this stamp until `leave`; False where it is that state no longer."""
+        self._readers.add(token)
+        if self.stamp == stamp:
+            return True
+        self._readers.discard(token)
+        return False
+
+    def leave(self, token: object) -> None:
+        """Undo `enter`."""
+        self._readers.discard(token)
+
+    def claim(self, stamp: int) -> bool:
+        """Take the state of this stamp to change it; False where it is another one, or somebody reads it."""
+        if self.stamp != stamp:
+            return False
+        self.stamp = CHANGING
+        if self._readers:
+            self.stamp = stamp
+            return False
+        return True
+
+    def _clear(self) -> None:
+        self.tree = GrowingTree(self.switches)
+        self.dictionary = GrowingDictionary(self.schema)
+        self.scores = GrowingScores()
+        self._node_of: dict[str, int] = {}  # by the keys of literals
+        self._literal_of: dict[int, tuple[str, Literal]] = {}
+        self._literals_of: dict[Name, dict[int, Positive]] = {}
+        self._free: list[int] = []  # numbers that rules had
+        self._n_numbers = 0
+        self.n_rules = 0
+        self._settle()
+
+    def copy(self) -> Replica:
+        """Return the same state, of which nothing is shared with this one that changes."""
+        made = Replica(self.schema, self.switches)
+        made.tree, made.scores = self.tree.copy(), self.scores.copy()
+        made.dictionary = self.dictionary.copy()
+        made._node_of, made._literal_of = self._node_of.copy(), self._literal_of.copy()
+        made._literals_of = {name: literals.copy() for name, literals in self._literals_of.items()}
+        made._free, made._n_numbers = self._free.copy(), self._n_numbers
+        made.n_rules = self.n_rules
+        made.encoder = GrowingEncoder(made.dictionary)
+        return made
+
+    # Changes.
+
+    def apply(self, changes: Iterable[TreeChange]) -> None:
+        """Change the state, which is claimed, or nobody else's yet; it gets another stamp."""
+        for change in changes:
+            if isinstance(change, Insertion):
+                self._insert(change)
+            else:
+                self._delete(change.rules)
+        self._settle()
+        self.stamp = next(_STAMPS)
+
+    def _settle(self) -> None:
+        """Make what reads the new state."""
+        if self.dictionary.settle() or self.n_rules == 0:
+            self.encoder = GrowingEncoder(self.dictionary)
+        self.__dict__.pop("_matcher", None)
+
+    def _insert(self, change: Insertion) -> None:
+        program = change.encoded.program
+        nodes = self._literal_nodes(change)
+        numbers = self._numbers(change.n_rules)
+        if not len(change.rules):
+            change.rules = read_only(np.array(numbers, np.int32))
+        self.tree.reserve_rules(self._n_numbers)
+        new = self.scores.make_room(self._n_numbers, change.n_rules, change.encoded)
+        rules = RulesToLoad(
+            program.node_op, program.child_offsets, program.children, program.root, change.rules, NO_CHANCE, nodes
+        )
+        self._forget(self.tree.insert_scored(rules, self.scores.arrays, new))
+        self.n_rules += change.n_rules
+
+    def _numbers(self, n_rules: int) -> list[int]:
+        """Numbers for new rules, those that were given back last first."""
+        n_again = min(n_rules, len(self._free))
+        n_numbers = self._n_numbers + n_rules - n_again
+        numbers = [*(self._free.pop() for _ in range(n_again)), *range(self._n_numbers, n_numbers)]
+        self._n_numbers = n_numbers
+        return numbers
+
+    def _delete(self, rules: NDArray[np.int32]) -> None:
+        self.n_rules -= len(rules)
+        if self.n_rules == 0:
+            self._clear()
+            return
+        self._free += rules.tolist()
+        self._forget(self.tree.delete_scored(rules, self.scores.arrays))
+
+    def _literal_nodes(self, change: Insertion) -> NDArray[np.int32]:
+        """Return the nodes of a Program's literals, made where there are none."""
+        if change.nodes is not None:
+            if change.new_literals is not None:
+                self.dictionary.use(_each(change.new_literals), change.encoded.meanings)
+                self._make(change.new_literals, change.encoded)
+            return change.nodes
+        keys, known = change.encoded.meanings.keys, self._node_of
+        nodes = [known.get(key, NO_NODE) for key in keys]
+        if NO_NODE in nodes:
+            places = {keys[place]: place for place, node in enumerate(nodes) if node == NO_NODE}
+            change.new_literals = self._new_literals(sorted(places.values()), change.encoded.meanings)
+            self._make(change.new_literals, change.encoded)
+            nodes = [known[key] for key in keys]
+        change.nodes = read_only(np.array(nodes, np.int32))
+        return change.nodes
+
+    def _new_literals(self, places: list[int], meanings: Meanings) -> NewLiterals:
+        """Give cells to literals that have none, by their places, ascending."""
+        n_positives = len(meanings.positives)
+        positives = {place: meanings.positives[place] for place in places if place < n_positives}
+        negatives = {place: meanings.negatives[place - n_positives] for place in places if place >= n_positives}
+        # All constants first: what moves others must have moved them before anything is given its cells.
+        moved = self.dictionary.use([*positives.values(), *negatives.values()], meanings)
+        moving = {node: literal for name in sorted(moved) for node, literal in self._literals_of.get(name, {}).items()}
+        presence = np.array([self.dictionary.cell(literal.presence) for literal in negatives.values()], CELL)
+        return NewLiterals(
+            positives,
+            negatives,
+            np.fromiter(moving, np.int32, len(moving)),
+            self._cells(moving.values()) if moving else NO_CELLS,
+            self._cells(positives.values()),
+            LiteralIntervals(np.arange(len(presence) + 1, dtype=np.int32), presence, presence),
+        )
+
+    def _make(self, new: NewLiterals, encoded: EncodedRules) -> None:
+        """Make nodes of literals whose constants are in use."""
+        meanings = encoded.meanings
+        if len(new.moved):
+            self.tree.move_literals(new.moved, new.moved_to)
+        if new.positives:
+            self._note(new.positives, meanings, self.tree.add_literals(new.cells))
+        if new.negatives:
+            of = encoded.program.negative_of[np.fromiter(new.negatives, np.int64) - len(meanings.positives)]
+            positive_of = np.array([self._node_of[meanings.keys[place]] for place in of.tolist()], np.int32)
+            self._note(new.negatives, meanings, self.tree.add_literals(new.presence, positive_of))
+
+    def _cells(self, literals: Iterable[Positive]) -> LiteralIntervals:
+        spans = [self.dictionary.cells(literal) for literal in literals]
+        offsets = np.zeros(len(spans) + 1, np.int32)
+        np.cumsum([len(row) for row in spans], out=offsets[1:])
+        ends = np.array([span for row in spans for span in row], CELL).reshape(-1, 2)
+        return LiteralIntervals(offsets, ends[:, 0].copy(), ends[:, 1].copy())
+
+    def _note(self, literals: Mapping[int, Literal], meanings: Meanings, nodes: NDArray[np.int32]) -> None:
+        for (place, literal), node in zip(literals.items(), nodes.tolist(), strict=True):
+            self._node_of[meanings.keys[place]] = node
+            self._literal_of[node] = meanings.keys[place], literal
+            if isinstance(literal, Positive) and literal.values is not None:
+                self._literals_of.setdefault(literal.values.slot, {})[node] = literal
+
+    def _forget(self, nodes: NDArray[np.int32]) -> None:
+        if not len(nodes):
+            return
+        gone = []
+        for node in nodes.tolist():
+            key, literal = self._literal_of.pop(node)
+            del self._node_of[key]
+            gone.append(literal)
+            if isinstance(literal, Positive) and literal.values is not None:
+                name = literal.values.slot
+                del self._literals_of[name][node]
+                if not self._literals_of[name]:
+                    del self._literals_of[name]
+        self.dictionary.drop(gone)
+
+    # Reading.
+
+    @cached_property
+    def _matcher(self) -> TreeMatcher:
+        switches = self.switches
+        is_plain = not (switches.zero_suppression and switches.propagation_on_demand)
+        n_rules = len(self.tree.arrays.rules)
+        return TreeMatcher(self.tree.index(), n_rules, switches.bits, is_plain, self._scopes())
+
+    def _scopes(self) -> Scopes:
+        """Return the literals of each domain, where what is false matters."""
+        if self.switches.zero_suppression:
+            return NO_SCOPES
+        return scopes_of(self.tree.index(), self.dictionary.first_cells())
+
+    def match(self, batch: EventBatch) -> Matches:
+        """Return the rules of each event, ascending."""
+        return self._matcher.match(freeze_batch(batch), ALL_ALIVE)
+
+    def count(self, batch: EventBatch) -> NDArray[np.int64]:
+        """For each event how many rules are true."""
+        return self._matcher.count(freeze_batch(batch), ALL_ALIVE)
+
+    def top(
+        self,
+        batch: EventBatch,
+        k: int,
+        rank: Rank,
+        static_score: NDArray[np.float64] | None,
+        order: NDArray[np.int64] | None,
+    ) -> Matches:
+        """Return the best k rules of each event."""
+        return self.scores.top(self.tree, batch, self.match(batch), k, rank, static_score, order)
+
+    def describe(self) -> dict[str, Any]:
+        """Describe what the tree is made of; `bytes` are those of this replica's arrays."""
+        made = self.tree.describe()
+        made["bytes"] += self.scores.n_bytes
+        return {
+            "engine": "atree",
+            "n_rules": self.n_rules,
+            "n_attributes": len(self.dictionary.slots),
+            **made,
+            "switches": self.switches._asdict(),
+        }
 
 
 class TreeVersion(NamedTuple):
@@ -71,117 +368,3 @@ class TreeVersion(NamedTuple):
         if sum(change.n_rules for change in changes) > max(FEW, replica.n_rules // COPY_FROM):
             return TreeVersion(replica, replica.stamp)
         return TreeVersion(replica, replica.stamp, self.replica, self.stamp, changes)
-
-
-class LiveTree:
-    """A tree by itself. Rules are in *rows*: numbers that `insert` gives, and gives again once they are deleted.
-
-    Safe to use from any number of threads; changes are made one after the other.
-    """
-
-    def __init__(self, schema: Schema | None = None, **switches: bool) -> None:
-        self.schema = Schema() if schema is None else schema
-        try:
-            self.switches = Switches(**switches)
-        except TypeError:
-            raise RuledexError(f"the switches of a tree are {', '.join(Switches._fields)}, not {switches}") from None
-        self._version = TreeVersion.empty(self.schema, self.switches)
-        self._writing = ForkSafeLock()
-        self._rules: dict[int, NewRule] = {}
-
-    # Changes.
-
-    def insert(self, rules: Sequence[NewRule]) -> list[int]:
-        """Add rules, each a text or a tree with its static score; return their rows. If one is wrong, none is added."""
-        return self.insert_encoded(rules, self.encode(rules))
-
-    def encode(self, rules: Sequence[NewRule]) -> EncodedRules:
-        """Parse and encode rules for `insert_encoded`; this needs nothing of the tree, and blocks nobody."""
-        return encode_rules(self.schema, rules)
-
-    def insert_encoded(self, rules: Sequence[NewRule], encoded: EncodedRules) -> list[int]:
-        """Add rules that `encode` has encoded; return their rows."""
-        if not rules:
-            return []
-        with self._writing:
-            insertion = Insertion(encoded)
-            self._version = self._version.changed(insertion)
-            rows: list[int] = insertion.rules.tolist()
-            self._rules.update(zip(rows, rules, strict=True))
-            return rows
-
-    def delete(self, rows: Iterable[int]) -> None:
-        """Remove the rules in these rows, all at once."""
-        gone = list(rows)
-        if not gone:
-            return
-        with self._writing:
-            missing = [row for row in gone if row not in self._rules]
-            if missing or len(set(gone)) < len(gone):
-                raise RuledexError(f"there is no rule in row {missing[0]}" if missing else "a row was given twice")
-            self._version = self._version.changed(Deletion(np.array(gone, np.int32)))
-            for row in gone:
-                del self._rules[row]
-
-    # Reading.
-
-    @contextmanager
-    def _reading(self) -> Iterator[Replica]:
-        """The newest replica, which is not changed until it is left."""
-        token = object()
-        while True:
-            version = self._version
-            if version.replica.enter(token, version.stamp):
-                break
-        try:
-            yield version.replica
-        finally:
-            version.replica.leave(token)
-
-    def match(self, events: Sequence[Mapping[str, Any]]) -> Matches:
-        """Return the rows of the rules that are true of each event, ascending."""
-        with self._reading() as replica:
-            return replica.match(replica.encoder.encode(events))
-
-    def match_arrow(self, table: ArrowEvents) -> Matches:
-        """Return the same for the rows of an Arrow table, a record batch or a data frame."""
-        with self._reading() as replica:
-            return replica.match(replica.encoder.arrow.encode(table))
-
-    def top(
-        self,
-        events: Sequence[Mapping[str, Any]],
-        k: int,
-        rank: Rank = "sum",
-        weights: Iterable[Weights | None] | None = None,
-        *,
-        static_score: NDArray[np.float64] | None = None,
-        order: NDArray[np.int64] | None = None,
-    ) -> Matches:
-        """Return the best k rules of each event with their ranks as scores, the best first.
-
-        `static_score` has one entry per row and replaces the rules' own. `order` has one entry per row and breaks
-        ties: the smaller comes first, and without it the smaller row.
-        """
-        with self._reading() as replica:
-            return replica.top(replica.encoder.encode(events, weights), k, rank, static_score, order)
-
-    def rule(self, row: int) -> NewRule:
-        """Return the rule in a row as it was given: its text or tree, and its static score."""
-        try:
-            return self._rules[row]
-        except KeyError:
-            raise RuledexError(f"there is no rule in row {row}") from None
-
-    def __len__(self) -> int:
-        return len(self._rules)
-
-    def describe(self) -> dict[str, Any]:
-        """Describe what the tree is made of; `bytes` are those of one replica's arrays."""
-        with self._reading() as replica:
-            return replica.describe()
-
-    def check(self) -> None:
-        """Raise an AssertionError where what is held of the rules contradicts itself. It is slow."""
-        with self._writing, self._reading() as replica:
-            replica.check()

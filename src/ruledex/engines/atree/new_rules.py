@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from ruledex.compiled.arrays import read_only
 from ruledex.dictionary.meanings import Meanings, meanings_of
-from ruledex.engines.atree.score_steps import count_root_steps, write_steps
+from ruledex.engines.ranking import score_steps
 from ruledex.errors import RuleError, RuleFault, RulesError
 from ruledex.language.schema import Schema
 from ruledex.language.tree import Expression
@@ -52,7 +52,7 @@ def encode_good_rules(schema: Schema, rules: Sequence[NewRule]) -> tuple[Encoded
         faults += [(first + place, error) for place, error in found]
         first += len(run)
     meanings, program = meanings_of(builder.literals), builder.finish_without_cells()
-    offsets, code = _score_programs(program)
+    offsets, code = score_steps(program)
     static_score = read_only(program.static_scores())
     return EncodedRules(program, meanings, static_score, read_only(offsets), read_only(code)), faults
 
@@ -74,18 +74,3 @@ def _add_trees(builder: ProgramBuilder, schema: Schema, rules: Sequence[NewRule]
         except RuleError as error:
             faults.append((place, error))
     return faults
-
-
-def _score_programs(program: Program) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
-    """Return the score program of each rule, also where a Program leaves it to the root."""
-    lengths = np.diff(program.score_offsets).astype(np.int64)
-    stacks = np.empty((2, len(program.level_offsets) + 1), np.int32)
-    node_op, child_offsets, root = read_only(program.node_op), read_only(program.child_offsets), read_only(program.root)
-    children, n_literals = read_only(program.children), program.n_literals
-    count_root_steps(n_literals, node_op, child_offsets, children, root, stacks, lengths)
-    offsets = np.zeros(program.n_rules + 1, np.int64)
-    np.cumsum(lengths, out=offsets[1:])
-    code = np.empty(offsets[-1], np.int32)
-    given_offsets, given = read_only(program.score_offsets), read_only(program.score_code)
-    write_steps(n_literals, node_op, child_offsets, children, root, stacks, given_offsets, given, offsets, code)
-    return offsets, code

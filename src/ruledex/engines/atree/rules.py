@@ -1,4 +1,8 @@
-"""Putting rules into an A-Tree and taking them out, many at a time (a-tree2021, Algorithms 4 and 5)."""
+"""Put rules into an A-Tree and take them out, many at a time (a-tree2021, Algorithms 4 and 5).
+
+Rules of a live tree come and go with what scores them. A call from Python costs more than the work for one rule, so all
+that a change needs is done in one call.
+"""
 
 from __future__ import annotations
 
@@ -9,9 +13,9 @@ from numpy.typing import NDArray
 
 from ruledex.compiled.arrays import FREE
 from ruledex.compiled.bits import prefetch
-from ruledex.compiled.constants import ALWAYS, NEVER, OR
+from ruledex.compiled.constants import ALWAYS, FALSE_BY, LEAF, NEVER, OPERATION, OR, STEP_BITS
 from ruledex.compiled.decorator import inlined, jit
-from ruledex.engines.atree.covers import CoverPlan, new_cover_plan
+from ruledex.engines.atree.heap import NO_BLOCK, give_back, new_block
 from ruledex.engines.atree.layout import (
     ALWAYS_RULE,
     BLOCK,
@@ -30,7 +34,7 @@ from ruledex.engines.atree.layout import (
     hash_of,
 )
 from ruledex.engines.atree.links import write_entries
-from ruledex.engines.atree.nodes import NO_ROOM, make_node
+from ruledex.engines.atree.nodes import NO_ROOM, CoverPlan, make_node, new_cover_plan
 from ruledex.engines.atree.removal import lose_use, remove_doomed
 
 NOT_MADE = -1
@@ -240,22 +244,6 @@ def _attach(tree: Tree, switches: int, rule: int, node: int) -> None:
                 write_entries(nodes, tree.heap, rules, tree.levels, counts, switches, node)
 
 
-@jit
-def delete_rules(tree: Tree, switches: int, deleted: NDArray[np.int32], first: int) -> int:
-    """Take out rules from `first` on as long as there is room to dissolve nodes; return which comes next.
-
-    A rule for which the room ends is come back to, and has nothing left then but nodes that are doomed.
-    """
-    nodes, heap, rules = tree.nodes, tree.heap, tree.rules
-    place, has_room = first, True
-    while has_room and place < deleted.size:
-        fetch_rules_ahead(nodes, heap, rules, deleted, place)
-        detach(tree, switches, deleted[place])
-        has_room = remove_doomed(tree, switches)
-        place += has_room
-    return place
-
-
 @inlined
 def fetch_rules_ahead(
     nodes: NDArray[np.int32],
@@ -293,17 +281,83 @@ def detach(tree: Tree, switches: int, rule: int) -> None:
     rules[rule, ROOT], rules[rule, NEXT], rules[rule, PREVIOUS] = NEVER, NO_RULE, NO_RULE
 
 
-@jit
-def hold_literals(nodes: NDArray[np.int32], literals: NDArray[np.int32]) -> None:
-    """Count one use more of each literal."""
-    for literal in literals:
-        nodes[literal, USES] += 1
+class ScoreHeap(NamedTuple):
+    """The static scores and score programs of rules by their numbers, the programs in blocks of a heap."""
+
+    static_score: NDArray[np.float64]
+    start: NDArray[np.int32]
+    length: NDArray[np.int32]
+    heap: NDArray[np.int32]
+
+
+class NewScores(NamedTuple):
+    """The same of rules that come, one behind the other; the literals are those of their Program."""
+
+    static_score: NDArray[np.float64]
+    offsets: NDArray[np.int64]
+    code: NDArray[np.int32]
 
 
 @jit
-def release_literals(tree: Tree, switches: int, literals: NDArray[np.int32]) -> None:
-    """Count one use less of each literal, and take out those that have none left, for which no room is needed."""
-    for literal in literals:
-        tree.nodes[literal, USES] -= 1
-        lose_use(tree, switches, literal)
-    remove_doomed(tree, switches)
+def insert_scored(
+    tree: Tree,
+    scores: ScoreHeap,
+    switches: int,
+    rules: RulesToLoad,
+    new: NewScores,
+    node_of: NDArray[np.int32],
+    first: int,
+) -> int:
+    """Put in rules from `first` on as long as there is room, and with the last what scores all; return which is next.
+
+    The heap of scores must have room. A use is counted of each literal for each step that looks at it, and literals
+    that nothing uses in the end are taken out again.
+    """
+    n_done = insert_rules(tree, switches, rules, node_of, first)
+    if n_done == rules.root.size:
+        nodes, rule, literal_node = tree.nodes, rules.rule, rules.literal_node
+        start, length, heap, static_score = scores.start, scores.length, scores.heap, scores.static_score
+        offsets, code = new.offsets, new.code
+        for place in range(rule.size):
+            number, n_steps = rule[place], offsets[place + 1] - offsets[place]
+            static_score[number] = new.static_score[place]
+            start[number], length[number] = NO_BLOCK, n_steps
+            if n_steps > 0:
+                start[number] = new_block(heap, n_steps)
+                for at in range(n_steps):
+                    step = code[offsets[place] + at]
+                    operation = step & OPERATION
+                    if operation in (LEAF, FALSE_BY):
+                        node = literal_node[step >> STEP_BITS]
+                        nodes[node, USES] += 1
+                        step = node << STEP_BITS | operation
+                    heap[start[number] + at] = step
+        for literal in literal_node:
+            if nodes[literal, USES] == 0:
+                lose_use(tree, switches, literal)
+        remove_doomed(tree, switches)
+    return n_done
+
+
+@jit
+def delete_scored(tree: Tree, scores: ScoreHeap, switches: int, deleted: NDArray[np.int32], first: int) -> int:
+    """Take out rules and what scores them, from `first` on as long as there is room; return which comes next."""
+    nodes, start, length, heap = tree.nodes, scores.start, scores.length, scores.heap
+    place, has_room = first, True
+    while has_room and place < deleted.size:
+        fetch_rules_ahead(nodes, tree.heap, tree.rules, deleted, place)
+        rule = deleted[place]
+        for at in range(start[rule], start[rule] + length[rule]):
+            operation = heap[at] & OPERATION
+            if operation in (LEAF, FALSE_BY):
+                literal = heap[at] >> STEP_BITS
+                nodes[literal, USES] -= 1
+                if nodes[literal, USES] == 0:
+                    lose_use(tree, switches, literal)
+        give_back(heap, start[rule])
+        # A rule for which the room ends is come back to, and has nothing left then but nodes that are doomed.
+        start[rule], length[rule] = NO_BLOCK, 0
+        detach(tree, switches, rule)
+        has_room = remove_doomed(tree, switches)
+        place += has_room
+    return place

@@ -1,4 +1,4 @@
-"""The score programs of rules that come and go, and the best k of those that were found."""
+"""The score programs of rules that come and go, each in a block of a heap, and the best k of those that were found."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from numpy.typing import NDArray
 
 from ruledex.compiled.arrays import lengthen, read_only
 from ruledex.compiled.constants import ALWAYS, FALSE_BY, LEAF, OPERATION, STEP_BITS, WEIGH
-from ruledex.engines.atree.changes import NewScores, ScoreHeap
+from ruledex.compiled.decorator import jit
 from ruledex.engines.atree.heap import TOP, empty_heap
-from ruledex.engines.atree.layout import KEY, N_DOWN, NEGATIVE, OP
+from ruledex.engines.atree.layout import BLOCK, KEY, N_DOWN, NEGATIVE, OP, ROW
 from ruledex.engines.atree.new_rules import EncodedRules
-from ruledex.engines.atree.score_steps import copy_intervals, copy_steps, rename_literals
+from ruledex.engines.atree.rules import NewScores, ScoreHeap
 from ruledex.engines.atree.tree import GrowingTree
 from ruledex.engines.protocol import Matches, Rank
 from ruledex.engines.ranking import Ranker
@@ -22,6 +22,49 @@ from ruledex.program.program import Program
 
 # No block is longer than this for each rule and each step of its program.
 WORDS_A_BLOCK, WORDS_A_STEP = 4, 2
+
+
+@jit
+def rename_literals(code: NDArray[np.int32], names: NDArray[np.int32], out: NDArray[np.int32]) -> None:
+    """Write the steps with `names[literal]` for each literal."""
+    for place in range(code.size):
+        operation = code[place] & OPERATION
+        step = code[place]
+        if operation in (LEAF, FALSE_BY):
+            step = names[step >> STEP_BITS] << STEP_BITS | operation
+        out[place] = step
+
+
+@jit
+def copy_steps(
+    heap: NDArray[np.int32],
+    starts: NDArray[np.int32],
+    rules: NDArray[np.int32],
+    offsets: NDArray[np.int64],
+    out: NDArray[np.int32],
+) -> None:
+    """Write the programs of some rules one behind the other."""
+    for place in range(rules.size):
+        start = starts[rules[place]]
+        for step in range(offsets[place + 1] - offsets[place]):
+            out[offsets[place] + step] = heap[start + step]
+
+
+@jit
+def copy_intervals(
+    nodes: NDArray[np.int32],
+    heap: NDArray[np.int32],
+    literals: NDArray[np.int32],
+    offsets: NDArray[np.int32],
+    low: NDArray[np.int32],
+    high: NDArray[np.int32],
+) -> None:
+    """Write the intervals of some literals of a tree one behind the other."""
+    for place in range(literals.size):
+        start = nodes[literals[place], BLOCK]
+        for interval in range(nodes[literals[place], N_DOWN]):
+            low[offsets[place] + interval] = heap[start + ROW * interval]
+            high[offsets[place] + interval] = heap[start + ROW * interval + 1]
 
 
 class GrowingScores:
@@ -64,10 +107,6 @@ class GrowingScores:
             )
             self._arrays.length[n_known:] = 0
         return NewScores(encoded.static_score, encoded.score_offsets, self._with_named_weights(encoded))
-
-    def literals(self) -> NDArray[np.int32]:
-        """Return the nodes that the programs of all rules look at, each as often as they do."""
-        return _literals_in(self._programs(np.flatnonzero(self._arrays.length).astype(np.int32))[1])
 
     def _with_named_weights(self, encoded: EncodedRules) -> NDArray[np.int32]:
         """Return the programs of new rules with the numbers that weights have among all. Weights are few, and stay."""
@@ -115,7 +154,7 @@ class GrowingScores:
         """Return a Program of rules that are known to be true: only what scores them is in it."""
         nodes, heap = tree.arrays.nodes, tree.arrays.heap
         offsets, code = self._programs(rules)
-        used = np.unique(_literals_in(code))
+        used = np.unique(literals_in(code))
         is_negative = nodes[used, OP] == NEGATIVE
         negative = used[is_negative]
         positive = np.union1d(used[~is_negative], nodes[negative, KEY]).astype(np.int32)
@@ -152,7 +191,8 @@ class GrowingScores:
         )
 
 
-def _literals_in(code: NDArray[np.int32]) -> NDArray[np.int32]:
+def literals_in(code: NDArray[np.int32]) -> NDArray[np.int32]:
+    """Return the literals that steps look at, each as often as they do."""
     operations = code & OPERATION
     literals: NDArray[np.int32] = code[(operations == LEAF) | (operations == FALSE_BY)] >> STEP_BITS
     return literals

@@ -14,7 +14,6 @@ from numpy.typing import NDArray
 
 from ruledex.compiled.arrays import FREE, lengthen, read_only
 from ruledex.compiled.constants import NEVER
-from ruledex.engines.atree.changes import NewScores, ScoreHeap, delete_scored, insert_scored
 from ruledex.engines.atree.heap import TOP, empty_heap
 from ruledex.engines.atree.layout import (
     ALWAYS_RULE,
@@ -49,11 +48,12 @@ from ruledex.engines.atree.literals import add_literals, move_literals
 from ruledex.engines.atree.match import TreeIndex
 from ruledex.engines.atree.rules import (
     NOT_MADE,
+    NewScores,
     RulesToLoad,
-    delete_rules,
-    hold_literals,
+    ScoreHeap,
+    delete_scored,
     insert_rules,
-    release_literals,
+    insert_scored,
 )
 from ruledex.engines.inputs import LARGEST
 from ruledex.errors import RuledexError
@@ -115,11 +115,6 @@ class GrowingTree:
             chance=np.zeros(0, np.float32) if chance is None else lengthen(chance, _NODES),
         )
         self.arrays.counts[[FREE_NODE, ALWAYS_RULE]] = UNUSED, NO_RULE
-
-    @property
-    def n_edges(self) -> int:
-        """Links from parents to children."""
-        return int(self.arrays.counts[N_EDGES])
 
     @property
     def n_bytes(self) -> int:
@@ -201,28 +196,11 @@ class GrowingTree:
         self._run(len(rules.root), lambda first: insert_scored(self.arrays, scores, bits, rules, new, node_of, first))
         return self._freed()
 
-    def delete(self, rules: NDArray[np.int32]) -> NDArray[np.int32]:
-        """Take out rules; the literals that went with them."""
-        self.arrays.counts[N_FREED] = 0
-        given, bits = read_only(rules), self._bits
-        self._run(len(rules), lambda first: delete_rules(self.arrays, bits, given, first))
-        return self._freed()
-
     def delete_scored(self, rules: NDArray[np.int32], scores: ScoreHeap) -> NDArray[np.int32]:
         """Take out rules and what scores them; the literals that went with them. The array is read-only."""
         self.arrays.counts[N_FREED] = 0
         bits = self._bits
         self._run(len(rules), lambda first: delete_scored(self.arrays, scores, bits, rules, first))
-        return self._freed()
-
-    def hold(self, literals: NDArray[np.int32]) -> None:
-        """Count one use more of each literal, those that stand there twice twice: what scores needs them too."""
-        hold_literals(self.arrays.nodes, read_only(literals))
-
-    def release(self, literals: NDArray[np.int32]) -> NDArray[np.int32]:
-        """Undo `hold`; the literals that nothing uses any longer, and that are gone."""
-        self.arrays.counts[N_FREED] = 0
-        release_literals(self.arrays, self._bits, read_only(literals))
         return self._freed()
 
     def _freed(self) -> NDArray[np.int32]:

@@ -27,11 +27,11 @@ from ruledex.compiled.constants import (
     XOR,
 )
 from ruledex.compiled.decorator import jit
-from ruledex.engines.batch.kernels import Block
-from ruledex.engines.batch.rows import (
+from ruledex.engines.batch.kernels import (
     N_EVENTS,
     N_WORDS,
     ROW,
+    Block,
     Words,
     copy_row,
     difference_row,
@@ -40,7 +40,7 @@ from ruledex.engines.batch.rows import (
     without_row,
 )
 from ruledex.engines.inputs import STATIC
-from ruledex.engines.ranking import Ranking, precedes, push, rank_bound, rank_in_event, rank_of
+from ruledex.engines.ranking import Ranking, new_walk, precedes, push, rank_bound, rank_in_event, rank_of
 from ruledex.program.scores.literals import FIELDS, ScoreLiterals
 from ruledex.program.scores.run import AT_ONCE, LARGEST, ScoreStack, fold, test
 from ruledex.program.scores.steps import WalkStack, write_rule_steps
@@ -62,7 +62,7 @@ def new_row_scratch(n_levels: int, largest: NDArray[np.int64]) -> RowScratch:
     """Scratch for trees of so many levels; `largest` are the steps of the `AT_ONCE` rules that have the most."""
     most = int(largest.max(initial=0))
     return RowScratch(
-        WalkStack(np.empty(n_levels, np.int32), np.empty(n_levels, np.int64), np.empty(n_levels, np.int64)),
+        new_walk(n_levels),
         np.zeros(AT_ONCE + 1, np.int64),
         np.empty(largest.sum(), np.int32),
         empty_rows(most + 1),

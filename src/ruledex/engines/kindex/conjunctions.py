@@ -15,11 +15,16 @@ from numpy.typing import NDArray
 from ruledex.compiled.arrays import frozen
 from ruledex.compiled.constants import EVERY
 from ruledex.compiled.decorator import jit
-from ruledex.engines.inputs import freeze_batch
+from ruledex.engines.inputs import freeze_batch, stored_fields
 from ruledex.engines.kindex.hierarchy import Sources, make_sources
 from ruledex.engines.kindex.matching import Disjunctions
-from ruledex.engines.kindex.partitions import NO_LEAD, choose_leads, make_partitions
-from ruledex.engines.kindex.posting_lists import make_postings, new_cursors, stored_postings
+from ruledex.engines.kindex.posting_lists import (
+    NO_LEAD,
+    choose_leads,
+    make_partitions,
+    make_postings,
+    new_cursors,
+)
 from ruledex.engines.kindex.postings import PostingCursors, Postings
 from ruledex.engines.protocol import Arrays, Statistics
 from ruledex.events.batch import EventBatch
@@ -179,7 +184,7 @@ class ConjunctionIndex:
     @classmethod
     def from_arrays(cls, program: Program, arrays: Arrays) -> Self:  # noqa: ARG003 - the arrays say it all
         """Return the index whose build gave `arrays`, which are used as they lie."""
-        return cls(stored_postings(arrays))
+        return cls(stored_fields(Postings, arrays))
 
     def arrays(self) -> Arrays:
         """Return the fields of the index."""

@@ -13,14 +13,19 @@ from numpy.typing import NDArray
 from ruledex.compiled.arrays import frozen
 from ruledex.compiled.constants import EVERY
 from ruledex.compiled.decorator import jit
-from ruledex.engines.inputs import array_of, freeze_batch
+from ruledex.engines.inputs import freeze_batch
 from ruledex.engines.kindex.conjunctions import NO_SOURCE
 from ruledex.engines.kindex.hierarchy import make_sources
 from ruledex.engines.kindex.matching import Disjunctions
-from ruledex.engines.kindex.partitions import NO_LEAD, choose_leads, make_partitions
-from ruledex.engines.kindex.posting_lists import make_postings, new_cursors, stored_postings
+from ruledex.engines.kindex.posting_lists import (
+    NO_LEAD,
+    choose_leads,
+    make_partitions,
+    make_postings,
+    new_cursors,
+)
 from ruledex.engines.kindex.postings import PostingCursors, Postings
-from ruledex.engines.protocol import Arrays, Statistics
+from ruledex.engines.protocol import Statistics
 from ruledex.events.batch import EventBatch
 from ruledex.program.program import Program
 
@@ -191,16 +196,6 @@ class DisjunctionIndex:
             frozen(negative_disjunction, np.int32),
         )
         return cls(postings, disjunctions)
-
-    @classmethod
-    def from_arrays(cls, arrays: Arrays) -> Self:
-        """Return the index whose build gave `arrays`, which are used as they lie."""
-        disjunctions = Disjunctions(**{name: array_of(arrays, name, np.int32) for name in Disjunctions._fields})
-        return cls(stored_postings(arrays), disjunctions)
-
-    def arrays(self) -> Arrays:
-        """Return the fields of both parts."""
-        return self.index._asdict() | self.disjunctions._asdict()
 
     def new_scratch(self, batch: EventBatch) -> tuple[PostingCursors, NDArray[np.int64]]:
         """Cursors and counters for one thread, for any event of the batch."""

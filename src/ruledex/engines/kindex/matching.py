@@ -193,19 +193,6 @@ def expression_numbers(
 
 
 @jit
-def conjunction_numbers(
-    index: Postings, scratch: PostingCursors, cells: NDArray[np.int32], begin: int, end: int, out: NDArray[np.int32]
-) -> int:
-    """Write the numbers of the conjunctions that are true of the event `cells[begin:end]`, each once; return how many.
-
-    They come partition by partition, and ascend. `out` has room for all conjunctions.
-    """
-    none = index.item[:0]
-    no_disjunctions, no_counters = Disjunctions(none, none, none), scratch.place[:0]
-    return expression_numbers(index, no_disjunctions, scratch, no_counters, cells, begin, end, out)
-
-
-@jit
 def matching_conjunctions(
     index: Postings, scratch: PostingCursors, cells: NDArray[np.int32], begin: int, end: int, out: NDArray[np.int32]
 ) -> int:
@@ -213,8 +200,9 @@ def matching_conjunctions(
 
     They come in the index's own order, so they neither ascend nor descend. `out` has room for all conjunctions.
     """
-    item = index.item
-    n_found = conjunction_numbers(index, scratch, cells, begin, end, out)
+    item, none = index.item, index.item[:0]
+    no_disjunctions, no_counters = Disjunctions(none, none, none), scratch.place[:0]
+    n_found = expression_numbers(index, no_disjunctions, scratch, no_counters, cells, begin, end, out)
     for place in range(n_found):
         out[place] = item[out[place]]
     return n_found
@@ -269,37 +257,7 @@ def collect_rules(marks: NDArray[np.uint64], out: NDArray[np.int32]) -> int:
 
 
 @jit
-def dnf_match(
-    index: Postings,
-    scratch: PostingCursors,
-    owners: Owners,
-    alive: NDArray[np.uint8],
-    event_offsets: NDArray[np.int64],
-    cells: NDArray[np.int32],
-    first_event: int,
-    found: NDArray[np.int32],
-    marks: NDArray[np.uint64],
-    offsets: NDArray[np.int64],
-    out: NDArray[np.int32],
-) -> tuple[int, int]:
-    """Match events from `first_event` on, as long as `out` has room for all rules once more.
-
-    Write where each event's rules end to `offsets`, counted from the first event of all, and the positions to `out`,
-    ascending within an event; return the event that comes next, and how much of `out` was written. `marks` has a bit
-    a rule, none of them set.
-    """
-    event, n_written, n_rules = first_event, 0, 64 * marks.size
-    while event < event_offsets.size - 1 and n_written + n_rules <= out.size:
-        n_found = conjunction_numbers(index, scratch, cells, event_offsets[event], event_offsets[event + 1], found)
-        mark_rules(owners, found, n_found, alive, marks)
-        n_written += collect_rules(marks, out[n_written:])
-        event += 1
-        offsets[event] = offsets[first_event] + n_written
-    return event, n_written
-
-
-@jit
-def cnf_match(
+def match_forms(
     index: Postings,
     disjunctions: Disjunctions,
     scratch: PostingCursors,
@@ -314,7 +272,12 @@ def cnf_match(
     offsets: NDArray[np.int64],
     out: NDArray[np.int32],
 ) -> tuple[int, int]:
-    """Do the same by the CNF algorithm."""
+    """Match events from `first_event` on, as long as `out` has room for all rules once more.
+
+    Write where each event's rules end to `offsets`, counted from the first event of all, and the positions to `out`,
+    ascending within an event; return the event that comes next, and how much of `out` was written. `marks` has one bit
+    per rule, none of them set.
+    """
     event, n_written, n_rules = first_event, 0, 64 * marks.size
     while event < event_offsets.size - 1 and n_written + n_rules <= out.size:
         n_found = expression_numbers(

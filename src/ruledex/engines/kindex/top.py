@@ -2,7 +2,7 @@
 
 Posting lists have upper bounds, from what the rules of their items may score. The paper's bounds are sums over the keys
 of one conjunction, or of one CNF expression. A rule's score is such a sum where its score tree is the very form that is
-indexed (plain_rules.py): there an ∈ entry adds at most UB(A, v), the largest weight that a rule gives a literal of that
+indexed (ranking.py): there an ∈ entry adds at most UB(A, v), the largest weight that a rule gives a literal of that
 key, times the event's weight for it. Of any other rule, only the match score as a whole is bounded; an item of such a
 rule is found through at least K lists, so each of its entries carries a K-th of the bound.
 """
@@ -177,117 +177,7 @@ def order_partitions(
 
 
 @jit
-def top_of_form(
-    index: Postings,
-    disjunctions: Disjunctions,
-    owners: Owners,
-    bounds_of: ListBounds,
-    of_item: NDArray[np.float64],
-    of_lead: NDArray[np.float64],
-    rounding: float,
-    literals: ScoreLiterals,
-    ranking: Ranking,
-    kind: int,
-    highest_static: float,
-    alive: NDArray[np.uint8],
-    cells: NDArray[np.int32],
-    weights: NDArray[np.float64],
-    begin: int,
-    end: int,
-    cursors: PostingCursors,
-    scratch: TopScratch,
-    ranks: NDArray[np.float64],
-    rules: NDArray[np.int32],
-) -> int:
-    """Write the best rules of the event `cells[begin:end]` and their ranks, the best first; return how many.
-
-    `ranks` and `rules` are as long as the answer may be, which is not 0. Of conjunctions, `disjunctions` is empty.
-    `of_item` are the bounds that those of the lists were made from, and `of_lead` those of what opens partitions.
-    """
-    largest_of_event = largest_weight(weights, begin, end)
-    if weights.size != 0:
-        largest_of_event *= 1.0 + SLACK
-    get_posting_lists(index, cursors, bounds_of, cells, weights, begin, end, largest_of_event)
-    entries, partition_first = index.entries, index.partition_first
-    partition_size, partition_shift = index.partition_size, index.partition_shift
-    n_disjunctions, negative_offsets = disjunctions.n_disjunctions, disjunctions.negative_offsets
-    negative_disjunction, counters = disjunctions.negative_disjunction, scratch.counters
-    partition_lists, place_of, end_of = cursors.partition_lists, cursors.place, cursors.end
-    following, p_lists, codes = cursors.following, cursors.p_lists, cursors.codes
-    first_on, occupied, bounds = cursors.first_on, cursors.occupied, cursors.bounds
-    owner_offsets, owner_rules = owners.offsets, owners.rules
-    static_score, match_bound, marks = ranking.static_score, ranking.match_bound, scratch.marks
-    partitions, promised = scratch.partitions, scratch.promised
-    n_partitions = order_partitions(
-        index, cursors, n_disjunctions.size != 0, of_lead, largest_of_event, scratch.largest, partitions, promised
-    )
-    n_held, worst = 0, -np.inf
-    for turn in range(n_partitions):
-        if promised[turn] < least_bound(kind, highest_static, 0.0, worst):
-            break  # and so do all that promise less
-        partition = partitions[turn]
-        first, last = partition_lists[partition], partition_lists[partition + 1]
-        k = max(partition_size[partition], 1)
-        # The predicate that opens the partition is in no list.
-        before = float(of_lead[partition]) * float(largest_of_event)
-        least = least_bound(kind, highest_static, before, worst)
-        code_bits = partition_shift[partition]
-        initialize_current_entries(first, last, code_bits, entries, place_of, following, first_on, occupied)
-        n_lists, n_taken, current_id = last - first, 0, NONE
-        while True:
-            n_lists, current_id, n_taken = next_agreement(
-                k,
-                n_lists,
-                n_taken,
-                current_id + 1,
-                code_bits,
-                entries,
-                place_of,
-                end_of,
-                p_lists,
-                following,
-                first_on,
-                occupied,
-                bounds,
-                least,
-            )
-            if current_id == NONE:
-                break
-            n_codes = agreed_codes(n_taken, code_bits, entries, place_of, p_lists, codes)
-            number = partition_first[partition] + current_id
-            if not is_accepted(
-                number, k, n_codes, codes, n_disjunctions, negative_offsets, negative_disjunction, counters
-            ):
-                continue
-            # A plain rule's score is that of one of its items: one that scores too little is as good as none.
-            is_plain = of_item[number] == IS_PLAIN
-            plain_bound = before
-            for taken in range(n_taken):
-                plain_bound += float(bounds[p_lists[taken]])
-            plain_bound *= 1.0 + rounding
-            for owner in range(owner_offsets[number], owner_offsets[number + 1]):
-                rule = owner_rules[owner]
-                word, bit = np.uint64(rule) >> SIX, ONE << (np.uint64(rule) & LOW_SIX)
-                if (alive.size != 0 and alive[rule] == 0) or marks[word] & bit != ZERO:
-                    continue
-                bound = rank_bound(kind, static_score[rule], match_bound[rule], largest_of_event)
-                if is_plain:
-                    bound = min(bound, rank_bound(kind, static_score[rule], plain_bound, 1.0))
-                if n_held == ranks.size and not precedes(bound, rule, ranks[0], rules[0]):
-                    continue
-                marks[word] |= bit
-                rank = rank_in_event(literals, ranking, kind, rule, cells, weights, begin, end, scratch.stack)
-                if n_held < ranks.size or precedes(rank, rule, ranks[0], rules[0]):
-                    n_held = push(ranks, rules, n_held, rank, rule)
-                    worst = ranks[0] if n_held == ranks.size else -np.inf
-                    least = least_bound(kind, highest_static, before, worst)
-    marks[:] = ZERO
-    sort_heap(ranks, rules, n_held)
-    return n_held
-
-
-@jit
-def tops_of_form(
+def write_tops(
     index: Postings,
     disjunctions: Disjunctions,
     owners: Owners,
@@ -306,32 +196,96 @@ def tops_of_form(
     first_event: int,
     cursors: PostingCursors,
     scratch: TopScratch,
-    n_held: NDArray[np.int64],
+    n_kept: NDArray[np.int64],
     ranks: NDArray[np.float64],
     rules: NDArray[np.int32],
 ) -> None:
-    """Write the best rules of the events from `first_event` on, a row of `ranks` and `rules` each."""
+    """Write the best rules of the events from `first_event` on with their ranks, the best first, and how many.
+
+    `ranks` and `rules` have one row per event, as long as the answer may be, which is not 0. Of conjunctions,
+    `disjunctions` is empty. `of_item` are the bounds that those of the lists were made from, and `of_lead` those of
+    what opens partitions.
+    """
+    entries, partition_first = index.entries, index.partition_first
+    partition_size, partition_shift = index.partition_size, index.partition_shift
+    n_disjunctions, negative_offsets = disjunctions.n_disjunctions, disjunctions.negative_offsets
+    negative_disjunction, counters = disjunctions.negative_disjunction, scratch.counters
+    partition_lists, place_of, end_of = cursors.partition_lists, cursors.place, cursors.end
+    following, p_lists, codes = cursors.following, cursors.p_lists, cursors.codes
+    first_on, occupied, bounds = cursors.first_on, cursors.occupied, cursors.bounds
+    owner_offsets, owner_rules = owners.offsets, owners.rules
+    static_score, match_bound, marks = ranking.static_score, ranking.match_bound, scratch.marks
+    partitions, promised = scratch.partitions, scratch.promised
     for row in range(ranks.shape[0]):
         begin, end = event_offsets[first_event + row], event_offsets[first_event + row + 1]
-        n_held[first_event + row] = top_of_form(
-            index,
-            disjunctions,
-            owners,
-            bounds_of,
-            of_item,
-            of_lead,
-            rounding,
-            literals,
-            ranking,
-            kind,
-            highest_static,
-            alive,
-            cells,
-            weights,
-            begin,
-            end,
-            cursors,
-            scratch,
-            ranks[row],
-            rules[row],
+        best, chosen = ranks[row], rules[row]
+        largest_of_event = largest_weight(weights, begin, end)
+        if weights.size != 0:
+            largest_of_event *= 1.0 + SLACK
+        get_posting_lists(index, cursors, bounds_of, cells, weights, begin, end, largest_of_event)
+        n_partitions = order_partitions(
+            index, cursors, n_disjunctions.size != 0, of_lead, largest_of_event, scratch.largest, partitions, promised
         )
+        n_held, worst = 0, -np.inf
+        for turn in range(n_partitions):
+            if promised[turn] < least_bound(kind, highest_static, 0.0, worst):
+                break  # and so do all that promise less
+            partition = partitions[turn]
+            first, last = partition_lists[partition], partition_lists[partition + 1]
+            k = max(partition_size[partition], 1)
+            # The predicate that opens the partition is in no list.
+            before = float(of_lead[partition]) * float(largest_of_event)
+            least = least_bound(kind, highest_static, before, worst)
+            code_bits = partition_shift[partition]
+            initialize_current_entries(first, last, code_bits, entries, place_of, following, first_on, occupied)
+            n_lists, n_taken, current_id = last - first, 0, NONE
+            while True:
+                n_lists, current_id, n_taken = next_agreement(
+                    k,
+                    n_lists,
+                    n_taken,
+                    current_id + 1,
+                    code_bits,
+                    entries,
+                    place_of,
+                    end_of,
+                    p_lists,
+                    following,
+                    first_on,
+                    occupied,
+                    bounds,
+                    least,
+                )
+                if current_id == NONE:
+                    break
+                n_codes = agreed_codes(n_taken, code_bits, entries, place_of, p_lists, codes)
+                number = partition_first[partition] + current_id
+                if not is_accepted(
+                    number, k, n_codes, codes, n_disjunctions, negative_offsets, negative_disjunction, counters
+                ):
+                    continue
+                # A plain rule's score is that of one of its items: one that scores too little is as good as none.
+                is_plain = of_item[number] == IS_PLAIN
+                plain_bound = before
+                for taken in range(n_taken):
+                    plain_bound += float(bounds[p_lists[taken]])
+                plain_bound *= 1.0 + rounding
+                for owner in range(owner_offsets[number], owner_offsets[number + 1]):
+                    rule = owner_rules[owner]
+                    word, bit = np.uint64(rule) >> SIX, ONE << (np.uint64(rule) & LOW_SIX)
+                    if (alive.size != 0 and alive[rule] == 0) or marks[word] & bit != ZERO:
+                        continue
+                    bound = rank_bound(kind, static_score[rule], match_bound[rule], largest_of_event)
+                    if is_plain:
+                        bound = min(bound, rank_bound(kind, static_score[rule], plain_bound, 1.0))
+                    if n_held == best.size and not precedes(bound, rule, best[0], chosen[0]):
+                        continue
+                    marks[word] |= bit
+                    rank = rank_in_event(literals, ranking, kind, rule, cells, weights, begin, end, scratch.stack)
+                    if n_held < best.size or precedes(rank, rule, best[0], chosen[0]):
+                        n_held = push(best, chosen, n_held, rank, rule)
+                        worst = best[0] if n_held == best.size else -np.inf
+                        least = least_bound(kind, highest_static, before, worst)
+        marks[:] = ZERO
+        sort_heap(best, chosen, n_held)
+        n_kept[first_event + row] = n_held

@@ -21,9 +21,8 @@ from ruledex.compiled.bits import prefetch
 from ruledex.compiled.constants import AND
 from ruledex.compiled.decorator import inlined, jit
 from ruledex.engines.inputs import LARGEST, array_of
-from ruledex.engines.labelled.annotator import Labels
+from ruledex.engines.labelled.annotator import LEAF, Labels, Trees
 from ruledex.engines.labelled.engine import AnnotatedEngine, LabelledScratch
-from ruledex.engines.labelled.trees import LEAF, Trees
 from ruledex.engines.protocol import Arrays
 from ruledex.errors import RuledexError
 from ruledex.program.program import Program
@@ -266,14 +265,6 @@ class DeweyEngine(AnnotatedEngine):
     def _evaluate(
         self, scratch: LabelledScratch, leaf_offsets: NDArray[np.int64], n_events: int, true_offsets: NDArray[np.int64]
     ) -> None:
-        evaluate_dewey(
-            self.annotations.expression_of,
-            self.labels["label_offsets"],
-            self.labels["labels"],
-            scratch.evaluation,
-            leaf_offsets,
-            scratch.leaves,
-            n_events,
-            true_offsets,
-            scratch.leaves,
-        )
+        offsets, labels = self.labels["label_offsets"], self.labels["labels"]
+        leaves = leaf_offsets, scratch.leaves, n_events, true_offsets, scratch.leaves
+        evaluate_dewey(self.annotations.expression_of, offsets, labels, scratch.evaluation, *leaves)

@@ -2,11 +2,19 @@
 
 Matching has three steps (fontoura2010, Figure 1). The index finds the conjunctions that are true of an event. Their
 annotations lead to the true leaves of expressions, in order. The evaluator of each engine finds the true expressions.
+
+The leaves of all expressions have one numbering: expression by expression, and within one in the order in which its
+evaluator wants them. So to sort the annotations of the true conjunctions (Section 5.3) is to set a bit for each and to
+read the bits in order, and an expression that has no true leaf is never looked at.
+
+Nor is one whose rarest part has no true leaf. An AND is true only if each of its children is, so that one child is
+enough to lead to it: the conjunctions of the other children have no annotation for it. When it is found, their truth
+is looked up by the leaves' own conjunctions, and the evaluator gets the same labels as it would by the paper.
 """
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Self, get_args
@@ -14,24 +22,158 @@ from typing import Any, NamedTuple, Self, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from ruledex.engines.inputs import array_of, freeze_alive, freeze_batch
+from ruledex.compiled.bits import LOW_SIX, ONE, SIX, ZERO, lowest_bit, prefetch
+from ruledex.compiled.decorator import inlined, jit
+from ruledex.engines.inputs import freeze_alive, freeze_batch, stored_fields
 from ruledex.engines.kindex.conjunctions import ConjunctionIndex
-from ruledex.engines.kindex.engine import stored_overflow
-from ruledex.engines.kindex.matching import Owners, count_owners
+from ruledex.engines.kindex.engine import OverflowRules
+from ruledex.engines.kindex.matching import Owners, collect_rules, count_owners, mark_rules, matching_conjunctions
 from ruledex.engines.kindex.normal_forms import Overflow
-from ruledex.engines.kindex.overflow import OverflowRules
-from ruledex.engines.labelled.annotator import Annotated, Annotator, Labeller, Labels
-from ruledex.engines.labelled.leaves import BLOCK_BITS, Annotations, Marks, gather_leaves, write_rules
-from ruledex.engines.protocol import Alive, Arrays, Matches, Rank, Statistics
-from ruledex.engines.ranking import Ranker
+from ruledex.engines.kindex.postings import PostingCursors, Postings
+from ruledex.engines.labelled.annotator import Annotated, Annotations, Annotator, Labeller, Labels
+from ruledex.engines.protocol import Alive, Arrays, Matches, Statistics
+from ruledex.engines.ranking import Ranker, RanksFound
 from ruledex.errors import BudgetError, RuledexError, quoted
 from ruledex.events.batch import EventBatch
 from ruledex.program.program import Program
 
+BLOCK_BITS = 12  # leaves that share a byte of marks, as a power of two
+AHEAD = 8  # how far before its use a line of memory is asked for
+# Leaves that are marked in any order and read in ascending order: their bits, and for each 64 words of them a byte that
+# says whether there is any. All zero between events.
+Marks = tuple[NDArray[np.uint64], NDArray[np.uint8]]
 DEFAULT_BUDGET = 1 << 18  # leaves of one rule
 CHUNK = 1 << 18  # leaves of several events that one call into the kernels may find
 CONJUNCTIONS = "conjunctions."  # before the names of the arrays of their index
-WIDTHS: dict[str, type[np.generic]] = {"is_tested": np.uint8}
+
+
+@inlined
+def _mark(bits: NDArray[np.uint64], touched: NDArray[np.uint8], number: int) -> None:
+    place = np.uint64(number)
+    bits[place >> SIX] |= ONE << (place & LOW_SIX)
+    touched[place >> np.uint64(BLOCK_BITS)] = 1
+
+
+@jit
+def _take_marked(bits: NDArray[np.uint64], touched: NDArray[np.uint8], out: NDArray[np.int32], n_written: int) -> int:
+    """Write the marked numbers, ascending, behind the first `n_written`, and unmark them; return how many there are."""
+    for block in range(touched.size):
+        if touched[block] == 0:
+            continue
+        touched[block] = 0
+        first = block << (BLOCK_BITS - 6)
+        for word in range(first, min(first + (1 << (BLOCK_BITS - 6)), bits.size)):
+            left = bits[word]
+            bits[word] = ZERO
+            while left != ZERO:
+                out[n_written] = (word << 6) + lowest_bit(left)
+                n_written += 1
+                left &= left - ONE
+    return n_written
+
+
+@inlined
+def _true_leaves(
+    annotations: Annotations,
+    true: NDArray[np.uint64],
+    marked: NDArray[np.int32],
+    out: NDArray[np.int32],
+    n_written: int,
+) -> int:
+    """Write the true leaves of the expressions that `marked` leads to behind the first `n_written`; return how many."""
+    conjunction_of, expression_of = annotations.conjunction_of, annotations.expression_of
+    is_tested, expression_offsets = annotations.is_tested, annotations.expression_offsets
+    for place in range(marked.size):
+        if place + 2 * AHEAD < marked.size:
+            prefetch(expression_of, np.int64(marked[place + 2 * AHEAD]))
+            prefetch(conjunction_of, np.int64(marked[place + 2 * AHEAD]))
+            coming = np.int64(expression_of[marked[place + AHEAD]])
+            prefetch(is_tested, coming)
+            prefetch(expression_offsets, coming)
+        expression = expression_of[marked[place]]
+        if is_tested[expression] == 0:
+            out[n_written] = marked[place]
+            n_written += 1
+            continue
+        for leaf in range(expression_offsets[expression], expression_offsets[expression + 1]):
+            conjunction = np.uint64(conjunction_of[leaf])
+            out[n_written] = leaf
+            n_written += 1 if (true[conjunction >> SIX] >> (conjunction & LOW_SIX)) & ONE != ZERO else 0
+    return n_written
+
+
+@jit
+def gather_leaves(
+    postings_arrays: tuple[NDArray[Any], ...],
+    cursors_arrays: tuple[NDArray[Any], ...],
+    annotation_arrays: tuple[NDArray[Any], ...],
+    marks: Marks,
+    found: NDArray[np.int32],
+    true: NDArray[np.uint64],
+    marked: NDArray[np.int32],
+    event_offsets: NDArray[np.int64],
+    cells: NDArray[np.int32],
+    first_event: int,
+    leaf_offsets: NDArray[np.int64],
+    leaves: NDArray[np.int32],
+) -> int:
+    """Write the true leaves of events from `first_event` on, as long as there is room for all leaves once more.
+
+    They ascend within an event; `leaf_offsets` gets where those of each event end, and begins with 0. `found` is
+    scratch for all conjunctions, `true` one bit per conjunction, none of them set, and `marked` scratch for all leaves.
+    Return the event that comes next.
+    """
+    postings, cursors = Postings(*postings_arrays), PostingCursors(*cursors_arrays)
+    of_trees = Annotations(*annotation_arrays)
+    annotation_offsets, annotations = of_trees.annotation_offsets, of_trees.annotations
+    bits, touched = marks
+    event, n_written, n_leaves = first_event, 0, of_trees.conjunction_of.size
+    leaf_offsets[0] = 0
+    while event < event_offsets.size - 1 and n_written + n_leaves <= leaves.size:
+        n_found = matching_conjunctions(postings, cursors, cells, event_offsets[event], event_offsets[event + 1], found)
+        for place in range(n_found):
+            if place + 2 * AHEAD < n_found:
+                prefetch(annotation_offsets, np.int64(found[place + 2 * AHEAD]))
+            if place + AHEAD < n_found:
+                prefetch(annotations, np.int64(annotation_offsets[found[place + AHEAD]]))
+            conjunction = np.uint64(found[place])
+            true[conjunction >> SIX] |= ONE << (conjunction & LOW_SIX)
+            for annotation in range(annotation_offsets[conjunction], annotation_offsets[conjunction + ONE]):
+                _mark(bits, touched, annotations[annotation])
+        n_marked = _take_marked(bits, touched, marked, 0)
+        n_written = _true_leaves(of_trees, true, marked[:n_marked], leaves, n_written)
+        for place in range(n_found):
+            true[np.uint64(found[place]) >> SIX] = ZERO
+        event += 1
+        leaf_offsets[event - first_event] = n_written
+    return event
+
+
+@jit
+def write_rules(
+    rule_offsets: NDArray[np.int32],
+    rules: NDArray[np.int32],
+    marks: NDArray[np.uint64],
+    alive: NDArray[np.uint8],
+    true_offsets: NDArray[np.int64],
+    true: NDArray[np.int32],
+    n_events: int,
+    offsets: NDArray[np.int64],
+    out: NDArray[np.int32],
+) -> int:
+    """Write the living rules of each event's true expressions, ascending; return how many.
+
+    `offsets` gets where each event's rules end, counted from its first entry, which is given. `marks` has one bit per
+    rule.
+    """
+    owners = Owners(rule_offsets, rules)
+    n_written, before = 0, offsets[0]
+    for event in range(n_events):
+        first, last = true_offsets[event], true_offsets[event + 1]
+        mark_rules(owners, true[first:last], last - first, alive, marks)
+        n_written += collect_rules(marks, out[n_written:])
+        offsets[event + 1] = before + n_written
+    return n_written
 
 
 @dataclass(frozen=True)
@@ -54,7 +196,7 @@ class LabelledScratch(NamedTuple):
     evaluation: Any  # the engine's own
 
 
-class AnnotatedEngine(ABC):
+class AnnotatedEngine(RanksFound):
     """The base of `dewey` and `interval`. It is read-only, and each call takes scratch from a pool."""
 
     name: str
@@ -100,13 +242,13 @@ class AnnotatedEngine(ABC):
     def from_arrays(cls, program: Program, arrays: Arrays) -> Self:
         """Return the engine over stored arrays, which are not copied."""
         annotated = Annotated(
-            Annotations(*(array_of(arrays, name, WIDTHS.get(name, np.int32)) for name in Annotations._fields)),
+            stored_fields(Annotations, arrays),
             ConjunctionIndex.from_arrays(
                 program,
                 {name.removeprefix(CONJUNCTIONS): arrays[name] for name in arrays if name.startswith(CONJUNCTIONS)},
             ),
         )
-        return cls(program, annotated, cls._stored_labels(arrays), stored_overflow(program, arrays))
+        return cls(program, annotated, cls._stored_labels(arrays), OverflowRules.among(program, arrays))
 
     def arrays(self) -> Arrays:
         """Return the annotations and labels, the index of conjunctions, and that of rules that were too large."""
@@ -133,17 +275,6 @@ class AnnotatedEngine(ABC):
             pass
         counts = np.diff(offsets)
         return counts if self.overflow is None else counts + self.overflow.engine.count(batch, alive)
-
-    def top(
-        self,
-        batch: EventBatch,
-        k: int,
-        rank: Rank = "sum",
-        alive: Alive | None = None,
-        static_score: NDArray[np.float64] | None = None,
-    ) -> Matches:
-        """Return the best k rules of each event with their ranks as scores, the best first, ties by position."""
-        return self._ranker.top(batch, self.match(batch, alive), k, rank, static_score)
 
     def describe(self) -> dict[str, Any]:
         """Describe what the engine is made of."""
@@ -187,37 +318,17 @@ class AnnotatedEngine(ABC):
         scratch = self._scratch()
         annotations = self.annotations
         leaf_offsets, true_offsets = np.zeros(batch.n_events + 1, np.int64), np.zeros(batch.n_events + 1, np.int64)
-        event = 0
+        marks = scratch.leaf_marks, scratch.conjunctions, scratch.true_conjunctions, scratch.marked
+        index = self._postings, cursors, self._annotations, *marks
+        event, events = 0, (batch.offsets, batch.cells)
         while event < batch.n_events:
-            after = gather_leaves(
-                self._postings,
-                cursors,
-                self._annotations,
-                scratch.leaf_marks,
-                scratch.conjunctions,
-                scratch.true_conjunctions,
-                scratch.marked,
-                batch.offsets,
-                batch.cells,
-                event,
-                leaf_offsets,
-                scratch.leaves,
-            )
+            after = gather_leaves(*index, *events, event, leaf_offsets, scratch.leaves)
             n_events = after - event
             self._evaluate(scratch, leaf_offsets, n_events, true_offsets)
             true = scratch.leaves[: true_offsets[n_events]]
             out = np.empty(count_owners(Owners(annotations.rule_offsets, annotations.rules), true), np.int32)
-            n_written = write_rules(
-                annotations.rule_offsets,
-                annotations.rules,
-                scratch.rule_marks,
-                alive_bytes,
-                true_offsets,
-                true,
-                n_events,
-                offsets[event : after + 1],
-                out,
-            )
+            owners = annotations.rule_offsets, annotations.rules, scratch.rule_marks, alive_bytes
+            n_written = write_rules(*owners, true_offsets, true, n_events, offsets[event : after + 1], out)
             yield out[:n_written]
             event = after
         self._pool.append(scratch)

@@ -16,9 +16,8 @@ from ruledex.compiled.bits import prefetch
 from ruledex.compiled.constants import AND
 from ruledex.compiled.decorator import jit
 from ruledex.engines.inputs import array_of
-from ruledex.engines.labelled.annotator import Labels
+from ruledex.engines.labelled.annotator import LEAF, Labels, Trees
 from ruledex.engines.labelled.engine import AnnotatedEngine, LabelledScratch
-from ruledex.engines.labelled.trees import LEAF, Trees
 from ruledex.engines.protocol import Arrays
 from ruledex.program.program import Program
 
@@ -199,15 +198,6 @@ class IntervalEngine(AnnotatedEngine):
     def _evaluate(
         self, scratch: LabelledScratch, leaf_offsets: NDArray[np.int64], n_events: int, true_offsets: NDArray[np.int64]
     ) -> None:
-        match_intervals(
-            self.annotations.expression_of,
-            self.annotations.expression_offsets,
-            self.labels["begin"],
-            self.labels["end"],
-            scratch.evaluation,
-            leaf_offsets,
-            scratch.leaves,
-            n_events,
-            true_offsets,
-            scratch.leaves,
-        )
+        trees, begin, end = self.annotations, self.labels["begin"], self.labels["end"]
+        leaves = scratch.evaluation, leaf_offsets, scratch.leaves, n_events, true_offsets, scratch.leaves
+        match_intervals(trees.expression_of, trees.expression_offsets, begin, end, *leaves)

@@ -7,9 +7,9 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from ruledex.engines.inputs import ALL_ALIVE, arrays_of, freeze_alive, freeze_batch
-from ruledex.engines.protocol import Alive, Arrays, Matches, NoOptions, Rank, Statistics
-from ruledex.engines.ranking import Ranker
+from ruledex.engines.inputs import ALL_ALIVE, freeze_alive, freeze_batch, stored_fields
+from ruledex.engines.protocol import Alive, Arrays, Matches, NoOptions, Statistics
+from ruledex.engines.ranking import Ranker, RanksFound
 from ruledex.engines.sparse.kernels import SparseArrays, SparseIndex, sparse_count, sparse_match
 from ruledex.engines.sparse.layout import build_sparse_index
 from ruledex.events.batch import EventBatch
@@ -21,7 +21,7 @@ SparseBuffers = tuple[SparseArrays, NDArray[np.int32]]  # of the kernel, and its
 CHUNK = 1 << 18  # rules written by one call into the kernel, at the least
 
 
-class SparseEngine:
+class SparseEngine(RanksFound):
     """The engine `sparse`. It is read-only, and each call takes scratch from a pool: calls may run side by side."""
 
     name = "sparse"
@@ -49,9 +49,7 @@ class SparseEngine:
     @classmethod
     def from_arrays(cls, program: Program, arrays: Arrays) -> Self:
         """Return the engine over stored arrays, which are not copied."""
-        wide = ("tree_levels", "places")
-        dtypes = {name: np.int64 if name in wide else np.int32 for name in SparseIndex._fields}
-        return cls(program, SparseIndex(**arrays_of(arrays, dtypes)))
+        return cls(program, stored_fields(SparseIndex, arrays))
 
     def arrays(self) -> Arrays:
         """Return the fields of the index."""
@@ -83,17 +81,6 @@ class SparseEngine:
         sparse_count(self._index, scratch, alive_bytes, batch.offsets, batch.cells, counts)
         self._pool.append((scratch, out))
         return counts
-
-    def top(
-        self,
-        batch: EventBatch,
-        k: int,
-        rank: Rank = "sum",
-        alive: Alive | None = None,
-        static_score: NDArray[np.float64] | None = None,
-    ) -> Matches:
-        """Return the best k rules of each event with their ranks as scores, the best first, ties by position."""
-        return self._ranker.top(batch, self.match(batch, alive), k, rank, static_score)
 
     def describe(self) -> dict[str, Any]:
         """Describe what the engine is made of."""

@@ -25,9 +25,8 @@ from ruledex.language.schema import Schema
 from ruledex.language.value import INT64_MAX, INT64_MIN
 
 if TYPE_CHECKING:  # an index that nobody changes needs no A-Tree
-    from ruledex.engines.atree.live import TreeVersion
+    from ruledex.engines.atree.live import Replica, TreeVersion
     from ruledex.engines.atree.new_rules import EncodedRules
-    from ruledex.engines.atree.replica import Replica
 
 # Ids and texts in the order in which they were added. A log grows at its end and nothing in it changes, so all states
 # of a delta share one, and each knows which entries are its own.
@@ -184,7 +183,7 @@ class Delta:
         One thread at a time may call this, and only on the last delta. Until the returned delta is used, this one
         stays the last.
         """
-        from ruledex.engines.atree.replica import Deletion, Insertion
+        from ruledex.engines.atree.live import Deletion, Insertion
 
         rules, changes = self.rules, list[Deletion | Insertion]()
         if scores:
@@ -255,9 +254,3 @@ class DeltaReader:
         """Return how many rules there are, and what the tree consists of."""
         described = self._replica.describe() if len(self._delta) else {}
         return {"added": len(self._delta), "tree": described}
-
-    def check(self) -> None:
-        """Raise an error if the tree contradicts itself, or has other rules than the delta. This is slow."""
-        self._replica.check()
-        tree_positions = self._delta.rules.tree_positions
-        assert self._replica.n_rules == len(tree_positions) == len(set(tree_positions.tolist()))

@@ -3,7 +3,7 @@ import pytest
 
 from ruledex.compiled.constants import AND, OR
 from ruledex.engines.inputs import nodes_of, score_programs_of
-from ruledex.engines.kindex.plain_rules import MOST_LITERALS, find_plain_rules
+from ruledex.engines.kindex.ranking import MOST_LITERALS, find_plain_rules
 from tests.contract.builder import make_program
 
 A, B, C = (("in", (cell, cell)) for cell in (1, 2, 3))

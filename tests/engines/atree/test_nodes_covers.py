@@ -2,7 +2,7 @@ import numpy as np
 
 from ruledex.compiled.constants import AND, OR
 from ruledex.engines.atree import layout
-from ruledex.engines.atree.covers import (
+from ruledex.engines.atree.nodes import (
     choose_cover,
     find_adopters,
     find_borrowable,

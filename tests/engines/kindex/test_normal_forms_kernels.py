@@ -5,7 +5,7 @@ import pytest
 
 from ruledex.compiled.constants import AND, OR
 from ruledex.engines.inputs import Nodes
-from ruledex.engines.kindex.normal_form_kernels import FormScratch, form_sizes, write_clauses
+from ruledex.engines.kindex.normal_forms import FormScratch, form_sizes, write_clauses
 
 N_LITERALS = 6
 

@@ -3,7 +3,7 @@ from hypothesis import given
 
 from ruledex.compiled.constants import ALWAYS, AND, NEVER, OR
 from ruledex.engines.inputs import Nodes, nodes_of
-from ruledex.engines.labelled.trees import LEAF, MANY, Trees, count_leaves, list_annotations, unfold
+from ruledex.engines.labelled.annotator import LEAF, MANY, Trees, count_leaves, list_annotations, unfold
 from tests.contract.builder import make_program
 from tests.contract.sizes import DRAWN
 from tests.contract.strategies import programs

@@ -1,7 +1,7 @@
 import numpy as np
 
+from ruledex.engines.labelled.engine import BLOCK_BITS, gather_leaves, write_rules
 from ruledex.engines.labelled.interval import IntervalEngine
-from ruledex.engines.labelled.leaves import BLOCK_BITS, gather_leaves, write_rules
 from ruledex.engines.protocol import Statistics
 from tests.contract.builder import make_batch, make_program
 from tests.contract.sizes import scaled

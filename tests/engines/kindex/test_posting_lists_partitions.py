@@ -1,13 +1,13 @@
 import numpy as np
 import pytest
 
-from ruledex.engines.kindex import partitions
-from ruledex.engines.kindex.partitions import NO_LEAD, choose_leads, make_partitions
+from ruledex.engines.kindex import posting_lists
+from ruledex.engines.kindex.posting_lists import NO_LEAD, choose_leads, make_partitions
 
 
 @pytest.fixture(autouse=True)
 def few_are_enough(monkeypatch):
-    monkeypatch.setattr(partitions, "N_LED", 2)
+    monkeypatch.setattr(posting_lists, "N_LED", 2)
 
 
 def leads(sizes, rows, probability):

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from ruledex.ranked.skeleton import NO_NODE, select, skeleton_of
+from ruledex.ranked.interval_tree import NO_NODE, select, skeleton_of
 from tests.contract.sizes import scaled
 
 

@@ -16,7 +16,7 @@ from ruledex.compiled.constants import (
     WEIGH,
     XOR,
 )
-from ruledex.relaxed.conjuncts import Conjuncts, find_operands, split_rules
+from ruledex.relaxed.layout import Conjuncts, find_operands, split_rules
 
 WEIGHTS = np.array([0.5, 1.0, 3.0])
 MARK, TRIPLE = (WEIGH, 1), (WEIGH, 2)

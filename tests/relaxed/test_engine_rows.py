@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from ruledex.index.relaxed import interval_trees
+from ruledex.relaxed.engine import Reader, event_cells
 from ruledex.relaxed.layout import build_relaxed_layout
-from ruledex.relaxed.rows import Reader, event_cells
 from tests.contract.builder import make_batch, make_program
 from tests.engines.programs import drawn_batch, drawn_program
 

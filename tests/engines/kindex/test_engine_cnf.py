@@ -1,5 +1,5 @@
 from ruledex.compiled.constants import EVERY
-from ruledex.engines.kindex.cnf import CnfEngine
+from ruledex.engines.kindex.engine import CnfEngine
 from tests.contract.builder import make_program
 
 A, B, C = 1, 4, 7

@@ -6,10 +6,9 @@ import numpy as np
 import pytest
 
 from ruledex.engines.kindex import engine as kindex_engine
-from ruledex.engines.kindex import hierarchy, partitions
+from ruledex.engines.kindex import hierarchy, posting_lists
 from ruledex.engines.kindex import ranking as kindex_ranking
-from ruledex.engines.kindex.cnf import CnfEngine
-from ruledex.engines.kindex.dnf import DnfEngine
+from ruledex.engines.kindex.engine import CnfEngine, DnfEngine
 from ruledex.engines.kindex.normal_forms import NormalFormOptions
 from ruledex.engines.protocol import Statistics
 from ruledex.errors import ArtifactError, BudgetError
@@ -24,7 +23,7 @@ ENGINES = [DnfEngine, CnfEngine]
 @pytest.fixture(params=[False, True], ids=["large parts", "small parts"])
 def parts(request, monkeypatch):
     if request.param:
-        monkeypatch.setattr(partitions, "N_LED", 3)
+        monkeypatch.setattr(posting_lists, "N_LED", 3)
         monkeypatch.setattr(hierarchy, "N_SHARED", 2)
 
 

@@ -1,7 +1,7 @@
 import numpy as np
 
 from ruledex.compiled.constants import NEVER
-from ruledex.engines.kindex.overflow import OverflowRules, program_of_rules
+from ruledex.engines.kindex.engine import OverflowRules, program_of_rules
 from ruledex.engines.protocol import Matches
 from ruledex.engines.scan import ScanEngine
 from tests.contract.sizes import scaled

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from ruledex.compiled.decorator import jit
-from ruledex.ranked.cursor import add_to_heap, replace_best
+from ruledex.ranked.tree import add_to_heap, replace_best
 
 
 @jit

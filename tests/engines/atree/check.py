@@ -9,11 +9,16 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
+import numpy as np
+from benchmarks.live_tree import LiveTree
+
 from ruledex.compiled.arrays import FREE
 from ruledex.compiled.constants import ALWAYS, AND, OR
 from ruledex.engines.atree import layout
 from ruledex.engines.atree.links import VERIFY
 from ruledex.engines.atree.literals import bucket_of
+from ruledex.engines.atree.live import Replica
+from ruledex.engines.atree.scores import literals_in
 from ruledex.engines.atree.tree import GrowingTree
 
 
@@ -30,6 +35,22 @@ class BrokenTreeError(AssertionError):
 def check_tree(tree: GrowingTree, held: Iterable[int] = ()) -> None:
     """Raise a `BrokenTreeError` that says what is wrong. `held` are literals that are used besides, each as often."""
     _Checker(tree, Counter(held)).check()
+
+
+def check_live(live: LiveTree) -> None:
+    """Check the newest replica of a live tree."""
+    with live._writing, live._reading() as replica:
+        check_replica(replica)
+
+
+def check_replica(replica: Replica) -> None:
+    """Check the tree of a replica, what its scores look at, and the names of its literals."""
+    scores = replica.scores
+    _, code = scores._programs(np.flatnonzero(scores.arrays.length).astype(np.int32))
+    check_tree(replica.tree, literals_in(code).tolist())
+    for key, node in replica._node_of.items():
+        assert replica._literal_of[node][0] == key
+    assert len(replica._literal_of) == len(replica._node_of)
 
 
 class _Checker:

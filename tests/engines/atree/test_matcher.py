@@ -1,7 +1,7 @@
 import numpy as np
 
 from ruledex.engines.atree.engine import AtreeEngine
-from ruledex.engines.atree.events import count_events, match_events
+from ruledex.engines.atree.matcher import count_events, match_events
 from ruledex.engines.inputs import ALL_ALIVE, freeze_batch
 from ruledex.engines.scan import ScanEngine
 from tests.contract.sizes import scaled

@@ -16,7 +16,7 @@ from ruledex.compiled.constants import (
     WEIGH,
     XNOR,
 )
-from ruledex.relaxed.conjuncts import EVERY_EVENT, Conjuncts, write_conjunct_keys
+from ruledex.relaxed.layout import EVERY_EVENT, Conjuncts, write_conjunct_keys
 
 WEIGHTS = np.array([0.0, 3.0])
 NOTHING, TRIPLE = (WEIGH, 0), (WEIGH, 1)

@@ -1,37 +1,13 @@
 import numpy as np
 
 from ruledex.compiled.arrays import read_only
-from ruledex.compiled.constants import FALSE_BY, LEAF, STEP_BITS
-from ruledex.engines.atree.score_steps import (
-    copy_intervals,
-    copy_steps,
-    count_root_steps,
-    rename_literals,
-    write_steps,
-)
+from ruledex.compiled.constants import AND, FALSE_BY, LEAF, STEP_BITS
+from ruledex.engines.atree.scores import copy_intervals, copy_steps, rename_literals
 from tests.engines.atree.sets import literals
-
-AND, OR = 0, 1
-# Node 3 is 0 OR 1, node 4 is 2 AND node 3.
-PROGRAM = 3, *(read_only(np.array(column, kind)) for column, kind in (
-    ([OR, AND], np.uint8), ([0, 2, 4], np.int32), ([0, 1, 2, 3], np.int32),
-))  # fmt: skip
 
 
 def step(operation, number):
     return number << STEP_BITS | operation
-
-
-def test_a_rule_without_a_program_gets_that_of_its_root():
-    root = read_only(np.array([4, 1, -1], np.int32))
-    stacks, lengths = np.empty((2, 4), np.int32), np.array([0, 2, 0])
-    count_root_steps(*PROGRAM, root, stacks, lengths)
-    assert lengths.tolist() == [5, 2, 0]
-    given = read_only(np.array([step(LEAF, 0), step(LEAF, 2)], np.int32))
-    offsets, out = np.array([0, 5, 7, 7]), np.empty(7, np.int32)
-    write_steps(*PROGRAM, root, stacks, read_only(np.array([0, 0, 2, 2], np.int32)), given, offsets, out)
-    expected = [step(LEAF, 2), step(LEAF, 0), step(LEAF, 1), step(OR, 2), step(AND, 2)]
-    assert out.tolist() == [*expected, *given.tolist()]
 
 
 def test_literals_are_renamed_and_other_steps_are_not():

@@ -3,11 +3,10 @@ import numpy as np
 from ruledex.compiled.arrays import read_only
 from ruledex.compiled.constants import LEAF, STEP_BITS
 from ruledex.engines.atree import layout
-from ruledex.engines.atree.changes import NewScores, ScoreHeap
-from ruledex.engines.atree.check import check_tree
 from ruledex.engines.atree.heap import empty_heap
-from ruledex.engines.atree.rules import RulesToLoad
+from ruledex.engines.atree.rules import NewScores, RulesToLoad, ScoreHeap
 from ruledex.engines.atree.tree import GrowingTree, LiteralIntervals, Switches
+from tests.engines.atree.check import check_tree
 from tests.engines.atree.sets import new_rules
 
 
