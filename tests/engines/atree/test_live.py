@@ -15,9 +15,10 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from ruledex import Schema, evaluate, parse, to_text
-from ruledex.engines.atree.live import FEW, Deletion, Insertion, OutdatedError, TreeVersion
+from ruledex.engines.atree.live import FEW, Deletion, Insertion, TreeVersion
 from ruledex.engines.atree.new_rules import encode_rules
 from ruledex.engines.atree.tree import Switches
+from ruledex.engines.protocol import OutdatedError
 from ruledex.errors import RuledexError, RulesError
 from ruledex.language.reference import score_of
 from ruledex.workloads import workload

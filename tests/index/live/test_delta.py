@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from ruledex import Schema
-from ruledex.engines.atree.live import OutdatedError
 from ruledex.engines.atree.new_rules import encode_rules
+from ruledex.engines.protocol import OutdatedError
 from ruledex.index.live.delta import AddedRules, Delta
 
 
