@@ -9,6 +9,8 @@ from ruledex.index import Index
 from ruledex.index.build import all_rules
 from tests.index.samples import every_kind
 
+pytestmark = pytest.mark.filterwarnings("ignore::ruledex.errors.RuledexWarning")  # bytes among the sample events
+
 
 @pytest.mark.parametrize("of_strings", [False, True], ids=["integers", "strings"])
 def test_all_rules_are_there_in_the_order_of_ids_with_their_scores(of_strings):

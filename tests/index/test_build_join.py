@@ -19,6 +19,8 @@ from ruledex.workloads import workload
 from tests.index.samples import EVENTS, PLAIN, every_kind
 from tests.index.test_storage import rewritten
 
+pytestmark = pytest.mark.filterwarnings("ignore::ruledex.errors.RuledexWarning")  # bytes among the sample events
+
 
 def sharded(rules, n_shards, engine="auto"):
     """The rules in shards by turns, so that neighbours lie apart."""

@@ -20,6 +20,8 @@ from ruledex.language.reference import truth_of
 from tests.index.samples import EVENTS, PLAIN, every_kind, expected
 from tests.strategies import events, trees
 
+pytestmark = pytest.mark.filterwarnings("ignore::ruledex.errors.RuledexWarning")  # bytes among the sample events
+
 ENGINES = list(PLACES)
 
 
@@ -352,5 +354,8 @@ def test_threads_are_given_when_an_index_is_opened_and_stay(tmp_path):
     index.save(tmp_path)
     opened.refresh()
     assert (n_threads(opened), opened.match({"x": 3})) == (2, [])
+    opened.add([(30, "x = 3")])
+    opened.save(tmp_path)
+    assert (n_threads(opened), opened.match({"x": 3})) == (2, [30])
     untrusted = Index.open(tmp_path, trust=False, threads=2)
     assert (n_threads(untrusted), untrusted.match({"x": 4})) == (2, [4])

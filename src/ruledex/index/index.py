@@ -170,7 +170,8 @@ class Index:
         The index is compacted first. Changes that were made to the index at that path before are replaced too.
         """
         with self._compacting, self._writing:
-            state, self._home = save_over(compact_state(self._state, None, self._engine_options), root)
+            compacted = compact_state(self._state, None, self._engine_options)
+            state, self._home = save_over(with_threads(compacted, self._options.threads), root)
             self._state = state
             self._root = root
             assert state.version is not None

@@ -20,6 +20,8 @@ from ruledex.index.state import BuiltState, TextsInMemory, matcher_of
 from tests.index.live.model import Model, assert_same
 from tests.index.samples import EVENTS, PLAIN, every_kind
 
+pytestmark = pytest.mark.filterwarnings("ignore::ruledex.errors.RuledexWarning")  # bytes among the sample events
+
 COME = [
     (4, "country = 'IN' AND zone IN (1, 2)", 1.5),
     (8, "age >= 18^3 AND NOT name LIKE 'b%'"),
