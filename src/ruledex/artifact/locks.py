@@ -15,13 +15,15 @@ Readers take no locks, and need no permission to write.
 
 from __future__ import annotations
 
-import fcntl
+import hashlib
 import os
 import secrets
+import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import Any
 
 from ruledex.artifact.files import remove_tree
 from ruledex.artifact.layout import (
@@ -38,12 +40,23 @@ from ruledex.artifact.store import reporting
 from ruledex.errors import ArtifactError
 from ruledex.forks import held, no_longer_held, own_process
 
+try:
+    import fcntl
+except ImportError:  # not a Unix: locks of filelock's, which hold between the processes of one host
+    fcntl = None  # type: ignore[assignment]
+
+HAS_FILE_LOCKS = fcntl is not None
+_other_locks: dict[int, Any] = {}  # without fcntl, by the descriptor that stands for the lock
+
 
 def take_lock(path: Path, wait: bool = True) -> int:
     """Take a lock and return its descriptor. Without `wait`, BlockingIOError if another process holds it."""
     descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o666)
     try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX if wait else fcntl.LOCK_EX | fcntl.LOCK_NB)
+        if fcntl is None:
+            _other_locks[descriptor] = _take_other_lock(path, wait)
+        else:
+            fcntl.flock(descriptor, fcntl.LOCK_EX if wait else fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError:
         os.close(descriptor)
         raise
@@ -55,8 +68,24 @@ def release_lock(descriptor: int) -> None:
     if not no_longer_held(descriptor):
         return
     # Explicitly, since a close alone would leave the lock to children that were forked meanwhile.
-    fcntl.flock(descriptor, fcntl.LOCK_UN)
+    if fcntl is None:
+        _other_locks.pop(descriptor).release()
+    else:
+        fcntl.flock(descriptor, fcntl.LOCK_UN)
     os.close(descriptor)
+
+
+def _take_other_lock(path: Path, wait: bool) -> Any:
+    """Take a lock in the temporary folder: in a root there may be nothing that readers do not know."""
+    from filelock import FileLock, Timeout
+
+    name = hashlib.sha256(os.fsencode(path.resolve())).hexdigest()[:32]
+    lock = FileLock(Path(tempfile.gettempdir()) / f"ruledex-{name}.lock")
+    try:
+        lock.acquire(-1 if wait else 0)
+    except Timeout as error:
+        raise BlockingIOError(str(error)) from None
+    return lock
 
 
 @contextmanager

@@ -14,7 +14,7 @@ from typing import Final, TypeAlias
 from ruledex.errors import PatternError, RuleLimitError, RuleSyntaxError, RuleTypeError, did_you_mean, quoted
 from ruledex.language.functions.registry import lookup, names, result_family
 from ruledex.language.pattern import check_like, like_pattern
-from ruledex.language.regex import PatternTooLargeError, check_regex
+from ruledex.language.regex import MissingRe2Error, PatternTooLargeError, check_regex
 from ruledex.language.tree import (
     MAX_DEPTH,
     And,
@@ -396,6 +396,8 @@ def regular_expression(left: Item, constant: Constant, text: str, position: int)
         check_regex(constant.value)
     except PatternTooLargeError as error:
         raise RuleLimitError(str(error), text, constant.position) from None
+    except MissingRe2Error as error:
+        raise PatternError(str(error), text, constant.position) from None
     except ValueError as error:
         raise PatternError(f"RE2 refuses this regular expression: {error}", text, constant.position) from None
     return Rlike(operand, constant.value, constant.weight, position)

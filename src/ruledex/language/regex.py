@@ -15,6 +15,7 @@ import sys
 from typing import Any, Final, NamedTuple, TypeAlias
 
 from ruledex import limits
+from ruledex.errors import RuledexError
 from ruledex.forks import renew_in_children
 
 Regexp: TypeAlias = Any  # google-re2 names no public type for a compiled expression
@@ -30,6 +31,10 @@ _OTHER_CACHE: Final = 256 * 1024  # google-re2 keeps 128 programs of its own; la
 # A count of RE2 is at most 1,000. This is only a hint: counts in a class or after a backslash are found too.
 _COUNTED: Final = re.compile(r"(?<!\\x)\{([0-9]{1,4})(?:,([0-9]{0,4}))?\}")
 _LARGEST_COUNT: Final = 1000
+
+
+class MissingRe2Error(RuledexError, ValueError):
+    """An expression cannot be compiled, because there is no google-re2 on this machine."""
 
 
 class PatternTooLargeError(ValueError):
@@ -109,8 +114,10 @@ def _compile(regex: str, most_bytes: int) -> _Kept:
 
 def _within(regex: str, n_bytes: int) -> Regexp | None:
     """Return the program, or None if it needs more bytes. Raises ValueError if RE2 refuses the expression."""
-    import re2
-
+    try:
+        import re2
+    except ImportError:
+        raise MissingRe2Error("regular expressions need the package google-re2, which is not installed") from None
     options = re2.Options()
     options.log_errors = False
     options.never_capture = True

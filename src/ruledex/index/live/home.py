@@ -18,7 +18,7 @@ from typing import Any, NamedTuple, Protocol, TypeAlias
 
 from ruledex.artifact import LocalStore, RootLike, current, locate, verify
 from ruledex.artifact.layout import JOURNAL, POINTER, ROOT_LOCK, STAGING_SCRATCH, VERSIONS
-from ruledex.artifact.locks import StagingArea, claim_staging, release_lock, take_lock
+from ruledex.artifact.locks import HAS_FILE_LOCKS, StagingArea, claim_staging, release_lock, take_lock
 from ruledex.artifact.manifest import encode_pointer
 from ruledex.artifact.ownership import claim_root, require_root
 from ruledex.artifact.publish import publish_staged
@@ -275,6 +275,11 @@ def save_over(state: BuiltState, root: RootLike) -> tuple[BuiltState, JournalHom
 @contextmanager
 def journal_lock(store: LocalStore) -> Iterator[None]:
     """Hold the lock that lets one process at a time change the index in a folder."""
+    if not HAS_FILE_LOCKS:
+        raise ArtifactError(
+            "changing an index in a folder needs locks of fcntl, which this Python lacks: "
+            "change one in memory, or build it anew and save it"
+        )
     require_root(store.root)
     path = store.root / JOURNAL / ROOT_LOCK
     with reporting("lock", path):
