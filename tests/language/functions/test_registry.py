@@ -116,3 +116,19 @@ def test_parameters_with_defaults_come_last_and_pass_the_check(function):
 def test_the_example_is_a_rule_that_uses_the_function(function):
     used = [operand for predicate in predicates(parse(function.example)) for operand in operands(predicate)]
     assert function.name in {operand.function for operand in used if isinstance(operand, Call)}
+
+
+def test_size_tells_empty_from_missing():
+    size = lookup("size")
+    assert size.whole
+    assert size.call((1, "a", 1)) == 3
+    assert size.call(()) == 0
+    assert size.call(None) is None
+
+
+def test_coalesce_gives_the_values_or_else_the_constant():
+    coalesce = lookup("coalesce")
+    assert coalesce.whole
+    assert coalesce.call((0, 7), 5) == (0, 7)
+    assert coalesce.call((), 5) == 5
+    assert coalesce.call(None, "none") == "none"

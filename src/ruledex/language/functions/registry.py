@@ -1,16 +1,51 @@
-"""The functions of the language by name. Names are found in any case, as in SQL."""
+"""The functions of the language by name, and those of all values of an attribute. Names are found in any case."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
-from ruledex.language.functions import arithmetic, elements, text, times
-from ruledex.language.functions.signature import Function
-from ruledex.language.tree import Attribute, Call, Node, Operand
+from ruledex.language.functions import arithmetic, text, times
+from ruledex.language.functions.signature import Function, Parameter
+from ruledex.language.tree import Attribute, Call, Node, Operand, Value
 from ruledex.language.value import Family, family_of
 
+
+def size(elements: tuple[Value, ...] | None) -> int | None:
+    """Return the number of values: 0 for an empty array, None (unknown) for a missing attribute."""
+    return None if elements is None else len(elements)
+
+
+def coalesce(elements: tuple[Value, ...] | None, fallback: Value) -> Value | tuple[Value, ...]:
+    """Return the values as they are, of whatever type, or the constant if there are none."""
+    return elements or fallback
+
+
+_OF_ALL_VALUES: tuple[Function, ...] = (
+    Function(
+        name="size",
+        parameters=(Parameter("x", Family.ANY),),
+        result=Family.NUMBER,
+        call=size,
+        summary="The number of values that are not null: 0 for an empty array, unknown if the attribute is missing or "
+        "has only nulls.",
+        example="size(interests) >= 3",
+        spark="if(size({0}) > 0 and size(array_compact({0})) = 0, null, size(array_compact({0})))",
+        whole=True,
+    ),
+    Function(
+        name="coalesce",
+        parameters=(Parameter("x", Family.ANY), Parameter("constant", Family.ANY, literal=True)),
+        result=Family.ANY,
+        call=coalesce,
+        summary="The attribute, or the constant if the attribute is missing or an empty array.",
+        example="coalesce(visits, 0) < 5",
+        spark="coalesce({0}, {1})",
+        whole=True,
+    ),
+)
+
 FUNCTIONS: dict[str, Function] = {
-    function.name: function for module in (arithmetic, text, elements, times) for function in module.FUNCTIONS
+    function.name: function for function in (*arithmetic.FUNCTIONS, *text.FUNCTIONS, *_OF_ALL_VALUES, *times.FUNCTIONS)
 }
 
 ALIASES: dict[str, str] = {
