@@ -27,7 +27,7 @@ class Kernel(partial[Any]):
     """A Python function that can be compiled. What a call runs is the `func` of this partial function."""
 
     function: Any  # the FunctionType; a type checker would take it for a method
-    is_inlined: bool  # compiled into each caller, never called from Python
+    is_inlined: bool  # compiled into each caller; called from Python, it runs its plain form
     plain: Any  # the FunctionType of its form for Python, once it has been called
     dispatcher: Any  # Numba's, once compiled code is wanted
     n_plain_calls: int
@@ -76,7 +76,11 @@ def inlined(function: Callable[P, R]) -> Callable[P, R]:
 
 
 def _first_call(kernel: Kernel, *arguments: Any) -> Any:
+    from ruledex.compiled.plain import plain_form
     from ruledex.compiled.scheduler import scheduler
 
-    scheduler.adopt(kernel)
+    if kernel.is_inlined:  # it has no code of its own
+        kernel.run_by(plain_form(kernel))
+    else:
+        scheduler.adopt(kernel)
     return kernel(*arguments)
