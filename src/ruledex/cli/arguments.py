@@ -95,7 +95,7 @@ def load_schema(path: Path | None) -> Schema:
     return Schema() if path is None else Schema.load(path)
 
 
-def rank_of(rank: Rank | None, top: int | None) -> Rank:
+def choose_rank(rank: Rank | None, top: int | None) -> Rank:
     """Return what to rank by. Raises an error if there is nothing to rank."""
     if rank is not None and top is None:
         raise InputError("--rank needs --top: it says how the best K rules are ranked")

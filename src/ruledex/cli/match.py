@@ -24,7 +24,7 @@ from ruledex.cli.arguments import (
     TopOption,
     TrustOption,
     VersionOption,
-    rank_of,
+    choose_rank,
 )
 from ruledex.cli.terminal import bar
 from ruledex.errors import EventError, InputError
@@ -95,7 +95,7 @@ def match_command(
         raise InputError("--count cannot be combined with --top")
     if mode is Mode.RELAXED and top is None:
         raise InputError("--mode relaxed needs --top")
-    ask = _Ask(top, rank_of(rank, top), mode, count)
+    ask = _Ask(top, choose_rank(rank, top), mode, count)
     if output is not None and leads_to(output, events):
         raise InputError(f"{output}: this is the file of events; the results would replace it, so name another one")
     opened = Index.open(index, version, engine, trust=trust)

@@ -40,8 +40,9 @@ class Nodes(NamedTuple):
 
 def freeze_batch(batch: EventBatch) -> EventBatch:
     """Return the batch as kernels take it."""
-    offsets, cells, weights, single = batch
-    return EventBatch(frozen(offsets, np.int64), frozen(cells, np.int32), frozen(weights, np.float64), single)
+    given = (batch.offsets, np.int64), (batch.cells, np.int32), (batch.weights, np.float64)
+    offsets, cells, weights = freeze_all(given)
+    return EventBatch(offsets, cells, weights, batch.single)
 
 
 def freeze_alive(alive: Alive | None, n_rules: int) -> NDArray[np.uint8]:

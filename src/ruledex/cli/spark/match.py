@@ -19,7 +19,7 @@ from ruledex.cli.arguments import (
     TrustOption,
     VersionOption,
     WorkerIndexArgument,
-    rank_of,
+    choose_rank,
 )
 from ruledex.cli.spark.session import session, show_stages
 from ruledex.cli.spark.tables import format_of, read_table, require_absent, write_table
@@ -72,7 +72,7 @@ def spark_match_command(
 
         ruledex spark match s3://bucket/index s3://bucket/events best.json --top 10 --master spark://host:7077
     """
-    ranked = rank_of(rank, top)
+    ranked = choose_rank(rank, top)
     refuse_arrays_in_csv(output, explode, count)
     with session(master, "ruledex match", conf) as spark, show_stages(spark, "matching", not quiet):
         from pyspark.sql import Observation

@@ -17,7 +17,7 @@ from ruledex.cli.arguments import (
     TopOption,
     TrustOption,
     WorkerIndexArgument,
-    rank_of,
+    choose_rank,
 )
 from ruledex.cli.spark.match import (
     ExplodeOption,
@@ -87,7 +87,7 @@ def spark_stream_command(
 
         ruledex spark stream index incoming best.json --checkpoint state --top 10 --once
     """
-    ranked = rank_of(rank, top)
+    ranked = choose_rank(rank, top)
     refuse_arrays_in_csv(output, explode, count)
     with session(master, "ruledex stream", conf) as spark:
         from pyspark.sql import functions
