@@ -18,6 +18,8 @@ from tests.contract.reference import Reference
 from tests.program.test_builder import RULES, SCHEMAS, VALUES
 from tests.strategies import events, trees
 
+pytestmark = pytest.mark.filterwarnings("ignore::ruledex.errors.RuledexWarning")  # bytes among the sample events
+
 
 def compiled(rules, schema):
     builder = ProgramBuilder(schema)

@@ -15,6 +15,8 @@ from ruledex.program.builder import ProgramBuilder
 from tests.program.test_builder import RULES, VALUES
 from tests.strategies import SINGLE, events, trees
 
+pytestmark = pytest.mark.filterwarnings("ignore::ruledex.errors.RuledexWarning")  # bytes among the sample events
+
 LARGE = 17014118346046923173168730371588410572
 MORE_RULES = [
     "version(x) IN ('1.0.0-alpha.1', '1.0.0-alpha.beta', '0', '2.0.1')",

@@ -17,6 +17,8 @@ from ruledex.rewrite.pipeline import score_tree
 from tests.contract.reference import Reference
 from tests.strategies import SINGLE, events, trees
 
+pytestmark = pytest.mark.filterwarnings("ignore::ruledex.errors.RuledexWarning")  # bytes among the sample events
+
 SCHEMAS = [Schema(), Schema.of_mapping(SINGLE)]
 
 
