@@ -33,6 +33,7 @@ from ruledex.cli.gc import gc_command
 from ruledex.cli.generate import generate_command
 from ruledex.cli.match import match_command
 from ruledex.cli.remove import remove_command
+from ruledex.cli.serve import serve_command, token_command
 from ruledex.cli.spark import app as spark
 from ruledex.cli.verify import verify_command
 from ruledex.cli.warm import warm_command
@@ -116,6 +117,8 @@ app.command("gc")(gc_command)
 app.command("generate")(generate_command)
 app.command("warm")(warm_command)
 app.command("doctor")(doctor_command)
+app.command("serve")(serve_command)
+app.command("token")(token_command)
 app.add_typer(spark)
 
 

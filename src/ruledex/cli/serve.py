@@ -1,0 +1,118 @@
+"""`ruledex serve`: answer over HTTP from the indexes of a folder. `ruledex token`: make a token for it."""
+
+from __future__ import annotations
+
+import os
+from importlib.util import find_spec
+from typing import Annotated, Final
+
+import typer
+
+from ruledex.errors import RuledexError, quoted
+
+_NEEDED: Final = ("uvicorn", "uvloop", "httptools", "msgspec", "prometheus_client")
+
+
+def serve_command(
+    root: Annotated[str, typer.Argument(metavar="ROOT", help="A folder of indexes, or one index.")],
+    host: Annotated[str, typer.Option("--host", help="The address to listen on.")] = "127.0.0.1",
+    port: Annotated[int, typer.Option("--port", min=0, max=65535, help="The port; 0 for any.")] = 8080,
+    workers: Annotated[int, typer.Option("--workers", min=0, max=256, help="Processes; by default one per core.")] = 0,
+    tokens: Annotated[
+        str | None, typer.Option("--tokens", metavar="FILE", help="Who may ask: a file made by `ruledex token`.")
+    ] = None,
+    open_to_all: Annotated[
+        bool, typer.Option("--open-to-all", help="Allow an address other than loopback without tokens.")
+    ] = False,
+    cors: Annotated[
+        list[str] | None, typer.Option("--cors", metavar="ORIGIN", help="Pages that may ask; repeatable.")
+    ] = None,
+    sources: Annotated[
+        str | None, typer.Option("--sources", metavar="DIR", help="Where builds may read files of rules.")
+    ] = None,
+    compact_changes: Annotated[
+        int, typer.Option("--compact-changes", min=0, help="Compact after so many changes; 0 for never.")
+    ] = 20_000,
+    quiet_hours: Annotated[
+        str | None, typer.Option("--quiet-hours", metavar="2-5", help="Compact in these hours of the day.")
+    ] = None,
+    keep_versions: Annotated[
+        int | None, typer.Option("--keep-versions", min=1, help="Versions to keep of those that compaction made.")
+    ] = None,
+    settings: Annotated[
+        list[str] | None,
+        typer.Option("--set", metavar="NAME=VALUE", help="Any other setting (docs/service.md); repeatable."),
+    ] = None,
+    log_requests: Annotated[bool, typer.Option("--log-requests", help="Log every request, not only failures.")] = False,
+) -> None:
+    """Serve the indexes of ROOT over HTTP, until interrupted.
+
+    Examples:
+
+        ruledex serve indexes
+
+        ruledex serve indexes --host 0.0.0.0 --tokens tokens.json --workers 8
+
+    Logs are JSON lines on standard error. `GET /v1/openapi.json` describes all endpoints.
+    """
+    missing = [name for name in _NEEDED if find_spec(name) is None]
+    if missing:
+        raise RuledexError(f"the service needs {', '.join(missing)}: pip install 'ruledex[service]'")
+    import msgspec
+
+    from ruledex.service.settings import Settings
+    from ruledex.service.supervisor import Supervisor
+
+    given = {
+        "root": root,
+        "host": host,
+        "port": port,
+        "workers": workers or os.cpu_count() or 1,
+        "tokens": tokens,
+        "open_to_all": open_to_all,
+        "cors": tuple(cors or ()),
+        "sources": sources,
+        "compact_changes": compact_changes,
+        "quiet_hours": quiet_hours,
+        "keep_versions": keep_versions,
+        "log_requests": log_requests,
+    }
+    for setting in settings or []:
+        name, equals, value = setting.partition("=")
+        if not equals or name not in Settings.__struct_fields__ or name in ("root", "runtime"):
+            known = ", ".join(field for field in Settings.__struct_fields__ if field not in ("root", "runtime"))
+            raise RuledexError(f"a setting is NAME=VALUE, not {quoted(setting)}; the names are {known}")
+        given[name] = value
+    try:
+        wanted = msgspec.convert(given, Settings, strict=False)
+    except msgspec.ValidationError as error:
+        raise RuledexError(f"a setting is wrong: {error}") from None
+    raise typer.Exit(Supervisor(wanted).run())
+
+
+def token_command(
+    file: Annotated[str, typer.Argument(metavar="FILE", help="The file of tokens; it is made if it does not exist.")],
+    name: Annotated[str, typer.Option("--name", help="Who will use the token.")],
+    scope: Annotated[
+        list[str],
+        typer.Option("--scope", metavar="SCOPE[:INDEX]", help="read, write or admin, of one index or all; repeatable."),
+    ],
+    rate: Annotated[
+        float | None, typer.Option("--rate", min=0.001, help="Requests per second that the token allows.")
+    ] = None,
+) -> None:
+    """Make a token, add its hash to FILE, and print it. It cannot be printed again.
+
+    Examples:
+
+        ruledex token tokens.json --name dashboards --scope read
+
+        ruledex token tokens.json --name ads-team --scope write:ads --scope read --rate 50
+    """
+    from ruledex.service.tokens import EVERY, add_token
+
+    scopes = {}
+    for given in scope:
+        level, _, index = given.partition(":")
+        scopes[index or EVERY] = level
+    typer.echo(add_token(file, name, scopes, rate))

@@ -1,0 +1,213 @@
+"""Questions about events: match, top, count and explain, for one event and for many."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, cast
+
+import orjson
+import pyarrow as pa
+
+from ruledex.errors import EventError
+from ruledex.index import Index
+from ruledex.service.problems import Problem, problem_of
+from ruledex.service.request import ARROW, JSON, NDJSON, Request, parse_event
+
+if TYPE_CHECKING:
+    from ruledex.service.worker import Worker
+
+_LONGEST_INLINE: Final = 32 * 1024  # bytes of an event that is matched on the event loop
+_MOST_RANKED: Final = 10_000
+Kind = Literal["match", "top", "count", "explain"]
+Rank = Literal["sum", "product", "static"]
+Mode = Literal["exact", "relaxed"]
+
+
+class Question(NamedTuple):
+    """What is asked of each event."""
+
+    kind: Kind
+    limit: int | None = None  # of match
+    k: int = 10
+    rank: Rank = "sum"
+    mode: Mode = "exact"
+    weights: dict[str, Any] | None = None
+    rule: int | str = 0  # of explain
+
+    @property
+    def is_quick(self) -> bool:
+        """Whether one event is answered in well under a millisecond."""
+        return self.kind != "explain" and self.mode == "exact"
+
+
+def question_of(kind: Kind, request: Request, index: Index) -> Question:
+    """Return what the parameters of a request ask."""
+    if kind == "match":
+        return Question(kind, request.integer("limit", None))
+    if kind == "top":
+        query = request.query
+        k = request.integer("k", 10, 1, _MOST_RANKED)
+        assert k is not None
+        rank, mode = query.get("rank", "sum"), query.get("mode", "exact")
+        if rank not in ("sum", "product", "static") or mode not in ("exact", "relaxed"):
+            told = "rank is sum, product or static, and mode is exact or relaxed"
+            raise Problem(400, "query", "A parameter is wrong", told)
+        weights = None
+        if (given := query.get("weights")) is not None:
+            weights = parse_event(given.encode(), request.settings.event_depth)
+        return Question(kind, None, k, cast(Rank, rank), cast(Mode, mode), weights)
+    if kind == "explain":
+        if (given := request.query.get("rule")) is None:
+            raise Problem(400, "query", "A parameter is missing", "rule is the id of the rule to explain")
+        return Question(kind, rule=find_id(given, index))
+    return Question(kind)
+
+
+def find_id(text: str, index: Index) -> int | str:
+    """Return an id that was written in a path or query. It has the type of the index's ids."""
+    rule_id = id_of(text, index)
+    if rule_id not in index:
+        raise Problem(404, "rule", "There is no such rule")
+    return rule_id
+
+
+def id_of(text: str, index: Index) -> int | str:
+    """Return an id of the index's type, which need not be there."""
+    if index.id_kind == "string":
+        return text
+    digits = text.removeprefix("-")
+    if not (digits.isascii() and digits.isdigit() and len(digits) < 20):
+        raise Problem(404, "rule", "There is no such rule", "the ids of this index are integers")
+    return int(text)
+
+
+# One event.
+
+
+def answer_one(index: Index, question: Question, event: dict[str, Any], version: str | None) -> tuple[bytes, int]:
+    """Return the answer for an event as JSON, and the number of matches. Lines of NDJSON have no version."""
+    named: dict[str, Any] = {} if version is None else {"version": version}
+    if question.kind == "match":
+        ids = index.match(event)
+        shown = ids if question.limit is None else ids[: question.limit]
+        return orjson.dumps({"rules": shown, "count": len(ids)} | named), len(ids)
+    if question.kind == "count":
+        count = int(index.count([event])[0])
+        return orjson.dumps({"count": count} | named), count
+    if question.kind == "top":
+        best = index.top(event, question.k, question.rank, question.weights, question.mode)
+        return orjson.dumps({"rules": [{"id": i, "rank": rank} for i, rank in best]} | named), len(best)
+    explained = index.explain(question.rule, event)
+    return orjson.dumps(explained.to_dict(), default=str), int(explained.truth is True)
+
+
+# Many events.
+
+
+def answer_lines(index: Index, question: Question, lines: list[bytes], settings_depth: int) -> tuple[bytes, int, int]:
+    """Return one line of JSON per line, and how many events and matches there were. A bad line has its problem."""
+    events: list[dict[str, Any] | Problem] = []
+    for line in lines:
+        try:
+            events.append(parse_event(line, settings_depth))
+        except Problem as problem:
+            events.append(problem)
+    good = [event for event in events if isinstance(event, dict)]
+    try:
+        answers, n_matches = _answer_many(index, question, good)
+    except EventError:  # one of them cannot be read: find out which
+        answers, n_matches = [], 0
+        for event in good:
+            answer, n_found = _answer_or_problem(index, question, event)
+            answers.append(answer)
+            n_matches += n_found
+    at = iter(answers)
+    written = [next(at) if isinstance(event, dict) else problem_line(event) for event in events]
+    return b"\n".join(written) + b"\n", len(good), n_matches
+
+
+def problem_line(problem: Problem) -> bytes:
+    """Return a problem as a line among answers."""
+    import msgspec
+
+    return b'{"error":' + msgspec.json.encode(problem.details) + b"}"
+
+
+def _answer_or_problem(index: Index, question: Question, event: dict[str, Any]) -> tuple[bytes, int]:
+    try:
+        return answer_one(index, question, event, None)
+    except EventError as error:
+        return problem_line(problem_of(error)), 0
+
+
+def _answer_many(index: Index, question: Question, events: list[dict[str, Any]]) -> tuple[list[bytes], int]:
+    if len(events) < 2 or question.kind == "explain":
+        each = [answer_one(index, question, event, None) for event in events]
+        return [answer for answer, _ in each], sum(n_found for _, n_found in each)
+    if question.kind == "count":
+        counts = index.count(events).tolist()
+        return [b'{"count":%d}' % count for count in counts], sum(counts)
+    if question.kind == "match":
+        matched = index.match_batch(events)
+        answers = []
+        for ids in matched:
+            shown = ids if question.limit is None else ids[: question.limit]
+            answers.append(b'{"rules":%b,"count":%d}' % (orjson.dumps(shown), len(ids)))
+        return answers, matched.n_matches
+    weights = None if question.weights is None else [question.weights] * len(events)
+    best = index.top_batch(events, question.k, question.rank, weights, question.mode)
+    assert best.scores is not None
+    ranks, offsets = best.scores.tolist(), best.offsets.tolist()
+    answers = []
+    for number, ids in enumerate(best):
+        ranked = zip(ids, ranks[offsets[number] : offsets[number + 1]], strict=True)
+        answers.append(orjson.dumps({"rules": [{"id": i, "rank": rank} for i, rank in ranked]}))
+    return answers, best.n_matches
+
+
+def answer_batch(index: Index, question: Question, batch: pa.RecordBatch) -> tuple[pa.RecordBatch, int]:
+    """Return one row per event: its rules, with scores for top, or their count."""
+    if question.kind == "count":
+        counts = index.count(batch)
+        return pa.RecordBatch.from_pydict({"count": counts}), int(counts.sum())
+    if question.kind == "match":
+        found = index.match_batch(batch)
+    else:
+        weights = None if question.weights is None else [question.weights] * batch.num_rows
+        found = index.top_batch(batch, question.k, question.rank, weights, question.mode)
+    return found.to_arrow(), found.n_matches
+
+
+# Handling requests.
+
+
+def handler_of(kind: Kind, worker: Worker) -> Callable[[Request], Any]:
+    """Return the handler of one of the four questions."""
+    from ruledex.service.streams import answer_arrow, answer_ndjson
+
+    async def handle(request: Request) -> None:
+        served = worker.indexes.get(request.index)
+        index = served.index
+        pinned = request.query.get("version")
+        if pinned is not None:
+            index = await worker.long_work.run(served.at, pinned, request.settings.trust)
+        question = question_of(kind, request, index)
+        content_type = request.content_type
+        if content_type == JSON:
+            data = await request.body()
+            event = parse_event(data, request.settings.event_depth)
+            version = index.version or ""
+            if question.is_quick and len(data) <= _LONGEST_INLINE:
+                answer, n_found = answer_one(index, question, event, version)
+            else:
+                answer, n_found = await worker.long_work.run(answer_one, index, question, event, version)
+            worker.count(request.index, 1, n_found)
+            await request.answer(200, answer)
+        elif content_type == NDJSON:
+            await answer_ndjson(worker, request, question, served, None if pinned is None else index)
+        elif content_type == ARROW and kind != "explain":
+            await answer_arrow(worker, request, question, served, index)
+        else:
+            request.refuse_type(JSON, NDJSON, *([] if kind == "explain" else [ARROW]))
+
+    return handle

@@ -1,0 +1,250 @@
+"""The types of requests and answers. The OpenAPI page is made from them."""
+
+from __future__ import annotations
+
+from typing import Any, Literal, TypeAlias
+
+import msgspec
+
+from ruledex.service.problems import FaultOut, TextPlace
+
+RuleId: TypeAlias = int | str
+
+
+class Matched(msgspec.Struct):
+    """The rules that are true of an event, ascending by id. `count` counts them all, also where a limit cut them."""
+
+    rules: list[RuleId]
+    count: int
+    version: str
+
+
+class RankedRule(msgspec.Struct):
+    """A rule and its rank for an event."""
+
+    id: RuleId
+    rank: float
+
+
+class Best(msgspec.Struct):
+    """The best rules of an event, the best first."""
+
+    rules: list[RankedRule]
+    version: str
+
+
+class Counted(msgspec.Struct):
+    """How many rules are true of an event."""
+
+    count: int
+    version: str
+
+
+class Explained(msgspec.Struct):
+    """Why a rule is true of an event or not: its clauses, and the smallest change that would flip it."""
+
+    text: str
+    truth: bool | None
+    clause: dict[str, Any]
+    changes: list[dict[str, Any]] | None
+
+
+class RuleOut(msgspec.Struct):
+    """A rule. `etag` changes with its text and score."""
+
+    id: RuleId
+    text: str
+    score: float
+    etag: str
+
+
+class RuleIn(msgspec.Struct, forbid_unknown_fields=True):
+    """A rule as text, or in its structured form (docs/structured.md)."""
+
+    text: str | None = None
+    rule: Any = None
+    score: float = 0.0
+
+
+class RuleWithId(msgspec.Struct, forbid_unknown_fields=True):
+    """A rule with its id."""
+
+    id: RuleId
+    text: str | None = None
+    rule: Any = None
+    score: float = 0.0
+
+
+class RulePatch(msgspec.Struct, forbid_unknown_fields=True):
+    """What to change of a rule; what is left out stays."""
+
+    text: str | None = None
+    rule: Any = None
+    score: float | None = None
+
+
+class RulesPatch(msgspec.Struct, forbid_unknown_fields=True):
+    """One kind of change to many rules, made as a whole or not at all."""
+
+    add: list[RuleWithId] | None = None
+    update: list[RuleWithId] | None = None
+    remove: list[RuleId] | None = None
+
+
+class FindingOut(msgspec.Struct):
+    """What lint says of a rule."""
+
+    code: str
+    severity: Literal["error", "warning", "note"]
+    message: str
+    suggestion: str
+    place: TextPlace
+
+
+class Changed(msgspec.Struct, omit_defaults=True):
+    """What a change of one rule did, or would do in a dry run."""
+
+    id: RuleId
+    action: Literal["created", "replaced", "removed", "unchanged"]
+    dry_run: bool = False
+    rule: RuleOut | None = None
+    findings: list[FindingOut] = []
+
+
+class ChangedRules(msgspec.Struct, omit_defaults=True):
+    """What a change of many rules did, or would do in a dry run."""
+
+    added: int = 0
+    updated: int = 0
+    removed: int = 0
+    dry_run: bool = False
+
+
+class RulePage(msgspec.Struct):
+    """A page of rules, ascending by id. `next` is the value of `after` for the next page, null at the end."""
+
+    rules: list[RuleOut]
+    total: int
+    next: RuleId | None
+
+
+class IndexSummary(msgspec.Struct):
+    """An index and its state in this worker."""
+
+    name: str
+    version: str
+    rules: int
+    engine: str
+
+
+class IndexList(msgspec.Struct):
+    """The indexes that the token may read."""
+
+    indexes: list[IndexSummary]
+
+
+class Described(msgspec.Struct):
+    """An index in numbers, as `Index.describe` gives them."""
+
+    name: str
+    version: str
+    description: dict[str, Any]
+
+
+class Versions(msgspec.Struct):
+    """The versions on disk. Their order is not that of their age."""
+
+    current: str
+    versions: list[str]
+
+
+class SchemaOut(msgspec.Struct):
+    """The types of attributes: those declared, and those that the rules' constants imply."""
+
+    version: str
+    time_zone: str
+    attributes: dict[str, Any]
+
+
+class BuildIn(msgspec.Struct, forbid_unknown_fields=True):
+    """A build from rules in the request, or from a file in the service's folder of sources."""
+
+    rules: list[RuleWithId] | None = None
+    path: str | None = None
+    engine: str = "auto"
+    schema: dict[str, Any] | None = None
+    on_error: Literal["raise", "skip"] = "raise"
+    id_column: str = "id"
+    expr_column: str = "expr"
+
+
+class Published(msgspec.Struct, omit_defaults=True):
+    """The version that is current now. `faults` has the rules that were left out, the first hundred."""
+
+    name: str
+    version: str
+    rules: int
+    skipped: int = 0
+    faults: list[FaultOut] = []
+
+
+class RollbackIn(msgspec.Struct, forbid_unknown_fields=True):
+    """The version to go back to."""
+
+    version: str
+
+
+class AnalyseIn(msgspec.Struct, forbid_unknown_fields=True):
+    """A rule to look at, as text or in its structured form; `position` asks for completions there.
+
+    With `index`, the attributes and types of that index are known; otherwise those of `schema`, if given.
+    """
+
+    text: str | None = None
+    rule: Any = None
+    index: str | None = None
+    schema: dict[str, Any] | None = None
+    position: int | None = None
+
+
+class Token(msgspec.Struct):
+    """A piece of a rule's text, from `begin` up to `end`, in characters."""
+
+    kind: Literal["keyword", "attribute", "function", "number", "string", "sign", "error"]
+    begin: int
+    end: int
+
+
+class Completion(msgspec.Struct, omit_defaults=True):
+    """A word that may stand at the position. It replaces the text from `begin` up to the position."""
+
+    text: str
+    kind: Literal["attribute", "function", "keyword"]
+    begin: int
+    detail: str = ""
+
+
+class Analysed(msgspec.Struct):
+    """What the language says of a rule. `text`, `tree` and `structured` are null if it has an error."""
+
+    tokens: list[Token]
+    error: FaultOut | None
+    findings: list[FindingOut]
+    completions: list[Completion]
+    text: str | None
+    tree: dict[str, Any] | None
+    structured: Any
+
+
+class Live(msgspec.Struct):
+    """The process answers."""
+
+    status: Literal["live"] = "live"
+
+
+class Ready(msgspec.Struct):
+    """Kernels are compiled and all indexes are open. Without the writer, rules can be read but not changed."""
+
+    status: Literal["ready"]
+    indexes: int
+    writer: bool

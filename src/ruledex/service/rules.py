@@ -1,0 +1,226 @@
+"""Reading and changing rules. Changes are checked here as far as a dry run goes; the writer makes them."""
+
+from __future__ import annotations
+
+import hashlib
+from bisect import bisect_right
+from typing import TYPE_CHECKING, Any, Final, cast
+
+import msgspec
+import orjson
+
+from ruledex.errors import RuledexError, RuleSyntaxError
+from ruledex.index import Index
+from ruledex.language.checked import to_text
+from ruledex.language.parser import parse
+from ruledex.language.schema import Schema
+from ruledex.language.structured import from_structured
+from ruledex.lint import lint_rule
+from ruledex.service.matching import find_id, id_of
+from ruledex.service.messages import (
+    Changed,
+    ChangedRules,
+    FindingOut,
+    RuleId,
+    RuleIn,
+    RuleOut,
+    RulePage,
+    RulePatch,
+    RulesPatch,
+)
+from ruledex.service.problems import Problem, place_of
+from ruledex.service.request import Request
+
+if TYPE_CHECKING:
+    from ruledex.service.worker import Worker
+
+ANY_TAG: Final = "*"
+
+
+def etag_of(rule_id: RuleId, text: str, score: float) -> str:
+    """Return the tag of a rule's content, in quotes as HTTP writes it."""
+    return f'"{hashlib.blake2b(orjson.dumps([rule_id, text, score]), digest_size=12).hexdigest()}"'
+
+
+def rule_out(index: Index, rule_id: RuleId) -> RuleOut:
+    """Return a rule of an index."""
+    rule = index.rule(rule_id)
+    return RuleOut(rule.id, rule.text, rule.static_score, etag_of(rule.id, rule.text, rule.static_score))
+
+
+def check_tag(current: RuleOut | None, if_match: str | None, if_none_match: str | None) -> None:
+    """Raise unless the rule is in the state that the editor has seen."""
+    if if_none_match is not None:
+        if if_none_match.strip() != ANY_TAG:
+            raise Problem(400, "etag", "If-None-Match is * for a change", "it means that the rule must be new")
+        if current is not None:
+            raise Problem(412, "etag", "The rule exists already")
+    if if_match is not None:
+        tags = [tag.strip() for tag in if_match.split(",")]
+        if current is None or (ANY_TAG not in tags and current.etag not in tags):
+            told = "another editor has changed it: read it again, and decide anew"
+            raise Problem(412, "etag", "The rule is not as it was", told if current else "it has been removed")
+
+
+def text_of(given: RuleIn | RulePatch | Any, most: int) -> str | None:
+    """Return the text of a rule that is given as text or in its structured form; None if it is given as neither."""
+    if given.text is not None and given.rule is not None:
+        raise Problem(422, "body", "The body is not as expected", "a rule is given as text or as rule, not as both")
+    text: str | None = to_text(from_structured(given.rule)) if given.rule is not None else given.text
+    if text is not None and len(text) > most:
+        raise Problem(422, "limit", "The rule is too long", f"at most {most:,} characters are taken")
+    return text
+
+
+def findings_of(text: str, schema: Schema) -> list[FindingOut]:
+    """Return what lint says of a rule. Raises a RuleError if it is no rule."""
+    tree = schema.bind(parse(text), text)
+    found = []
+    for finding in lint_rule("", tree, text, schema):
+        severity = cast(Any, finding.severity.value)
+        place = place_of(text, finding.position)
+        found.append(FindingOut(finding.code, severity, finding.message, finding.suggestion, place))
+    return found
+
+
+class RuleEndpoints:
+    """The handlers of rules."""
+
+    def __init__(self, worker: Worker) -> None:
+        self._worker = worker
+
+    async def list_rules(self, request: Request) -> None:
+        """Answer a page of rules."""
+        index = self._worker.indexes.get(request.index).index
+        most = request.settings.listed_rules
+        limit = request.integer("limit", min(100, most), 1, most)
+        after = request.query.get("after")
+        assert limit is not None
+        await request.answer(200, await self._worker.long_work.run(_page, index, limit, after))
+
+    async def get(self, request: Request) -> None:
+        """Answer one rule."""
+        index = self._worker.indexes.get(request.index).index
+        rule = _existing(index, request.parameters["id"])
+        headers = [(b"etag", rule.etag.encode())]
+        if request.headers.get(b"if-none-match") == rule.etag.encode():
+            await request.answer_bytes(304, b"", headers)
+        else:
+            await request.answer(200, rule, headers)
+
+    async def put(self, request: Request) -> None:
+        """Add a rule, or replace it."""
+        given = await request.read(RuleIn)
+        text = text_of(given, request.settings.rule_characters)
+        if text is None:
+            raise Problem(422, "body", "The body is not as expected", "a rule has a text, or a rule")
+        await self._change(request, "put", text, given.score)
+
+    async def patch(self, request: Request) -> None:
+        """Change the text or the score of a rule."""
+        given = await request.read(RulePatch)
+        await self._change(request, "patch", text_of(given, request.settings.rule_characters), given.score)
+
+    async def delete(self, request: Request) -> None:
+        """Remove a rule."""
+        await self._change(request, "delete", None, None)
+
+    async def _change(self, request: Request, kind: str, text: str | None, score: float | None) -> None:
+        index = self._worker.indexes.get(request.index).index
+        rule_id = id_of(request.parameters["id"], index)
+        tags = _header(request, b"if-match"), _header(request, b"if-none-match")
+        findings = []
+        if text is not None:
+            findings = await self._worker.long_work.run(_findings, index, text)
+        if request.flag("dry_run"):
+            changed = preview(index, kind, rule_id, text, score, *tags)
+            changed.findings = findings
+            await request.answer(200, changed)
+            return
+        asked = {"kind": kind, "id": rule_id, "text": text, "score": score, "tags": tags}
+        answer = await self._worker.change(request.index, asked)
+        changed = msgspec.convert(answer, Changed)
+        changed.findings = findings
+        headers = [] if changed.rule is None else [(b"etag", changed.rule.etag.encode())]
+        await request.answer(201 if changed.action == "created" else 200, changed, headers)
+
+    async def change_many(self, request: Request) -> None:
+        """Add, update or remove many rules, as a whole or not at all."""
+        given = await request.read(RulesPatch)
+        index = self._worker.indexes.get(request.index).index
+        kinds = [name for name in ("add", "update", "remove") if getattr(given, name) is not None]
+        if len(kinds) != 1:
+            told = "give one of add, update and remove: it is made as a whole or not at all"
+            raise Problem(422, "body", "The body is not as expected", told)
+        kind, rows = kinds[0], getattr(given, kinds[0])
+        if kind != "remove":
+            rows = [[row.id, text_of(row, request.settings.rule_characters), row.score] for row in rows]
+            if any(text is None for _, text, _ in rows):
+                raise Problem(422, "body", "The body is not as expected", "each rule has a text, or a rule")
+        version = _header(request, b"if-match")
+        if request.flag("dry_run"):
+            answer = await self._worker.long_work.run(preview_many, index, kind, rows)
+            await request.answer(200, answer)
+            return
+        asked = {"kind": kind, "rows": rows, "version": None if version is None else version.strip('" ')}
+        await request.answer(200, msgspec.convert(await self._worker.change(request.index, asked), ChangedRules))
+
+
+def preview(
+    index: Index, kind: str, rule_id: RuleId, text: str | None, score: float | None, if_match: str | None,
+    if_none_match: str | None,
+) -> Changed:  # fmt: skip
+    """Return what a change of one rule would do. Raises what the change would raise, except for the rule's text."""
+    current = rule_out(index, rule_id) if rule_id in index else None
+    check_tag(current, if_match, if_none_match)
+    if current is None and kind != "put":
+        raise Problem(404, "rule", "There is no such rule")
+    if kind == "delete":
+        return Changed(rule_id, "removed", dry_run=True)
+    if current is not None and kind == "patch":
+        text, score = current.text if text is None else text, current.score if score is None else score
+    assert text is not None
+    assert score is not None
+    made = RuleOut(rule_id, text, score, etag_of(rule_id, text, score))
+    action = "created" if current is None else "unchanged" if current == made else "replaced"
+    return Changed(rule_id, cast(Any, action), dry_run=True, rule=made)
+
+
+def preview_many(index: Index, kind: str, rows: list[Any]) -> ChangedRules:
+    """Return what a change of many rules would do: it is made to an index of these rules alone."""
+    ids = rows if kind == "remove" else [row[0] for row in rows]
+    wrong = [rule_id for rule_id in ids if (rule_id in index) is (kind == "add")]
+    if wrong:
+        told = f"{len(wrong):,} of {len(ids):,} ids are {'taken' if kind == 'add' else 'not in the index'}"
+        raise Problem(409 if kind == "add" else 404, "rule", "The ids do not fit", told)
+    if kind != "remove":
+        Index.build([tuple(row) for row in rows], "scan", schema=index.schema)
+    return ChangedRules(**{{"add": "added", "update": "updated", "remove": "removed"}[kind]: len(ids)}, dry_run=True)
+
+
+def _findings(index: Index, text: str) -> list[FindingOut]:
+    return findings_of(text, index.schema)
+
+
+def _existing(index: Index, given: str) -> RuleOut:
+    try:
+        return rule_out(index, find_id(given, index))
+    except RuleSyntaxError:
+        raise
+    except RuledexError:  # it was removed this very moment
+        raise Problem(404, "rule", "There is no such rule") from None
+
+
+def _page(index: Index, limit: int, after: str | None) -> RulePage:
+    ids = index.ids
+    begin = 0
+    if after is not None:
+        begin = bisect_right(range(len(ids)), id_of(after, index), key=lambda at: cast(Any, ids[at].as_py()))
+    wanted = ids[begin : begin + limit].to_pylist()
+    rules = [rule_out(index, rule_id) for rule_id in wanted if rule_id in index]
+    return RulePage(rules, len(ids), wanted[-1] if begin + limit < len(ids) else None)
+
+
+def _header(request: Request, name: bytes) -> str | None:
+    given = request.headers.get(name)
+    return None if given is None else given.decode("latin-1")

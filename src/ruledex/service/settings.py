@@ -1,0 +1,86 @@
+"""What an operator can set, as one value that the supervisor hands to its processes."""
+
+from __future__ import annotations
+
+import re
+from ipaddress import ip_address
+from typing import Final
+
+import msgspec
+
+from ruledex.errors import RuledexError, quoted
+
+_HOURS: Final = re.compile(r"([01]?\d|2[0-3])-([01]?\d|2[0-3])")
+
+
+class Settings(msgspec.Struct, frozen=True, kw_only=True):
+    """All settings of a service. Limits per worker say so; sizes are in bytes, times in seconds."""
+
+    root: str
+    host: str = "127.0.0.1"
+    port: int = 8080
+    workers: int = 2
+    runtime: str = ""  # a private folder for sockets, uploads and metrics; the supervisor makes it
+    trust: bool | None = None  # as in Index.open
+
+    # Who may.
+    tokens: str | None = None  # the file of tokens
+    open_to_all: bool = False  # no tokens on an address that is not loopback
+    cors: tuple[str, ...] = ()  # origins whose pages may ask
+    sources: str | None = None  # the folder whose files may be named in a build
+
+    # Limits.
+    body_bytes: int = 8 * 1024 * 1024  # of a body that is read as a whole
+    upload_bytes: int = 4 * 1024 * 1024 * 1024  # of the rules of a build
+    line_bytes: int = 1024 * 1024  # of one line of NDJSON
+    batch_events: int = 100_000  # events of one record batch of Arrow
+    event_depth: int = 64  # objects and lists inside each other
+    rule_characters: int = 64 * 1024
+    listed_rules: int = 1_000  # rules of one page of a list
+
+    # What may wait, per worker.
+    requests: int = 512  # requests under way
+    threads: int = 4  # batches and other long work at once
+    waiting: int = 64  # long work that waits for a thread
+    wait_seconds: float = 2.0  # the longest such wait
+    idle_seconds: float = 30.0  # without a byte from the client, or to it
+    header_seconds: float = 10.0  # until a request's headers are complete
+    graceful_seconds: float = 30.0  # for requests under way when the service stops
+
+    # Versions.
+    refresh_seconds: float = 0.5  # between looks at what other processes published
+    compact_changes: int = 20_000  # compact when a journal has as many changes; 0 for never
+    quiet_hours: str | None = None  # compact whatever there is in these hours of the local day, such as 2-5
+    keep_versions: int | None = None  # after a compaction, remove all but so many of the service's own versions
+
+    log_requests: bool = False  # all of them, not only failures
+
+    @property
+    def is_loopback(self) -> bool:
+        """Whether only this host can reach the address."""
+        try:
+            return ip_address(self.host).is_loopback
+        except ValueError:
+            return self.host == "localhost"
+
+    @property
+    def needs_tokens(self) -> bool:
+        """Whether requests without a token are refused."""
+        return self.tokens is not None or not (self.is_loopback or self.open_to_all)
+
+    def check(self) -> Settings:
+        """Return the settings. Raises an error if they contradict each other."""
+        if self.needs_tokens and self.tokens is None:
+            raise RuledexError(
+                f"{self.host} can be reached from other hosts: name a file of tokens, or state that anybody may ask"
+            )
+        if self.quiet_hours is not None and not _HOURS.fullmatch(self.quiet_hours):
+            raise RuledexError(f"quiet hours are written as 2-5, not {quoted(self.quiet_hours)}")
+        return self
+
+    def is_quiet(self, hour: int) -> bool:
+        """Return whether an hour of the day is one of the quiet hours, which may pass midnight."""
+        if self.quiet_hours is None or (found := _HOURS.fullmatch(self.quiet_hours)) is None:
+            return False
+        first, last = int(found[1]), int(found[2])
+        return first <= hour < last if first <= last else hour >= first or hour < last

@@ -1,0 +1,162 @@
+"""Indexes and their versions: describe, build, compact, roll back."""
+
+from __future__ import annotations
+
+import secrets
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import msgspec
+import orjson
+
+from ruledex.artifact import current, list_versions
+from ruledex.service.indexes import NAME, ServedIndex
+from ruledex.service.messages import (
+    BuildIn,
+    Described,
+    IndexList,
+    IndexSummary,
+    Published,
+    RollbackIn,
+    SchemaOut,
+    Versions,
+)
+from ruledex.service.problems import Problem
+from ruledex.service.request import JSON, NDJSON, Request
+from ruledex.service.rules import text_of
+
+if TYPE_CHECKING:
+    from ruledex.service.worker import Worker
+
+UPLOADS: Final = {
+    NDJSON: ".jsonl",
+    "text/csv": ".csv",
+    "text/plain": ".txt",
+    "application/vnd.apache.parquet": ".parquet",
+}
+_SUFFIXES: Final = (".jsonl", ".ndjson", ".csv", ".txt", ".parquet", ".gz")
+
+
+class VersionEndpoints:
+    """The handlers of indexes as a whole."""
+
+    def __init__(self, worker: Worker) -> None:
+        self._worker = worker
+
+    async def list_indexes(self, request: Request) -> None:
+        """Answer the indexes that the caller may read."""
+        served = [one for name, one in sorted(self._worker.indexes.served.items()) if request.caller.may("read", name)]
+        summaries = [IndexSummary(one.name, one.version, len(one.index), one.index.engine) for one in served]
+        await request.answer(200, IndexList(summaries))
+
+    async def describe(self, request: Request) -> None:
+        """Answer an index in numbers."""
+        served = self._worker.indexes.get(request.index)
+        description = await self._worker.long_work.run(served.index.describe)
+        told = Described(served.name, served.version, description)
+        await request.answer(
+            200, orjson.dumps(msgspec.to_builtins(told), default=str, option=orjson.OPT_SERIALIZE_NUMPY)
+        )
+
+    async def versions(self, request: Request) -> None:
+        """Answer the versions on disk."""
+        served = self._worker.indexes.get(request.index)
+        await request.answer(200, await self._worker.long_work.run(_versions, served))
+
+    async def schema(self, request: Request) -> None:
+        """Answer the types of attributes."""
+        served = self._worker.indexes.get(request.index)
+        schema = (await self._worker.long_work.run(lambda: served.index.schema)).to_mapping()
+        told = SchemaOut(served.version, schema.get("time_zone", "UTC"), schema.get("attributes", {}))
+        await request.answer(200, orjson.dumps(msgspec.to_builtins(told), default=str))
+
+    async def build(self, request: Request) -> None:
+        """Build an index from an upload, from rules in the request, or from a file of the server."""
+        if not NAME.fullmatch(request.index):
+            told = "a name has letters, digits and . _ -, and does not begin with a point"
+            raise Problem(422, "name", "The name of the index cannot be used", told)
+        content_type = request.content_type
+        if content_type == JSON:
+            given = await request.read(BuildIn)
+            await self._build(request, given, *_source(request, given))
+        elif content_type in UPLOADS:
+            query = request.query
+            given = BuildIn(
+                engine=query.get("engine", "auto"),
+                schema=_schema(query.get("schema")),
+                on_error="skip" if query.get("on_error") == "skip" else "raise",
+                id_column=query.get("id_column", "id"),
+                expr_column=query.get("expr_column", "expr"),
+            )
+            spool = Path(request.settings.runtime) / f"upload-{secrets.token_hex(8)}{UPLOADS[content_type]}"
+            try:
+                with spool.open("xb") as file:
+                    async for chunk in request.chunks(request.settings.upload_bytes):
+                        await self._worker.long_work.run(file.write, chunk)
+                await self._build(request, given, str(spool), None)
+            finally:
+                with suppress(OSError):
+                    spool.unlink()
+        else:
+            request.refuse_type(JSON, *UPLOADS)
+
+    async def _build(self, request: Request, given: BuildIn, path: str | None, rows: list[Any] | None) -> None:
+        options = {
+            "engine": given.engine,
+            "schema": given.schema,
+            "on_error": given.on_error,
+            "columns": [given.id_column, given.expr_column],
+        }
+        asked = {"kind": "build", "path": path, "rows": rows, **options}
+        await request.answer(200, msgspec.convert(await self._worker.change(request.index, asked, new=True), Published))
+
+    async def compact(self, request: Request) -> None:
+        """Build a new version from base and delta."""
+        self._worker.indexes.get(request.index)
+        await request.answer(
+            200, msgspec.convert(await self._worker.change(request.index, {"kind": "compact"}), Published)
+        )
+
+    async def roll_back(self, request: Request) -> None:
+        """Make an older version the current one."""
+        given = await request.read(RollbackIn)
+        served = self._worker.indexes.get(request.index)
+        known = await self._worker.long_work.run(_versions, served)
+        if given.version not in known.versions:
+            raise Problem(404, "version", "There is no such version", "GET …/versions lists them")
+        answer = await self._worker.change(request.index, {"kind": "rollback", "version": given.version})
+        await request.answer(200, msgspec.convert(answer, Published))
+
+
+def _versions(served: ServedIndex) -> Versions:
+    return Versions(current(served.root), list_versions(served.root))
+
+
+def _schema(given: str | None) -> dict[str, Any] | None:
+    if given is None:
+        return None
+    try:
+        return msgspec.json.decode(given, type=dict[str, Any])
+    except msgspec.MsgspecError as error:
+        raise Problem(400, "query", "A parameter is wrong", f"schema is a JSON object: {error}") from None
+
+
+def _source(request: Request, given: BuildIn) -> tuple[str | None, list[Any] | None]:
+    """Return the path or the rows to build from."""
+    if (given.path is None) is (given.rules is None):
+        raise Problem(422, "body", "The body is not as expected", "give either rules or a path")
+    if given.rules is not None:
+        most = request.settings.rule_characters
+        return None, [[row.id, text_of(row, most), row.score] for row in given.rules]
+    assert given.path is not None
+    if request.settings.sources is None:
+        raise Problem(403, "path", "Paths are not taken", "the service has no folder of sources")
+    folder = Path(request.settings.sources).resolve()
+    try:
+        path = (folder / given.path).resolve()
+    except (OSError, ValueError, RuntimeError):
+        path = folder
+    if folder not in path.parents or path.suffix.lower() not in _SUFFIXES or not path.is_file():
+        raise Problem(404, "path", "There is no such file of rules in the folder of sources")
+    return str(path), None
