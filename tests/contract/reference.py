@@ -133,6 +133,8 @@ class Reference:
             truth = True if True in truths else None if None in truths else False
             return truth, max([points for truth, points in children if truth], default=0.0)
         truth, points = children[0]
+        if len(children) == 1:  # a test: IS TRUE, or IS UNKNOWN
+            return truth is (True if operation == XOR else None), 0.0
         for other, more in children[1:]:
             if truth is None or other is None:
                 truth, points = None, 0.0
