@@ -54,7 +54,7 @@ lint: $(READY) ## style and spelling
 	@$(BIN)/ruff format --check .
 	@$(BIN)/typos
 
-types: $(READY) ## types, strictly
+types: $(READY) ## types of the package, strictly, and of tests and scripts
 	@$(BIN)/mypy
 
 # Spark's tests are the longest, so they come first, and no process is left alone with them in the end.

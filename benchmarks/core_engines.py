@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 import pyarrow as pa
@@ -45,7 +45,7 @@ def part_of(batch: EventBatch, first: int, last: int) -> EventBatch:
 
 def statistics_of(index: Index, past: pa.Table) -> Statistics:
     """How often past events had each cell."""
-    state = index._state
+    state: Any = index._state
     batch = encode_events(state.encoder, past)
     counts = np.bincount(batch.cells, minlength=state.shards[0].program.n_cells)
     return Statistics(counts / batch.n_events)
@@ -53,7 +53,7 @@ def statistics_of(index: Index, past: pa.Table) -> Statistics:
 
 def indexes_of(index: Index, past: pa.Table) -> tuple[dict[str, Index], dict[str, float]]:
     """The index with each of the engines, and the seconds that building the engine took."""
-    state = index._state
+    state: Any = index._state
     program = state.shards[0].program
     found, building = {}, {}
     for name, statistics in (
@@ -73,7 +73,7 @@ def indexes_of(index: Index, past: pa.Table) -> tuple[dict[str, Index], dict[str
 
 def measure_single(index: Index, events: Events) -> dict[str, Any]:
     """Whole calls `Index.match(dict)`, and the engine alone on the same events, encoded before."""
-    state = index._state
+    state: Any = index._state
     engine = state.engine
     index.match(events.warm[0])
     n_calls = affordable(seconds(lambda: index.match(events.warm[1])), CALL_BUDGET, 5, MOST_CALLS)
@@ -88,7 +88,7 @@ def measure_single(index: Index, events: Events) -> dict[str, Any]:
 
 def measure_batch(index: Index, table: pa.Table) -> dict[str, Any]:
     """Events a second: whole calls `match_batch` on an Arrow table, and the engine alone on encoded events."""
-    state = index._state
+    state: Any = index._state
     first = encode_events(state.encoder, table[:BLOCK])
     few = part_of(first, 0, 2) if state.engine.name in ("scan", "sparse") else first
     state.engine.match(few)
@@ -162,7 +162,7 @@ def measure_engines(index: Index, events: Events, trial: int | None) -> dict[str
     rows: dict[str, Any] = {}
     for name, one in indexes.items():
         say(f"    {name}")
-        engine = one._state.engine
+        engine: Any = one._state.engine
         rows[name] = {
             "build_seconds": building[name],
             "bytes_a_rule": sum(array.nbytes for array in engine.arrays().values()) / n_rules,
@@ -171,9 +171,10 @@ def measure_engines(index: Index, events: Events, trial: int | None) -> dict[str
             "work": plain_values(engine.describe()) if not isinstance(engine, AutoEngine) else {},
         }
     batch_engine = indexes["batch"]._state.engine
+    encoder = cast(Any, index._state).encoder
     assert isinstance(batch_engine, BatchEngine)
     say("    stages of batch, threads")
-    encoded = encode_events(index._state.encoder, events.table)
+    encoded = encode_events(encoder, events.table)
     n_blocks = max(4, rows["batch"]["batch"]["events"] // BLOCK)
     return {
         "matches_an_event": float(batch_engine.count(part_of(encoded, 0, N_BLOCKS * BLOCK)).mean()),

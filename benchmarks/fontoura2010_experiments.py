@@ -103,7 +103,7 @@ def evaluation_us(engine: AnnotatedEngine, batch: EventBatch) -> dict[str, float
             evaluate(*arguments)
             taken[0] += CPU() - start
 
-        engine._evaluate = timed  # type: ignore[method-assign]
+        engine._evaluate = timed  # type: ignore[method-assign,assignment]
         try:
             engine.match(batch)
         finally:

@@ -60,7 +60,7 @@ QUICK = {
 def measure_sizes(sizes: dict[str, Any], bar: Steps) -> list[dict[str, Any]]:
     """Table 2: bytes, and the time to build."""
     results = []
-    generator = workload("intervals", seed=SEED)
+    generator: Any = workload("intervals", seed=SEED)
     for n in sizes["sizes"]:
         arrays = [column[0] for column in generator.arrays(n)]
         for name, structure in STRUCTURES.items():
@@ -73,7 +73,7 @@ def measure_sizes(sizes: dict[str, Any], bar: Steps) -> list[dict[str, Any]]:
 
 def measure_one_dimension(sizes: dict[str, Any], bar: Steps) -> dict[str, Any]:
     """Figure 6: the time for the best k of a point, all structures in turn."""
-    generator = workload("intervals", seed=SEED)
+    generator: Any = workload("intervals", seed=SEED)
     left, right, score = (column[0] for column in generator.arrays(sizes["n"]))
     queries = points(generator, N_WARM + N_QUERIES)[N_WARM:, 0]
     trees = {name: structure.build(left, right, score) for name, structure in STRUCTURES.items()}
@@ -84,7 +84,8 @@ def measure_one_dimension(sizes: dict[str, Any], bar: Steps) -> dict[str, Any]:
         bar.next(f"Figure 6: k = {k:,}")
         for query in queries[:3]:
             expected = scan.top(query, k)
-            for tree in (*trees.values(), plain):
+            compared: list[Any] = [*trees.values(), plain]
+            for tree in compared:
                 assert np.array_equal(tree.stab_top(query, k).ids, expected.ids)
         n_asked = int(np.clip(200_000 // k, 20, N_QUERIES))
         asked = queries[:n_asked]

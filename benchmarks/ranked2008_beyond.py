@@ -17,7 +17,7 @@ def measure_many(sizes: dict[str, Any], bar: Steps) -> list[dict[str, Any]]:
     """200 dimensions, of which a subscription has five; events that have all of them, and events that have ten."""
     n, n_dimensions, n_each = sizes["n_many"], 200, 5
     bar.next("200 dimensions")
-    generator = workload("intervals", seed=SEED, n_dimensions=n_each)
+    generator: Any = workload("intervals", seed=SEED, n_dimensions=n_each)
     arrays = generator.arrays(n)
     rng = np.random.default_rng(SEED)
     # Five that ascend, none of them twice.
@@ -43,7 +43,7 @@ def measure_many(sizes: dict[str, Any], bar: Steps) -> list[dict[str, Any]]:
 def measure_changes(sizes: dict[str, Any], bar: Steps) -> dict[str, Any]:
     """An IR-tree that changes: microseconds a change, and what a query costs after a tenth was inserted."""
     bar.next("changes of an IR-tree")
-    generator = workload("intervals", seed=SEED)
+    generator: Any = workload("intervals", seed=SEED)
     left, right, score = (column[0] for column in generator.arrays(sizes["n"]))
     queries = points(generator, 300)[:, 0]
     n_built = sizes["n"] * 9 // 10

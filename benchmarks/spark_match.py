@@ -68,7 +68,7 @@ class Matching:
 
     def _beside(self, name: str) -> tuple[int, dict[str, Any]]:
         """How many events a round had, and the times of the job, of the process, and of reading without matching."""
-        options: dict[str, Any] = {"count": {"count": True}, "top": {"top": K}}[name]
+        options: dict[str, Any] = {"count": True} if name == "count" else {"top": K}
         answer: Callable[[pa.Table], object] = {
             "count": self.index.count,
             "top": lambda part: self.index.top_batch(part, K),

@@ -95,7 +95,7 @@ def _alone(program: Program, rule: int, literals: np.ndarray) -> RulesToLoad:
     root = numbered(int(program.root[rule]))
     nodes = np.array(operations, np.uint8), np.array(offsets, np.int32), np.array(children, np.int32)
     numbers = np.array([root], np.int32), np.array([rule], np.int32)
-    return RulesToLoad(*map(read_only, (*nodes, *numbers, NO_CHANCE)), literals)
+    return RulesToLoad(*map(read_only, (*nodes, *numbers, NO_CHANCE)), literals)  # type: ignore[call-arg]
 
 
 def measure_bulk(n_rules: int) -> dict[str, Any]:

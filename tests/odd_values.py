@@ -30,7 +30,7 @@ class FailingClass:
         raise ZeroDivisionError
 
 
-class FailingMapping(Mapping):  # type: ignore[type-arg]
+class FailingMapping(Mapping):
     def __getitem__(self, key: Any) -> Any:
         raise OSError("no answer")
 
@@ -41,7 +41,7 @@ class FailingMapping(Mapping):  # type: ignore[type-arg]
         return 1
 
 
-class FailingList(list):  # type: ignore[type-arg]
+class FailingList(list):
     def __iter__(self) -> Any:
         raise ValueError("no elements")
 
@@ -51,7 +51,7 @@ class FailingError(Exception):
         raise RuntimeError("not even a message")
 
 
-class FailingWithout(dict):  # type: ignore[type-arg]
+class FailingWithout(dict):
     def get(self, *_: Any) -> Any:
         raise FailingError
 

@@ -16,6 +16,8 @@ class DnfTranslation(DnfEngine):
     name = "dnf translation"
 
     @classmethod
-    def build(cls, program: Program, statistics: Statistics | None = None, **options: int) -> Self:
+    def build(  # type: ignore[override]
+        cls, program: Program, statistics: Statistics | None = None, **options: int
+    ) -> Self:
         """Translate each rule to at most `budget` literals."""
         return super().build(program, statistics, NormalFormOptions(**options))

@@ -1,7 +1,8 @@
 """The baselines that the suite runs over."""
 
 import pytest
-from benchmarks.baselines import PLACES, baseline_class
+
+from baselines import PLACES, baseline_class
 
 
 @pytest.fixture(params=PLACES)

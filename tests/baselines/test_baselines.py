@@ -2,10 +2,10 @@
 
 import numpy as np
 import pytest
-from benchmarks.baselines import PLACES, baseline_class
 from hypothesis import given
 from hypothesis import strategies as st
 
+from baselines import PLACES, baseline_class
 from ruledex.compiled.constants import EVERY
 from ruledex.engines.scan import ScanEngine
 from ruledex.errors import BudgetError

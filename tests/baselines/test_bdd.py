@@ -4,8 +4,8 @@ import sys
 
 import numpy as np
 import pytest
-from benchmarks.baselines.bdd import Bdd
 
+from baselines.bdd import Bdd
 from ruledex.engines.scan import ScanEngine
 from ruledex.errors import BudgetError
 from tests.contract.builder import make_batch, make_program

@@ -2,8 +2,8 @@
 
 import numpy as np
 import pytest
-from benchmarks.baselines.bop import Bop
 
+from baselines.bop import Bop
 from ruledex.compiled.constants import EVERY
 from ruledex.engines.scan import ScanEngine
 from tests.contract.builder import make_batch, make_program

@@ -4,7 +4,6 @@ from itertools import product
 
 import numpy as np
 import pytest
-from benchmarks.work import work_of
 
 from ruledex.engines.atree.engine import AtreeEngine
 from ruledex.engines.atree.tree import Switches
@@ -18,6 +17,7 @@ from ruledex.engines.sparse.engine import SparseEngine
 from tests.contract.builder import make_batch, make_program
 from tests.contract.sizes import scaled
 from tests.engines.programs import drawn_batch, drawn_program
+from work import work_of
 
 A, B, C, D = (("in", (cell, cell)) for cell in range(1, 5))
 # C is the access child of both, and the OR is that of nothing; D stands for itself.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from importlib.util import find_spec
 
 import pytest
 
@@ -24,7 +25,6 @@ def test_what_there_is_is_shown_for_people_and_as_json():
 
 
 def test_a_part_that_is_missing_is_named(monkeypatch):
-    find_spec = doctor.find_spec
     monkeypatch.setattr(doctor, "find_spec", lambda name: None if name == "re2" else find_spec(name))
     assert doctor.examine()["parts"]["regular expressions (RLIKE)"] == "needs re2, which is missing"
 

@@ -12,6 +12,7 @@ import sys
 import termios
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 from typer.testing import CliRunner
@@ -86,7 +87,7 @@ def names(indexed, tmp_path) -> dict[str, str]:
     return {name: str(path) for name, path in found.items()}
 
 
-def _run(command: str, names: dict[str, str], **more: object):
+def _run(command: str, names: dict[str, str], **more: Any):
     arguments = [part.format(**names, **more) for part in shlex.split(command)]
     return CliRunner().invoke(app, arguments, input=b"")
 
@@ -167,7 +168,7 @@ def test_without_a_command_there_is_help(command, names):
     assert "build" in result.output
 
 
-def _process(command: str, names: dict[str, str], **settings: object) -> subprocess.Popen[bytes]:
+def _process(command: str, names: dict[str, str], **settings: Any) -> subprocess.Popen[bytes]:
     arguments = [part.format(**names) for part in shlex.split(command)]
     code = "from ruledex.cli.main import main; main()"
     environment = os.environ | {"PYTHONPATH": str(ROOT / "src")} | settings.pop("environment", {})

@@ -121,7 +121,7 @@ def test_five_thousand_intervals_in_one_literal(engine_type):
 
 
 def test_a_rule_two_hundred_levels_deep(engine_type):
-    tree = ("in", (A, A))
+    tree: tuple[object, ...] = ("in", (A, A))
     for level in range(200):
         literal = ("in", (B + level % 5, B + level % 5))
         tree = ("and" if level % 2 else "or", tree, literal)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from typing import Any
 
 import numpy as np
 import pytest
@@ -115,7 +116,11 @@ def test_100_000_rules_on_one_attribute(engine):
     assert index.count([{"a": 99_999}, {"a": -1}, {"b": 1}]).tolist() == [50_000, 0, 0]
 
 
-GENERATORS = [("abe", {"n_expressions": 2000}), ("advertising", {"form": "dnf"}), ("advertising", {"form": "cnf"})]
+GENERATORS: list[tuple[str, dict[str, Any]]] = [
+    ("abe", {"n_expressions": 2000}),
+    ("advertising", {"form": "dnf"}),
+    ("advertising", {"form": "cnf"}),
+]
 GENERATORS += [("exchange", {}), ("intervals", {}), ("demo", {})]
 
 

@@ -128,7 +128,7 @@ def test_an_expression_that_may_match_anything_requires_no_word(regex):
 
 
 def test_a_word_under_the_flag_i_ignores_case():
-    assert required_words("a(?i:BC)") == {Word("bc", True)}
+    assert required_words("a(?i:BC)") == frozenset({Word("bc", True)})
 
 
 def test_an_escaped_wildcard_is_a_character():

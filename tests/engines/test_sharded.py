@@ -46,7 +46,7 @@ def sharded(program: Program, shard_of: np.ndarray, engines: list[str]) -> Shard
         rules = np.flatnonzero(shard_of == shard).astype(np.int32)
         parts.append(EngineShard(engine_class(name).build(only(program, rules)), rules))
     engine = ShardedEngine(parts)
-    engine.program = program  # what the agreement is checked against
+    engine.program = program  # type: ignore[attr-defined]  # what the agreement is checked against
     return engine
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from decimal import Decimal
+from typing import Any
 
 import pyarrow as pa
 import pytest
@@ -14,7 +15,11 @@ from ruledex.events.mappings import GrowingEncoder, float_weights
 from ruledex.index import Index
 from ruledex.language.schema import Schema
 
-ROWS = [{"a": 4, "s": "xy", "b": 1.5}, {"a": None, "s": "k", "b": 9.0}, {"a": -3, "s": None, "b": None}]
+ROWS: list[dict[str, Any]] = [
+    {"a": 4, "s": "xy", "b": 1.5},
+    {"a": None, "s": "k", "b": 9.0},
+    {"a": -3, "s": None, "b": None},
+]
 EVENTS = [{name: value for name, value in row.items() if value is not None} for row in ROWS]
 
 

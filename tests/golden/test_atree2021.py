@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from benchmarks.live_tree import LiveTree
 
+from live_tree import LiveTree
 from ruledex.compiled.constants import AND, OR
 from ruledex.engines.atree import layout
 from ruledex.engines.atree.plain import (

@@ -277,7 +277,7 @@ def test_figure_8_the_inverted_list_of_cnf(expressions):
 def counters_of(walk, disjunctions):
     counters = np.zeros(2, np.int64)
     codes = walk.codes()
-    holds = is_satisfied(walk.number, len(codes), walk.cursors.codes, *disjunctions, counters)
+    holds = is_satisfied(walk.number, len(codes), walk.cursors.codes, *disjunctions, counters)  # type: ignore[call-arg]
     return bool(holds), counters[: disjunctions.n_disjunctions[walk.number]].tolist()
 
 

@@ -51,7 +51,7 @@ class Worker:
         assert self._process.stdin is not None
         self._process.stdin.write(json.dumps(what).encode() + b"\n")
         self._process.stdin.flush()
-        return self._expect(f"after {what}")  # type: ignore[no-any-return]
+        return self._expect(f"after {what}")
 
     def _expect(self, where: str) -> Any:
         assert self._process.stdout is not None
@@ -123,7 +123,7 @@ class Search:
         known = [gene for (of, _, _), kept in self.worst.items() if of == kind for _, gene in kept]
         if not known or draw.random() < 0.5:
             return makes(draw)
-        return draw.choice(known) if draw.random() < 0.2 else changes(draw.choice(known), draw)  # type: ignore[operator]
+        return draw.choice(known) if draw.random() < 0.2 else changes(draw.choice(known), draw)
 
     def table(self) -> Iterator[str]:
         """The costs per byte, one line per kind and size."""

@@ -141,7 +141,7 @@ def _ask_event(index: Index, event: dict[str, Any], given: Any) -> str | None:
             return "the same event twice has two answers"
     else:
         found = index.match(given)
-        event = as_mapping(given)  # in which an integer of more than 64 bits, as JSON, is a double
+        event = dict(as_mapping(given))  # in which an integer of more than 64 bits, as JSON, is a double
     if sorted(rule for rule, _ in index.top(event, len(USUAL_RULES))) != found:
         return "top and match differ"
     if sum(len(str(value)) for value in event.values()) <= SMALL:

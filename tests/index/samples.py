@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from ruledex import Schema, evaluate, parse
 from ruledex.program.builder import ProgramBuilder
 from tests.program.test_builder import RULES, VALUES
@@ -14,7 +16,7 @@ PLAIN = [
     (9, "phone IS NULL AND country NOT IN ('FR')"),
     (2, "name LIKE 'a%' OR price < limit_price"),
 ]
-EVENTS = [
+EVENTS: list[dict[str, Any]] = [
     {"country": "IN", "age": 20, "device": {"os": "android"}, "app": "4.9"},
     {"country": "US", "age": 70, "device": {"os": "ios"}, "app": "4.11", "interests": ["nfl", "nba"]},
     {"country": "FR", "age": 25, "phone": "1", "name": "anna"},

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 from contextlib import suppress
+from typing import Any
 
 import numpy as np
 import pytest
@@ -123,7 +124,7 @@ def test_schema_ids_and_shards_are_those_that_were_saved(tmp_path):
     assert found.schema == trusted.schema
     assert found.ids.equals(trusted.ids)
     sharded(PLAIN, 3).save(tmp_path / "shards")
-    parts = Index.open(tmp_path / "shards", trust=False)._state
+    parts: Any = Index.open(tmp_path / "shards", trust=False)._state
     assert [shard.rules.tolist() for shard in parts.shards] == [[0, 3], [1, 4], [2, 5]]
 
 

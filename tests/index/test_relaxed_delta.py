@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any, cast
+
 import numpy as np
 
 from ruledex.index import Index
@@ -36,12 +38,17 @@ def test_pieces_of_a_delta_answer_as_one_build_does():
 
 def test_only_the_piece_that_has_grown_is_made_again():
     made = []
-    pieces = RelaxedPieces(lambda built: made.append(built.program.n_rules) or relaxed_engine(built.program))
+
+    def make(built):
+        made.append(built.program.n_rules)
+        return relaxed_engine(built.program)
+
+    pieces = RelaxedPieces(make)
     index = Index.build([])
     index.add(rules_in_disorder())
-    pieces.of(index._state.delta, Schema())
+    pieces.of(cast(Any, index._state).delta, Schema())
     assert made == [ENTRIES_PER_PIECE, 200]
     index.add([(N_RULES, "a = 1")])
     index.remove([0])
-    pieces.of(index._state.delta, Schema())
+    pieces.of(cast(Any, index._state).delta, Schema())
     assert made == [ENTRIES_PER_PIECE, 200, 201]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from datetime import UTC, date, datetime
 from decimal import Decimal
+from typing import Any
 from zoneinfo import ZoneInfo
 
 import pytest
@@ -47,7 +48,7 @@ def test_each_two_boundary_values_compare_alike_on_both_roads(one):
             assert some_pair(op, [one], [other], ZONES[1]) == every_pair(op, [one], [other], ZONES[1]), (one, other)
 
 
-FAMILIES = {
+FAMILIES: dict[Family, tuple[list[Any], list[Any]]] = {
     Family.NUMBER: (NUMBERS, NUMBERS),
     Family.TIME: (TIMES + TEXTS[3:6], TIMES),
     Family.STRING: (TEXTS, TEXTS),

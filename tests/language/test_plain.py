@@ -67,8 +67,8 @@ class Int(int):
 
 class Str(str):
     __slots__ = ()
-    __hash__ = Int.__hash__  # type: ignore[assignment]
-    __eq__ = Int.__eq__  # type: ignore[assignment]
+    __hash__ = Int.__hash__
+    __eq__ = Int.__eq__
 
 
 class Float(float): ...
@@ -83,10 +83,10 @@ class Day(date): ...
 class Money(Decimal): ...
 
 
-class Many(list): ...  # type: ignore[type-arg]
+class Many(list): ...
 
 
-class Named(dict): ...  # type: ignore[type-arg]
+class Named(dict): ...
 
 
 @dataclasses.dataclass
@@ -108,7 +108,7 @@ class Model(pydantic.BaseModel):
 class Computed(pydantic.BaseModel):
     x: int
 
-    @pydantic.computed_field  # type: ignore[prop-decorator]
+    @pydantic.computed_field
     @property
     def twice(self) -> int:
         return 2 * self.x
@@ -252,7 +252,7 @@ def test_an_object_with_fields_is_a_mapping(record):
 
 
 def test_fields_that_are_objects_are_looked_into():
-    event = Data(Model(x=Defined(Pair(np.int64(1), {Colour.RED})), more="a"))
+    event = Data(Model(x=Defined(Pair(np.int64(1), {Colour.RED})), more="a"))  # type: ignore[call-arg]
     rules = ["x.x.x.x = 1", "x.x.x.y = 'red'", "x.more = 'a'", "x.x.x IS NULL"]
     assert answers(rules, event) == [True, True, True, False]
     assert answers(["twice = 6"], Computed(x=3)) == [True]
@@ -330,7 +330,7 @@ class Raising:
     def _raise(self, *_: Any) -> Any:
         raise RuntimeError("not with me")
 
-    __hash__ = __eq__ = __ne__ = __bool__ = __repr__ = __str__ = _raise  # type: ignore[assignment]
+    __hash__ = __eq__ = __ne__ = __bool__ = __repr__ = __str__ = _raise
 
 
 @dataclasses.dataclass
@@ -355,7 +355,7 @@ def test_an_object_that_cannot_be_hashed_or_compared_does_not_stop_a_batch():
     assert list(index.match_batch(events[:4])) == [[1, 2], [2], [2, 3], [1, 2]]
 
 
-class FailingNames(UserDict):  # type: ignore[type-arg]
+class FailingNames(UserDict):
     def __init__(self) -> None:
         self.data = {"x": 1}
 

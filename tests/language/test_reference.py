@@ -294,7 +294,7 @@ def test_the_first_and_the_last_day_compare_in_every_zone(day, zone):
 
 
 def scored(text: str, weights: object = None, **event: object) -> float | None:
-    return score_of(parse(text), event, weights)  # type: ignore[arg-type]
+    return score_of(parse(text), event, weights)
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ from ruledex.language.scanner import read_name, read_number, read_string, scan, 
 from ruledex.language.value import INT64_MAX, INT64_MIN
 
 
-def tokens(text: str) -> list[tuple[str, str]]:
+def tokens(text: str) -> list[tuple[str | None, str]]:
     found, position = [], 0
     while (match := scan(text, position)).lastgroup != "end":
         found.append((match.lastgroup, token_of(match)[0]))

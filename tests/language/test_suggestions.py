@@ -60,7 +60,12 @@ def test_a_suggestion_is_for_the_place_of_the_fault_alone():
 
 def test_a_suggestion_is_made_only_if_it_is_read(monkeypatch):
     asked = []
-    monkeypatch.setattr(suggestions, "suggestion", lambda text, position: asked.append(text) or "better")
+
+    def suggest(text, position):
+        asked.append(text)
+        return "better"
+
+    monkeypatch.setattr(suggestions, "suggestion", suggest)
     with pytest.raises(RulesError) as raised:
         Index.build([(number, f"len(x{number})") for number in range(30)])
     shown = len(asked)

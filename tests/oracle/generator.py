@@ -214,7 +214,7 @@ class Generator:
         if self.random.random() < 0.6:
             constant = self._number(self.pick(["integer", left.kind]))
             digits = {int: (19, 0), float: (0, 0)}.get(type(constant), (14, 6))
-            right = Number(constant, _kind_of(constant), *digits)  # type: ignore[arg-type]
+            right = Number(constant, _kind_of(constant), *digits)
         sign = self.pick("+-*/%")
         order = (left.operand, right.operand)
         if "double" in (left.kind, right.kind) or sign == "/":
@@ -279,7 +279,7 @@ class Generator:
             return IsNull(self.pick([self.number(depth).operand, self.string(depth), self.time(depth)]))
         if family == "boolean":
             column = self._column("boolean")[0]
-            kinds = [
+            kinds: list[Predicate] = [
                 Compare(column, self.pick(COMPARISONS), self.pick([True, False])),
                 NullSafe(column, self.pick([True, False])),
                 CompareOperands(column, self.pick([*COMPARISONS, "<=>"]), self._column("boolean")[0]),
@@ -358,9 +358,10 @@ class Generator:
         if chance < 0.4:
             tested = Is(self.rule(depth - 1), self.pick([True, False, None]))
             return Not(tested) if self.random.random() < 0.5 else tested
-        kind = self.pick([And, And, Or, Or, Xor, Xnor])
+        kind: Any = self.pick([And, And, Or, Or, Xor, Xnor])
         n_children = 3 if self.random.random() < 0.2 else 2
-        return kind(tuple(self.rule(depth - self.pick([1, 1, 2, 3][:depth])) for _ in range(n_children)))
+        tree: Expression = kind(tuple(self.rule(depth - self.pick([1, 1, 2, 3][:depth])) for _ in range(n_children)))
+        return tree
 
 
 def _kind_of(constant: Value) -> str:

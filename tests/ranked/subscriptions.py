@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -31,7 +31,7 @@ def drawn_subscriptions(n, n_dimensions, seed, n_scores=4, absent=0.4):
 
 
 def drawn_event(n_dimensions, rng, with_intervals=False):
-    event = {}
+    event: dict[int, Any] = {}
     for dimension in range(n_dimensions):
         if rng.random() < 0.8:
             low = int(rng.integers(-1, 24)) / 2

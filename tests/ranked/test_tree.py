@@ -2,6 +2,7 @@
 
 from concurrent.futures import ThreadPoolExecutor
 from itertools import islice
+from typing import Any
 
 import numpy as np
 import pytest
@@ -14,7 +15,7 @@ from tests.contract.sizes import DRAWN, scaled
 
 from .reference import Drawn, drawn, overlapped, pairs, queries, stabbed
 
-OPTIONS = {
+OPTIONS: dict[str, list[dict[str, Any]]] = {
     "segment": [{}],
     "interval": [{"most_unsplit": 1}, {"most_unsplit": 3}, {}],
     "r": [{"branching": 2}, {"branching": 3}, {}],

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from ruledex.engines.inputs import SUM
-from ruledex.relaxed.candidates import AT_ONCE, NOT_MET, OneEvent, best_of_candidates, relaxed_scores
+from ruledex.program.scores.run import AT_ONCE
+from ruledex.relaxed.candidates import NOT_MET, OneEvent, best_of_candidates, relaxed_scores
 from ruledex.relaxed.layout import build_relaxed_layout
 from tests.contract.sizes import scaled
 from tests.engines.programs import drawn_batch, drawn_program

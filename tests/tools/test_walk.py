@@ -58,7 +58,7 @@ def test_a_hop_is_a_call_into_another_file_whoever_stands_between(walk, tmp_path
         },
     )
     monkeypatch.syspath_prepend(tmp_path)
-    from strolled.a.one import one
+    from strolled.a.one import one  # type: ignore[import-not-found]
 
     # Three calls of `two`, each of which calls `three` twice; one, lambda, two and three lie on the stack at the most.
     assert walk["Recorder"](package).run(one) == walk["Walk"](4, 3, 9, 6, 4)

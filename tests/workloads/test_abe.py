@@ -124,4 +124,4 @@ def test_an_event_has_exactly_its_size_in_attributes() -> None:
 )
 def test_parameters_that_mean_nothing_are_errors(parameters: dict[str, object], message: str) -> None:
     with pytest.raises(RuledexError, match=message):
-        ArbitraryExpressions(**parameters)  # type: ignore[arg-type]
+        ArbitraryExpressions(**parameters)

@@ -20,7 +20,7 @@ def conjunctions(text: str) -> list[list[tuple[str, str, str]]]:
 
 
 def dnf_rules(n: int, **parameters: object) -> list[str]:
-    return [text for _, text in AdvertisingContracts(**parameters).rules(n)]  # type: ignore[arg-type]
+    return [text for _, text in AdvertisingContracts(**parameters).rules(n)]
 
 
 def test_sizes_of_conjunctions_and_assignments_are_those_of_table_1() -> None:
@@ -126,4 +126,4 @@ def test_event_weights_name_the_attributes_of_the_same_events() -> None:
 )
 def test_parameters_that_mean_nothing_are_errors(parameters: dict[str, object], message: str) -> None:
     with pytest.raises(RuledexError, match=message):
-        AdvertisingContracts(**parameters)  # type: ignore[arg-type]
+        AdvertisingContracts(**parameters)

@@ -18,7 +18,7 @@ def catalogue(**changes: float) -> Catalogue:
         "n_sets": 10,
         "set_portion": 0.5,
     }
-    return Catalogue(seed=0, **{**parameters, **changes})  # type: ignore[arg-type]
+    return Catalogue(seed=0, **{**parameters, **changes})
 
 
 @pytest.mark.parametrize("mean_keys", [0.5, 30.0, 199.0, 200.0])

@@ -15,7 +15,7 @@ PREDICATE = re.compile(r"k\d+ IN \([^)]*\)")
 
 def structures(n: int, **parameters: object) -> list[str]:
     """Rules with their predicates written p."""
-    generator = ExchangeContracts(**parameters)  # type: ignore[arg-type]
+    generator = ExchangeContracts(**parameters)
     return [PREDICATE.sub("p", text) for _, text in generator.rules(n)]
 
 
@@ -82,4 +82,4 @@ def test_the_portion_of_matches_falls_and_rises_with_the_depth_as_published() ->
 )
 def test_parameters_that_mean_nothing_are_errors(parameters: dict[str, object], message: str) -> None:
     with pytest.raises(RuledexError, match=message):
-        ExchangeContracts(**parameters)  # type: ignore[arg-type]
+        ExchangeContracts(**parameters)

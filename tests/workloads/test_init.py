@@ -7,6 +7,7 @@ import pytest
 
 from ruledex.errors import RuledexError
 from ruledex.workloads import WORKLOADS, workload, workload_class
+from ruledex.workloads.abe import ArbitraryExpressions
 
 
 @pytest.mark.parametrize("name", WORKLOADS)
@@ -16,7 +17,7 @@ def test_every_registered_name_gives_its_generator_with_the_seed(name: str) -> N
 
 
 def test_parameters_reach_the_generator() -> None:
-    assert workload("abe", depth=2) == workload_class("abe")(0, depth=2)
+    assert workload("abe", depth=2) == ArbitraryExpressions(0, depth=2)
 
 
 def test_an_unknown_name_is_an_error_that_lists_the_known_ones() -> None:

@@ -87,7 +87,7 @@ def test_a_region_of_many_dimensions_keeps_its_volume() -> None:
 )
 def test_parameters_that_mean_nothing_are_errors(parameters: dict[str, float], message: str) -> None:
     with pytest.raises(RuledexError, match=message):
-        SubscriptionIntervals(**parameters)  # type: ignore[arg-type]
+        SubscriptionIntervals(**parameters)
 
 
 def test_a_negative_number_of_arrays_is_an_error() -> None:

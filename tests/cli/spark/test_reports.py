@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from typing import Any, cast
 
 import pytest
 
@@ -43,7 +44,7 @@ def test_ratify_shows_what_is_wrong_and_ends_with_1(folder):
     import pyarrow as pa
 
     index = Index.build(RULES)
-    index._state = index._state._replace(texts=TextsInMemory(pa.array(["a > 4", "b = 'x'", "a < 0"])))
+    index._state = cast(Any, index._state)._replace(texts=TextsInMemory(pa.array(["a > 4", "b = 'x'", "a < 0"])))
     index.save(folder / "wrong")
     result = run("spark", "ratify", folder / "wrong", folder / "events.parquet")
     assert result.exit_code == 1

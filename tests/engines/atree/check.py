@@ -10,8 +10,8 @@ from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 import numpy as np
-from benchmarks.live_tree import LiveTree
 
+from live_tree import LiveTree
 from ruledex.compiled.arrays import FREE
 from ruledex.compiled.constants import ALWAYS, AND, OR
 from ruledex.engines.atree import layout

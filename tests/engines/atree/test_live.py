@@ -5,15 +5,16 @@ from __future__ import annotations
 import os
 import threading
 from concurrent.futures import ThreadPoolExecutor
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pytest
-from benchmarks.live_tree import LiveTree
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
+from live_tree import LiveTree
 from ruledex import Schema, evaluate, parse, to_text
 from ruledex.engines.atree.live import FEW, Deletion, Insertion, TreeVersion
 from ruledex.engines.atree.new_rules import encode_rules
@@ -58,7 +59,7 @@ class Changes(RuleBasedStateMachine):
     def begin(self, name, is_single):
         self.schema = Schema.of_mapping(SINGLE) if is_single else Schema()
         self.tree = LiveTree(self.schema, **SWITCHES[name]._asdict())
-        self.rules = {}
+        self.rules: dict[int, Any] = {}  # type: ignore[assignment]  # the name is the base class's, too
 
     @rule(data=st.data())
     def insert(self, data):
@@ -69,7 +70,7 @@ class Changes(RuleBasedStateMachine):
         assert len({*rows}) == len(rows)
         self.rules |= {row: (tree, static) for row, (tree, static, _) in zip(rows, drawn, strict=True)}
 
-    @precondition(lambda self: getattr(self, "rules", None))
+    @precondition(lambda self: bool(getattr(self, "rules", None)))
     @rule(data=st.data())
     def delete(self, data):
         rows = data.draw(st.lists(st.sampled_from(sorted(self.rules)), min_size=1, unique=True))
@@ -184,7 +185,11 @@ def test_many_constants_of_one_attribute_come_in_any_order():
 
 def test_rows_of_a_table_answer_as_mappings_do():
     tree = tree_of(RULES)
-    rows = [{"a": 1, "s": "x", "b": None}, {"a": 4, "s": None, "b": 3}, {"a": None, "s": "xy", "b": None}]
+    rows: list[dict[str, Any]] = [
+        {"a": 1, "s": "x", "b": None},
+        {"a": 4, "s": None, "b": 3},
+        {"a": None, "s": "xy", "b": None},
+    ]
     mappings = [{name: value for name, value in row.items() if value is not None} for row in rows]
     for _ in range(3):
         found = tree.match_arrow(pa.Table.from_pylist(rows))

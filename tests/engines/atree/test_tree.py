@@ -119,7 +119,7 @@ def test_a_node_whose_children_turn_out_to_be_one_is_that_child():
 
 
 def test_levels_far_above_one_another_are_made_room_for():
-    tree = ("in", (1, 1))
+    tree: tuple[object, ...] = ("in", (1, 1))
     for level in range(scaled(300, 60)):
         tree = (("and", "or")[level % 2], tree, ("in", (2 + level % 3, 2 + level % 3)), ("in", (5 + level, 5 + level)))
     program = make_program([400], [(tree, 0.0, None)])

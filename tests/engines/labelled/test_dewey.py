@@ -20,7 +20,7 @@ def test_more_children_than_16_bits_count():
 
 def test_ids_grow_with_depth():
     a, b = ("in", (1, 1)), ("in", (2, 2))
-    tree = ("or", a, b)
+    tree: tuple[object, ...] = ("or", a, b)
     sizes = []
     for level in range(1, 41):
         tree = (("and", "or")[level % 2 == 0], tree, ("in", (2 + level, 2 + level)))

@@ -29,7 +29,7 @@ def test_ends_are_as_wide_as_the_largest_tree_needs(n_leaves, dtype):
 
 
 def test_ids_do_not_grow_with_depth():
-    tree = ("or", A, B)
+    tree: tuple[object, ...] = ("or", A, B)
     for level in range(1, 101):
         tree = (("and", "or")[level % 2 == 0], tree, ("in", (2 + level, 2 + level)))
     engine = IntervalEngine.build(make_program([110], [(tree, 0.0, None)]))

@@ -65,7 +65,7 @@ def test_doubles_are_taken_where_they_are_there_and_a_number(width):
         read_only(values)
         places, out = np.empty(length, np.int64), np.empty(length, np.float64)
         given = (values, nothing) if width is np.float32 else (nothing, values)
-        n_taken = take_doubles(bitmap, offset, length, *given, places, out)
+        n_taken = take_doubles(bitmap, offset, length, *given, places, out)  # type: ignore[call-arg]
         expected = there[~np.isnan(values[there])]
         assert places[:n_taken].tolist() == expected.tolist()
         assert out[:n_taken].tolist() == values[expected].astype(np.float64).tolist()

@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import threading
 import time
+from typing import Any
 
 import pytest
 
@@ -82,6 +83,7 @@ def test_every_answer_is_that_of_a_moment_between_its_question_and_its_end(tmp_p
             number += 1
             event = EVENTS[number % len(EVENTS)]
             first = list(done)
+            found: dict[Any, Any]
             if number % 3 == 0:
                 found = dict(index.top(event, 100, rank="static"))
             elif number % 3 == 1:

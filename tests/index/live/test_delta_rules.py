@@ -8,9 +8,9 @@ from ruledex.index.live.delta import DeltaRules
 
 
 def rules_of(*ids):
-    ids = np.array(ids, object if isinstance(ids[0], str) else np.int64)
+    array = np.array(ids, object if isinstance(ids[0], str) else np.int64)
     numbers = np.arange(len(ids))
-    return DeltaRules(ids, numbers * 10, numbers / 2, numbers.astype(np.int32) + 5, numbers + 100)
+    return DeltaRules(array, numbers * 10, numbers / 2, numbers.astype(np.int32) + 5, numbers + 100)
 
 
 def test_others_come_between_in_the_order_of_ids():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections import UserDict
+from typing import Any, cast
 
 import numpy as np
 import orjson
@@ -79,7 +80,7 @@ def test_an_index_of_several_shards_changes_too():
     ids = identities_of(pa.array([rule[0] for rule in rules]))
     texts = TextsInMemory(pa.array([rule[1] for rule in rules], pa.large_string()))
     one._state = BuiltState(
-        shards, dictionary, type(one._state.encoder)(dictionary), matcher_of(shards), ids, texts, None
+        shards, dictionary, type(cast(Any, one._state).encoder)(dictionary), matcher_of(shards), ids, texts, None
     )
     model = changed(one)
     assert_same(one, model, MORE_EVENTS)
@@ -145,7 +146,7 @@ def test_the_event_s_weights_count_in_what_has_come():
 
 def test_encoded_events_answer_as_long_as_nothing_has_come():
     index = Index.build(PLAIN, "sparse")
-    batch = index._state.encoder.encode(EVENTS)
+    batch = cast(Any, index._state).encoder.encode(EVENTS)
     index.remove([3])
     assert list(index.match_batch(batch)) == list(index.match_batch(EVENTS))
     index.add(COME)

@@ -16,7 +16,8 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from ruledex.language.functions.registry import FUNCTIONS, Function
+from ruledex.language.functions.registry import FUNCTIONS
+from ruledex.language.functions.signature import Function
 from ruledex.language.tree import Value
 from ruledex.language.value import INT64_MAX, INT64_MIN, Family, is_missing, localize
 

@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ruledex.language.functions.registry import ALIASES, FUNCTIONS, Function, lookup, names
+from ruledex.language.functions.registry import ALIASES, FUNCTIONS, lookup, names
+from ruledex.language.functions.signature import Function
 from ruledex.language.parser import parse
 from ruledex.language.tree import Call, operands, predicates
 from ruledex.language.value import INT64_MAX, INT64_MIN, Family, family_of, fit, is_missing

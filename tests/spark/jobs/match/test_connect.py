@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from typing import Any, cast
 
 import pyarrow.parquet as pq
 import pytest
@@ -35,7 +36,7 @@ def through_connect(folder: Path) -> dict[str, object]:
         from ruledex.spark.worker.opened import open_index
 
         for _ in batches:
-            engine = open_index(root, current(root))._state.shards[0].engine
+            engine = cast(Any, open_index(root, current(root))._state).shards[0].engine
             yield pa.RecordBatch.from_pydict({"threads": [engine.threads], "of_batches": [engine.batch.threads]})
 
     def rows(found):

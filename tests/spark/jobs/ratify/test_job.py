@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any, cast
+
 import pytest
 from pyspark.sql import functions
 
@@ -39,7 +41,7 @@ def test_samples_depend_on_the_seed_and_not_on_partitions(spark, tmp_path):
 
     index = Index.build([(n, f"a > {n}") for n in range(50)])
     # Every text is wrong, so that a report has every rule and event of the samples on which that shows.
-    index._state = index._state._replace(texts=TextsInMemory(pa.array([f"a <= {n}" for n in range(50)])))
+    index._state = cast(Any, index._state)._replace(texts=TextsInMemory(pa.array([f"a <= {n}" for n in range(50)])))
     index.save(tmp_path)
     events = spark.range(60).select(functions.col("id").alias("a"))
     first, again, other = (
@@ -56,7 +58,7 @@ def test_wrong_answers_are_told_with_rule_event_and_explanation(spark, tmp_path)
     import pyarrow as pa
 
     index = Index.build([(1, "a = 1"), (2, "b = 'x'")])
-    index._state = index._state._replace(texts=TextsInMemory(pa.array(["a = 2", "b = 'x'"])))
+    index._state = cast(Any, index._state)._replace(texts=TextsInMemory(pa.array(["a = 2", "b = 'x'"])))
     index.save(tmp_path)
     events = spark.createDataFrame([(1, "x"), (2, "y"), (3, None)], "a int, b string")
     found = ratify(tmp_path, events)
