@@ -31,9 +31,26 @@ os.environ.setdefault("RULEDEX_COMPILE", "now")
 ROOT = Path(__file__).parent
 
 
+# Files whose tests start processes, kill them, or search for long. `make quick` leaves them out.
+SLOW = {
+    "artifact/test_kill.py",
+    "cli/test_interrupted.py",
+    "contract/test_interpreted.py",
+    "fuzz/test_fuzz.py",
+    "hostile/test_hostile.py",
+    "index/live/test_concurrency.py",
+    "index/live/test_crash.py",
+    "index/test_mutations.py",
+    "ranked/test_interpreted.py",
+    "test_forks.py",
+}
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark what needs Spark, so that `-m "not spark"` leaves it out."""
+    """Mark what needs Spark and what is slow, so that `-m "not spark and not slow"` leaves it out."""
     for item in items:
+        if item.path.relative_to(ROOT).as_posix() in SLOW:
+            item.add_marker(pytest.mark.slow)
         if "spark" in getattr(item, "fixturenames", ()) or "spark" in item.path.relative_to(ROOT).parts:
             item.add_marker(pytest.mark.spark)
 

@@ -181,6 +181,7 @@ def _process(command: str, names: dict[str, str], **settings: Any) -> subprocess
 SHORT = ["check {rules}", "match {index} {events}", "explain {index} 1 '{{}}'", "--help"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("command", SHORT)
 def test_standard_output_that_is_full_or_closed_is_told(command, names):
     with Path("/dev/full").open("wb") as full:
@@ -194,6 +195,7 @@ def test_standard_output_that_is_full_or_closed_is_told(command, names):
             assert b"Traceback" not in told
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("command", SHORT)
 def test_a_reader_that_goes_away_ends_the_command_in_silence(command, names):
     read, write = os.pipe()
@@ -213,6 +215,7 @@ def test_arguments_that_are_not_utf_8_are_told(names):
         _is_clear(_run(command, names), 1, 2)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("encoding", ["latin-1", "ascii", "cp1252"])
 def test_a_terminal_that_lacks_characters_gets_plainer_ones(encoding, names):
     environment = {"PYTHONIOENCODING": encoding, "LC_ALL": "C", "PYTHONUTF8": "0"}
@@ -224,6 +227,7 @@ def test_a_terminal_that_lacks_characters_gets_plainer_ones(encoding, names):
     assert rb"\u65e5" in out
 
 
+@pytest.mark.slow
 def test_a_command_that_is_interrupted_says_so(names):
     for command in ("check -", "evaluate {rules} -"):
         process = _process(command, names, stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0)
@@ -237,6 +241,7 @@ def test_a_command_that_is_interrupted_says_so(names):
         assert (process.returncode, told) == (130, b"interrupted\n")
 
 
+@pytest.mark.slow
 def test_a_command_needs_no_home(names):
     environment = {"HOME": "/nonexistent", "XDG_CACHE_HOME": ""}
     process = _process("describe {index}", names, stdout=subprocess.PIPE, environment=environment)
