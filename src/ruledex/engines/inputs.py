@@ -98,7 +98,7 @@ def score_programs_of(program: Program) -> ScorePrograms:
 
 
 def _part_of(kind: type[Part], program: Program) -> Part:
-    return kind(*freeze_all((getattr(program, name), dtype) for name, dtype in dtypes_of(kind).items()))
+    return kind(*freeze_all([(getattr(program, name), dtype) for name, dtype in dtypes_of(kind).items()]))
 
 
 @cache
@@ -113,7 +113,7 @@ def stored_fields(kind: type[Part], arrays: Arrays, prefix: str = "") -> Part:
     for name in dtypes:
         if name not in arrays:
             raise ArtifactError(f"the stored engine has no array {name!r}")
-    return kind(*freeze_all((arrays[name], dtype) for name, dtype in dtypes.items()))
+    return kind(*freeze_all([(arrays[name], dtype) for name, dtype in dtypes.items()]))
 
 
 def array_of(arrays: Arrays, name: str, dtype: type[np.generic]) -> NDArray[Any]:
