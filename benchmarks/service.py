@@ -148,7 +148,7 @@ def load(port: int, n_connections: int, seconds: float, requests: list[bytes]) -
         selector.register(one.socket, selectors.EVENT_READ, one)
         one.send(next(bodies))
     until = time.perf_counter() + seconds
-    while time.perf_counter() < until:
+    while time.perf_counter() < until or not taken:
         for key, _ in selector.select(1.0):
             if key.data.is_complete():
                 taken.append(time.perf_counter() - key.data.started)

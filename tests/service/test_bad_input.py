@@ -187,5 +187,5 @@ def test_no_answer_has_a_path_of_the_server(service, client, own):
         client.ask("GET", "/metrics"),
     ]
     for answer in answers:
-        for part in (str(service.root).encode(), b"/tmp", b"upload-0", b"ruledex-", b"site-packages", b"Traceback"):
+        for part in (str(service.root).encode(), b"/tmp", b"upload-", b"ruledex-", b"site-packages", b"Traceback"):
             assert part not in answer.data, answer.data

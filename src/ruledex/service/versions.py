@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import secrets
-from contextlib import suppress
+import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -89,15 +89,17 @@ class VersionEndpoints:
                 id_column=query.get("id_column", "id"),
                 expr_column=query.get("expr_column", "expr"),
             )
-            spool = Path(request.settings.runtime) / f"upload-{secrets.token_hex(8)}{UPLOADS[content_type]}"
+            # In a folder of its own, so that messages can name the file without a name of ours.
+            folder = Path(request.settings.runtime) / f"upload-{secrets.token_hex(8)}"
+            spool = folder / f"upload{UPLOADS[content_type]}"
             try:
+                folder.mkdir()
                 with spool.open("xb") as file:
                     async for chunk in request.chunks(request.settings.upload_bytes):
                         await self._worker.long_work.run(file.write, chunk)
                 await self._build(request, given, str(spool), None)
             finally:
-                with suppress(OSError):
-                    spool.unlink()
+                shutil.rmtree(folder, ignore_errors=True)
         else:
             request.refuse_type(JSON, *UPLOADS)
 

@@ -104,7 +104,9 @@ class Writer:
             made = await self._make(name, change)
             answer["answer"] = msgspec.to_builtins(made)
         except Exception as error:
-            problem = problem_of(error, self._hidden)
+            source = change.get("path")
+            hidden = self._hidden if source is None else (str(Path(source).parent), *self._hidden)
+            problem = problem_of(error, hidden)
             if problem.details.status >= 500:
                 log_failure("change failed", error, index=name, kind=change["kind"])
             answer["problem"] = msgspec.to_builtins(problem.details)
