@@ -138,6 +138,17 @@ def test_what_a_kernel_is_made_of_has_changed_and_it_is_compiled_anew(install, f
     assert run(install, site, code=CALL.replace("== 20", "== 30"))[1:] == (0, 1)
 
 
+def test_a_kernel_whose_callee_moves_is_compiled_anew(install):
+    site = install / "site"
+    run(install, site)
+    helper = site / "ruledex" / HELPER_FILE
+    helper.rename(helper.with_name("moved.py"))
+    sample = site / "ruledex" / "compiled" / "sample.py"
+    sample.write_text(sample.read_text().replace("below.helper", "below.moved"))
+    assert run(install, site)[1:] == (0, 0)
+    assert run(install, site)[1:] == (0, 1)
+
+
 def test_comments_docstrings_and_line_numbers_change_nothing(install):
     site = install / "site"
     run(install, site)

@@ -46,7 +46,8 @@ def _digest(function: FunctionType) -> str:
             digest.update(f"takes {argument}\n".encode())
         for name, value in _globals_of(current):
             if callee := _kernel_in(value):
-                digest.update(f"{name} is {callee.__qualname__}\n".encode())
+                # Cached code refers to a callee by its module too, and fails where the callee has moved.
+                digest.update(f"{name} is {callee.__module__}.{callee.__qualname__}\n".encode())
                 if callee.__module__ == bits.__name__:
                     digest.update(f"instructions {INSTRUCTIONS}\n".encode())
                 pending.append(callee)
