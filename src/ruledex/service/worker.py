@@ -7,6 +7,7 @@ import gc
 import os
 import socket
 import time
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final
@@ -279,13 +280,24 @@ class Connection(HttpToolsProtocol):
             self._deadline = None
 
 
+class _Server(uvicorn.Server):
+    """A server that tells when it listens: not before, since a client may come at once."""
+
+    tell: Callable[[], None]
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """Begin to listen."""
+        await super().startup(sockets)
+        self.tell()
+
+
 async def serve(settings: Settings, descriptors: dict[str, int]) -> None:
     """Open all indexes, then answer until told to stop."""
     worker = Worker(settings, descriptors["number"])
     await asyncio.to_thread(worker.indexes.refresh)
     tasks = [asyncio.create_task(worker.writer.run()), asyncio.create_task(worker.keep_fresh())]
     Connection.header_seconds = settings.header_seconds
-    server = uvicorn.Server(
+    server = _Server(
         uvicorn.Config(
             worker,
             http=Connection,
@@ -306,13 +318,16 @@ async def serve(settings: Settings, descriptors: dict[str, int]) -> None:
     def stop() -> None:
         server.should_exit = True
 
+    def tell_ready() -> None:
+        log("info", "ready", indexes=len(worker.indexes.served))
+        os.write(descriptors["ready"], b".")
+
     server.capture_signals = no_signals  # type: ignore[assignment,method-assign]
     stop_with_parent(descriptors["parent"], stop)
     gc.collect()
     gc.freeze()  # what is there now stays: collections need not look at it again
     worker.is_ready = True
-    log("info", "ready", indexes=len(worker.indexes.served))
-    os.write(descriptors["ready"], b".")
+    server.tell = tell_ready
     await server.serve([socket.socket(fileno=descriptors["listener"])])
     for task in tasks:
         task.cancel()
