@@ -18,6 +18,7 @@ STAGES = (
     "forks",
     "limits",
     "outputs",
+    "showing",
     "compiled",
     "language",
     "rewrite",

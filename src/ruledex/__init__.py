@@ -21,3 +21,7 @@ def __getattr__(name: str) -> Any:
 
         return Index
     raise AttributeError(f"module 'ruledex' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return [*__all__, "__version__"]

@@ -200,7 +200,7 @@ def test_an_unknown_engine_or_way_to_go_on_is_refused():
     with pytest.raises(RuledexError, match="no engine 'fast'"):
         Index.build(PLAIN, "fast")
     with pytest.raises(RuledexError, match="on_error"):
-        Index.build(PLAIN, on_error="ignore")
+        Index.build(PLAIN, on_error="ignore")  # type: ignore[call-overload]
 
 
 # Looking.

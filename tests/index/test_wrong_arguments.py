@@ -47,6 +47,7 @@ CALLS: dict[str, Callable[[Index, Any], object]] = {
     "add rule": lambda i, v: i.add([v]),
     "add columns": lambda i, v: i.add([(90, "a = 1")], columns=v),
     "update rules": lambda i, v: i.update(v),
+    "upsert rules": lambda i, v: i.upsert(v),
     "remove ids": lambda i, v: i.remove(v),
     "remove id": lambda i, v: i.remove([v]),
     "set_score id": lambda i, v: i.set_score(v, 1.0),
@@ -95,7 +96,10 @@ CALLS: dict[str, Callable[[Index, Any], object]] = {
     "limited": lambda _, v: limited(rule_characters=v).__enter__(),
 }
 # What has no argument, or none that could be wrong.
-WITHOUT = {"refresh", "describe", "schema", "paths", "ids", "id_kind", "version", "engine", "faults"}
+WITHOUT = {"refresh", "describe", "schema", "paths", "ids", "id_kind", "version", "engine", "faults"} | {
+    "close",
+    "rules",
+}
 
 
 def _index(kind: str, tmp_path_factory: pytest.TempPathFactory) -> Index:

@@ -16,18 +16,12 @@ from ruledex.cli.arguments import CLEAN, FINDINGS, IndexArgument, JsonOption, Tr
 from ruledex.cli.terminal import console
 from ruledex.errors import EventError
 from ruledex.explain import Change, Clause, Explanation
-from ruledex.explain.explanation import values_text
+from ruledex.explain.rendering import SIGNS, advice_words, also_words, clause_label, seen_words
 from ruledex.sources.lines import LineFile
 
 if TYPE_CHECKING:
     from ruledex.index import Index
 
-_SIGNS: Final[dict[bool | None, tuple[str, str, str]]] = {
-    True: ("✓", "true", "green"),
-    False: ("✗", "false", "red"),
-    None: ("?", "unknown", "yellow"),
-}
-_NAMES: Final = {"and": "AND", "or": "OR", "xor": "XOR", "xnor": "XNOR", "not": "NOT"}
 _LONGEST_NUMBER: Final = 20  # digits and a sign; a longer id would have more than 64 bits
 
 
@@ -83,11 +77,12 @@ def _event(given: str, line: int) -> bytes:
 
 def render_explanation(explanation: Explanation, name: str) -> RenderableType:
     """Return an explanation for a terminal: a tree of clauses, each with its truth and the values seen."""
-    _, word, colour = _SIGNS[explanation.truth]
+    _, word, colour = SIGNS[explanation.truth]
     title = Text.assemble("rule ", (name, "bold"), " is ", (word, f"bold {colour}"), " of this event")
     tree = Tree(_line(explanation.clause), guide_style="dim")
     _add(tree, explanation.clause)
-    return Group(title, tree, *_advice(explanation))
+    changes = map(_change, explanation.changes or ())
+    return Group(title, tree, Text(advice_words(explanation)), *changes)
 
 
 def _add(tree: Tree, clause: Clause) -> None:
@@ -96,25 +91,15 @@ def _add(tree: Tree, clause: Clause) -> None:
 
 
 def _line(clause: Clause) -> Text:
-    sign, _, colour = _SIGNS[clause.truth]
-    line = Text.assemble((f"{sign} ", f"bold {colour}"), (_NAMES.get(clause.kind) or clause.text, colour))
-    for seen in clause.seen:
-        value = "missing" if seen.values is None else values_text(seen.values) if seen.values else "an empty array"
-        line.append(f"   {seen.name} is {value}", "dim")
+    sign, _, colour = SIGNS[clause.truth]
+    line = Text.assemble((f"{sign} ", f"bold {colour}"), (clause_label(clause), colour))
+    for words in seen_words(clause):
+        line.append(f"   {words}", "dim")
     return line
-
-
-def _advice(explanation: Explanation) -> list[Text]:
-    changes = explanation.changes
-    if changes is None:
-        return [Text("no change of its clauses would make it true" if not explanation.truth else "it is always true")]
-    goal = "it would no longer be true" if explanation.truth else "it would be true"
-    many = "this" if len(changes) == 1 else f"these {len(changes)} clauses"
-    return [Text(f"{goal} if {many} changed:"), *map(_change, changes)]
 
 
 def _change(change: Change) -> Text:
     line = Text.assemble("  → ", (change.words, "bold"))
     if change.also:
-        line.append(f"   ({', '.join(change.also)} is used by other clauses too)", "dim")
+        line.append(f"   {also_words(change)}", "dim")
     return line

@@ -71,7 +71,15 @@ class Explanation:
     """The truth of a rule on an event, clause by clause.
 
     `changes` is the smallest set of predicates whose truth would have to change to make a true rule not true, or any
-    other rule true. It is None if no change of predicates does that.
+    other rule true. It is None if no change of predicates does that. Printed, it is the tree of clauses:
+
+    >>> print(ruledex.Index.build([(1, "age >= 18 AND country = 'IN'")]).explain(1, {"age": 17, "country": "IN"}))
+    the rule is false of this event
+    ✗ AND
+    ├── ✗ age >= 18   age is 17
+    └── ✓ country = 'IN'   country is 'IN'
+    it would be true if this changed:
+      → age is 17, needs >= 18
     """
 
     text: str
@@ -87,6 +95,18 @@ class Explanation:
             "clause": self.clause.to_dict(),
             "changes": None if self.changes is None else [change.to_dict() for change in self.changes],
         }
+
+    def __str__(self) -> str:
+        """Return the tree of clauses that the command line shows."""
+        from ruledex.explain.rendering import to_tree_text
+
+        return to_tree_text(self)
+
+    def _repr_html_(self) -> str:
+        """Return the tree of clauses for a notebook."""
+        from ruledex.explain.rendering import to_html
+
+        return to_html(self)
 
 
 def explain(tree: Expression, text: str, event: Event, schema: Schema) -> Explanation:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
-from typing import Any, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 import numpy as np
 import pyarrow as pa
@@ -14,6 +14,15 @@ from ruledex.dictionary.stored_cuts import Stored, Texts
 from ruledex.errors import ArtifactError
 
 RuleId: TypeAlias = int | str
+if TYPE_CHECKING:
+    from typing_extensions import TypeVar
+
+    # The type of an index's ids, as a type checker knows it: `Index[int]`, or plain `Index` for either.
+    Id = TypeVar("Id", covariant=True, default=RuleId)
+else:
+    from typing import TypeVar
+
+    Id = TypeVar("Id", covariant=True)
 
 _FEW = 32  # so few strings are read one by one; more of them are read by Arrow at once
 

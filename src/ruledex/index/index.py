@@ -2,64 +2,39 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sized
-from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, TypeVar, get_args
-
-import numpy as np
-from numpy.typing import NDArray
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any, Final, Literal, Self, TypeVar, get_args, overload
 
 from ruledex.artifact import RootLike, current, locate
-from ruledex.compiled.scheduler import prepare_match
-from ruledex.dictionary.merging import merge_dictionaries
-from ruledex.engines.inputs import check_k
-from ruledex.engines.protocol import OutdatedError, Rank
 from ruledex.engines.registry import read_options
 from ruledex.errors import ArtifactError, BudgetError, RuledexError, RuleFault, RulesError, quoted
-from ruledex.explain import Explanation, explain
 from ruledex.forks import ForkSafeLock
+from ruledex.index.answers import ClosedState, IndexAnswers
 from ruledex.index.build import Progress, build_program, compact_state, state_of_rules
-from ruledex.index.identities import RuleId, plain_id
+from ruledex.index.identities import Id, RuleId
 from ruledex.index.inputs import (
-    Event,
-    Events,
     Stats,
-    as_mapping,
     check_choice,
     check_columns,
-    check_rank,
-    check_weights,
 )
 from ruledex.index.live.changes import check_ids, put_rules, remove_rules, set_score
 from ruledex.index.live.home import Home, JournalHome, MemoryHome, Prepare, open_live, save_over
 from ruledex.index.opening import OpenOptions, open_state
 from ruledex.index.rules import RuleColumns, Rules, read_rules
-from ruledex.index.state import IndexMatches, Snapshot, describe_snapshot, full_schema, with_threads
+from ruledex.index.state import Snapshot, with_threads
 from ruledex.language.checked import check_schema
-from ruledex.language.parser import parse
-from ruledex.language.resolve import over_limit
 from ruledex.language.schema import Schema
 
 if TYPE_CHECKING:
-    import pyarrow as pa
-
-    from ruledex.index.relaxed import Mode, RelaxedViews
-    from ruledex.language.reference import Weights
+    from ruledex.index.copies import PackedIndex
     from ruledex.sources import Columns
 
 OnError = Literal["raise", "skip"]
 _AS_SAVED: Final = OpenOptions()
-Answer = TypeVar("Answer")
+GivenId = TypeVar("GivenId", int, str)
 
 
-class Rule(NamedTuple):
-    """A rule of an index."""
-
-    id: RuleId
-    text: str
-    static_score: float
-
-
-class Index:
+class Index(IndexAnswers[Id]):
     """Rules, ready to be matched. Made by `Index.build` and `Index.open`.
 
     Any number of threads may read and change an index, and readers never wait: a change or a `refresh` replaces the
@@ -74,19 +49,33 @@ class Index:
         home: Home | None = None,
         options: OpenOptions = _AS_SAVED,
     ) -> None:
-        self._state = state
+        super().__init__(state, home)
         self._root = root
         self._options = options  # for a refresh
-        self._home = home  # None if the index cannot be changed
         self._engine_options: Mapping[str, Any] | None = None
         self._writing = ForkSafeLock()  # held while the snapshot is replaced
         self._compacting = ForkSafeLock()  # always taken before the other
-        self._over_limit = 0  # how many functions of events a limit made unknown
-        self._relaxed: RelaxedViews | None = None
+        self._packed: tuple[Snapshot, PackedIndex] | None = None  # of the snapshot that was sent last
+        self._folder: Any = None  # of an index that came as bytes; its files are mapped
         self.faults = faults
 
     # Making one.
 
+    @overload
+    @staticmethod
+    def build(
+        rules: Iterable[tuple[GivenId, str] | tuple[GivenId, str, float]],
+        engine: str = "auto",
+        stats: Stats | None = None,
+        schema: Schema | None = None,
+        on_error: OnError = "raise",
+        *,
+        columns: Columns | None = None,
+        progress: Progress | None = None,
+        engine_options: Mapping[str, Any] | None = None,
+    ) -> Index[GivenId]: ...
+
+    @overload
     @staticmethod
     def build(
         rules: Rules,
@@ -98,7 +87,20 @@ class Index:
         columns: Columns | None = None,
         progress: Progress | None = None,
         engine_options: Mapping[str, Any] | None = None,
-    ) -> Index:
+    ) -> Index[Any]: ...
+
+    @staticmethod
+    def build(
+        rules: Any,
+        engine: str = "auto",
+        stats: Stats | None = None,
+        schema: Schema | None = None,
+        on_error: OnError = "raise",
+        *,
+        columns: Columns | None = None,
+        progress: Progress | None = None,
+        engine_options: Mapping[str, Any] | None = None,
+    ) -> Index[Any]:
         """Build an index of rules: (id, text), (id, text, static score), mappings, a table or frame, or a file's path.
 
         Ids are integers or strings, all of one type, each given once. Every invalid rule is reported in one
@@ -137,7 +139,7 @@ class Index:
             read = read.without([at for at, _ in over])
             built = build_program(read.texts, read.scores, schema, progress)
         faults.sort(key=lambda fault: fault.line)
-        index = Index(state, faults, None, MemoryHome())
+        index: Index[Any] = Index(state, faults, None, MemoryHome())
         index._engine_options = engine_options
         return index
 
@@ -149,7 +151,7 @@ class Index:
         *,
         trust: bool | None = None,
         threads: int = 1,
-    ) -> Index:
+    ) -> Index[Any]:
         """Open the index at a path or URL, at its current version unless one is given. Files are mapped, not read.
 
         The engine is the one that was saved; another engine is built from the stored rules, which takes a while. With
@@ -200,6 +202,40 @@ class Index:
             self._state = state
             return state is not before
 
+    def close(self) -> None:
+        """Let go of files and memory. Any later question is an error. A `with` does this at its end.
+
+        >>> with Index.build([(1, "a = 1")]) as index:
+        ...     index.match({"a": 1})
+        [1]
+        """
+        self._state = ClosedState()
+        self._home = self._packed = self._folder = self._relaxed = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    # Copies. A saved index travels as its path and version, another as its bytes.
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        from ruledex.index.copies import pack_state, travelling_root
+
+        state, root = self._state, self._root
+        if root is not None and state.version is not None:
+            by_path = (travelling_root(root), state.version, self._options, state.is_changed)
+            return _open_copy, (*by_path, self.faults)
+        if self._packed is None or self._packed[0] is not state:
+            self._packed = state, pack_state(state, self._engine_options)
+        return _unpack_copy, (self._packed[1], self._engine_options, self.faults)
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Index[Id]:
+        make, arguments = self.__reduce__()
+        copied: Index[Id] = make(*arguments)
+        return copied
+
     # Changing.
 
     def add(self, rules: Rules, *, columns: Columns | None = None) -> int:
@@ -213,6 +249,17 @@ class Index:
     def update(self, rules: Rules, *, columns: Columns | None = None) -> int:
         """Replace the rules of the same ids, and their static scores, in one step. Returns how many."""
         return self._put(_read(rules, columns), replace=True)
+
+    def upsert(self, rules: Rules, *, columns: Columns | None = None) -> int:
+        """Replace the rules whose ids are known and add the others, in one step. Returns how many.
+
+        >>> index = Index.build([(1, "a = 1"), (2, "a = 2")])
+        >>> index.upsert([(2, "a > 1"), (3, "a > 2")])
+        2
+        >>> index.match({"a": 3})
+        [2, 3]
+        """
+        return self._put(_read(rules, columns), replace=None)
 
     def remove(self, ids: Iterable[RuleId]) -> int:
         """Remove rules. Returns how many. Every unknown id is reported in one error, and then nothing is changed."""
@@ -250,7 +297,7 @@ class Index:
                 home.discard(staged)
         return self.version
 
-    def _put(self, read: RuleColumns, *, replace: bool) -> int:
+    def _put(self, read: RuleColumns, *, replace: bool | None) -> int:
         self._change(lambda state: put_rules(state, read, replace=replace))
         return len(read.ids)
 
@@ -264,143 +311,26 @@ class Index:
         how = f"it was opened from a URL, or at the fixed version {self.version}"
         raise RuledexError(f"this index cannot be changed: {how}; open a local folder without a version")
 
-    # Matching.
-
-    def match(self, event: Event) -> list[RuleId]:
-        """Return the ids of all rules that are true of an event, ascending. An event is a mapping, or JSON as text."""
-        return self._ask(lambda state: state.match(event))
-
-    def match_batch(self, events: Events) -> IndexMatches:
-        """Match many events: mappings, JSON texts, an Arrow table or batch, a pandas or polars frame."""
-        return self._ask_all(events, lambda state: state.match_batch(events))
-
-    def count(self, events: Events) -> NDArray[np.int64]:
-        """Return for each event how many rules are true of it, without writing the matches."""
-        return self._ask_all(events, lambda state: state.counts(events))
-
-    def top(
-        self, event: Event, k: int, rank: Rank = "sum", weights: Weights | None = None, mode: Mode = "exact"
-    ) -> list[tuple[RuleId, float]]:
-        """Return the best k rules of an event with their ranks, the best first, ties by id.
-
-        `weights` belong to the event: one number per attribute, or one per value of it. In the mode "relaxed" not all
-        conjuncts of a rule need to hold (docs/ranking.md); the first such call builds an engine for it.
-        """
-        found = self.top_batch((as_mapping(event),), k, rank, None if weights is None else (weights,), mode)
-        assert found.scores is not None
-        return list(zip(found[0], found.scores.tolist(), strict=True))
-
-    def top_batch(
-        self,
-        events: Events,
-        k: int,
-        rank: Rank = "sum",
-        weights: Iterable[Weights | None] | None = None,
-        mode: Mode = "exact",
-    ) -> IndexMatches:
-        """Return the best k rules of each of many events; `weights` has one entry per event, `mode` is as in `top`."""
-        k, rank, weights = check_k(k), check_rank(rank), check_weights(weights)
-        return self._ask_all(events, lambda state: self._view(state, mode).top(events, k, rank, weights))
-
-    def _view(self, state: Snapshot, mode: Mode) -> Snapshot:
-        if mode == "exact":
-            return state
-        if self._relaxed is None:
-            from ruledex.index.relaxed import RelaxedViews
-
-            self._relaxed = RelaxedViews()
-        return self._relaxed.of(state, mode)
-
-    def _ask_all(self, events: Events, question: Callable[[Snapshot], Answer]) -> Answer:
-        if isinstance(events, Sized):
-            prepare_match(len(events), len(self))
-        return self._ask(question)
-
-    def _ask(self, question: Callable[[Snapshot], Answer]) -> Answer:
-        """Ask the current snapshot, and again if it was changed twice before it could answer."""
-        n_before = over_limit.n
-        while True:
-            try:
-                answer = question(self._state)
-                break
-            except OutdatedError:
-                pass
-        if over_limit.n != n_before:
-            self._over_limit += over_limit.n - n_before  # two threads may lose a count: no answer depends on it
-        return answer
-
-    # Looking at it.
-
-    def explain(self, rule_id: RuleId, event: Event) -> Explanation:
-        """Explain clause by clause why a rule is true of an event or not, and which smallest change would flip it."""
-        state = self._state
-        text = state.text(plain_id(rule_id))
-        schema = state.dictionary.schema
-        return explain(schema.bind(parse(text), text), text, as_mapping(event), schema)
-
-    def why_not(self, event: Event, rule_id: RuleId) -> Explanation | None:
-        """Explain why a rule is not true of an event. Returns None if it is true."""
-        explanation = self.explain(rule_id, event)
-        return None if explanation.truth else explanation
-
-    def describe(self) -> dict[str, Any]:
-        """Describe what the index consists of, in plain values for people and for JSON."""
-        home = self._home
-        kept = {} if home is None else home.describe()
-        described = self._ask(lambda state: describe_snapshot(state) | {"changes": state.describe_changes() | kept})
-        return described | {"over_limit": self._over_limit}
-
-    def rule(self, rule_id: RuleId) -> Rule:
-        """Return a rule by its id."""
-        state, rule_id = self._state, plain_id(rule_id)
-        return Rule(rule_id, state.text(rule_id), state.score(rule_id))
-
-    @property
-    def schema(self) -> Schema:
-        """The declared types of attributes and, for the others, the types that the rules' constants imply."""
-        dictionaries = self._ask(lambda state: state.dictionaries)
-        return full_schema(dictionaries[0] if len(dictionaries) == 1 else merge_dictionaries(dictionaries))
-
-    @property
-    def paths(self) -> list[tuple[str, ...]]:
-        """The attributes that rules test, each as its path into an event, sorted."""
-        return sorted(
-            {path for dictionary in self._ask(lambda state: state.dictionaries) for path in dictionary.used_paths}
-        )
-
-    @property
-    def ids(self) -> pa.Array:
-        """The ids of all rules, ascending, which is the order of positions."""
-        return self._state.identities.to_arrow()
-
-    @property
-    def id_kind(self) -> str:
-        """The type of the rules' ids: "integer" or "string"."""
-        return self._state.identities.kind
-
-    @property
-    def version(self) -> str | None:
-        """The name of the version on disk; None if the index has not been saved."""
-        return self._state.version
-
-    @property
-    def engine(self) -> str:
-        """The name of the engine."""
-        return self._state.engine.name
-
-    def __len__(self) -> int:
-        return len(self._state.identities)
-
-    def __iter__(self) -> Iterator[tuple[RuleId, str]]:
-        """Give all rules as (id, text), ascending by id."""
-        return self._state.rules()
-
-    def __contains__(self, rule_id: object) -> bool:
-        return self._state.identities.has(plain_id(rule_id))
-
-    def __repr__(self) -> str:
-        return f"Index({len(self):,} rules, engine {self.engine!r})"
-
 
 def _read(rules: Rules, columns: Columns | None) -> RuleColumns:
     return read_rules(rules, check_columns(columns))
+
+
+def _open_copy(root: str, version: str, options: OpenOptions, is_changed: bool, faults: list[RuleFault]) -> Index[Any]:
+    """Open the copy of a saved index: its version or, if it had been changed since, what is at its path now."""
+    from ruledex.index.copies import reopen_state
+
+    if not is_changed:
+        return Index(reopen_state(root, version, options), faults, root, None, options)
+    state, home = open_live(root, options)
+    return Index(state, faults, root, home, options)
+
+
+def _unpack_copy(packed: PackedIndex, options: Mapping[str, Any] | None, faults: list[RuleFault]) -> Index[Any]:
+    """Open the copy of an index that was not saved."""
+    from ruledex.index.copies import unpack_state
+
+    state, folder = unpack_state(packed)
+    index: Index[Any] = Index(state, faults, None, MemoryHome())
+    index._engine_options, index._folder = options, folder
+    return index

@@ -21,7 +21,7 @@ from ruledex.language.reference import Weights
 from ruledex.language.resolve import mapping_of
 from ruledex.sources import Columns
 
-Event: TypeAlias = Mapping[str, Any] | str | bytes  # a mapping, or a JSON object as text
+Event: TypeAlias = Any  # a mapping, an object with fields such as a dataclass's, or a JSON object as text
 Events: TypeAlias = "Iterable[Event] | pa.Table | pa.RecordBatch | EventBatch"
 
 

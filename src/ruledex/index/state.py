@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from datetime import date
 from itertools import pairwise
-from typing import Any, Final, NamedTuple, Protocol
+from typing import Any, Final, Generic, NamedTuple, Protocol
 
 import numpy as np
 import pyarrow as pa
@@ -25,13 +25,14 @@ from ruledex.engines.sharded import EngineShard, ShardedEngine
 from ruledex.errors import RuledexError, quoted
 from ruledex.events.mappings import EventEncoder
 from ruledex.forks import cached_property
-from ruledex.index.identities import Identities, RuleId
+from ruledex.index.identities import Id, Identities, RuleId
 from ruledex.index.inputs import Event, Events, as_mapping, encode_events
 from ruledex.language.reference import Weights
 from ruledex.language.schema import Schema
 from ruledex.language.tree import Compare, CompareOperands, Expression, IsNull, SetTest, Value
 from ruledex.language.value import Family
 from ruledex.program.program import Program
+from ruledex.showing import html_table
 
 # A constant of each family that an attribute can be declared as.
 _EXAMPLES: Final[dict[Family, Value]] = {
@@ -41,13 +42,23 @@ _EXAMPLES: Final[dict[Family, Value]] = {
     Family.TIME: date(1970, 1, 1),
 }
 
+_MOST_SHOWN: Final = 10  # events in a notebook, and ids of each
 
-class IndexMatches:
+
+class IndexMatches(Generic[Id]):
     """The rules of each event: those of event `e` are `rule[offsets[e]:offsets[e + 1]]`.
 
     Matches ascend by id; of the top k the best comes first, and `scores` has the ranks. `position` has the rules'
     positions in the index, which cost nothing. `rule` has their ids, looked up at the first read: a NumPy array of
     int64, or an Arrow array of strings.
+
+    >>> matches = ruledex.Index.build([(1, "a = 1"), (2, "a > 0")]).match_batch([{"a": 1}, {"a": 5}, {}])
+    >>> matches
+    IndexMatches(3 events, 3 matches)
+    >>> list(matches)
+    [[1, 2], [2], []]
+    >>> matches.offsets, matches.rule
+    (array([0, 2, 3, 3]), array([1, 2, 2]))
     """
 
     def __init__(self, matches: Matches, identities: Identities) -> None:
@@ -81,16 +92,17 @@ class IndexMatches:
     def __repr__(self) -> str:
         return f"IndexMatches({self.n_events:,} events, {self.n_matches:,} matches)"
 
-    def __iter__(self) -> Iterator[list[RuleId]]:
+    def __iter__(self) -> Iterator[list[Id]]:
         """Give the ids of each event's rules."""
         return map(self.__getitem__, range(self.n_events))
 
-    def __getitem__(self, event: int) -> list[RuleId]:
+    def __getitem__(self, event: int) -> list[Id]:
         """Return the ids of one event's rules."""
         if not -self.n_events <= event < self.n_events:
             raise IndexError(f"there are {self.n_events:,} events, so none at {event}")
         event %= self.n_events
-        return self._identities.of(self.position[self.offsets[event] : self.offsets[event + 1]])
+        found = self.position[self.offsets[event] : self.offsets[event + 1]]
+        return self._identities.of(found)  # type: ignore[return-value]  # of the type that the index has
 
     def pairs(self) -> tuple[NDArray[np.int64], NDArray[np.int64] | pa.LargeStringArray]:
         """Return one entry per match: the event's index in the batch, and the rule's id."""
@@ -102,6 +114,42 @@ class IndexMatches:
         if self.scores is not None:
             columns["scores"] = pa.LargeListArray.from_arrays(self.offsets, self.scores)
         return pa.RecordBatch.from_pydict(columns)
+
+    def to_pandas(self) -> Any:
+        """Return a pandas frame with one row per match: `event`, the event's index, `rule`, and `score` if ranked.
+
+        >>> ruledex.Index.build([(7, "a = 1")]).match_batch([{"a": 1}, {"a": 1}]).to_pandas()
+           event  rule
+        0      0     7
+        1      1     7
+        """
+        return self._matches_table().to_pandas()
+
+    def to_polars(self) -> Any:
+        """Return a polars frame with one row per match, with the columns of `to_pandas`.
+
+        >>> ruledex.Index.build([(7, "a = 1")]).match_batch([{"a": 1}, {"a": 1}]).to_polars().rows()
+        [(0, 7), (1, 7)]
+        """
+        try:
+            import polars
+        except ImportError:
+            raise RuledexError("to_polars needs polars: pip install polars") from None
+        return polars.from_arrow(self._matches_table())
+
+    def _matches_table(self) -> pa.Table:
+        event, rule = self.pairs()
+        columns = {"event": event, "rule": rule}
+        return pa.table(columns if self.scores is None else columns | {"score": self.scores})
+
+    def _repr_html_(self) -> str:
+        """Return what a notebook shows: the first events and rules."""
+        rows = []
+        for event in range(min(self.n_events, _MOST_SHOWN)):
+            begin, end = self.offsets[event], self.offsets[event + 1]
+            ids = ", ".join(map(str, self.ids(begin, min(end, begin + _MOST_SHOWN)).tolist()))
+            rows.append((event, int(end - begin), ids + (", …" if end - begin > _MOST_SHOWN else "")))
+        return html_table(repr(self), rows, ("event", "rules", "ids"))
 
 
 class RuleTexts(Protocol):

@@ -40,8 +40,8 @@ class CheckedChange(NamedTuple):
 # Checking what a user asks for.
 
 
-def put_rules(state: Snapshot, read: RuleColumns, *, replace: bool) -> CheckedChange:
-    """Return the change that adds rules, or with `replace` replaces those of the same ids.
+def put_rules(state: Snapshot, read: RuleColumns, *, replace: bool | None) -> CheckedChange:
+    """Return the change that adds rules, with `replace` replaces those of the same ids, or with None does either.
 
     Reports every invalid rule in one RulesError.
     """
@@ -62,12 +62,14 @@ def put_rules(state: Snapshot, read: RuleColumns, *, replace: bool) -> CheckedCh
     return CheckedChange(IndexChange(put=list(put)), encoded)
 
 
-def _unfit(state: Snapshot, read: RuleColumns, replace: bool) -> Iterable[tuple[int, str]]:
+def _unfit(state: Snapshot, read: RuleColumns, replace: bool | None) -> Iterable[tuple[int, str]]:
     """Return the rules whose ids do not fit the index, and why."""
     ids = read.ids.to_pylist()
     kind = required_kind(state)
     if kind is not None and ids and isinstance(ids[0], str) is not (kind == "string"):
         return [(at, f"this id is {quoted(i)}, and those of this index are {kind}s") for at, i in enumerate(ids)]
+    if replace is None:
+        return []
     if len(ids) > _FEW:
         known = LocatedIds.of(LiveState.of(state), _array(ids)).is_there.tolist()
     else:

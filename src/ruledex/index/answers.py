@@ -1,0 +1,242 @@
+"""The questions that an index answers: which rules are true of events, why, and what it consists of."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sized
+from itertools import islice
+from typing import TYPE_CHECKING, Any, Final, Generic, Literal, NamedTuple, TypeVar, overload
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ruledex.compiled.scheduler import prepare_match
+from ruledex.dictionary.merging import merge_dictionaries
+from ruledex.engines.inputs import check_k
+from ruledex.engines.protocol import OutdatedError, Rank
+from ruledex.errors import RuledexError
+from ruledex.explain import Explanation, explain
+from ruledex.index.identities import Id, RuleId, plain_id
+from ruledex.index.inputs import Event, Events, as_mapping, check_rank, check_weights
+from ruledex.index.live.home import Home
+from ruledex.index.state import BuiltState, IndexMatches, Snapshot, describe_snapshot, full_schema
+from ruledex.language.parser import parse
+from ruledex.language.resolve import over_limit
+from ruledex.language.schema import Schema
+from ruledex.language.text import path_text
+from ruledex.showing import html_table
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from ruledex.index.relaxed import Mode, RelaxedViews
+    from ruledex.language.reference import Weights
+
+Answer = TypeVar("Answer")
+_MOST_SHOWN: Final = 10  # rules in a notebook
+
+
+class Rule(NamedTuple, Generic[Id]):
+    """A rule of an index."""
+
+    id: Id
+    text: str
+    static_score: float
+
+
+class ClosedState:
+    """The state of a closed index: every question is an error."""
+
+    def __getattr__(self, name: str) -> Any:
+        raise RuledexError("this index is closed")
+
+
+class IndexAnswers(Generic[Id]):
+    """A snapshot of rules that answers. `Index` adds how it is made and changed.
+
+    To a type checker, `Index[int]` has integer ids, and `Index` has ids of either type.
+    """
+
+    def __init__(self, state: Snapshot, home: Home | None) -> None:
+        self._state = state
+        self._home = home  # None if the index cannot be changed
+        self._over_limit = 0  # how many functions of events a limit made unknown
+        self._relaxed: RelaxedViews | None = None
+
+    # Matching.
+
+    @overload
+    def match(self, event: Event, *, as_array: Literal[False] = False) -> list[Id]: ...
+
+    @overload
+    def match(self, event: Event, *, as_array: Literal[True]) -> NDArray[np.int64] | pa.LargeStringArray: ...
+
+    def match(self, event: Event, *, as_array: bool = False) -> list[Id] | NDArray[np.int64] | pa.LargeStringArray:
+        """Return the ids of all rules that are true of an event, ascending. An event is a mapping, or JSON as text.
+
+        With `as_array` they are a NumPy array of integers, or an Arrow array of strings, which saves one object per id.
+
+        >>> index = Index.build([(1, "country = 'IN'"), (2, "age >= 18")])
+        >>> index.match({"country": "IN", "age": 20})
+        [1, 2]
+        >>> index.match('{"age": 20}', as_array=True)
+        array([2])
+        """
+        if as_array:
+            found = as_mapping(event)
+            return self._ask(lambda state: state.match_batch((found,)).rule)
+        return self._ask(lambda state: state.match(event))
+
+    def match_batch(self, events: Events) -> IndexMatches[Id]:
+        """Match many events: mappings, JSON texts, an Arrow table or batch, a pandas or polars frame."""
+        return self._ask_all(events, lambda state: state.match_batch(events))
+
+    def count(self, events: Events) -> NDArray[np.int64]:
+        """Return for each event how many rules are true of it, without writing the matches."""
+        return self._ask_all(events, lambda state: state.counts(events))
+
+    def top(
+        self, event: Event, k: int, rank: Rank = "sum", weights: Weights | None = None, mode: Mode = "exact"
+    ) -> list[tuple[Id, float]]:
+        """Return the best k rules of an event with their ranks, the best first, ties by id.
+
+        `weights` belong to the event: one number per attribute, or one per value of it. In the mode "relaxed" not all
+        conjuncts of a rule need to hold (docs/ranking.md); the first such call builds an engine for it.
+        """
+        found = self.top_batch((as_mapping(event),), k, rank, None if weights is None else (weights,), mode)
+        assert found.scores is not None
+        return list(zip(found[0], found.scores.tolist(), strict=True))
+
+    def top_batch(
+        self,
+        events: Events,
+        k: int,
+        rank: Rank = "sum",
+        weights: Iterable[Weights | None] | None = None,
+        mode: Mode = "exact",
+    ) -> IndexMatches[Id]:
+        """Return the best k rules of each of many events; `weights` has one entry per event, `mode` is as in `top`."""
+        k, rank, weights = check_k(k), check_rank(rank), check_weights(weights)
+        return self._ask_all(events, lambda state: self._view(state, mode).top(events, k, rank, weights))
+
+    def _view(self, state: Snapshot, mode: Mode) -> Any:
+        if mode == "exact":
+            return state
+        if self._relaxed is None:
+            from ruledex.index.relaxed import RelaxedViews
+
+            self._relaxed = RelaxedViews()
+        return self._relaxed.of(state, mode)
+
+    def _ask_all(self, events: Events, question: Callable[[Any], Answer]) -> Answer:
+        if isinstance(events, Sized):
+            prepare_match(len(events), len(self))
+        return self._ask(question)
+
+    def _ask(self, question: Callable[[Any], Answer]) -> Answer:
+        """Ask the current snapshot, and again if it was changed twice before it could answer."""
+        n_before = over_limit.n
+        while True:
+            try:
+                answer = question(self._state)
+                break
+            except OutdatedError:
+                pass
+        if over_limit.n != n_before:
+            self._over_limit += over_limit.n - n_before  # two threads may lose a count: no answer depends on it
+        return answer
+
+    # Looking at it.
+
+    def explain(self, rule_id: RuleId, event: Event) -> Explanation:
+        """Explain clause by clause why a rule is true of an event or not, and which smallest change would flip it."""
+        state = self._state
+        text = state.text(plain_id(rule_id))
+        schema = state.dictionary.schema
+        return explain(schema.bind(parse(text), text), text, as_mapping(event), schema)
+
+    def why_not(self, event: Event, rule_id: RuleId) -> Explanation | None:
+        """Explain why a rule is not true of an event. Returns None if it is true."""
+        explanation = self.explain(rule_id, event)
+        return None if explanation.truth else explanation
+
+    def describe(self) -> dict[str, Any]:
+        """Describe what the index consists of, in plain values for people and for JSON."""
+        home = self._home
+        kept = {} if home is None else home.describe()
+        described = self._ask(lambda state: describe_snapshot(state) | {"changes": state.describe_changes() | kept})
+        return described | {"over_limit": self._over_limit}
+
+    def rules(self) -> Iterator[Rule[Id]]:
+        """Give all rules with their static scores, ascending by id.
+
+        >>> list(Index.build([(1, "a = 1"), (2, "a = 2", 0.5)]).rules())
+        [Rule(id=1, text='a = 1', static_score=0.0), Rule(id=2, text='a = 2', static_score=0.5)]
+        """
+        state: Any = self._state
+        if isinstance(self._state, BuiltState):
+            scored = zip(state.rules(), state.static_scores().tolist(), strict=True)
+            return (Rule(rule_id, text, score) for (rule_id, text), score in scored)
+        return (Rule(rule_id, text, state.score(rule_id)) for rule_id, text in state.rules())
+
+    def rule(self, rule_id: RuleId) -> Rule[Id]:
+        """Return a rule by its id."""
+        state, rule_id = self._state, plain_id(rule_id)
+        return Rule(rule_id, state.text(rule_id), state.score(rule_id))  # type: ignore[arg-type]  # of the kind Id
+
+    @property
+    def schema(self) -> Schema:
+        """The declared types of attributes and, for the others, the types that the rules' constants imply."""
+        dictionaries = self._ask(lambda state: state.dictionaries)
+        return full_schema(dictionaries[0] if len(dictionaries) == 1 else merge_dictionaries(dictionaries))
+
+    @property
+    def paths(self) -> list[tuple[str, ...]]:
+        """The attributes that rules test, each as its path into an event, sorted."""
+        return sorted(
+            {path for dictionary in self._ask(lambda state: state.dictionaries) for path in dictionary.used_paths}
+        )
+
+    @property
+    def ids(self) -> pa.Array:
+        """The ids of all rules, ascending, which is the order of positions."""
+        return self._state.identities.to_arrow()
+
+    @property
+    def id_kind(self) -> str:
+        """The type of the rules' ids: "integer" or "string"."""
+        return self._state.identities.kind
+
+    @property
+    def version(self) -> str | None:
+        """The name of the version on disk; None if the index has not been saved."""
+        return self._state.version
+
+    @property
+    def engine(self) -> str:
+        """The name of the engine."""
+        return self._state.engine.name
+
+    def __len__(self) -> int:
+        return len(self._state.identities)
+
+    def __iter__(self) -> Iterator[tuple[Id, str]]:
+        """Give all rules as (id, text), ascending by id."""
+        return self._state.rules()  # type: ignore[return-value]  # of the kind Id
+
+    def __contains__(self, rule_id: object) -> bool:
+        return self._state.identities.has(plain_id(rule_id))
+
+    def __repr__(self) -> str:
+        if isinstance(self._state, ClosedState):
+            return "Index(closed)"
+        return f"Index({len(self):,} rules, engine {self.engine!r})"
+
+    def _repr_html_(self) -> str:
+        """Return what a notebook shows."""
+        if isinstance(self._state, ClosedState):
+            return "<p>Index(closed)</p>"
+        rows: list[tuple[str, object]] = [("rules", len(self)), ("ids", f"{self.id_kind}s"), ("engine", self.engine)]
+        rows += [("version", self.version or "not saved"), ("attributes", ", ".join(map(path_text, self.paths[:20])))]
+        shown = islice(self.rules(), _MOST_SHOWN)
+        rules = html_table("its first rules", shown, ("id", "rule", "static score"))
+        return html_table("Index", rows) + rules
