@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from ruledex import limits
+from ruledex import Index, limits
 from ruledex.errors import RuledexError, RuleLimitError
 from ruledex.language.parser import parse
 
@@ -18,6 +18,14 @@ def test_a_changed_limit_is_in_force_until_the_end_of_the_block() -> None:
         parse("a = 1 AND b = 2")
     assert limits.current() == before
     parse("a = 1 AND b = 2")
+
+
+def test_the_length_of_a_rule_is_limited_however_it_is_read() -> None:
+    rules = [(1, "a = 1"), (2, "age >= 18 AND country = 'IN'"), (3, "b = 'ÄÖÜ'")]
+    with limits.limited(rule_characters=10):
+        index = Index.build(rules, on_error="skip")
+    assert [fault.rule_id for fault in index.faults] == [2]
+    assert "limit rule_characters of 10" in str(index.faults[0])
 
 
 @pytest.mark.parametrize(

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ruledex.compiled.arrays import read_only
+from ruledex import limits
 from ruledex.compiled.constants import AND, CELL, NODE, OR, PLACE, WEIGHT
 from ruledex.dictionary.dictionary import Dictionary
 from ruledex.dictionary.domain import Span, merge_spans
@@ -76,7 +77,7 @@ class ProgramBuilder:
         Invalid rules get no position: the rules after them move up.
         """
         text = read_only(text)
-        scan = scan_texts(text, offsets, MAX_DEPTH)
+        scan = scan_texts(text, offsets, MAX_DEPTH, limits.current().rule_characters)
         known = self._predicates.intern(text, scan)
         self._nodes, self._scores, rules = normalise_rules(self._nodes, self._scores, scan, *known)
         faults = []
