@@ -233,8 +233,8 @@ def measure(n_rules: int, seconds: float, workers: int) -> list[dict[str, Any]]:
                 row("service, single events", connections, _summary(load(port, connections, seconds, single), seconds))
             for connections in (1, workers):
                 load(port, connections, seconds / 2, stream)
-                taken = load(port, connections, seconds, stream)
-                row(f"service, Arrow of {BATCH:,}", connections, _summary(taken, seconds, BATCH))
+                of_batches = load(port, connections, seconds, stream)
+                row(f"service, Arrow of {BATCH:,}", connections, _summary(of_batches, seconds, BATCH))
     return rows
 
 

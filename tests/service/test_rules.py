@@ -196,12 +196,12 @@ def test_answers_under_changes_are_those_of_a_version_between_start_and_end(serv
         reader.start()
     writer = service.client()
     try:
-        for rule_id, text in changes:
+        for rule_id, new_text in changes:
             begun.append(time.monotonic())
-            if text is None:
+            if new_text is None:
                 assert writer.ask("DELETE", path_of(own, rule_id)).status == 200
             else:
-                assert writer.put(own, rule_id, text).status in (200, 201)
+                assert writer.put(own, rule_id, new_text).status in (200, 201)
             acknowledged.append(time.monotonic())
     finally:
         done.set()

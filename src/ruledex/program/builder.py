@@ -14,8 +14,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ruledex.compiled.arrays import read_only
 from ruledex import limits
+from ruledex.compiled.arrays import read_only
 from ruledex.compiled.constants import AND, CELL, NODE, OR, PLACE, WEIGHT
 from ruledex.dictionary.dictionary import Dictionary
 from ruledex.dictionary.domain import Span, merge_spans
