@@ -24,10 +24,12 @@ _LIMITED.maxstring = _LIMITED.maxother = LONGEST_SHOWN
 
 def quoted(value: object) -> str:
     """Return the value as messages quote it: as Python writes it, on one line, and cut if it is long."""
-    if isinstance(value, str | bytes):
+    kind = type(value)  # an object of strangers may fail even when it is asked for its class
+    if issubclass(kind, str | bytes):
+        assert isinstance(value, str | bytes)
         plain, unit = repr(value[:LONGEST_SHOWN]), "characters" if isinstance(value, str) else "bytes"
         return plain if len(value) <= LONGEST_SHOWN else f"{plain[:-1]}…{plain[-1]} ({len(value):,} {unit})"
-    if isinstance(value, int) and value.bit_length() > _WIDEST_SHOWN:
+    if issubclass(kind, int) and isinstance(value, int) and value.bit_length() > _WIDEST_SHOWN:
         return f"an integer of {value.bit_length():,} bits"
     try:
         return one_line(_LIMITED.repr(value), 2 * LONGEST_SHOWN)
