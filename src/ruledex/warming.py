@@ -19,10 +19,10 @@ from typing import Any
 from ruledex.compiled.background import LOCK, requests
 from ruledex.compiled.cache import Job, key_of, locked, ready_list, write_plan
 from ruledex.compiled.decorator import IS_DISABLED, Kernel
-from ruledex.compiled.scheduler import STANDARD, find_kernel, job_of, missing_in_plan, scheduler
+from ruledex.compiled.scheduler import BUILD, MATCH, STANDARD, find_kernel, job_of, missing_in_plan, scheduler
 
 ENTIRE = "all"  # the plan of every engine
-PLANS = {STANDARD: ("auto", "batch"), ENTIRE: ("auto", "batch", "scan", "dnf", "cnf", "dewey", "interval", "atree")}
+_ENGINES = {STANDARD: ("auto", "batch"), ENTIRE: ("auto", "batch", "scan", "dnf", "cnf", "dewey", "interval", "atree")}
 
 _RULES = [
     (1, "age >= 18 AND country IN ('DE', 'FR') AND NOT (tier = 'gold')", 0.5),
@@ -44,9 +44,19 @@ Progress = Callable[[int, int], None]  # called with how many jobs are done, and
 
 def make_plan(name: str) -> list[Job]:
     """Use ruledex in plain forms as a plan says, and return each kernel that is called, with the shape of the call."""
-    with _recording() as found:
-        for engine in PLANS[name]:
-            _use(engine)
+    if name == BUILD:
+        with _recording() as found:
+            _build("auto")
+    elif name == MATCH:
+        with scheduler.plainly():
+            index = _build("auto")
+        with _recording() as found:
+            index.match_batch(_EVENTS)
+            index.match_batch(_table())
+    else:
+        with _recording() as found:
+            for engine in _ENGINES[name]:
+                _use(engine)
     jobs = sorted(found)
     write_plan(name, jobs)
     return jobs
@@ -104,16 +114,26 @@ def _recording() -> Iterator[set[Job]]:
             scheduler.recorder = None
 
 
-def _use(engine: str) -> None:
-    import pyarrow as pa
-
+def _build(engine: str) -> Any:
     from ruledex.index import Index
 
     options = {"overflow": "sparse"} if engine in ("dnf", "cnf") else None
+    return Index.build(_RULES, engine, stats=_EVENTS, engine_options=options)
+
+
+def _table() -> Any:
+    import pyarrow as pa
+
+    return pa.Table.from_pylist([{"age": 30, "country": "DE", "a": 1}, {"age": 3, "country": None}])
+
+
+def _use(engine: str) -> None:
+    from ruledex.index import Index
+
     with tempfile.TemporaryDirectory(prefix="ruledex-warm-") as folder:
-        index = Index.build(_RULES, engine, stats=_EVENTS, engine_options=options)
+        index = _build(engine)
         _ask(index)
-        index.match_batch(pa.Table.from_pylist([{"age": 30, "country": "DE", "a": 1}, {"age": 3, "country": None}]))
+        index.match_batch(_table())
         index.save(Path(folder) / "index")
         opened = Index.open(Path(folder) / "index")
         _ask(opened)
@@ -162,13 +182,13 @@ def _compile_here(jobs: Iterable[Job]) -> int:
 
 
 def main(what: str) -> None:
-    """Run as `python -m ruledex.warming background`, or `first` to compile with all cores."""
+    """Run as `python -m ruledex.warming background`, or with the name of a plan to compile it with all cores."""
     if IS_DISABLED:
         return
     if what == "background":
         work_in_background()
     else:
-        compile_jobs(missing_of(STANDARD))
+        compile_jobs(missing_of(what))
 
 
 if __name__ == "__main__":

@@ -61,14 +61,14 @@ def request(jobs: list[Job]) -> bool:
     return True
 
 
-def compile_first() -> None:
-    """Wait until the kernels of an index are compiled, by one process per core. One process per host does it."""
-    from ruledex.compiled.scheduler import STANDARD, is_plan_ready
+def compile_first(plan: str) -> None:
+    """Wait until the kernels of a plan are compiled, by one process per core. One process per host does it."""
+    from ruledex.compiled.scheduler import is_plan_ready
 
     if not can_start():
         return
     with locked(FIRST_LOCK, FIRST_SECONDS):
-        if is_plan_ready(STANDARD):  # another process has done it meanwhile
+        if is_plan_ready(plan):  # another process has done it meanwhile
             return
         n_cores = os.cpu_count() or 1
         told = f"compiling on {n_cores} core{'s' * (n_cores > 1)}, once per machine (RULEDEX_COMPILE, docs/starting.md)"
@@ -77,7 +77,7 @@ def compile_first() -> None:
         else:
             LOG.info("%s", told)
         with suppress(OSError):
-            _start("first", is_detached=False).wait()
+            _start(plan, is_detached=False).wait()
 
 
 def background_process() -> subprocess.Popen[bytes] | None:

@@ -44,7 +44,9 @@ RULE_SECONDS = 1e-6  # per event and rule
 LOOK_SECONDS = 0.25  # between two looks at what is ready
 LARGE_CALL = 4_000_000
 
-STANDARD = "standard"  # the plan of what an index with the default engine calls
+# Plans: what a use of an index with the default engine calls.
+BUILD, MATCH = "build", "match"  # a build; a batch of events
+STANDARD = "standard"  # everything
 
 
 class Scheduler:
@@ -182,16 +184,19 @@ class Scheduler:
             if not shape or key_of(digest_of(kernel), shape) not in ready
         }
 
-    def prepare(self, seconds: float) -> None:
-        """Before work that would take so many seconds in plain forms: load compiled code, or compile, if that pays."""
+    def prepare(self, seconds: float, plan: str) -> None:
+        """Before work that would take so many seconds in plain forms: load compiled code, or compile, if that pays.
+
+        What a plan does not foresee is compiled by the call that needs it.
+        """
         if self.may_wait or self.mode == "never" or seconds < TAKE_UP_SECONDS:
             return
-        is_ready = is_plan_ready(STANDARD)
+        is_ready = is_plan_ready(plan)
         if seconds >= COMPILE_SECONDS:
             if not is_ready:
                 from ruledex.compiled.background import compile_first
 
-                compile_first()
+                compile_first(plan)
             self.take_up(may_wait=True)
         elif is_ready:
             self.take_up()
@@ -219,17 +224,17 @@ class Scheduler:
 
 def prepare_build(n_rules: int) -> None:
     """Before rules are built: take up, or have compiled, what that pays for."""
-    scheduler.prepare(n_rules * BUILD_SECONDS)
+    scheduler.prepare(n_rules * BUILD_SECONDS, BUILD)
 
 
 def prepare_match(n_events: int, n_rules: int) -> None:
     """Before a batch of events is matched: take up, or have compiled, what that pays for."""
-    scheduler.prepare(n_events * (EVENT_SECONDS + n_rules * RULE_SECONDS))
+    scheduler.prepare(n_events * (EVENT_SECONDS + n_rules * RULE_SECONDS), MATCH)
 
 
 def prepare_large() -> None:
-    """Before work that is large for certain."""
-    scheduler.prepare(COMPILE_SECONDS)
+    """Before many batches of events are matched, as by a worker of Spark."""
+    scheduler.prepare(COMPILE_SECONDS, MATCH)
 
 
 def run_plain(kernel: Kernel, *arguments: Any) -> Any:
