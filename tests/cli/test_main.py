@@ -50,3 +50,11 @@ def test_the_command_line_loads_no_heavy_package() -> None:
 def test_the_library_loads_no_part_of_the_command_line() -> None:
     result = python("import sys, ruledex; print([name for name in ('typer', 'rich') if name in sys.modules])")
     assert result.stdout.strip() == "[]"
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_a_shell_can_complete_commands(shell):
+    completion = {"_RULEDEX_COMPLETE": f"source_{shell}"}
+    shown = CliRunner().invoke(app, [], env=completion, prog_name="ruledex")
+    assert shown.exit_code == 0, shown.output
+    assert "_RULEDEX_COMPLETE" in shown.output
