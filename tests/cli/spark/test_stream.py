@@ -7,7 +7,7 @@ import json
 from typer.testing import CliRunner
 
 from ruledex import Index
-from ruledex.cli.spark import app
+from ruledex.cli.main import app
 
 
 def add_events(folder, name, *numbers):
@@ -18,7 +18,7 @@ def add_events(folder, name, *numbers):
 
 def run(folder, *options):
     paths = [str(folder / name) for name in ("index", "events", "out.parquet")]
-    return CliRunner().invoke(app, ["stream", *paths, "--checkpoint", str(folder / "state"), *options])
+    return CliRunner().invoke(app, ["spark", "stream", *paths, "--checkpoint", str(folder / "state"), *options])
 
 
 def test_a_stream_goes_on_where_it_ended_and_says_what_it_did(spark, tmp_path):
@@ -38,6 +38,6 @@ def test_a_stream_goes_on_where_it_ended_and_says_what_it_did(spark, tmp_path):
 
 def test_arrays_do_not_fit_into_csv(tmp_path):
     paths = [str(tmp_path / name) for name in ("index", "events", "out.csv")]
-    refused = CliRunner().invoke(app, ["stream", *paths, "--checkpoint", str(tmp_path / "state")])
+    refused = CliRunner().invoke(app, ["spark", "stream", *paths, "--checkpoint", str(tmp_path / "state")])
     assert refused.exit_code == 2
     assert "CSV has no arrays" in refused.output
