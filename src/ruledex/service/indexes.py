@@ -5,13 +5,13 @@ from __future__ import annotations
 import re
 from collections import OrderedDict
 from pathlib import Path
-from threading import Lock
 from time import monotonic
 from typing import Final
 
 from ruledex.artifact import current, list_versions
 from ruledex.compiled.decorator import IS_DISABLED
 from ruledex.errors import ArtifactError, RuledexError
+from ruledex.forks import ForkSafeLock
 from ruledex.index import Index
 from ruledex.service.logs import log
 from ruledex.service.metrics import Metrics
@@ -35,7 +35,7 @@ class ServedIndex:
         self.try_again_at = 0.0  # when it is tried again
         self.batch_size = 256  # events to answer at once: it follows how many matches they have
         self._pinned: OrderedDict[str, Index] = OrderedDict()
-        self._lock = Lock()
+        self._lock = ForkSafeLock()
 
     @property
     def version(self) -> str:
@@ -76,7 +76,7 @@ class Indexes:
     def __init__(self, settings: Settings, metrics: Metrics) -> None:
         self._settings = settings
         self._metrics = metrics
-        self._lock = Lock()
+        self._lock = ForkSafeLock()
         self._broken: dict[str, str] = {}  # indexes that could not be opened, and why
         self.served: dict[str, ServedIndex] = {}
 

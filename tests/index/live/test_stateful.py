@@ -147,7 +147,7 @@ class Machine(RuleBasedStateMachine):
 
 def test_an_index_is_its_rules_whatever_happens_to_it():
     Machine.n_steps = 0
-    examples = STEPS // 40  # some end before their time, for want of entropy
+    examples = STEPS // 30  # some end before their time, for want of entropy
     options = settings(max_examples=examples, stateful_step_count=STEPS_AN_EXAMPLE, database=None)
     run_state_machine_as_test(Machine, settings=options)
     assert Machine.n_steps >= STEPS
