@@ -22,7 +22,7 @@ CHUNK = 1 << 18  # rules written by one call into the kernel, at the least
 class Answer(NamedTuple):
     """Where kernels write: what was found comes event by event, and the other fields are between calls as they were."""
 
-    marks: NDArray[np.uint64]  # a bit a rule, none set
+    marks: NDArray[np.uint64]  # one bit per rule, none set
     offsets: NDArray[np.int64]  # [n_events + 1] where the rules of each event end, counted from the first event
     out: NDArray[np.int32]  # room for all rules at least
     work: NDArray[np.int64]  # [2] how much was touched so far

@@ -132,12 +132,12 @@ def test_many_rules_are_changed_as_a_whole_or_not_at_all(client, own):
     assert client.ask("PATCH", path, {"add": rows}, if_match='"0123"').status == 412
 
 
-def test_a_change_is_seen_by_all_workers_within_a_second(service, client, own):
+def test_a_change_is_seen_by_all_workers(service, client, own):
     readers = [service.client() for _ in range(16)]  # enough that both workers have some
     client.put(own, 77, "z = 1")
-    until = time.monotonic() + 1.0
+    until = time.monotonic() + 21.0  # how soon is a matter of the machine
     while not all(reader.match(own, {"z": 1}) == [77] for reader in readers):
-        assert time.monotonic() < until + 20.0  # a busy machine gets more time; a quiet one is measured elsewhere
+        assert time.monotonic() < until
     for reader in readers:
         reader.close()
 

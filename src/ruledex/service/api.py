@@ -11,7 +11,7 @@ from ruledex.service.matching import Kind, handler_of
 from ruledex.service.messages import (
     Analysed,
     AnalyseIn,
-    Best,
+    BestRules,
     BuildIn,
     Changed,
     ChangedRules,
@@ -65,7 +65,7 @@ def _questions(worker: Worker) -> list[Endpoint]:
     rule = EndpointParameter("rule", str, "The id of the rule.", required=True)
     asked: list[tuple[Kind, str, Any, tuple[EndpointParameter, ...]]] = [
         ("match", "Find all rules that are true of an event.", Matched, (limit,)),
-        ("top", "Find the best rules of an event.", Best, (k, _RANK, _MODE, weights)),
+        ("top", "Find the best rules of an event.", BestRules, (k, _RANK, _MODE, weights)),
         ("count", "Count the rules that are true of an event.", Counted, ()),
         ("explain", "Explain why a rule is true of an event, or is not.", Explained, (rule,)),
     ]

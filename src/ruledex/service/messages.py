@@ -26,7 +26,7 @@ class RankedRule(msgspec.Struct):
     rank: float
 
 
-class Best(msgspec.Struct):
+class BestRules(msgspec.Struct):
     """The best rules of an event, the best first."""
 
     rules: list[RankedRule]
