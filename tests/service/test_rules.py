@@ -132,6 +132,18 @@ def test_many_rules_are_changed_as_a_whole_or_not_at_all(client, own):
     assert client.ask("PATCH", path, {"add": rows}, if_match='"0123"').status == 412
 
 
+def test_no_worker_denies_an_index_that_another_has_built(service, client):
+    readers = [service.client() for _ in range(8)]
+    for number in range(5):
+        client.build(f"new-{number}", [(1, "a = 1")])
+        assert [reader.match(f"new-{number}", {"a": 1}) for reader in readers] == [[1]] * len(readers)
+    client.build("new-5", [(1, "a = 1")])
+    analysed = [reader.ask("POST", "/v1/language/analyse", {"text": "a = 1", "index": "new-5"}) for reader in readers]
+    assert {answer.status for answer in analysed} == {200}
+    for reader in readers:
+        reader.close()
+
+
 def test_a_change_is_seen_by_all_workers(service, client, own):
     readers = [service.client() for _ in range(16)]  # enough that both workers have some
     client.put(own, 77, "z = 1")

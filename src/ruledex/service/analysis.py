@@ -44,6 +44,7 @@ async def analyse(worker: Worker, request: Request) -> None:
     if given.index is not None:
         if not request.caller.may("read", given.index):
             raise Problem(403, "scope", "The token does not allow this", "it needs the scope read")
+        await worker.look_for(given.index)
         index = worker.indexes.get(given.index).index
         schema, paths = await worker.long_work.run(lambda: (index.schema, index.paths))
     elif given.schema is not None:

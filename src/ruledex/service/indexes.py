@@ -89,6 +89,12 @@ class Indexes:
             raise Problem(404, "index", "There is no such index", "GET /v1/indexes lists them")
         return found
 
+    def is_new(self, name: str) -> bool:
+        """Tell whether an index is on disk that nobody has tried to open here."""
+        if name in self.served or name in self._broken or not NAME.fullmatch(name):
+            return False
+        return (Path(self._settings.root) / name / _POINTER).is_file()
+
     def refresh(self) -> None:
         """Look for new indexes, new versions and new changes. What cannot be used is logged, and the old one stays."""
         with self._lock:

@@ -115,6 +115,8 @@ class Worker:
                 self._check_scope(request, endpoint.scope)
             else:
                 request.caller = ANYBODY
+        if request.index:
+            await self.look_for(request.index)
         await endpoint.handler(request)
 
     def _check_scope(self, request: Request, scope: str) -> None:
@@ -184,6 +186,11 @@ class Worker:
         self.metrics.changes.labels(index).inc()
         await asyncio.shield(self._refresh(index))
         return answer
+
+    async def look_for(self, index: str) -> None:
+        """Open an index that another worker has built a moment ago, so that no worker denies it."""
+        if self.indexes.is_new(index):
+            await asyncio.shield(self._refresh(index))
 
     def _refresh(self, index: str) -> asyncio.Future[None]:
         """Return a refresh of an index that begins from now on. Those who ask at the same time share one."""
