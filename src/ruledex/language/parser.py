@@ -10,24 +10,19 @@ Two states alternate: an operand is expected, or an operator. Most rules are cha
 from __future__ import annotations
 
 from decimal import Decimal
-from typing import Final, NoReturn
+from typing import Final
 
 from ruledex import limits
 from ruledex.errors import RuleLimitError, RuleSyntaxError, RuleTypeError, did_you_mean
 from ruledex.language import build
 from ruledex.language.build import NULL, Constant, Item
+from ruledex.language.reader import AND, BINARY, BRANCH, COMPARE, NEGATIVE, NOT, OPEN, TextReader
 from ruledex.language.scanner import check_text, read_name, read_number, read_string, scan, token_of
 from ruledex.language.simple import CLOSED_GROUP, NAME_GROUP, match_simple, shared_attribute, simple_predicate
 from ruledex.language.text import RESERVED
 from ruledex.language.tree import BRANCH_OF, MAX_DEPTH, Attribute, Call, Expression, Is, Not, Operand, Required, Value
 from ruledex.language.value import INT64_MAX
 
-# How tightly operators bind, the loosest first.
-OPEN, OR, XOR, AND, NOT, COMPARE, SUM, PRODUCT, NEGATIVE = range(9)
-BRANCH: Final = {"AND": AND, "OR": OR, "XOR": XOR, "XNOR": XOR}
-BINARY: Final = {"+": SUM, "-": SUM, "*": PRODUCT, "/": PRODUCT, "%": PRODUCT} | dict.fromkeys(
-    ("=", "==", "!=", "<>", "<", "<=", ">", ">=", "<=>"), COMPARE
-)
 _OPERATOR_WORDS: Final = ("AND", "OR", "XOR", "XNOR", "NOT", "IN", "BETWEEN", "LIKE", "ILIKE", "RLIKE", "REGEXP", "IS")
 _TRUTHS: Final = {"TRUE": True, "FALSE": False, "UNKNOWN": None}
 
@@ -64,12 +59,11 @@ class _Operator:
         self.n_items = n_items
 
 
-class _Parser:
-    __slots__ = ("ended", "has_required", "items", "n_nested", "operators", "position", "starts", "text")
+class _Parser(TextReader):
+    __slots__ = ("ended", "has_required", "items", "n_nested", "operators", "starts")
 
     def __init__(self, text: str) -> None:
-        self.text = text
-        self.position = 0
+        super().__init__(text)
         self.items: list[Item] = []
         self.starts: list[int] = []  # where each item begins
         self.operators: list[_Operator] = []
@@ -224,20 +218,6 @@ class _Parser:
         weight = self._weight()
         self._push(Constant(value, 1.0 if weight is None else weight, weight is not None, start), start)
         return True
-
-    def _weight(self) -> float | None:
-        """Read and return the number after a `^`, or return None if there is no `^`."""
-        match = scan(self.text, self.position)
-        if match["sign"] != "^":
-            return None
-        number = scan(self.text, match.end())
-        self.position = number.end()
-        if number.lastgroup != "number":
-            if number["sign"] == "-":
-                raise RuleSyntaxError("a weight is not negative", self.text, number.end() - 1)
-            self._unexpected(*token_of(number), "a weight, such as ^2.5")
-        weight = float(read_number(number["number"], self.text, number.start("number")))
-        return build.check_weight(weight, self.text, number.start("number"))
 
     # An operator is expected.
 
@@ -484,15 +464,3 @@ class _Parser:
             if match.lastgroup == "word":
                 hint = f"write a string in quotes: '{token}'"
         raise RuleSyntaxError("only a constant is allowed here", self.text, start, hint)
-
-    def _expect(self, wanted: str) -> None:
-        """Read a sign or a keyword that must stand here."""
-        match = scan(self.text, self.position)
-        self.position = match.end()
-        token, start = token_of(match)
-        if token.upper() != wanted:
-            self._unexpected(token, start, wanted, did_you_mean(token, (wanted,)))
-
-    def _unexpected(self, token: str, position: int, expected: str, hint: str = "") -> NoReturn:
-        found = f"found {token[:40]!r}" if token else "the rule ends here"
-        raise RuleSyntaxError(f"{found}, expected {expected}", self.text, position, hint)
