@@ -136,6 +136,12 @@ class RuleLimitError(RuleError):
     code = "limit"
 
 
+class DefinitionError(RuleError):
+    """A rule uses a named condition that is not defined, or a definition needs itself."""
+
+    code = "definition"
+
+
 class RuleFault(NamedTuple):
     """A rule that cannot be indexed, and why. `line` is its line or row in a file, from 1; 0 if it has none."""
 

@@ -22,6 +22,7 @@ class Limits:
     """The limits in force. Every value is a whole number of at least 1."""
 
     rule_characters: int = 16 * 1024 * 1024  # of the text of one rule
+    expanded_characters: int = 1024 * 1024  # of the text of one rule, with its named conditions written out
     path_steps: int = 100  # names in one attribute, as two in `device.os`
     event_depth: int = 100  # lists inside of lists on the way to an attribute's values
     event_lists: int = 100_000  # lists on the way to the values of one attribute of one event

@@ -20,6 +20,7 @@ from ruledex.language.tree import (
     Attribute,
     Expression,
     Is,
+    Named,
     Not,
     Operand,
     Or,
@@ -65,9 +66,10 @@ class Clause:
     """A part of a rule. A predicate and its negation (`!=`, `NOT IN`, …) are one clause of the kind `predicate`.
 
     `truth` is None for unknown. `position` is an offset into the rule's text, or None for a constant, which has none.
+    All clauses of a named condition are where its name is.
     """
 
-    kind: str  # and, or, xor, xnor, not, is, predicate, constant
+    kind: str  # and, or, xor, xnor, not, is, named, predicate, constant
     tree: Expression
     truth: bool | None
     position: int | None
@@ -84,7 +86,7 @@ class Clause:
         """The predicate of a clause of that kind, and whether it is negated."""
         negated = isinstance(self.tree, Not)
         inner = self.tree.child if isinstance(self.tree, Not) else self.tree
-        assert not isinstance(inner, And | Or | Xor | Xnor | Not | Is | Required | Truth | Weak | Untrue)
+        assert not isinstance(inner, And | Or | Xor | Xnor | Not | Is | Required | Named | Truth | Weak | Untrue)
         return inner, negated
 
     def leaves(self) -> Iterator[Clause]:
@@ -109,25 +111,33 @@ class Clause:
         return told
 
 
-def clause_of(tree: Expression, event: Event, schema: Schema) -> Clause:
-    """Return the clauses of a rule's tree, each evaluated by the reference evaluator."""
+def clause_of(tree: Expression, event: Event, schema: Schema, name_position: int | None = None) -> Clause:
+    """Return the clauses of a rule's tree, each evaluated by the reference evaluator.
+
+    `name_position` is where the name of the condition that this is a part of is used in the rule's text.
+    """
     if isinstance(tree, Required):  # it does not affect truth
-        return clause_of(tree.child, event, schema)
+        return clause_of(tree.child, event, schema, name_position)
+    if isinstance(tree, Named):
+        position = tree.position if name_position is None else name_position
+        child = clause_of(tree.condition, event, schema, position)
+        return Clause("named", tree, child.truth, position, (), (child,))
     if isinstance(tree, BRANCHES):
-        children = tuple(clause_of(child, event, schema) for child in tree.children)
+        children = tuple(clause_of(child, event, schema, name_position) for child in tree.children)
         return Clause(_KINDS[type(tree)], tree, _truth_of_branch(tree, children), _first(children), (), children)
     if isinstance(tree, Truth):
         return Clause("constant", tree, tree.value, None)
     tested = tree.child if isinstance(tree, Not) else tree
     if isinstance(tested, Is):  # NOT and IS are one clause, as they are written
-        child = clause_of(tested.child, event, schema)
+        child = clause_of(tested.child, event, schema, name_position)
         truth = (child.truth is tested.truth) == (tested is tree)
         return Clause("is", tree, truth, child.position, (), (child,))
-    if isinstance(tested, And | Or | Xor | Xnor | Not | Is | Required | Truth | Weak | Untrue):
-        child = clause_of(tested, event, schema)
+    if isinstance(tested, And | Or | Xor | Xnor | Not | Is | Required | Named | Truth | Weak | Untrue):
+        child = clause_of(tested, event, schema, name_position)
         return Clause("not", tree, None if child.truth is None else not child.truth, child.position, (), (child,))
     seen = tuple(Seen(operand, values_of(operand, event, schema)) for operand in operands(tested))
-    return Clause("predicate", tree, truth_of(tree, event, schema), tested.position, seen)
+    position = tested.position if name_position is None else name_position
+    return Clause("predicate", tree, truth_of(tree, event, schema), position, seen)
 
 
 def _truth_of_branch(tree: Expression, children: tuple[Clause, ...]) -> bool | None:

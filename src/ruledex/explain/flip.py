@@ -67,6 +67,8 @@ def _plans(clause: Clause) -> Truths:
         possible = {_negate(truth) if negated else truth for truth in possible_truths(predicate)}
         return {truth: _leaf(clause, truth, truth in possible) for truth in _TRUTHS}
     children = [_plans(child) for child in clause.children]
+    if clause.kind == "named":
+        return children[0]
     if clause.kind == "not":
         return _exchange(children[0])
     if clause.kind == "is":

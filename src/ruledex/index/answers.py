@@ -151,8 +151,8 @@ class IndexAnswers(Generic[Id]):
         """Explain clause by clause why a rule is true of an event or not, and which smallest change would flip it."""
         state = self._state
         text = state.text(plain_id(rule_id))
-        schema = state.dictionary.schema
-        return explain(schema.bind(parse(text), text), text, as_mapping(event), schema)
+        schema = state.schema
+        return explain(schema.bind_named(parse(text), text), text, as_mapping(event), schema)
 
     def why_not(self, event: Event, rule_id: RuleId) -> Explanation | None:
         """Explain why a rule is not true of an event. Returns None if it is true."""
@@ -186,8 +186,18 @@ class IndexAnswers(Generic[Id]):
     @property
     def schema(self) -> Schema:
         """The declared types of attributes and, for the others, the types that the rules' constants imply."""
-        dictionaries = self._ask(lambda state: state.dictionaries)
-        return full_schema(dictionaries[0] if len(dictionaries) == 1 else merge_dictionaries(dictionaries))
+        dictionaries, declared = self._ask(lambda state: (state.dictionaries, state.schema))
+        whole = dictionaries[0] if len(dictionaries) == 1 else merge_dictionaries(dictionaries)
+        return full_schema(whole, declared)
+
+    @property
+    def definitions(self) -> dict[str, str]:
+        """The texts of the named conditions that rules may use, by name.
+
+        >>> Index.build([(1, "@adults AND country = 'IN'")], definitions={"adults": "age >= 18"}).definitions
+        {'adults': 'age >= 18'}
+        """
+        return dict(self._state.schema.definitions)
 
     @property
     def paths(self) -> list[tuple[str, ...]]:

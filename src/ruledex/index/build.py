@@ -127,7 +127,7 @@ def compact_state(state: Snapshot, stats: Stats | None, options: Mapping[str, An
     if not state.is_changed:
         return state.base
     read = all_rules(LiveState.of(state))
-    built = build_program(read.texts, read.scores, state.dictionary.schema)
+    built = build_program(read.texts, read.scores, state.schema)
     if built.faults:
         raise RulesError([read.fault(at, error) for at, error in built.faults], len(read.ids))
     return state_of_rules(read, built, state.engine.name, stats, options)

@@ -17,7 +17,7 @@ from ruledex.index.inputs import (
     check_choice,
     check_columns,
 )
-from ruledex.index.live.changes import check_ids, put_rules, remove_rules, set_score
+from ruledex.index.live.changes import CheckedChange, check_ids, put_rules, remove_rules, set_score
 from ruledex.index.live.home import Home, JournalHome, MemoryHome, Prepare, open_live, save_over
 from ruledex.index.opening import OpenOptions, open_state
 from ruledex.index.rules import RuleColumns, Rules, read_rules
@@ -71,6 +71,7 @@ class Index(IndexAnswers[Id]):
         on_error: OnError = "raise",
         *,
         columns: Columns | None = None,
+        definitions: Mapping[str, str] | None = None,
         progress: Progress | None = None,
         engine_options: Mapping[str, Any] | None = None,
     ) -> Index[GivenId]: ...
@@ -85,6 +86,7 @@ class Index(IndexAnswers[Id]):
         on_error: OnError = "raise",
         *,
         columns: Columns | None = None,
+        definitions: Mapping[str, str] | None = None,
         progress: Progress | None = None,
         engine_options: Mapping[str, Any] | None = None,
     ) -> Index[Any]: ...
@@ -98,6 +100,7 @@ class Index(IndexAnswers[Id]):
         on_error: OnError = "raise",
         *,
         columns: Columns | None = None,
+        definitions: Mapping[str, str] | None = None,
         progress: Progress | None = None,
         engine_options: Mapping[str, Any] | None = None,
     ) -> Index[Any]:
@@ -106,7 +109,8 @@ class Index(IndexAnswers[Id]):
         Ids are integers or strings, all of one type, each given once. Every invalid rule is reported in one
         `RulesError`; with `on_error="skip"` invalid rules are left out and kept in `faults`. `stats` is a sample of
         the expected events, or statistics of them; it changes speed, never an answer. `engine_options` are those of the
-        engine, such as `{"overflow": "sparse"}` for engines that convert rules to another form.
+        engine, such as `{"overflow": "sparse"}` for engines that convert rules to another form. `definitions` are
+        conditions that rules use by name, `{"adults": "age >= 18"}` as `@adults`, beside those of the schema.
         """
         check_choice("on_error", on_error, get_args(OnError))
         read_options(engine, engine_options)
@@ -116,6 +120,7 @@ class Index(IndexAnswers[Id]):
                 f"progress is a function of two numbers, the rules done and all rules, not {quoted(progress)}"
             )
         read = _read(rules, columns)
+        schema = schema.with_definitions({} if definitions is None else definitions)
         n_given = len(read.ids) + len(read.faults)
         built = build_program(read.texts, read.scores, schema, progress)
         faults = read.faults + [read.fault(at, error) for at, error in built.faults]
@@ -270,6 +275,35 @@ class Index(IndexAnswers[Id]):
     def set_score(self, rule_id: RuleId, score: float) -> None:
         """Change a rule's static score."""
         self._change(lambda state: set_score(state, rule_id, score))
+
+    def define(self, name: str, text: str) -> int:
+        """Give a name a condition, and change all rules that use the name, in one step. Returns how many these are.
+
+        A name that has a condition gets the new one instead. If a rule would become invalid, nothing is changed.
+
+        >>> index = Index.build([(1, "@adults AND country = 'IN'")], definitions={"adults": "age >= 18"})
+        >>> index.define("adults", "age >= 21")
+        1
+        >>> index.match({"age": 20, "country": "IN"})
+        []
+        """
+        from ruledex.index.live.definitions import define
+
+        users: list[int] = []
+
+        def prepare(state: Snapshot) -> CheckedChange:
+            checked = define(state, name, text)
+            users.append(len(checked.change.put))
+            return checked
+
+        self._change(prepare)
+        return users[-1]
+
+    def undefine(self, name: str) -> None:
+        """Remove a definition. If a rule or another definition uses it, this is an error that names the users."""
+        from ruledex.index.live.definitions import undefine
+
+        self._change(lambda state: undefine(state, name))
 
     def compact(self, stats: Stats | None = None, *, engine_options: Mapping[str, Any] | None = None) -> str | None:
         """Build a new version from base and delta, and publish it as the current one, in one atomic step.

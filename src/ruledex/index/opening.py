@@ -48,6 +48,7 @@ _ID: Final = "id"
 _COLUMNS: Final = (_ID, "expr", "score")
 _LIMITS: Final = (  # on the rules that may be compiled
     "rule_characters",
+    "expanded_characters",
     "path_steps",
     "pattern_characters",
     "time_pattern_characters",

@@ -65,8 +65,8 @@ class RelaxedViews:
         if not state.is_changed:
             return base
         live = LiveState.of(state)
-        delta = RelaxedDelta(live.delta, self._pieces.of(live.delta, live.dictionary.schema))
-        return LiveState(base, live.removed, live.alive, live.scores, delta)
+        delta = RelaxedDelta(live.delta, self._pieces.of(live.delta, live.schema))
+        return LiveState(base, live.removed, live.alive, live.scores, delta, live.schema)
 
     def _base(self, state: BuiltState, used: dict[int, RelaxedEngine]) -> BuiltState:
         shards = tuple(shard._replace(engine=self._engine(shard.program, used)) for shard in state.shards)
@@ -98,6 +98,7 @@ class LogPiece(NamedTuple):
     """Some entries of a log in the order of ids, so that ties are broken as elsewhere."""
 
     log: Log  # kept alive, so that no other log is mistaken for it
+    schema: Schema
     entries: NDArray[np.int64]
     encoder: EventEncoder
     engine: RelaxedEngine
@@ -117,7 +118,8 @@ class RelaxedPieces:
         for start in range(0, n_entries, ENTRIES_PER_PIECE):
             bounds = start, min(start + ENTRIES_PER_PIECE, n_entries)
             known = self._pieces.get(bounds)
-            found[bounds] = known if known is not None and known.log is log else self._make_piece(log, bounds, schema)
+            is_same = known is not None and known.log is log and known.schema.definitions == schema.definitions
+            found[bounds] = known if known is not None and is_same else self._make_piece(log, bounds, schema)
         self._pieces = found
         return list(found.values())
 
@@ -125,8 +127,12 @@ class RelaxedPieces:
         entries = np.array(sorted(range(*bounds), key=lambda entry: log[entry][0]), np.int64)
         texts = [log[entry][1] for entry in entries.tolist()]
         built = build_program(texts, np.zeros(len(texts)), schema)
-        assert not built.faults  # all of them have been compiled before
-        return LogPiece(log, entries, EventEncoder(built.dictionary), self._make(built))
+        if built.faults:
+            # All have been compiled before. These were replaced or removed since, and so was a definition of theirs.
+            for at, _ in built.faults:
+                texts[at] = "FALSE"
+            built = build_program(texts, np.zeros(len(texts)), schema)
+        return LogPiece(log, schema, entries, EventEncoder(built.dictionary), self._make(built))
 
 
 class RelaxedDelta(Delta):

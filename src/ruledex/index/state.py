@@ -210,7 +210,11 @@ class Snapshot(Protocol):
 
     @property
     def dictionary(self) -> Dictionary:
-        """The dictionary of the base, whose schema holds for all rules."""
+        """The dictionary of the base. Its schema holds for all rules, except for definitions that changed since."""
+
+    @property
+    def schema(self) -> Schema:
+        """The declared schema, with the definitions that hold now."""
 
     @property
     def dictionaries(self) -> list[Dictionary]:
@@ -308,6 +312,11 @@ class BuiltState(NamedTuple):
         return {"added": 0, "removed": 0}
 
     @property
+    def schema(self) -> Schema:
+        """The declared schema."""
+        return self.dictionary.schema
+
+    @property
     def dictionaries(self) -> list[Dictionary]:
         """The one dictionary, which has every operand of the rules."""
         return [self.dictionary]
@@ -401,7 +410,7 @@ def describe_snapshot(state: Snapshot) -> dict[str, Any]:
         },
         "bytes_per_rule": round(n_bytes / n_rules, 1) if n_rules else 0.0,
         "engine": state.engine.describe(),
-        "schema": full_schema(dictionary).to_mapping(),
+        "schema": full_schema(dictionary, state.schema).to_mapping(),
     }
 
 
@@ -419,9 +428,9 @@ def n_interval_rules(program: Program) -> int:
     return int(np.count_nonzero(is_range[program.root[program.root >= 0]]))
 
 
-def full_schema(dictionary: Dictionary) -> Schema:
+def full_schema(dictionary: Dictionary, declared: Schema) -> Schema:
     """Return the declared schema and, for other attributes, the types that the rules' constants imply."""
-    return dictionary.schema.with_inferred(tree for slot in dictionary.slots for tree in _uses(slot))
+    return declared.with_inferred(tree for slot in dictionary.slots for tree in _uses(slot))
 
 
 def _uses(slot: Slot) -> list[Expression]:

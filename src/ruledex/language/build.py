@@ -28,6 +28,7 @@ from ruledex.language.tree import (
     Is,
     IsNull,
     Like,
+    Named,
     Not,
     NullSafe,
     Operand,
@@ -93,7 +94,7 @@ def with_weight(item: Expression, weight: float, text: str, position: int) -> Ex
         item.weight *= weight  # the node belongs to this parse, and nobody else has it yet
         check_weight(item.weight, text, position)
         return item
-    named = {Not: "a negated predicate", IsNull: "IS NULL", Is: "IS TRUE, FALSE or UNKNOWN"}
+    named = {Not: "a negated predicate", IsNull: "IS NULL", Is: "IS TRUE, FALSE or UNKNOWN", Named: "a named condition"}
     what = named.get(type(item), "this")
     raise RuleSyntaxError(
         f"{what} takes no weight",
@@ -281,7 +282,8 @@ def comparison(left: Item, op: str, right: Item, text: str, position: int) -> Ex
     op = "=" if op == "==" else op
     for item in (left, right):
         if not isinstance(item, Attribute | Call | Constant):
-            raise RuleTypeError("a condition cannot be compared", text, position, "join conditions with AND, OR or XOR")
+            at = item.position if isinstance(item, Named) else position
+            raise RuleTypeError("a condition cannot be compared", text, at, "join conditions with AND, OR or XOR")
     if isinstance(left, Constant) and isinstance(right, Constant):
         return _fold(left, op, right, text)
     if isinstance(left, Constant):

@@ -20,7 +20,19 @@ from ruledex.language.reader import AND, BINARY, BRANCH, COMPARE, NEGATIVE, NOT,
 from ruledex.language.scanner import check_text, read_name, read_number, read_string, scan, token_of
 from ruledex.language.simple import CLOSED_GROUP, NAME_GROUP, match_simple, shared_attribute, simple_predicate
 from ruledex.language.text import RESERVED
-from ruledex.language.tree import BRANCH_OF, MAX_DEPTH, Attribute, Call, Expression, Is, Not, Operand, Required, Value
+from ruledex.language.tree import (
+    BRANCH_OF,
+    MAX_DEPTH,
+    Attribute,
+    Call,
+    Expression,
+    Is,
+    Named,
+    Not,
+    Operand,
+    Required,
+    Value,
+)
 from ruledex.language.value import INT64_MAX
 
 _OPERATOR_WORDS: Final = ("AND", "OR", "XOR", "XNOR", "NOT", "IN", "BETWEEN", "LIKE", "ILIKE", "RLIKE", "REGEXP", "IS")
@@ -146,6 +158,8 @@ class _Parser(TextReader):
                 return self._push_constant(read_string(token, self.text, start), start)
             elif kind == "quoted":
                 return self._attribute(read_name(token), start)
+            elif kind == "named":
+                return self._push(Named(read_name(token), None, start), start)
             elif token == "(":
                 self._nest(_Operator(OPEN, "(", start))
                 return False
@@ -216,8 +230,7 @@ class _Parser(TextReader):
 
     def _push_constant(self, value: Value | None, start: int) -> bool:
         weight = self._weight()
-        self._push(Constant(value, 1.0 if weight is None else weight, weight is not None, start), start)
-        return True
+        return self._push(Constant(value, 1.0 if weight is None else weight, weight is not None, start), start)
 
     # An operator is expected.
 
@@ -335,9 +348,10 @@ class _Parser(TextReader):
         del self.starts[-n_items:]
         return items
 
-    def _push(self, item: Item, start: int) -> None:
+    def _push(self, item: Item, start: int) -> bool:
         self.items.append(item)
         self.starts.append(start)
+        return True
 
     def _last_condition(self) -> Expression:
         """Return the last item, which is to be a condition. A bare attribute becomes a boolean one."""

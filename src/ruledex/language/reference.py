@@ -28,6 +28,7 @@ from ruledex.language.tree import (
     Is,
     IsNull,
     Like,
+    Named,
     Not,
     NullSafe,
     Operand,
@@ -72,6 +73,8 @@ def _evaluate(tree: Expression, event: Event, schema: Schema) -> bool | None:
             return _evaluate(child, event, schema) is truth
         case Required(child):
             return _evaluate(child, event, schema)
+        case Named():
+            return _evaluate(tree.condition, event, schema)
         case And(children) | Or(children) | Xor(children) | Xnor(children):
             truths = []
             for child in children:  # a loop, not a comprehension: the stack is short for the deepest rules
@@ -245,6 +248,8 @@ def _score(tree: Expression, negated: bool, event: Event, weights: Weights, sche
             return _score(child, not negated, event, weights, schema)
         case Required(child):
             return _score(child, negated, event, weights, schema)
+        case Named():
+            return _score(tree.condition, negated, event, weights, schema)
         case And(children) | Or(children):
             scores = [s for s in (side(child, negated) for child in children) if s is not None]
             # The negation of an OR is an AND of negations, and vice versa.

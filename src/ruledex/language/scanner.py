@@ -29,6 +29,7 @@ TOKEN: Final = re.compile(
     | (?P<string> {STRING} | "[^"\\]*+(?:(?:\\.|"")[^"\\]*+)*+" )
     | (?P<quoted> `[^`]*+(?:``[^`]*+)*+` )
     | (?P<sign>   <=>|<=|>=|<>|!=|==|[=<>(),^%*+\-!.]|/(?!\*) )
+    | (?P<named>  @(?:{NAME}|`[^`]*+(?:``[^`]*+)*+`) )
     | (?P<end>    \Z )
     )""",
     re.VERBOSE | re.DOTALL,
@@ -123,7 +124,11 @@ def read_string(token: str, text: str, position: int) -> str:
 
 
 def read_name(token: str) -> str:
-    """Return the name inside backticks. Two backticks inside stand for one."""
+    """Return the name inside backticks, or of a named condition. Two backticks inside stand for one."""
+    if token[0] == "@":
+        token = token[1:]
+        if token[0] != "`":
+            return token
     return token[1:-1].replace("``", "`")
 
 

@@ -17,6 +17,7 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from ruledex.errors import RuleTypeError, SchemaError, did_you_mean, quoted
 from ruledex.forks import cached_property
+from ruledex.language.definitions import Definition, bind_definitions, check_definitions, expand, shown_name
 from ruledex.language.functions.registry import function_of, result_family
 from ruledex.language.parser import parse_operand
 from ruledex.language.text import operand_text, path_text
@@ -87,10 +88,14 @@ SEVERAL: Final = _Several()
 
 @dataclass(frozen=True)
 class Schema:
-    """The declared attributes by their text (`device.os`), and the time zone of times that name none."""
+    """The declared attributes by their text (`device.os`), the time zone of times that name none, and named conditions.
+
+    A rule uses the condition `definitions["adults"]` as `@adults`.
+    """
 
     attributes: Mapping[str, AttributeType] = field(default_factory=dict)
     time_zone: str = "UTC"
+    definitions: Mapping[str, str] = field(default_factory=dict)
 
     @cached_property
     def zone(self) -> tzinfo:
@@ -136,12 +141,16 @@ class Schema:
 
     @staticmethod
     def of_mapping(declared: Mapping[str, Any]) -> Schema:
-        """Return a schema from `{"time_zone": …, "attributes": {name: type or {"type": …, "single": …}}}`."""
+        """Return a schema from `{"time_zone": …, "attributes": {name: type or {"type": …, "single": …}}}`.
+
+        `{"definitions": {name: text}}` adds named conditions.
+        """
         if not isinstance(declared, Mapping) or not isinstance(declared.get("attributes", {}), Mapping):
             raise SchemaError(f"a schema, and its attributes, are mappings, not {quoted(declared)}")
-        unknown = set(declared) - {"time_zone", "attributes"}
+        unknown = set(declared) - {"time_zone", "attributes", "definitions"}
         if unknown:
-            raise SchemaError(f"a schema has time_zone and attributes, not {', '.join(sorted(map(str, unknown)))}")
+            named = ", ".join(sorted(map(str, unknown)))
+            raise SchemaError(f"a schema has time_zone, attributes and definitions, not {named}")
         attributes = {}
         for name, given in declared.get("attributes", {}).items():
             entry = {"type": given} if isinstance(given, str) else given
@@ -157,7 +166,7 @@ class Schema:
             attributes[path] = AttributeType(**entry)
         schema = Schema(attributes, declared.get("time_zone", "UTC"))
         _ = schema.zone  # an unknown zone is refused here, not at the first event
-        return schema
+        return schema.with_definitions(declared.get("definitions", {}))
 
     @staticmethod
     def load(path: str | Path) -> Schema:
@@ -174,7 +183,24 @@ class Schema:
     def to_mapping(self) -> dict[str, Any]:
         """Return the mapping from which `of_mapping` makes this schema."""
         attributes = {name: {"type": kind.type, "single": kind.single} for name, kind in self.attributes.items()}
-        return {"time_zone": self.time_zone, "attributes": attributes}
+        mapping: dict[str, Any] = {"time_zone": self.time_zone, "attributes": attributes}
+        return mapping | {"definitions": dict(self.definitions)} if self.definitions else mapping
+
+    def with_definitions(self, definitions: Mapping[str, str]) -> Schema:
+        """Return this schema with more named conditions. Reports every invalid one in one RulesError."""
+        if not definitions and isinstance(definitions, Mapping):
+            return self
+        added = check_definitions(definitions)
+        for name, text in added.items():
+            if self.definitions.get(name, text) != text:
+                raise SchemaError(f"{shown_name(name)} is defined twice, by different conditions")
+        return self.with_all_definitions({**self.definitions, **added})
+
+    def with_all_definitions(self, definitions: Mapping[str, str]) -> Schema:
+        """Return this schema with these named conditions and no others."""
+        schema = Schema(self.attributes, self.time_zone, check_definitions(definitions))
+        _ = schema._bound_definitions  # what is invalid is refused here, not at the first rule
+        return schema
 
     def with_inferred(self, trees: Iterable[Expression]) -> Schema:
         """Return this schema with the types that the constants of rules imply for undeclared attributes."""
@@ -188,15 +214,33 @@ class Schema:
             for path, families in sorted(found.items())
             if path not in self._by_path
         }
-        return Schema({**self.attributes, **inferred}, self.time_zone)
+        return Schema({**self.attributes, **inferred}, self.time_zone, self.definitions)
 
     # Checking rules against it.
 
     def bind(self, tree: Expression, text: str = "") -> Expression:
-        """Return the tree with constants converted to the declared types. Raises if the rule contradicts the schema."""
+        """Return the tree with constants converted to the declared types, and conditions in the place of their names.
+
+        Raises a RuleError if the rule contradicts the schema, or uses a name that the schema does not define.
+        """
+        tree = self.bind_predicates(tree, text)
+        if text and "@" not in text:
+            return tree
+        return expand(tree, text, self._bound_definitions, keep_names=False)
+
+    def bind_named(self, tree: Expression, text: str = "") -> Expression:
+        """Return the tree as `bind` does, with the names kept: each condition is below its name."""
+        return expand(self.bind_predicates(tree, text), text, self._bound_definitions, keep_names=True)
+
+    def bind_predicates(self, tree: Expression, text: str = "") -> Expression:
+        """Return the tree with constants converted to the declared types. Names stay without their conditions."""
         if not self.attributes:
             return tree
         return map_predicates(tree, lambda predicate: self._bound(predicate, text))
+
+    @cached_property
+    def _bound_definitions(self) -> dict[str, Definition]:
+        return bind_definitions(self.definitions, self) if self.definitions else {}
 
     def _bound(self, predicate: Predicate, text: str) -> Predicate:
         families = []

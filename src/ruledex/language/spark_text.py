@@ -25,6 +25,7 @@ from ruledex.language.tree import (
     Is,
     IsNull,
     Like,
+    Named,
     Node,
     Not,
     NullSafe,
@@ -68,6 +69,8 @@ def _write(tree: Expression) -> tuple[str, int]:
             return f"({to_spark(literal)}) IS NOT TRUE", _LEAF
         case Required(child):
             return _write(child)
+        case Named():
+            return _write(tree.condition)
         case And(children):
             return " AND ".join(_within(child, _AND) for child in children), _AND
         case Or(children):

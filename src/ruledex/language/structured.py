@@ -15,6 +15,7 @@ from ruledex import limits
 from ruledex.errors import RuleLimitError, RuleSyntaxError, RuleTypeError, did_you_mean, quoted
 from ruledex.language import build
 from ruledex.language.build import SET_TESTS, Constant, Item, check_depth, check_required
+from ruledex.language.definitions import named_condition
 from ruledex.language.parser import parse_operand
 from ruledex.language.structured_parts import (
     Json,
@@ -43,6 +44,7 @@ from ruledex.language.tree import (
     Is,
     IsNull,
     Like,
+    Named,
     Not,
     NullSafe,
     Operand,
@@ -79,6 +81,8 @@ def to_structured(tree: Expression) -> Json:
             return {"op": _NAME_OF_TEST[truth], "child": to_structured(child)}
         case Required(child):
             return {"op": "required", "child": to_structured(child)}
+        case Named(name):
+            return {"named": name}
         case Compare(operand, op, value, weight):
             return {"op": op, "operand": _operand_out(operand), "value": constant_out(value)} | _weight_out(weight)
         case NullSafe(operand, value, weight):
@@ -148,6 +152,9 @@ def _expression(document: Json, place: Place) -> Expression:
         return Truth(document)
     if not isinstance(document, Mapping):
         raise RuleSyntaxError(f"{place}: a condition is an object, true, false or null, not {json_text(document)}")
+    if "named" in document:
+        check_fields(document, place, ("named",), also=())
+        return placed(Place(place, "named"), named_condition, document["named"])
     name = document.get("op")
     kind = _BRANCHES.get(name) if isinstance(name, str) else None
     if kind is not None:
@@ -164,7 +171,7 @@ def _expression(document: Json, place: Place) -> Expression:
 
 def _predicate(document: Mapping[str, Json], place: Place) -> Expression:
     if "op" not in document:
-        raise RuleSyntaxError(f"{place}: a condition has an op", hint=f"one of {', '.join(_OPS)}")
+        raise RuleSyntaxError(f"{place}: a condition has an op, or is named", hint=f"one of {', '.join(_OPS)}")
     name = document["op"]
     read = _READERS.get(name) if isinstance(name, str) else None
     if read is None:

@@ -137,8 +137,9 @@ _FORMS: Final[tuple[tuple[str, Suggestion], ...]] = (
     ),
     (rf"{_X}(\?\.|->)(?P<name>\w+)", lambda m: f"write {m['x']}.{m['name']}; what is missing is unknown"),
     (r"[$#]?\{+[^{}]*\}+|:\w+|%s|%\(\w+\)s|\?|[@$]\w+(?=\s*\Z)", "a rule has no parameters: write the value itself"),
+    (r"(?P<name>@\w+)", lambda m: f"{m['name']} is a named condition; an attribute is written `{m['name']}`"),
     (
-        r"(?P<name>[$@#]\w+)",
+        r"(?P<name>[$#]\w+)",
         lambda m: f"a name with other signs than letters, digits and _ needs `backticks`: `{m['name']}`",
     ),
     # Constants.

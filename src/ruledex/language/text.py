@@ -25,6 +25,7 @@ from ruledex.language.tree import (
     Is,
     IsNull,
     Like,
+    Named,
     Not,
     NullSafe,
     Operand,
@@ -88,6 +89,8 @@ def _write(tree: Expression) -> tuple[str, int]:
             return _is_text(literal, True, "NOT "), _LEAF
         case Required(child):
             return f"REQUIRED({_write(child)[0]})", _LEAF
+        case Named(name):
+            return f"@{_name(name, first=False)}", _LEAF
         case Truth(value):
             return "NULL" if value is None else str(value).upper(), _LEAF
         case Weak(predicate):
@@ -102,6 +105,7 @@ def _write(tree: Expression) -> tuple[str, int]:
 def _is_text(child: Expression, truth: bool | None, negation: str) -> str:
     text = _write(child)[0]
     is_bare = isinstance(child, Compare) and child.value is True and child.op == "=" and child.weight == 1
+    is_bare = is_bare or isinstance(child, Named)
     word = "UNKNOWN" if truth is None else str(truth).upper()
     return f"{text if is_bare else f'({text})'} IS {negation}{word}"
 

@@ -18,6 +18,7 @@ from datetime import date, datetime
 from decimal import Decimal
 from typing import ClassVar, TypeAlias
 
+from ruledex.errors import DefinitionError
 from ruledex.language.value_types import Network, Version
 
 Value: TypeAlias = bool | int | Decimal | float | str | date | datetime | Version | Network
@@ -140,6 +141,25 @@ class Required(Node):
     """`REQUIRED(child)`: as true as the child, and never relaxed. build.py says where it may be used."""
 
     child: Expression
+
+
+@dataclass(slots=True, eq=False)
+class Named(Node):
+    """`@name`: the condition that the schema defines under a name (definitions.py), which `child` is where it is known.
+
+    Only trees as they are written have it, and those that are explained: `Schema.bind` puts the condition in its place.
+    """
+
+    name: str
+    child: Expression | None = None
+    position: int = 0
+
+    @property
+    def condition(self) -> Expression:
+        """The condition of the name, which only a bound tree has."""
+        if self.child is None:
+            raise DefinitionError(f"the tree uses the name @{self.name}: bind it to a schema that defines it")
+        return self.child
 
 
 # Predicates: the leaves. `weight` is their score if they are true.
@@ -284,7 +304,7 @@ class Untrue(Node):
 
 
 Predicate: TypeAlias = Compare | In | Between | Like | Rlike | IsNull | NullSafe | CompareOperands | SetTest | Within
-Expression: TypeAlias = Truth | Not | And | Or | Xor | Xnor | Is | Required | Predicate | Weak | Untrue
+Expression: TypeAlias = Truth | Not | And | Or | Xor | Xnor | Is | Required | Named | Predicate | Weak | Untrue
 Branch: TypeAlias = And | Or | Xor | Xnor
 
 PREDICATES = (Compare, In, Between, Like, Rlike, IsNull, NullSafe, CompareOperands, SetTest, Within)
@@ -300,6 +320,9 @@ def predicates(tree: Expression) -> Iterator[Predicate]:
             yield from predicates(child)
     elif isinstance(tree, Not | Is | Required):
         yield from predicates(tree.child)
+    elif isinstance(tree, Named):
+        if tree.child is not None:
+            yield from predicates(tree.child)
     elif isinstance(tree, Weak):
         yield tree.predicate
     elif isinstance(tree, Untrue):
@@ -337,7 +360,7 @@ def map_predicates(tree: Expression, change: Callable[[Predicate], Predicate]) -
     if isinstance(tree, Is):
         child = map_predicates(tree.child, change)
         return tree if child is tree.child else Is(child, tree.truth)
-    if isinstance(tree, Truth | Weak | Untrue):
+    if isinstance(tree, Truth | Weak | Untrue | Named):
         return tree
     return change(tree)
 
@@ -358,7 +381,7 @@ def depth_of(tree: Expression) -> int:
         below: tuple[object, ...]
         if isinstance(node, BRANCHES):
             below = node.children
-        elif isinstance(node, Not | Is | Required):
+        elif isinstance(node, Not | Is | Required | Named):
             below = (node.child,)
         elif isinstance(node, Weak):
             below = (node.predicate,)

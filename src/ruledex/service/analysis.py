@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING, Any, Final
 from ruledex.errors import RuleError
 from ruledex.language.build import SET_TESTS
 from ruledex.language.checked import to_text
+from ruledex.language.definitions import shown_name
 from ruledex.language.functions.registry import ALIASES, FUNCTIONS, names
 from ruledex.language.parser import parse
 from ruledex.language.scanner import TOKEN
 from ruledex.language.schema import Schema
 from ruledex.language.structured import from_structured, to_structured
 from ruledex.language.text import RESERVED, path_text
-from ruledex.language.tree import BRANCHES, Expression, Not, Required, Truth
+from ruledex.language.tree import BRANCHES, Expression, Named, Not, Required, Truth
 from ruledex.service.messages import Analysed, AnalyseIn, Completion, Token
 from ruledex.service.problems import Problem, fault_of
 from ruledex.service.request import Request
@@ -23,10 +24,12 @@ from ruledex.service.rules import findings_of, text_of
 if TYPE_CHECKING:
     from ruledex.service.worker import Worker
 
-_WORD: Final = re.compile(r"(?:[\w.]|`[^`]*`?)+\Z")
+_WORD: Final = re.compile(r"@?(?:[\w.]|`[^`]*`?)*\Z")
 _OPERATORS: Final = ("AND", "OR", "NOT", "XOR", "XNOR", "IN", "BETWEEN", "LIKE", "ILIKE", "RLIKE", "IS", "NULL")
 _OTHERS: Final = ("TRUE", "FALSE", "ANY", "ALL", "DATE", "TIMESTAMP")
-_KINDS: Final = {"number": "number", "string": "string", "raw": "string", "quoted": "attribute", "sign": "sign"}
+_KINDS: Final = {"number": "number", "string": "string", "raw": "string", "quoted": "attribute", "sign": "sign"} | {
+    "named": "definition"
+}
 _MOST_COMPLETIONS: Final = 50
 # All that is written as a call, by name, and what it is for.
 _CALLED: Final = dict(
@@ -119,6 +122,7 @@ def completions_at(text: str, position: int, schema: Schema, paths: list[tuple[s
     attributes = {path_text(path): "" for path in paths}
     attributes |= {name: str(kind.type) for name, kind in declared.items() if hasattr(kind, "type")}
     offered = [Completion(name, "attribute", begin, detail) for name, detail in sorted(attributes.items())]
+    offered += [Completion(shown_name(name), "definition", begin, about) for name, about in schema.definitions.items()]
     offered += [Completion(f"{name}(", "function", begin, about) for name, about in _CALLED.items()]
     offered += [Completion(name, "keyword", begin) for name in sorted((*_OPERATORS, *_OTHERS))]
     return [one for one in offered if one.text.lower().replace("`", "").startswith(prefix)][:_MOST_COMPLETIONS]
@@ -132,4 +136,6 @@ def tree_of(tree: Expression) -> dict[str, Any]:
         return {"kind": type(tree).__name__.lower(), "children": [tree_of(child) for child in tree.children]}
     if isinstance(tree, Not | Required):
         return {"kind": type(tree).__name__.lower(), "children": [tree_of(tree.child)]}
+    if isinstance(tree, Named):
+        return {"kind": "named", "text": to_text(tree), "position": tree.position}
     return {"kind": "predicate", "text": to_text(tree), "position": getattr(tree, "position", None)}

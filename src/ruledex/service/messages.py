@@ -164,6 +164,7 @@ class SchemaOut(msgspec.Struct):
     version: str
     time_zone: str
     attributes: dict[str, Any]
+    definitions: dict[str, str] = {}
 
 
 class BuildIn(msgspec.Struct, forbid_unknown_fields=True):
@@ -210,7 +211,7 @@ class AnalyseIn(msgspec.Struct, forbid_unknown_fields=True):
 class Token(msgspec.Struct):
     """A piece of a rule's text, from `begin` up to `end`, in characters."""
 
-    kind: Literal["keyword", "attribute", "function", "number", "string", "sign", "error"]
+    kind: Literal["keyword", "attribute", "function", "definition", "number", "string", "sign", "error"]
     begin: int
     end: int
 
@@ -219,7 +220,7 @@ class Completion(msgspec.Struct, omit_defaults=True):
     """A word that may stand at the position. It replaces the text from `begin` up to the position."""
 
     text: str
-    kind: Literal["attribute", "function", "keyword"]
+    kind: Literal["attribute", "function", "definition", "keyword"]
     begin: int
     detail: str = ""
 

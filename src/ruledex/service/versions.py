@@ -68,7 +68,9 @@ class VersionEndpoints:
         """Answer the types of attributes."""
         served = self._worker.indexes.get(request.index)
         schema = (await self._worker.long_work.run(lambda: served.index.schema)).to_mapping()
-        told = SchemaOut(served.version, schema.get("time_zone", "UTC"), schema.get("attributes", {}))
+        told = SchemaOut(
+            served.version, schema.get("time_zone", "UTC"), schema.get("attributes", {}), schema.get("definitions", {})
+        )
         await request.answer(200, orjson.dumps(msgspec.to_builtins(told), default=str))
 
     async def build(self, request: Request) -> None:

@@ -15,6 +15,7 @@ from ruledex.index.live.delta import AddedRules
 from ruledex.index.live.state import LiveState, Overlay
 from ruledex.index.rules import RuleColumns
 from ruledex.index.state import Snapshot, other_kind, require_position
+from ruledex.language.schema import Schema
 
 if TYPE_CHECKING:
     from ruledex.engines.atree.new_rules import EncodedRules
@@ -23,11 +24,12 @@ _FEW: Final = 8  # so few ids are looked up one by one
 
 
 class IndexChange(NamedTuple):
-    """What one call changes, all of it or nothing. Each id is in one of the three lists, once."""
+    """What one call changes, all of it or nothing. Each id is in one of the first three lists, once."""
 
     put: Sequence[tuple[RuleId, str, float]] = ()  # (id, text, static score) of rules that are added or replaced
     removed: Sequence[RuleId] = ()
     scored: Sequence[tuple[RuleId, float]] = ()  # new static scores of rules that otherwise stay as they are
+    defined: Sequence[tuple[str, str | None]] = ()  # (name, text) of definitions, without a text if it is removed
 
 
 class CheckedChange(NamedTuple):
@@ -50,7 +52,7 @@ def put_rules(state: Snapshot, read: RuleColumns, *, replace: bool | None) -> Ch
     texts, scores = [text or "" for text in read.texts.to_pylist()], read.scores.tolist()
     from ruledex.engines.atree.new_rules import encode_good_rules
 
-    encoded, bad_texts = encode_good_rules(state.dictionary.schema, list(zip(texts, scores, strict=True)))
+    encoded, bad_texts = encode_good_rules(state.schema, list(zip(texts, scores, strict=True)))
     for at, error in bad_texts:
         is_missing = not read.texts[at].is_valid
         faults.append(read.fault(at, RuleSyntaxError("there is no text") if is_missing else error))
@@ -131,7 +133,9 @@ def combine_changes(changes: Iterable[IndexChange]) -> IndexChange:
     put: dict[RuleId, tuple[str, float]] = {}
     removed: dict[RuleId, None] = {}
     scored: dict[RuleId, float] = {}
+    defined: dict[str, str | None] = {}
     for change in changes:
+        defined |= change.defined
         for rule_id in change.removed:
             removed[rule_id] = None
             put.pop(rule_id, None)
@@ -146,7 +150,7 @@ def combine_changes(changes: Iterable[IndexChange]) -> IndexChange:
             else:
                 scored[rule_id] = score
     rules = sorted((rule_id, text, score) for rule_id, (text, score) in put.items())
-    return IndexChange(rules, list(removed), list(scored.items()))
+    return IndexChange(rules, list(removed), list(scored.items()), tuple(defined.items()))
 
 
 def apply_change(state: Snapshot, change: IndexChange, encoded: EncodedRules | None = None) -> Snapshot:
@@ -170,14 +174,22 @@ def apply_change(state: Snapshot, change: IndexChange, encoded: EncodedRules | N
         scores = scores or Overlay(live.base.static_scores())
         scores = scores.replace(scored.base_positions.tolist(), [values[at] for at in scored.in_base.tolist()])
     of_delta = [(position, values[at]) for position, at in zip(scored.delta_positions, scored.in_delta, strict=True)]
-    new = None if not change.put else _added_rules(live, change, encoded)
+    schema = live.schema if not change.defined else redefine(live.schema, change.defined)
+    new = None if not change.put else _added_rules(live, change, schema, encoded)
     delta = live.delta.change(removed.delta_positions.tolist(), of_delta, new)
-    if not (len(all_removed) or len(delta) or scores is not None):
+    is_defined_anew = schema.definitions != live.base.schema.definitions
+    if not (len(all_removed) or len(delta) or scores is not None or is_defined_anew):
         return live.base
-    return LiveState(live.base, all_removed, alive, scores, delta)
+    return LiveState(live.base, all_removed, alive, scores, delta, schema)
 
 
-def _added_rules(live: LiveState, change: IndexChange, encoded: EncodedRules | None) -> AddedRules:
+def redefine(schema: Schema, defined: Iterable[tuple[str, str | None]]) -> Schema:
+    """Return a schema with some definitions replaced, added or, without a text, removed."""
+    texts = {**schema.definitions, **dict(defined)}
+    return schema.with_all_definitions({name: text for name, text in texts.items() if text is not None})
+
+
+def _added_rules(live: LiveState, change: IndexChange, schema: Schema, encoded: EncodedRules | None) -> AddedRules:
     """Return the rules that a change puts, which are ascending by id."""
     ids = _array([rule_id for rule_id, _, _ in change.put])
     texts = [text for _, text, _ in change.put]
@@ -185,7 +197,7 @@ def _added_rules(live: LiveState, change: IndexChange, encoded: EncodedRules | N
     if encoded is None:
         from ruledex.engines.atree.new_rules import encode_good_rules
 
-        encoded, faults = encode_good_rules(live.dictionary.schema, [(text, score) for _, text, score in change.put])
+        encoded, faults = encode_good_rules(schema, [(text, score) for _, text, score in change.put])
         if faults:
             raise RulesError([RuleFault(change.put[at][0], error) for at, error in faults], len(texts))
     return AddedRules(ids, texts, scores, find_ids(live.base.identities, ids)[0], encoded)

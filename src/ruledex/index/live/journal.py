@@ -176,9 +176,20 @@ def _digest(key: bytes, data: bytes) -> bytes:
 
 
 def _record(header: bytes, number: int, change: IndexChange) -> bytes:
-    payload = orjson.dumps(change._asdict())
+    payload = orjson.dumps(_document(change))
     head = _HEAD.pack(_RECORD_MAGIC, number, len(payload))
     return head + _digest(header[-_DIGEST_BYTES:], head + payload) + payload
+
+
+def _document(change: IndexChange) -> dict[str, Any]:
+    """Return a change for JSON. One of definitions has no `put`, without which earlier versions of ruledex refuse it:
+    they would ignore the definitions, and answer by the old ones."""
+    document = change._asdict()
+    if not document["defined"]:
+        del document["defined"]
+    else:
+        document["replaced"] = document.pop("put")
+    return document
 
 
 def _claimed_bytes(data: bytes, at: int) -> int:
@@ -207,12 +218,17 @@ def _parse_change(payload: bytes, where: str) -> IndexChange:
     try:
         found: dict[str, Any] = orjson.loads(payload)
         return IndexChange(
-            [(_id(rule_id), _text(text), _score(score)) for rule_id, text, score in found["put"]],
+            [(_id(rule_id), _text(text), _score(score)) for rule_id, text, score in found[_put_key(found)]],
             [_id(rule_id) for rule_id in found["removed"]],
             [(_id(rule_id), _score(score)) for rule_id, score in found["scored"]],
+            tuple((_text(name), None if text is None else _text(text)) for name, text in found.get("defined", ())),
         )
     except (ValueError, KeyError, TypeError, OverflowError) as error:
         raise ArtifactError(f"{where}: a record was not written by this version of ruledex: {error}") from error
+
+
+def _put_key(document: dict[str, Any]) -> str:
+    return "replaced" if "defined" in document else "put"
 
 
 def _id(value: object) -> RuleId:

@@ -22,6 +22,7 @@ from ruledex.index.live.delta import Delta, DeltaReader
 from ruledex.index.state import BuiltState, IndexMatches, Snapshot, require_position
 from ruledex.language.plain import is_record
 from ruledex.language.reference import Weights
+from ruledex.language.schema import Schema
 
 Item = TypeVar("Item", bound=np.generic)
 
@@ -44,12 +45,14 @@ class LiveState:
         alive: Overlay[np.uint8] | None,
         scores: Overlay[np.float64] | None,
         delta: Delta,
+        schema: Schema | None = None,
     ) -> None:
         self.base = base
         self.removed = removed  # positions in the base, ascending
         self.alive = alive  # for each rule of the base 1, or 0 if it is removed; None if nothing is
         self.scores = scores  # of the base's rules; None if none has changed
         self.delta = delta
+        self.schema = base.schema if schema is None else schema  # that of the base, unless definitions have changed
 
     @staticmethod
     def of(state: Snapshot) -> LiveState:
@@ -176,7 +179,7 @@ class LiveState:
 
     @property
     def dictionary(self) -> Dictionary:
-        """The dictionary of the base, whose schema is that of all."""
+        """The dictionary of the base. Its schema has the definitions of the base."""
         return self.base.dictionary
 
     @property
