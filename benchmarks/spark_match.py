@@ -70,7 +70,7 @@ class Matching:
         """How many events a round had, and the times of the job, of the process, and of reading without matching."""
         options: dict[str, Any] = {"count": True} if name == "count" else {"top": K}
         answer: Callable[[pa.Table], object] = {
-            "count": self.index.count,
+            "count": lambda part: self.index.count(part),
             "top": lambda part: self.index.top_batch(part, K),
         }[name]
         answer(self.base[:N_TRIED])

@@ -85,6 +85,11 @@ class Artifact:
         entry = self._named(self._manifest.tables, "table", name)
         return read_parquet_rows(self._maps[entry.file], self._where(entry.file), entry.n_rows, start, stop, columns)
 
+    def column_names(self, name: str) -> list[str]:
+        """Return the names of a table's columns."""
+        found: list[str] = self.table_rows(name, 0, 0).column_names
+        return found
+
     def document(self, name: str) -> Any:
         """Return a document. Each call parses it and checks its hash, since all of it is read anyway."""
         file = self._named(self._manifest.documents, "document", name)

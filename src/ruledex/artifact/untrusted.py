@@ -51,14 +51,17 @@ class UntrustedArtifact:
         """Return the names of all tables, sorted."""
         return sorted(self._manifest.tables)
 
-    def table(self, name: str, key: str, columns: Sequence[str]) -> pa.Table:
-        """Read some columns of a table. Values in the column `key` are distinct, which bounds the number of rows."""
+    def table(self, name: str, key: str, columns: Sequence[str], optional: Sequence[str] = ()) -> pa.Table:
+        """Read some columns of a table, and the `optional` ones that it has.
+
+        Values in the column `key` are distinct, which bounds the number of rows.
+        """
         if name not in self._manifest.tables:
             raise ArtifactError(f"{self._store.where(version_folder(self.version))} has no table {name!r}")
         entry = self._manifest.tables[name]
         path = f"{version_folder(self.version)}/{entry.file}"
         data = _read(self._store, path, self._manifest.files[entry.file])
-        return read_bounded(data, self._store.where(path), entry.n_rows, key, columns)
+        return read_bounded(data, self._store.where(path), entry.n_rows, key, columns, optional)
 
 
 def _read(store: LocalStore | RemoteStore, path: str, entry: FileEntry) -> bytes:
@@ -82,7 +85,9 @@ def _read(store: LocalStore | RemoteStore, path: str, entry: FileEntry) -> bytes
 # Tables within bounds.
 
 
-def read_bounded(data: bytes, where: str, n_rows: int, key: str, columns: Sequence[str]) -> pa.Table:
+def read_bounded(
+    data: bytes, where: str, n_rows: int, key: str, columns: Sequence[str], optional: Sequence[str] = ()
+) -> pa.Table:
     """Read some columns of a Parquet file. Values of the column `key` are distinct; text columns are large strings.
 
     Refuses a file that would grow too much, that does not have `n_rows` rows, or whose values are not valid.
@@ -92,6 +97,7 @@ def read_bounded(data: bytes, where: str, n_rows: int, key: str, columns: Sequen
     most = _SPARED + limits.current().table_growth * len(data)
     try:
         with pq.ParquetFile(pa.BufferReader(data), page_checksum_verification=True) as file:
+            columns = [*columns, *(name for name in optional if name in file.schema_arrow.names)]
             _check_pages(file, data, where, n_rows, key, columns, most)
         with pq.ParquetFile(
             pa.BufferReader(data), page_checksum_verification=True, read_dictionary=list(columns)

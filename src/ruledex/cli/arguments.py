@@ -67,6 +67,13 @@ RankOption: TypeAlias = Annotated[
 ]
 CountOption: TypeAlias = Annotated[bool, typer.Option("--count", help="Return only the number of rules that match.")]
 
+WhereOption: TypeAlias = Annotated[
+    str | None,
+    typer.Option(
+        "--where", metavar="CONDITION", help="Ask only the rules whose tags satisfy this, such as \"tenant = 'a'\"."
+    ),
+]
+
 # Of the commands on Spark.
 MasterOption: TypeAlias = Annotated[
     str | None,

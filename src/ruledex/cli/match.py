@@ -24,6 +24,7 @@ from ruledex.cli.arguments import (
     TopOption,
     TrustOption,
     VersionOption,
+    WhereOption,
     choose_rank,
 )
 from ruledex.cli.terminal import bar
@@ -69,6 +70,7 @@ def match_command(
         Mode, typer.Option("--mode", help="With --top: relaxed also returns rules that are only partly true.")
     ] = Mode.EXACT,
     count: CountOption = False,
+    where: WhereOption = None,
     engine: Annotated[str | None, typer.Option("--engine", help="An engine other than the stored one.")] = None,
     version: VersionOption = None,
     trust: TrustOption = None,
@@ -84,6 +86,8 @@ def match_command(
 
         ruledex match index events.parquet --top 10 --mode relaxed
 
+        ruledex match index events.jsonl --where "tenant = 'a'"
+
         tail -f events.jsonl | ruledex match index - --count
 
     Results are written as they come, with the line or row of each event. The exit status is 1 if a line is not an
@@ -95,7 +99,7 @@ def match_command(
         raise InputError("--count cannot be combined with --top")
     if mode is Mode.RELAXED and top is None:
         raise InputError("--mode relaxed needs --top")
-    ask = _Ask(top, choose_rank(rank, top), mode, count)
+    ask = _Ask(top, choose_rank(rank, top), mode, count, where)
     if output is not None and leads_to(output, events):
         raise InputError(f"{output}: this is the file of events; the results would replace it, so name another one")
     opened = Index.open(index, version, engine, trust=trust)
@@ -133,6 +137,7 @@ class _Ask(NamedTuple):
     rank: Rank
     mode: Mode
     only_count: bool
+    where: str | None  # the condition over tags
 
 
 def _answer(index: Index, events: list[dict[str, object]] | pa.RecordBatch, ask: _Ask) -> tuple[pa.RecordBatch, int]:
@@ -140,12 +145,12 @@ def _answer(index: Index, events: list[dict[str, object]] | pa.RecordBatch, ask:
     import pyarrow as pa
 
     if ask.only_count:
-        counts = index.count(events)
+        counts = index.count(events, where=ask.where)
         return pa.RecordBatch.from_pydict({"count": counts}), int(counts.sum())
     if ask.top is None:
-        found = index.match_batch(events)
+        found = index.match_batch(events, where=ask.where)
     else:
-        found = index.top_batch(events, ask.top, ask.rank.value, mode=ask.mode.value)
+        found = index.top_batch(events, ask.top, ask.rank.value, mode=ask.mode.value, where=ask.where)
     return found.to_arrow(), found.n_matches
 
 

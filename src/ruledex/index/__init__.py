@@ -10,6 +10,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from ruledex.index.filters import check_filter
     from ruledex.index.identities import RuleId
     from ruledex.index.index import Index
     from ruledex.index.inputs import Stats
@@ -17,13 +18,14 @@ if TYPE_CHECKING:
     from ruledex.index.opening import read_schema
     from ruledex.index.state import IndexMatches
 
-__all__ = ["Index", "IndexMatches", "RuleId", "Stats", "read_schema", "verify_index"]
+__all__ = ["Index", "IndexMatches", "RuleId", "Stats", "check_filter", "read_schema", "verify_index"]
 
 _MODULES = {
     "Index": "index",
     "IndexMatches": "state",
     "RuleId": "identities",
     "Stats": "inputs",
+    "check_filter": "filters",
     "read_schema": "opening",
     "verify_index": "live.home",
 }

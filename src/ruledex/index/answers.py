@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sized
-from itertools import islice
-from typing import TYPE_CHECKING, Any, Final, Generic, Literal, NamedTuple, TypeVar, overload
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sized
+from itertools import count, islice
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, Final, Generic, Literal, NamedTuple, Self, TypeVar, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +20,7 @@ from ruledex.index.identities import Id, RuleId, plain_id
 from ruledex.index.inputs import Event, Events, as_mapping, check_rank, check_weights
 from ruledex.index.live.home import Home
 from ruledex.index.state import BuiltState, IndexMatches, Snapshot, describe_snapshot, full_schema
+from ruledex.index.tags import tags_of
 from ruledex.language.parser import parse
 from ruledex.language.resolve import over_limit
 from ruledex.language.schema import Schema
@@ -28,6 +30,7 @@ from ruledex.showing import html_table
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from ruledex.index.filters import FilteredViews
     from ruledex.index.relaxed import Mode, RelaxedViews
     from ruledex.language.reference import Weights
 
@@ -35,12 +38,35 @@ Answer = TypeVar("Answer")
 _MOST_SHOWN: Final = 10  # rules in a notebook
 
 
-class Rule(NamedTuple, Generic[Id]):
-    """A rule of an index."""
-
+class _RuleFields(NamedTuple, Generic[Id]):
     id: Id
     text: str
     static_score: float
+
+
+class Rule(_RuleFields[Id]):
+    """A rule of an index: a tuple of its id, text and static score, with its `tags` beside them."""
+
+    tags: Mapping[str, Any] = MappingProxyType({})
+
+    def __new__(cls, id: Any, text: str, static_score: float, tags: Mapping[str, Any] | None = None) -> Self:  # noqa: A002
+        """Return a rule."""
+        made = super().__new__(cls, id, text, static_score)  # type: ignore[type-var]  # Self is one
+        if tags:
+            made.tags = tags
+        return made
+
+    def __eq__(self, other: object) -> bool:
+        return tuple.__eq__(self, other) is True and (not isinstance(other, Rule) or self.tags == other.tags)
+
+    def __ne__(self, other: object) -> bool:
+        return not self == other
+
+    __hash__ = tuple.__hash__
+
+    def __repr__(self) -> str:
+        tags = f", tags={self.tags!r}" if self.tags else ""
+        return f"Rule(id={self.id!r}, text={self.text!r}, static_score={self.static_score!r}{tags})"
 
 
 class ClosedState:
@@ -61,19 +87,26 @@ class IndexAnswers(Generic[Id]):
         self._home = home  # None if the index cannot be changed
         self._over_limit = 0  # how many functions of events a limit made unknown
         self._relaxed: RelaxedViews | None = None
+        self._filtered: dict[str, FilteredViews] = {}  # by mode
 
     # Matching.
 
     @overload
-    def match(self, event: Event, *, as_array: Literal[False] = False) -> list[Id]: ...
+    def match(self, event: Event, *, as_array: Literal[False] = False, where: str | None = None) -> list[Id]: ...
 
     @overload
-    def match(self, event: Event, *, as_array: Literal[True]) -> NDArray[np.int64] | pa.LargeStringArray: ...
+    def match(
+        self, event: Event, *, as_array: Literal[True], where: str | None = None
+    ) -> NDArray[np.int64] | pa.LargeStringArray: ...
 
-    def match(self, event: Event, *, as_array: bool = False) -> list[Id] | NDArray[np.int64] | pa.LargeStringArray:
+    def match(
+        self, event: Event, *, as_array: bool = False, where: str | None = None
+    ) -> list[Id] | NDArray[np.int64] | pa.LargeStringArray:
         """Return the ids of all rules that are true of an event, ascending. An event is a mapping, or JSON as text.
 
         With `as_array` they are a NumPy array of integers, or an Arrow array of strings, which saves one object per id.
+        `where` is a condition over the rules' tags: only the rules that it is true of are asked (docs/tags.md). It is
+        the same in all methods that match.
 
         >>> index = Index.build([(1, "country = 'IN'"), (2, "age >= 18")])
         >>> index.match({"country": "IN", "age": 20})
@@ -83,26 +116,36 @@ class IndexAnswers(Generic[Id]):
         """
         if as_array:
             found = as_mapping(event)
-            return self._ask(lambda state: state.match_batch((found,)).rule)
+            return self._ask(lambda state: self._view(state, where=where).match_batch((found,)).rule)
+        if where is not None:
+            return self._ask(lambda state: self._view(state, where=where).match(event))
         return self._ask(lambda state: state.match(event))
 
-    def match_batch(self, events: Events) -> IndexMatches[Id]:
+    def match_batch(self, events: Events, *, where: str | None = None) -> IndexMatches[Id]:
         """Match many events: mappings, JSON texts, an Arrow table or batch, a pandas or polars frame."""
-        return self._ask_all(events, lambda state: state.match_batch(events))
+        return self._ask_all(events, lambda state: self._view(state, where=where).match_batch(events))
 
-    def count(self, events: Events) -> NDArray[np.int64]:
+    def count(self, events: Events, *, where: str | None = None) -> NDArray[np.int64]:
         """Return for each event how many rules are true of it, without writing the matches."""
-        return self._ask_all(events, lambda state: state.counts(events))
+        return self._ask_all(events, lambda state: self._view(state, where=where).counts(events))
 
     def top(
-        self, event: Event, k: int, rank: Rank = "sum", weights: Weights | None = None, mode: Mode = "exact"
+        self,
+        event: Event,
+        k: int,
+        rank: Rank = "sum",
+        weights: Weights | None = None,
+        mode: Mode = "exact",
+        *,
+        where: str | None = None,
     ) -> list[tuple[Id, float]]:
         """Return the best k rules of an event with their ranks, the best first, ties by id.
 
         `weights` belong to the event: one number per attribute, or one per value of it. In the mode "relaxed" not all
         conjuncts of a rule need to hold (docs/ranking.md); the first such call builds an engine for it.
         """
-        found = self.top_batch((as_mapping(event),), k, rank, None if weights is None else (weights,), mode)
+        weighed = None if weights is None else (weights,)
+        found = self.top_batch((as_mapping(event),), k, rank, weighed, mode, where=where)
         assert found.scores is not None
         return list(zip(found[0], found.scores.tolist(), strict=True))
 
@@ -113,19 +156,29 @@ class IndexAnswers(Generic[Id]):
         rank: Rank = "sum",
         weights: Iterable[Weights | None] | None = None,
         mode: Mode = "exact",
+        *,
+        where: str | None = None,
     ) -> IndexMatches[Id]:
         """Return the best k rules of each of many events; `weights` has one entry per event, `mode` is as in `top`."""
         k, rank, weights = check_k(k), check_rank(rank), check_weights(weights)
-        return self._ask_all(events, lambda state: self._view(state, mode).top(events, k, rank, weights))
+        return self._ask_all(events, lambda state: self._view(state, mode, where).top(events, k, rank, weights))
 
-    def _view(self, state: Snapshot, mode: Mode) -> Any:
-        if mode == "exact":
+    def _view(self, state: Any, mode: Mode = "exact", where: str | None = None) -> Any:
+        """Return what answers: the snapshot, or a view of it for a mode or a filter."""
+        if mode != "exact":
+            if self._relaxed is None:
+                from ruledex.index.relaxed import RelaxedViews
+
+                self._relaxed = RelaxedViews()
+            state = self._relaxed.of(state, mode)
+        if where is None:
             return state
-        if self._relaxed is None:
-            from ruledex.index.relaxed import RelaxedViews
+        views = self._filtered.get(mode)
+        if views is None:
+            from ruledex.index.filters import FilteredViews
 
-            self._relaxed = RelaxedViews()
-        return self._relaxed.of(state, mode)
+            views = self._filtered[mode] = FilteredViews()
+        return views.of(state, where)
 
     def _ask_all(self, events: Events, question: Callable[[Any], Answer]) -> Answer:
         if isinstance(events, Sized):
@@ -174,14 +227,18 @@ class IndexAnswers(Generic[Id]):
         """
         state: Any = self._state
         if isinstance(self._state, BuiltState):
-            scored = zip(state.rules(), state.static_scores().tolist(), strict=True)
-            return (Rule(rule_id, text, score) for (rule_id, text), score in scored)
-        return (Rule(rule_id, text, state.score(rule_id)) for rule_id, text in state.rules())
+            each = zip(state.rules(), state.static_scores().tolist(), count(), strict=False)
+            tags = state.tags.text
+            return (Rule(rule_id, text, score, tags_of(tags(at))) for (rule_id, text), score, at in each)
+        return (self._rule(state, rule_id, text) for rule_id, text in state.rules())
 
     def rule(self, rule_id: RuleId) -> Rule[Id]:
         """Return a rule by its id."""
         state, rule_id = self._state, plain_id(rule_id)
-        return Rule(rule_id, state.text(rule_id), state.score(rule_id))  # type: ignore[arg-type]  # of the kind Id
+        return self._rule(state, rule_id, state.text(rule_id))
+
+    def _rule(self, state: Snapshot, rule_id: Any, text: str) -> Rule[Id]:
+        return Rule(rule_id, text, state.score(rule_id), tags_of(state.tags_text(rule_id)))
 
     @property
     def schema(self) -> Schema:

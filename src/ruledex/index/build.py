@@ -21,6 +21,7 @@ from ruledex.index.live.state import LiveState
 from ruledex.index.rules import RuleColumns
 from ruledex.index.state import BuiltState, Shard, Snapshot, TextsInMemory, matcher_of
 from ruledex.index.storage import build_engine
+from ruledex.index.tags import tags_in_memory
 from ruledex.language.schema import Schema
 from ruledex.program.builder import ProgramBuilder, translate_program
 from ruledex.program.program import Program
@@ -93,9 +94,8 @@ def state_of_rules(
     except BudgetError as error:
         raise error if error.position is None else error.of_rule(read.ids[error.position].as_py()) from None
     shards = (Shard(built.program, made),)
-    return BuiltState(
-        shards, built.dictionary, encoder, matcher_of(shards), identities_of(read.ids), TextsInMemory(read.texts), None
-    )
+    texts, tags = TextsInMemory(read.texts), tags_in_memory(read.tags)
+    return BuiltState(shards, built.dictionary, encoder, matcher_of(shards), identities_of(read.ids), texts, None, tags)
 
 
 class CompiledPart(NamedTuple):
@@ -143,6 +143,17 @@ def all_rules(live: LiveState) -> RuleColumns:
     texts = pa.concat_arrays([base.texts.to_arrow().take(pa.array(kept)).cast(pa.large_string()), delta.texts()])
     base_scores = base.static_scores() if live.scores is None else live.scores.array
     scores = np.concatenate([base_scores[kept], delta.static_scores()])[order]
-    return RuleColumns(
-        live.identities.to_arrow(), texts.take(pa.array(order)), scores, np.zeros(positions.n_rules, np.int64), []
-    )
+    lines = np.zeros(positions.n_rules, np.int64)
+    tags = _all_tags(live, kept)
+    if tags is not None:
+        tags = tags.take(pa.array(order))
+    return RuleColumns(live.identities.to_arrow(), texts.take(pa.array(order)), scores, lines, [], tags)
+
+
+def _all_tags(live: LiveState, kept: NDArray[np.int32]) -> pa.Array | None:
+    """Return the tags of the kept rules of the base, and then those of the delta; None if no rule has any."""
+    base, delta = live.base.tags.to_arrow(), pa.array(live.delta.tags(), pa.large_string())
+    if base is None and delta.null_count == len(delta):
+        return None
+    of_base = pa.nulls(len(kept), pa.large_string()) if base is None else base.take(pa.array(kept))
+    return pa.concat_arrays([of_base, delta])

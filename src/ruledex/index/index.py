@@ -106,6 +106,7 @@ class Index(IndexAnswers[Id]):
     ) -> Index[Any]:
         """Build an index of rules: (id, text), (id, text, static score), mappings, a table or frame, or a file's path.
 
+        A rule may carry tags, as a fourth element or under the key `tags`; `where` filters by them (docs/tags.md).
         Ids are integers or strings, all of one type, each given once. Every invalid rule is reported in one
         `RulesError`; with `on_error="skip"` invalid rules are left out and kept in `faults`. `stats` is a sample of
         the expected events, or statistics of them; it changes speed, never an answer. `engine_options` are those of the
@@ -216,6 +217,7 @@ class Index(IndexAnswers[Id]):
         """
         self._state = ClosedState()
         self._home = self._packed = self._folder = self._relaxed = None
+        self._filtered = {}
 
     def __enter__(self) -> Self:
         return self
@@ -252,7 +254,10 @@ class Index(IndexAnswers[Id]):
         return self._put(_read(rules, columns), replace=False)
 
     def update(self, rules: Rules, *, columns: Columns | None = None) -> int:
-        """Replace the rules of the same ids, and their static scores, in one step. Returns how many."""
+        """Replace the rules of the same ids, and their static scores, in one step. Returns how many.
+
+        A rule keeps its tags unless others are given; `{}` removes them.
+        """
         return self._put(_read(rules, columns), replace=True)
 
     def upsert(self, rules: Rules, *, columns: Columns | None = None) -> int:

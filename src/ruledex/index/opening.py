@@ -39,7 +39,8 @@ from ruledex.index.build import BuiltRules, CompiledPart, build_program, join_pa
 from ruledex.index.identities import identities_of
 from ruledex.index.rules import RuleColumns, read_rules
 from ruledex.index.state import BuiltState, TextsInMemory, matcher_of, with_threads
-from ruledex.index.storage import LAYOUT, IndexMetadata, read_metadata, save_state, state_of, table_name
+from ruledex.index.storage import LAYOUT, TAGS, IndexMetadata, read_metadata, save_state, state_of, table_name
+from ruledex.index.tags import tags_in_memory
 from ruledex.language.schema import Schema
 
 _log = logging.getLogger("ruledex.index")
@@ -185,7 +186,7 @@ def _tables(artifact: UntrustedArtifact, about: IndexMetadata) -> list[str]:
 
 def _read_table(artifact: UntrustedArtifact, name: str) -> RuleColumns:
     try:
-        read = read_rules(artifact.table(name, _ID, _COLUMNS))
+        read = read_rules(artifact.table(name, _ID, _COLUMNS, (TAGS,)))
         if read.faults:
             raise RulesError(read.faults, len(read.ids) + len(read.faults))
     except ArtifactError:
@@ -217,7 +218,9 @@ def _state_of_parts(
     shards, dictionary = join_parts(compiled, engine, None, options)
     texts = TextsInMemory(_concatenate([part.texts for part in parts]).take(pa.array(order)))
     encoder = EventEncoder(dictionary)
-    return BuiltState(shards, dictionary, encoder, matcher_of(shards), identities_of(ids), texts, None)
+    tags = [pa.nulls(len(part.ids), pa.large_string()) if part.tags is None else part.tags for part in parts]
+    tagged = tags_in_memory(_concatenate(tags).take(pa.array(order)))
+    return BuiltState(shards, dictionary, encoder, matcher_of(shards), identities_of(ids), texts, None, tagged)
 
 
 def _build(part: RuleColumns, about: IndexMetadata) -> BuiltRules:

@@ -53,6 +53,7 @@ from ruledex.index.identities import RuleId, identities_of, stored_identities
 from ruledex.index.inputs import Stats, cell_statistics
 from ruledex.index.state import Shard
 from ruledex.index.storage import (
+    TAGS,
     Counts,
     build_engine,
     metadata_of,
@@ -62,12 +63,14 @@ from ruledex.index.storage import (
     write_program,
     write_shard,
 )
+from ruledex.index.tags import column_texts
 from ruledex.language.schema import Schema
 from ruledex.program.builder import translate_program
 from ruledex.program.invariants import program_of
 from ruledex.program.program import Program
 
 __all__ = [
+    "TAGS",
     "BuildJob",
     "BuiltRules",
     "BuiltShard",
@@ -77,6 +80,7 @@ __all__ = [
     "begin_build",
     "build_program",
     "build_shard",
+    "column_texts",
     "compile_nothing",
     "compile_partition",
     "end_build",
@@ -99,6 +103,7 @@ class BuildJob(NamedTuple):
     engine_options: Mapping[str, Any]
     ids: str  # "integer" or "string"
     n_shards: int
+    has_tags: bool = False
 
 
 class CompiledShard(NamedTuple):
@@ -142,7 +147,7 @@ class OverBudget(NamedTuple):
 
 
 def compile_partition(job: BuildJob, batches: Iterable[pa.RecordBatch]) -> Iterator[CompiledShard]:
-    """Compile the shards in one partition of rules, which have `id`, `expr`, `score` and `shard`, in any order."""
+    """Compile the shards in one partition of rules, which have the columns as published and `shard`, in any order."""
     tables = [_with_long_texts(pa.Table.from_batches([batch])) for batch in batches]
     if not tables:
         return
@@ -193,7 +198,8 @@ def compile_nothing(job: BuildJob) -> CompiledShard:
 def published_types(job: BuildJob) -> pa.Schema:
     """Return the columns of rules, as published."""
     identity = pa.int64() if job.ids == "integer" else pa.large_string()
-    return pa.schema({"id": identity, "expr": pa.large_string(), "score": pa.float64()})
+    columns = {"id": identity, "expr": pa.large_string(), "score": pa.float64()}
+    return pa.schema(columns | {TAGS: pa.large_string()} if job.has_tags else columns)
 
 
 def _with_long_texts(rules: pa.Table) -> pa.Table:

@@ -159,6 +159,8 @@ class RelaxedDelta(Delta):
 
         def best(piece: LogPiece, positions: NDArray[np.int64]) -> Matches:
             alive = (positions >= 0).astype(np.uint8)
+            if self.admitted is not None:
+                alive &= self.admitted[positions]  # of a rule that has been removed, the last one's
             scores = np.where(positions >= 0, self.rules.scores[positions], 0.0)
             batch = encode_events(piece.encoder, events, weights)
             found = piece.engine.top(batch, k, rank, alive, scores)

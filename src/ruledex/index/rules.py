@@ -16,12 +16,14 @@ from numpy.typing import NDArray
 from ruledex.errors import InputError, RuleError, RuleFault, RuleSyntaxError, quoted
 from ruledex.index.identities import RuleId, integers_of, plain_id
 from ruledex.index.inputs import check_rows
+from ruledex.index.tags import column_texts, tags_text
 from ruledex.language.structured import from_structured
 from ruledex.language.text import tree_text
 from ruledex.language.value import INT64_MAX, INT64_MIN
 from ruledex.sources import EMPTY_ID, BadRow, Columns, RuleFile, RuleRow
 
-# (id, text), (id, text, static score), {"id": …, "expr": …, "score": …}, a table, a data frame, or a file's path.
+# (id, text), (id, text, static score), (id, text, static score, tags), {"id": …, "expr": …, "score": …, "tags": …}, a
+# table, a data frame, or a file's path.
 Rules: TypeAlias = (
     "Iterable[tuple[Any, ...] | Mapping[str, Any] | RuleRow | BadRow] | pa.Table | str | os.PathLike[str]"
 )
@@ -37,6 +39,7 @@ class RuleColumns(NamedTuple):
     scores: NDArray[np.float64]
     lines: NDArray[np.int64]  # of each in the input, from 1
     faults: list[RuleFault]
+    tags: pa.Array | None = None  # canonical JSON (tags.py), null where no tags are given; None if none are at all
 
     def fault(self, row: int, error: RuleError) -> RuleFault:
         """Return what is wrong with the rule in a row."""
@@ -47,8 +50,9 @@ class RuleColumns(NamedTuple):
         keep = np.ones(len(self.ids), np.bool_)
         keep[rows] = False
         mask = pa.array(keep)
+        tags = None if self.tags is None else self.tags.filter(mask)
         return RuleColumns(
-            self.ids.filter(mask), self.texts.filter(mask), self.scores[keep], self.lines[keep], self.faults
+            self.ids.filter(mask), self.texts.filter(mask), self.scores[keep], self.lines[keep], self.faults, tags
         )
 
 
@@ -88,7 +92,7 @@ def _parquet(name: str, columns: Columns) -> pa.Table:
 
     try:
         found = pq.read_schema(name).names
-        wanted = [column for column in (columns.id, columns.expr, columns.score) if column in found]
+        wanted = [column for column in (columns.id, columns.expr, columns.score, columns.tags) if column in found]
         return pq.read_table(name, columns=wanted)
     except (OSError, ValueError, pa.ArrowException) as error:
         raise InputError(f"{name}: {error}") from None
@@ -99,7 +103,7 @@ def _of_table(table: pa.Table, columns: Columns, name: str) -> RuleColumns:
         if wanted not in table.column_names:
             known = ", ".join(table.column_names)
             raise InputError(f"{name}: there is no column {quoted(wanted)}; the columns are {known}")
-    for used in (columns.id, columns.expr, columns.score):
+    for used in (columns.id, columns.expr, columns.score, columns.tags):
         if table.column_names.count(used) > 1:
             raise InputError(f"{name}: there are several columns {quoted(used)}")
     ids = _plain(table.column(columns.id))
@@ -117,12 +121,16 @@ def _of_table(table: pa.Table, columns: Columns, name: str) -> RuleColumns:
         given = _cast(_plain(table.column(columns.score)), pa.float64(), name)
         scores = np.array(given.fill_null(0.0), np.float64)
     lines = np.arange(1, len(ids) + 1, dtype=np.int64)
-    read = RuleColumns(ids, texts, scores, lines, [])
+    tags, bad_tags = None, list[tuple[int, RuleError]]()
+    if columns.tags in table.column_names:
+        tags, bad_tags = column_texts(table.column(columns.tags), f"{name}: the column {quoted(columns.tags)}")
+    read = RuleColumns(ids, texts, scores, lines, [], tags)
     faults = [
         *_faults(read, np.array(ids.is_null()), "a rule needs an id"),
         *_faults(read, _is_empty(ids), EMPTY_ID),
         *_faults(read, np.array(texts.is_null()), "there is no text"),
         *_faults(read, ~np.isfinite(scores), "a score is a finite number"),
+        *((row, read.fault(row, error)) for row, error in bad_tags),
     ]
     read.faults.extend(fault for _, fault in sorted(faults, key=lambda pair: pair[0]))
     return read.without([row for row, _ in faults]) if faults else read
@@ -170,6 +178,7 @@ def _of_rows(rules: Iterable[Any], columns: Columns) -> RuleColumns:
     ids: list[RuleId] = []
     texts: list[str] = []
     scores: list[float] = []
+    tags: list[str | None] = []
     lines: list[int] = []
     faults: list[RuleFault] = []
     for row in _rows(rules, columns):
@@ -182,15 +191,18 @@ def _of_rows(rules: Iterable[Any], columns: Columns) -> RuleColumns:
             text = _text(row)
             if not math.isfinite(row.score):
                 raise RuleError(f"a score is a finite number, not {quoted(row.score)}")
+            tagged = None if row.tags is None else tags_text(row.tags)
         except RuleError as error:
             faults.append(RuleFault(rule_id if isinstance(rule_id, int | str) else None, error, row.line))
             continue
         ids.append(rule_id)
         texts.append(text)
         scores.append(row.score)
+        tags.append(tagged)
         lines.append(row.line)
     column = _string_array(ids) if ids and isinstance(ids[0], str) else _integer_array(ids)
-    return RuleColumns(column, _string_array(texts), np.array(scores, float), np.array(lines, int), faults)
+    tag_column = pa.array(tags, pa.large_string()) if any(given is not None for given in tags) else None
+    return RuleColumns(column, _string_array(texts), np.array(scores, float), np.array(lines, int), faults, tag_column)
 
 
 # `pa.array` imports pandas, if there is any, to see whether it is given a Series.
@@ -215,16 +227,20 @@ def _rows(rules: Iterable[Any], columns: Columns) -> Iterator[RuleRow | BadRow]:
             yield rule
         elif isinstance(rule, Mapping):
             given = rule.get(columns.score)
-            yield _row(line, rule.get(columns.id), rule.get(columns.expr), given, rule.get(columns.rule))
-        elif isinstance(rule, tuple | list) and 2 <= len(rule) <= 3:
+            tags, document = rule.get(columns.tags), rule.get(columns.rule)
+            yield _row(line, rule.get(columns.id), rule.get(columns.expr), given, tags, document)
+        elif isinstance(rule, tuple | list) and 2 <= len(rule) <= 4:
             yield _row(line, *rule)
         else:
-            yield BadRow(line, "", f"a rule is (id, text), (id, text, score) or a mapping, not {type(rule).__name__}")
+            forms = "(id, text), (id, text, score), (id, text, score, tags) or a mapping"
+            yield BadRow(line, "", f"a rule is {forms}, not {type(rule).__name__}")
 
 
-def _row(line: int, rule_id: Any, text: Any, score: Any = None, document: Any = None) -> RuleRow | BadRow:
+def _row(
+    line: int, rule_id: Any, text: Any, score: Any = None, tags: Any = None, document: Any = None
+) -> RuleRow | BadRow:
     try:
-        return RuleRow(line, rule_id, text, document, 0.0 if score is None else float(score))
+        return RuleRow(line, rule_id, text, document, 0.0 if score is None else float(score), tags)
     except (TypeError, ValueError, OverflowError):
         shown = str(rule_id) if isinstance(rule_id, int | str) else ""
         return BadRow(line, shown, f"a score is a finite number, not {quoted(score)}")
@@ -289,8 +305,9 @@ def _sort(read: RuleColumns) -> RuleColumns:
 
         order = pc.array_sort_indices(read.ids)
         rows = np.array(order, np.int64)
+        tags = None if read.tags is None else read.tags.take(order)
         read = RuleColumns(
-            read.ids.take(order), read.texts.take(order), read.scores[rows], read.lines[rows], read.faults
+            read.ids.take(order), read.texts.take(order), read.scores[rows], read.lines[rows], read.faults, tags
         )
         again = np.flatnonzero(np.array(pc.equal(read.ids[:-1], read.ids[1:]))) + 1
         first_line = 0

@@ -27,6 +27,7 @@ from ruledex.events.mappings import EventEncoder
 from ruledex.forks import cached_property
 from ruledex.index.identities import Id, Identities, RuleId
 from ruledex.index.inputs import Event, Events, as_mapping, encode_events
+from ruledex.index.tags import UNTAGGED, RuleTags
 from ruledex.language.reference import Weights
 from ruledex.language.schema import Schema
 from ruledex.language.tree import Compare, CompareOperands, Expression, IsNull, SetTest, Value
@@ -246,6 +247,9 @@ class Snapshot(Protocol):
     def score(self, rule_id: RuleId) -> float:
         """Return the static score of a rule."""
 
+    def tags_text(self, rule_id: RuleId) -> str | None:
+        """Return the tags of a rule as canonical JSON, or None if it has none."""
+
     def rules(self) -> Iterator[tuple[RuleId, str]]:
         """Give all rules as (id, text), ascending by id."""
 
@@ -263,6 +267,7 @@ class BuiltState(NamedTuple):
     identities: Identities
     texts: RuleTexts
     version: str | None
+    tags: RuleTags = UNTAGGED
 
     @property
     def is_changed(self) -> bool:
@@ -302,6 +307,10 @@ class BuiltState(NamedTuple):
     def score(self, rule_id: RuleId) -> float:
         """Return the static score of a rule."""
         return self.static_score(self.position(rule_id))
+
+    def tags_text(self, rule_id: RuleId) -> str | None:
+        """Return the tags of a rule as canonical JSON, or None if it has none."""
+        return self.tags.text(self.position(rule_id))
 
     def rules(self) -> Iterator[tuple[RuleId, str]]:
         """Give all rules as (id, text), ascending by id."""

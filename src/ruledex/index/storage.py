@@ -5,7 +5,8 @@
     shard/<n>/program/…         the arrays of a shard's Program
     shard/<n>/engine/<name>/…   the arrays that its engine computed when it was built
     shard/<n>/rules             the positions of its rules; an index of one shard has none
-    the table `rules`           id, expr and score; with several shards, one table `rules-<n>` per shard
+    the table `rules`           id, expr and score, and tags if a rule has any; with several shards, one table
+                                `rules-<n>` per shard
 
 The metadata hold the kind of the artifact, its engine, schema and counts.
 """
@@ -30,12 +31,14 @@ from ruledex.errors import ArtifactError, RuledexError, quoted
 from ruledex.events.mappings import EventEncoder
 from ruledex.index.identities import stored_identities
 from ruledex.index.state import BuiltState, Shard, matcher_of
+from ruledex.index.tags import RuleTags
 from ruledex.language.schema import Schema
 from ruledex.program.invariants import check_shards, program_of
 from ruledex.program.program import Program
 
 KIND: Final = "ruledex.index"
 LAYOUT: Final = 2  # of what this module writes; the artifact has a format of its own
+TAGS: Final = "tags"  # the column of tags, which an index without tags lacks
 
 
 def save_state(state: BuiltState, root: RootLike) -> str:
@@ -45,10 +48,13 @@ def save_state(state: BuiltState, root: RootLike) -> str:
         write_dictionary(writer, state.dictionary)
         writer.arrays("rules/", state.identities.arrays())
         texts = pa.table({"id": state.identities.to_arrow(), "expr": state.texts.to_arrow()})
+        tags = state.tags.to_arrow()
         for number, shard in enumerate(state.shards):
             write_shard(writer, number, shard)
             mine = texts if shard.rules is None else texts.take(pa.array(shard.rules))
             mine = mine.append_column("score", [shard.program.static_scores()])
+            if tags is not None:
+                mine = mine.append_column(TAGS, tags if shard.rules is None else tags.take(pa.array(shard.rules)))
             writer.table(table_name(number, shard.rules is None), mine)
         counts = Counts(
             len(state.identities),
@@ -149,14 +155,16 @@ def state_of(artifact: Artifact, engine: str | None) -> BuiltState:
     shards = tuple(_read_shard(artifact, number, n_cells, stored_engine, engine) for number in range(n_shards))
     check_shards([(shard.program, shard.rules) for shard in shards], n_rules)
     dictionary = read_dictionary(artifact, schema, n_cells, shards[0].program.domain_offsets)
+    texts = StoredRuleTexts(artifact, [shard.rules for shard in shards], n_rules)
     return BuiltState(
         shards,
         dictionary,
         EventEncoder(dictionary),
         matcher_of(shards),
         stored_identities(artifact.arrays("rules/"), n_rules),
-        StoredRuleTexts(artifact, [shard.rules for shard in shards], n_rules),
+        texts,
         artifact.version,
+        RuleTags(texts.tags_to_arrow),
     )
 
 
@@ -221,8 +229,17 @@ class StoredRuleTexts:
 
     def to_arrow(self) -> pa.Array:
         """Return all texts."""
+        return self._column("expr")
+
+    def tags_to_arrow(self) -> pa.Array | None:
+        """Return the tags of all rules as canonical JSON, or None if no rule has any."""
+        first = table_name(0, self._shards[0] is None)
+        return self._column(TAGS) if TAGS in self._artifact.column_names(first) else None
+
+    def _column(self, name: str) -> pa.Array:
+        """Return a column in the order of positions."""
         columns = [
-            self._artifact.table(table_name(shard, rules is None), ["expr"]).column("expr")
+            self._artifact.table(table_name(shard, rules is None), [name]).column(name)
             for shard, rules in enumerate(self._shards)
         ]
         texts = pa.chunked_array([chunk for column in columns for chunk in column.chunks], columns[0].type)

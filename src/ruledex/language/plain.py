@@ -260,10 +260,10 @@ def warn_untyped(kind: str, path: tuple[str, ...]) -> None:
         f"{one_line('.'.join(path), 100)} has a value of the type {kind}, which no rule can test but by IS NULL: rules "
         "are about booleans, numbers, texts, dates and times. This is said once per type and attribute"
     )
-    warnings.warn(message, RuledexWarning, stacklevel=_level_of_caller())
+    warnings.warn(message, RuledexWarning, stacklevel=level_of_caller())
 
 
-def _level_of_caller() -> int:
+def level_of_caller() -> int:
     """Return how far down the stack the code of the user is, as `warnings` counts it for `warn_untyped`."""
     level, frame = 2, sys._getframe(2)
     while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] == "ruledex":

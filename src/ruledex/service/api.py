@@ -47,6 +47,7 @@ _RULE: Final = _INDEX + "/rules/{id}"
 _VERSION: Final = EndpointParameter("version", str, "Ask this version, as it was published.")
 _IF_MATCH: Final = EndpointParameter("If-Match", str, "The tag of the rule that the editor has seen.", "header")
 _IF_NONE_MATCH: Final = EndpointParameter("If-None-Match", str, "*, if the rule must be new.", "header")
+_WHERE: Final = EndpointParameter("where", str, "Ask only the rules whose tags satisfy this condition.")
 _DRY_RUN: Final = EndpointParameter("dry_run", bool, "Answer what would happen, and change nothing.")
 _RANK: Final = EndpointParameter("rank", Literal["sum", "product", "static"], "What to rank by.")  # type: ignore[arg-type]
 _MODE: Final = EndpointParameter("mode", Literal["exact", "relaxed"], "relaxed: rules may be partly true.")  # type: ignore[arg-type]
@@ -64,9 +65,9 @@ def _questions(worker: Worker) -> list[Endpoint]:
     weights = EndpointParameter("weights", str, "A JSON object: a number per attribute, or one per value of it.")
     rule = EndpointParameter("rule", str, "The id of the rule.", required=True)
     asked: list[tuple[Kind, str, Any, tuple[EndpointParameter, ...]]] = [
-        ("match", "Find all rules that are true of an event.", Matched, (limit,)),
-        ("top", "Find the best rules of an event.", BestRules, (k, _RANK, _MODE, weights)),
-        ("count", "Count the rules that are true of an event.", Counted, ()),
+        ("match", "Find all rules that are true of an event.", Matched, (limit, _WHERE)),
+        ("top", "Find the best rules of an event.", BestRules, (k, _RANK, _MODE, weights, _WHERE)),
+        ("count", "Count the rules that are true of an event.", Counted, (_WHERE,)),
         ("explain", "Explain why a rule is true of an event, or is not.", Explained, (rule,)),
     ]
     many = "\nThe body is one event as JSON, or many as NDJSON or as an Arrow stream, answered in the same format."

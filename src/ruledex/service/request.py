@@ -83,6 +83,10 @@ class Request:
             raise Problem(400, "query", "A parameter is wrong", told)
         return number
 
+    def text(self, name: str) -> str | None:
+        """Return a parameter that is a text, or None if it is not given."""
+        return self.query.get(name) if self._query_string else None
+
     def flag(self, name: str) -> bool:
         """Return a parameter that is true or false."""
         given = self.query.get(name, "false") if self._query_string else "false"

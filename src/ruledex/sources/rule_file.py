@@ -38,6 +38,7 @@ class RuleRow:
     text: str | bytes | None
     document: Any = None
     score: float = 0.0
+    tags: Any = None  # a mapping, or JSON of one
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +61,7 @@ class Columns:
     expr: str = "expr"
     score: str = "score"
     rule: str = "rule"
+    tags: str = "tags"
 
 
 _DEFAULT: Final = Columns()
@@ -104,8 +106,11 @@ class RuleFile(SourceFile):
                 with file:
                     names = _parquet_columns(file.schema_arrow, self._columns, self.name)
                     for batch in file.iter_batches(_PARQUET_ROWS, columns=names):
-                        ids, texts, *scores = (_parquet_values(batch.column(name)) for name in names)
-                        for row in zip(ids, texts, *scores, strict=True):
+                        found = {name: _parquet_values(batch.column(name)) for name in names}
+                        missing = [_MISSING] * batch.num_rows
+                        of = self._columns
+                        wanted = (of.id, of.expr, of.score, of.tags)
+                        for row in zip(*(found.get(name, missing) for name in wanted), strict=True):
                             self._n_rows_read += 1
                             yield _parquet_row(self._n_rows_read, *row)
             except pa.ArrowException as error:
@@ -123,7 +128,8 @@ def _peek(lines: Iterator[bytes]) -> tuple[bytes, Iterator[bytes]]:
 
 
 def _read_jsonl(lines: Iterator[bytes], columns: Columns) -> Iterator[Row]:
-    """Yield the rules of JSON lines: `{"id": …, "expr": …, "score": …}`, or `rule`, the structured form, for `expr`."""
+    """Yield the rules of JSON lines: `{"id": …, "expr": …, "score": …, "tags": …}`, or `rule`, the structured form, for
+    `expr`."""
     for number, line in enumerate(lines, 1):
         if not line.strip():
             continue
@@ -135,7 +141,8 @@ def _read_jsonl(lines: Iterator[bytes], columns: Columns) -> Iterator[Row]:
         if not isinstance(record, dict):
             yield BadRow(number, "", "a line must be a JSON object with an id and a rule")
             continue
-        found = [record.get(name, _MISSING) for name in (columns.id, columns.expr, columns.rule, columns.score)]
+        names = columns.id, columns.expr, columns.rule, columns.score, columns.tags
+        found = [record.get(name, _MISSING) for name in names]
         yield _row_of(number, *found)
 
 
@@ -151,7 +158,7 @@ def _read_csv(lines: Iterator[bytes], columns: Columns, name: str) -> Iterator[R
         raise InputError(f"{name}: the first row is not CSV: {header}")
     names = [column.strip() for column in header]
     column_at = {column: i for i, column in enumerate(names)}
-    for wanted in (columns.id, columns.expr, columns.score):
+    for wanted in (columns.id, columns.expr, columns.score, columns.tags):
         if names.count(wanted) > 1:
             raise InputError(f"{name}: several columns are named {quoted(wanted)}")
     for wanted in (columns.id, columns.expr):
@@ -167,10 +174,11 @@ def _read_csv(lines: Iterator[bytes], columns: Columns, name: str) -> Iterator[R
         elif record and len(record) != len(header):
             yield BadRow(line, "", f"the header has {len(header)} fields, but this row has {len(record)}")
         elif record:
-            score = record[column_at[columns.score]] if columns.score in column_at else _MISSING
-            yield _check_utf8(
-                _row_of(line, record[column_at[columns.id]], record[column_at[columns.expr]], _MISSING, score)
+            score, tags = (
+                record[column_at[name]] if name in column_at else _MISSING for name in (columns.score, columns.tags)
             )
+            given = record[column_at[columns.id]], record[column_at[columns.expr]]
+            yield _check_utf8(_row_of(line, *given, _MISSING, score, tags or _MISSING))
 
 
 def _next_record(reader: Iterator[list[str]]) -> list[str] | str | None:
@@ -211,7 +219,7 @@ def _parquet_columns(fields: pa.Schema, columns: Columns, name: str) -> list[str
     if not _is_text(fields.field(columns.expr).type):
         kind = fields.field(columns.expr).type
         raise InputError(f"{name}: the column {quoted(columns.expr)} holds {kind}, not text")
-    return [columns.id, columns.expr] + [columns.score] * (columns.score in fields.names)
+    return [columns.id, columns.expr] + [name for name in (columns.score, columns.tags) if name in fields.names]
 
 
 def _is_text(kind: pa.DataType) -> bool:
@@ -232,19 +240,19 @@ def _parquet_values(column: pa.Array) -> list[Any]:
         column = column.cast(pa.large_binary())
     if pa.types.is_decimal(column.type):
         column = column.cast(pa.float64())
-    return column.to_pylist()  # type: ignore[no-any-return]
+    return column.to_pylist(maps_as_pydicts="lossy")  # type: ignore[no-any-return]
 
 
-def _parquet_row(number: int, rule_id: object, text: object, score: object = _MISSING) -> Row:
+def _parquet_row(number: int, rule_id: object, text: object, score: object, tags: object) -> Row:
     if isinstance(rule_id, bytes):
         try:
             rule_id = rule_id.decode("utf-8")
         except UnicodeDecodeError:
             return BadRow(number, "", "the id is not UTF-8")
-    return _row_of(number, rule_id, text, _MISSING, score)
+    return _row_of(number, rule_id, text, _MISSING, score, tags)
 
 
-def _row_of(line: int, given_id: object, text: object, document: object, score: object) -> Row:
+def _row_of(line: int, given_id: object, text: object, document: object, score: object, tags: object) -> Row:
     """Return the rule in these columns, or a `BadRow`. A column that is absent is `_MISSING`."""
     if given_id == "":
         return BadRow(line, "", EMPTY_ID)
@@ -257,12 +265,16 @@ def _row_of(line: int, given_id: object, text: object, document: object, score: 
     if isinstance(text, str | bytes):
         if document is not _MISSING:
             return BadRow(line, rule_id, "a rule must be text or structured, not both")
-        return RuleRow(line, given_id, text, None, static)
+        return RuleRow(line, given_id, text, None, static, _given(tags))
     if text is not _MISSING and text is not None:
         return BadRow(line, rule_id, f"the text of a rule must be a string, not {type(text).__name__}")
     if document is _MISSING:
         return BadRow(line, rule_id, "this line has no rule")
-    return RuleRow(line, given_id, None, document, static)
+    return RuleRow(line, given_id, None, document, static, _given(tags))
+
+
+def _given(value: object) -> Any:
+    return None if value is _MISSING else value
 
 
 def _score(given: object) -> float | None:

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from ruledex import Schema
 from ruledex.errors import RuledexError, RulesError
 from ruledex.index import Index
-from ruledex.index.live.changes import IndexChange, apply_change, combine_changes
+from ruledex.index.live.changes import IndexChange, PutRule, apply_change, combine_changes
 from tests.index.live.model import Model, assert_same
 
 RULES = [(1, "a = 1"), (2, "a = 2", 2.0), (4, "b = 'x'")]
@@ -97,9 +97,17 @@ def test_nothing_to_change_changes_nothing(index):
 
 IDS = st.integers(0, 5)
 CHANGES = st.one_of(
-    st.lists(st.tuples(IDS, st.sampled_from(["a = 1", "a = 2", "b = 1"]), st.sampled_from([0.0, 1.0])), max_size=3)
-    .map(lambda rules: sorted({rule[0]: rule for rule in rules}.values()))
-    .map(lambda rules: IndexChange(put=rules)),
+    st.lists(
+        st.builds(
+            PutRule,
+            IDS,
+            st.sampled_from(["a = 1", "a = 2", "b = 1"]),
+            st.sampled_from([0.0, 1.0]),
+            st.sampled_from([None, '{"t":1}', '{"t":2}']),
+        ),
+        max_size=3,
+        unique_by=lambda rule: rule.id,
+    ).map(lambda rules: IndexChange(put=sorted(rules, key=lambda rule: rule.id))),
     st.sets(IDS, max_size=3).map(lambda ids: IndexChange(removed=sorted(ids))),
     st.tuples(IDS, st.sampled_from([3.0, 4.0])).map(lambda pair: IndexChange(scored=[pair])),
 )
@@ -113,6 +121,9 @@ def test_several_changes_as_one_have_the_same_effect(changes):
         one_by_one = apply_change(one_by_one, change)
     at_once = apply_change(base, combine_changes(changes))
     assert list(at_once.rules()) == list(one_by_one.rules())
+    assert [at_once.tags_text(i) for i, _ in at_once.rules()] == [
+        one_by_one.tags_text(i) for i, _ in one_by_one.rules()
+    ]
     assert [at_once.score(i) for i, _ in at_once.rules()] == [one_by_one.score(i) for i, _ in one_by_one.rules()]
     for event in ({"a": 1}, {"a": 2, "b": 1}):
         assert at_once.match(event) == one_by_one.match(event)

@@ -9,7 +9,7 @@ import pytest
 from ruledex import Index, RuledexError
 from ruledex.engines.registry import PLACES
 from ruledex.errors import ArtifactError, RulesError
-from ruledex.index.live.changes import IndexChange
+from ruledex.index.live.changes import IndexChange, PutRule
 from ruledex.index.live.journal import Journal
 
 DEFINITIONS = {"adults": "age >= 18", "members": "@adults AND is_member", "spare": "z = 1"}
@@ -237,8 +237,8 @@ def test_wherever_a_crash_cuts_the_journal_all_rules_have_one_definition(index, 
 def test_earlier_versions_refuse_the_record_of_a_definition(tmp_path):
     journal = Journal(tmp_path, "ab" * 32)
     changes = [
-        IndexChange([(1, "a = 1", 0.0)], [], []),
-        IndexChange([(2, "@x", 1.0)], [], [], (("x", "y = 1"), ("z", None))),
+        IndexChange([PutRule(1, "a = 1", 0.0)], [], []),
+        IndexChange([PutRule(2, "@x", 1.0)], [], [], (("x", "y = 1"), ("z", None))),
     ]
     mark = journal.append(changes[0], None)
     first = journal.path.read_bytes()

@@ -8,15 +8,15 @@ import pytest
 
 from ruledex.errors import ArtifactError
 from ruledex.index import Index
-from ruledex.index.live.changes import IndexChange
+from ruledex.index.live.changes import IndexChange, PutRule
 from ruledex.index.live.journal import Journal
 
 VERSION = "ab" * 32
 CHANGES = [
-    IndexChange([(1, "a = 1", 0.5), (2, "name = 'ü RDXR'", 0.0)], [], []),
+    IndexChange([PutRule(1, "a = 1", 0.5, '{"tenant":"a"}'), PutRule(2, "name = 'ü RDXR'", 0.0)], [], []),
     IndexChange([], [1], []),
     IndexChange([], [], [(2, 1e300), (3, -0.1)]),
-    IndexChange([("x", "TRUE", 2.0)], ["y"], [("z", 3.0)]),
+    IndexChange([PutRule("x", "TRUE", 2.0)], ["y"], [("z", 3.0)]),
 ]
 
 

@@ -48,6 +48,9 @@ def spark_build_command(
     score_column: Annotated[
         str | None, typer.Option("--score", metavar="NAME", help="The column that has the static scores of rules.")
     ] = None,
+    tags_column: Annotated[
+        str | None, typer.Option("--tags", metavar="NAME", help="The column that has the tags of rules.")
+    ] = None,
     shards: Annotated[
         int | None, typer.Option("--shards", min=1, help="The number of shards; by default one per million rules.")
     ] = None,
@@ -102,6 +105,7 @@ def spark_build_command(
                     stats,
                     load_schema(schema),
                     on_error.value,
+                    tags=tags_column,
                     engine=engine,
                     engine_options=engine_options(options or []),
                 )

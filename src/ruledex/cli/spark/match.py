@@ -18,6 +18,7 @@ from ruledex.cli.arguments import (
     TopOption,
     TrustOption,
     VersionOption,
+    WhereOption,
     WorkerIndexArgument,
     choose_rank,
 )
@@ -57,6 +58,7 @@ def spark_match_command(
     weights: WeightsOption = None,
     explode: ExplodeOption = False,
     count: CountOption = False,
+    where: WhereOption = None,
     version: VersionOption = None,
     trust: TrustOption = None,
     master: MasterOption = None,
@@ -92,6 +94,7 @@ def spark_match_command(
             rank=ranked.value,
             version=version,
             trust=trust,
+            where=where,
         )
         seen = Observation()
         started = time.monotonic()

@@ -296,13 +296,13 @@ class Replica:
             return NO_SCOPES
         return scopes_of(self.tree.index(), self.dictionary.first_cells())
 
-    def match(self, batch: EventBatch) -> Matches:
-        """Return the rules of each event, ascending."""
-        return self._matcher.match(freeze_batch(batch), ALL_ALIVE)
+    def match(self, batch: EventBatch, alive: NDArray[np.uint8] | None = None) -> Matches:
+        """Return the rules of each event, ascending. `alive` is read-only, with 0 for rules to leave out."""
+        return self._matcher.match(freeze_batch(batch), ALL_ALIVE if alive is None else alive)
 
-    def count(self, batch: EventBatch) -> NDArray[np.int64]:
+    def count(self, batch: EventBatch, alive: NDArray[np.uint8] | None = None) -> NDArray[np.int64]:
         """For each event how many rules are true."""
-        return self._matcher.count(freeze_batch(batch), ALL_ALIVE)
+        return self._matcher.count(freeze_batch(batch), ALL_ALIVE if alive is None else alive)
 
     def top(
         self,
@@ -311,9 +311,10 @@ class Replica:
         rank: Rank,
         static_score: NDArray[np.float64] | None,
         order: NDArray[np.int64] | None,
+        alive: NDArray[np.uint8] | None = None,
     ) -> Matches:
         """Return the best k rules of each event."""
-        return self.scores.top(self.tree, batch, self.match(batch), k, rank, static_score, order)
+        return self.scores.top(self.tree, batch, self.match(batch, alive), k, rank, static_score, order)
 
     def describe(self) -> dict[str, Any]:
         """Describe what the tree is made of; `bytes` are those of this replica's arrays."""

@@ -15,18 +15,30 @@ from ruledex.index.live.delta import AddedRules
 from ruledex.index.live.state import LiveState, Overlay
 from ruledex.index.rules import RuleColumns
 from ruledex.index.state import Snapshot, other_kind, require_position
+from ruledex.index.tags import NO_TAGS
 from ruledex.language.schema import Schema
 
 if TYPE_CHECKING:
+    import pyarrow as pa
+
     from ruledex.engines.atree.new_rules import EncodedRules
 
 _FEW: Final = 8  # so few ids are looked up one by one
 
 
+class PutRule(NamedTuple):
+    """A rule that is added or replaced."""
+
+    id: RuleId
+    text: str
+    score: float
+    tags: str | None = None  # canonical JSON; None if it has none, never because they are kept
+
+
 class IndexChange(NamedTuple):
     """What one call changes, all of it or nothing. Each id is in one of the first three lists, once."""
 
-    put: Sequence[tuple[RuleId, str, float]] = ()  # (id, text, static score) of rules that are added or replaced
+    put: Sequence[PutRule] = ()  # rules that are added or replaced
     removed: Sequence[RuleId] = ()
     scored: Sequence[tuple[RuleId, float]] = ()  # new static scores of rules that otherwise stay as they are
     defined: Sequence[tuple[str, str | None]] = ()  # (name, text) of definitions, without a text if it is removed
@@ -60,8 +72,20 @@ def put_rules(state: Snapshot, read: RuleColumns, *, replace: bool | None) -> Ch
     faults += [read.fault(at, RuleError(problem)) for at, problem in _unfit(state, read, replace) if at not in bad]
     if faults:
         raise RulesError(sorted(faults, key=lambda fault: fault.line), n_given)
-    put = zip(read.ids.to_pylist(), texts, scores, strict=True)
+    ids = read.ids.to_pylist()
+    put = map(PutRule, ids, texts, scores, _tags_to_put(state, ids, read.tags))
     return CheckedChange(IndexChange(put=list(put)), encoded)
+
+
+def _tags_to_put(state: Snapshot, ids: list[RuleId], given: pa.Array | None) -> list[str | None]:
+    """Return the tags of rules after they are put: those that are given, or else those that the rules have."""
+    texts = [None] * len(ids) if given is None else given.to_pylist()
+    for at, rule_id in enumerate(ids):
+        if texts[at] is None:
+            texts[at] = state.tags_text(rule_id) if state.identities.has(rule_id) else None
+        elif texts[at] == NO_TAGS:
+            texts[at] = None
+    return texts
 
 
 def _unfit(state: Snapshot, read: RuleColumns, replace: bool | None) -> Iterable[tuple[int, str]]:
@@ -130,7 +154,7 @@ def set_score(state: Snapshot, rule_id: RuleId, score: float) -> CheckedChange:
 
 def combine_changes(changes: Iterable[IndexChange]) -> IndexChange:
     """Return one change that has the same effect as several."""
-    put: dict[RuleId, tuple[str, float]] = {}
+    put: dict[RuleId, PutRule] = {}
     removed: dict[RuleId, None] = {}
     scored: dict[RuleId, float] = {}
     defined: dict[str, str | None] = {}
@@ -140,16 +164,16 @@ def combine_changes(changes: Iterable[IndexChange]) -> IndexChange:
             removed[rule_id] = None
             put.pop(rule_id, None)
             scored.pop(rule_id, None)
-        for rule_id, text, score in change.put:
-            put[rule_id] = text, score
-            removed.pop(rule_id, None)
-            scored.pop(rule_id, None)
+        for rule in change.put:
+            put[rule.id] = rule
+            removed.pop(rule.id, None)
+            scored.pop(rule.id, None)
         for rule_id, score in change.scored:
             if rule_id in put:
-                put[rule_id] = put[rule_id][0], score
+                put[rule_id] = put[rule_id]._replace(score=score)
             else:
                 scored[rule_id] = score
-    rules = sorted((rule_id, text, score) for rule_id, (text, score) in put.items())
+    rules = [put[rule_id] for rule_id in sorted(put)]
     return IndexChange(rules, list(removed), list(scored.items()), tuple(defined.items()))
 
 
@@ -161,7 +185,7 @@ def apply_change(state: Snapshot, change: IndexChange, encoded: EncodedRules | N
     changed.
     """
     live = LiveState.of(state)
-    removed = LocatedIds.of(live, _array([*change.removed, *(rule_id for rule_id, _, _ in change.put)]))
+    removed = LocatedIds.of(live, _array([*change.removed, *(rule.id for rule in change.put)]))
     scored = LocatedIds.of(live, _array([rule_id for rule_id, _ in change.scored]))
     values = [score for _, score in change.scored]
     alive, all_removed, scores = live.alive, live.removed, live.scores
@@ -191,16 +215,17 @@ def redefine(schema: Schema, defined: Iterable[tuple[str, str | None]]) -> Schem
 
 def _added_rules(live: LiveState, change: IndexChange, schema: Schema, encoded: EncodedRules | None) -> AddedRules:
     """Return the rules that a change puts, which are ascending by id."""
-    ids = _array([rule_id for rule_id, _, _ in change.put])
-    texts = [text for _, text, _ in change.put]
-    scores = np.array([score for _, _, score in change.put], np.float64)
+    ids = _array([rule.id for rule in change.put])
+    texts = [rule.text for rule in change.put]
+    scores = np.array([rule.score for rule in change.put], np.float64)
+    tags = [rule.tags for rule in change.put]
     if encoded is None:
         from ruledex.engines.atree.new_rules import encode_good_rules
 
-        encoded, faults = encode_good_rules(schema, [(text, score) for _, text, score in change.put])
+        encoded, faults = encode_good_rules(schema, [(rule.text, rule.score) for rule in change.put])
         if faults:
             raise RulesError([RuleFault(change.put[at][0], error) for at, error in faults], len(texts))
-    return AddedRules(ids, texts, scores, find_ids(live.base.identities, ids)[0], encoded)
+    return AddedRules(ids, texts, scores, find_ids(live.base.identities, ids)[0], encoded, tags)
 
 
 class LocatedIds(NamedTuple):

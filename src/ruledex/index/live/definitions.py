@@ -7,8 +7,7 @@ from typing import Any, Final
 
 from ruledex.errors import RuledexError, RuleError, RuleFault, RulesError, did_you_mean, quoted
 from ruledex.index.build import all_rules
-from ruledex.index.identities import RuleId
-from ruledex.index.live.changes import CheckedChange, IndexChange, redefine
+from ruledex.index.live.changes import CheckedChange, IndexChange, PutRule, redefine
 from ruledex.index.live.state import LiveState
 from ruledex.index.state import Snapshot
 from ruledex.language.definitions import check_name, names_in_text, shown_name, users_of
@@ -31,9 +30,9 @@ def define(state: Snapshot, name: Any, text: Any) -> CheckedChange:
         return CheckedChange(IndexChange())
     schema = redefine(state.schema, [(name, text)])
     users = _rules_with(state, users_of([name], schema.definitions)) if name in before else []
-    encoded, faults = encode_good_rules(schema, [(rule, score) for _, rule, score in users])
+    encoded, faults = encode_good_rules(schema, [(rule.text, rule.score) for rule in users])
     if faults:
-        raise RulesError([RuleFault(users[at][0], error) for at, error in faults], len(users))
+        raise RulesError([RuleFault(users[at].id, error) for at, error in faults], len(users))
     return CheckedChange(IndexChange(put=users, defined=((name, text),)), encoded)
 
 
@@ -45,7 +44,7 @@ def undefine(state: Snapshot, name: Any) -> CheckedChange:
         hint = did_you_mean(shown, map(shown_name, known))
         raise RuledexError(f"there is no definition {shown} in this index{f'; {hint}' if hint else ''}")
     definitions = [shown_name(other) for other, text in known.items() if name in names_in_text(text)]
-    rules = [rule_id for rule_id, _, _ in _rules_with(state, {name})]
+    rules = [rule.id for rule in _rules_with(state, {name})]
     if definitions or rules:
         users = [_listed(users, what) for users, what in ((rules, "rule"), (definitions, "definition")) if users]
         raise RuledexError(f"{shown_name(name)} is used by {' and '.join(users)}: change these first")
@@ -58,12 +57,13 @@ def _listed(users: Sequence[object], what: str) -> str:
     return f"the {what}{'s' if len(users) > 1 else ''} {shown}{more}"
 
 
-def _rules_with(state: Snapshot, names: set[str]) -> list[tuple[RuleId, str, float]]:
-    """Return the rules whose texts have one of the names, as (id, text, static score), ascending by id."""
+def _rules_with(state: Snapshot, names: set[str]) -> list[PutRule]:
+    """Return the rules whose texts have one of the names, ascending by id."""
     import pyarrow.compute as pc
 
     rules = all_rules(LiveState.of(state))
     has_any = pc.match_substring(rules.texts, "@")
     texts = rules.texts.filter(has_any).to_pylist()
     ids, scores = rules.ids.filter(has_any).to_pylist(), rules.scores[has_any.to_numpy(zero_copy_only=False)].tolist()
-    return [rule for rule in zip(ids, texts, scores, strict=True) if names & names_in_text(rule[1])]
+    tags = [None] * len(ids) if rules.tags is None else rules.tags.filter(has_any).to_pylist()
+    return [rule for rule in map(PutRule, ids, texts, scores, tags) if names & names_in_text(rule.text)]

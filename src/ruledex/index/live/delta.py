@@ -15,6 +15,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from ruledex.compiled.arrays import read_only
 from ruledex.dictionary.dictionary import Dictionary
 from ruledex.engines.protocol import Matches, Rank
 from ruledex.forks import cached_property
@@ -28,9 +29,9 @@ if TYPE_CHECKING:  # an index that nobody changes needs no A-Tree
     from ruledex.engines.atree.live import Replica, TreeVersion
     from ruledex.engines.atree.new_rules import EncodedRules
 
-# Ids and texts in the order in which they were added. A log grows at its end and nothing in it changes, so all states
-# of a delta share one, and each knows which entries are its own.
-Log: TypeAlias = list[tuple[RuleId, str]]
+# Ids, texts and tags (canonical JSON or None) in the order in which they were added. A log grows at its end and nothing
+# in it changes, so all states of a delta share one, and each knows which entries are its own.
+Log: TypeAlias = list[tuple[RuleId, str, str | None]]
 
 _FEW_ENTRIES: Final = 1024  # a log of so few is not worth tidying
 
@@ -90,10 +91,13 @@ class AddedRules(NamedTuple):
     scores: NDArray[np.float64]
     before: NDArray[np.int64]  # for each, how many rules of the base have smaller ids
     encoded: EncodedRules
+    tags: Sequence[str | None]  # canonical JSON
 
 
 class Delta:
     """Rules in the order of their ids; a rule's position here is its position in that order. Immutable."""
+
+    admitted: NDArray[np.uint8] | None = None  # by position, 0 for rules that a filter leaves out
 
     def __init__(self, tree: TreeVersion, rules: DeltaRules, log: Log) -> None:
         self.tree = tree
@@ -144,6 +148,14 @@ class Delta:
         """Return the text of a rule."""
         return self.log[int(self.rules.entries[position])][1]
 
+    def tags_text(self, position: int) -> str | None:
+        """Return the tags of a rule as canonical JSON, or None if it has none."""
+        return self.log[int(self.rules.entries[position])][2]
+
+    def tags(self) -> list[str | None]:
+        """Return the tags of all rules as canonical JSON."""
+        return [self.log[entry][2] for entry in self.rules.entries.tolist()]
+
     def static_score(self, position: int) -> float:
         """Return the static score of a rule."""
         return float(self.rules.scores[position])
@@ -175,6 +187,15 @@ class Delta:
         score[tree_positions] = self.rules.scores
         return ByTreePosition(position, score)
 
+    @cached_property
+    def alive(self) -> NDArray[np.uint8] | None:
+        """By position in the tree, 0 for rules that a filter leaves out; None if there is no filter."""
+        if self.admitted is None:
+            return None
+        alive = np.zeros(len(self.by_tree_position.position), np.uint8)
+        alive[self.rules.tree_positions] = self.admitted
+        return read_only(alive)
+
     # Changing.
 
     def change(self, removed: list[int], scores: list[tuple[int, float]], new: AddedRules | None) -> Delta:
@@ -199,7 +220,7 @@ class Delta:
         if new is not None and insertion is not None:
             # Entries that a failed change left in the log belong to no rule.
             entries = np.arange(len(log), len(log) + len(new.ids))
-            log.extend(zip(new.ids.tolist(), new.texts, strict=True))
+            log.extend(zip(new.ids.tolist(), new.texts, new.tags, strict=True))
             rules = rules.merge(DeltaRules(new.ids, new.before, new.scores, insertion.rules, entries))
         if len(log) > 2 * len(rules.ids) + _FEW_ENTRIES:
             log = [log[entry] for entry in rules.entries.tolist()]
@@ -223,14 +244,14 @@ class DeltaReader:
 
     def match_one(self, event: Mapping[str, Any]) -> list[RuleId]:
         """Return the ids of the rules that are true of one event, in no order."""
-        found = self._replica.match(self._replica.encoder.encode_one(event)).rule
+        found = self._replica.match(self._replica.encoder.encode_one(event), self._delta.alive).rule
         if not len(found):
             return []
         return self._delta.ids[self._delta.by_tree_position.position[found]].tolist()  # type: ignore[no-any-return]
 
     def match(self, events: Events) -> Matches:
         """Return the positions in the delta of all rules that are true, ascending within an event."""
-        found = self._replica.match(encode_events(self._replica.encoder, events))
+        found = self._replica.match(encode_events(self._replica.encoder, events), self._delta.alive)
         positions = self._delta.by_tree_position.position[found.rule]
         event = np.repeat(np.arange(found.n_events), np.diff(found.offsets))
         order = np.sort(event << 32 | positions)  # a position has 31 bits
@@ -238,12 +259,12 @@ class DeltaReader:
 
     def count(self, events: Events) -> NDArray[np.int64]:
         """Return for each event how many rules are true."""
-        return self._replica.count(encode_events(self._replica.encoder, events))
+        return self._replica.count(encode_events(self._replica.encoder, events), self._delta.alive)
 
     def top(self, events: Events, k: int, rank: Rank, weights: Sequence[Weights | None] | None) -> Matches:
         """Return the positions in the delta of the best k rules of each event, with their ranks."""
         batch, rules = encode_events(self._replica.encoder, events, weights), self._delta.by_tree_position
-        found = self._replica.top(batch, k, rank, rules.score, rules.position)
+        found = self._replica.top(batch, k, rank, rules.score, rules.position, self._delta.alive)
         return found._replace(rule=rules.position[found.rule].astype(np.int32))
 
     def dictionaries(self) -> list[Dictionary]:

@@ -27,9 +27,10 @@ from ruledex.artifact.files import create_file, sync
 from ruledex.artifact.layout import JOURNAL, is_version
 from ruledex.artifact.ownership import is_plain_file
 from ruledex.artifact.store import check_limit, open_regular, reporting
-from ruledex.errors import ArtifactError, RuledexError
+from ruledex.errors import ArtifactError, RuledexError, RuleError
 from ruledex.index.identities import RuleId
-from ruledex.index.live.changes import IndexChange
+from ruledex.index.live.changes import IndexChange, PutRule
+from ruledex.index.tags import tags_text
 from ruledex.language.value import INT64_MAX, INT64_MIN
 
 _NEXT: Final = ".next"  # the suffix of a journal that is being written
@@ -185,6 +186,8 @@ def _document(change: IndexChange) -> dict[str, Any]:
     """Return a change for JSON. One of definitions has no `put`, without which earlier versions of ruledex refuse it:
     they would ignore the definitions, and answer by the old ones."""
     document = change._asdict()
+    # Rules without tags are written as before there were any.
+    document["put"] = [rule[: 3 if rule.tags is None else 4] for rule in change.put]
     if not document["defined"]:
         del document["defined"]
     else:
@@ -218,17 +221,21 @@ def _parse_change(payload: bytes, where: str) -> IndexChange:
     try:
         found: dict[str, Any] = orjson.loads(payload)
         return IndexChange(
-            [(_id(rule_id), _text(text), _score(score)) for rule_id, text, score in found[_put_key(found)]],
+            [_put(*rule) for rule in found[_put_key(found)]],
             [_id(rule_id) for rule_id in found["removed"]],
             [(_id(rule_id), _score(score)) for rule_id, score in found["scored"]],
             tuple((_text(name), None if text is None else _text(text)) for name, text in found.get("defined", ())),
         )
-    except (ValueError, KeyError, TypeError, OverflowError) as error:
+    except (ValueError, KeyError, TypeError, OverflowError, RuleError) as error:
         raise ArtifactError(f"{where}: a record was not written by this version of ruledex: {error}") from error
 
 
 def _put_key(document: dict[str, Any]) -> str:
     return "replaced" if "defined" in document else "put"
+
+
+def _put(rule_id: object, text: object, score: object, tags: object = None) -> PutRule:
+    return PutRule(_id(rule_id), _text(text), _score(score), None if tags is None else tags_text(_text(tags)))
 
 
 def _id(value: object) -> RuleId:

@@ -147,6 +147,13 @@ class LiveState:
         position = self._base_position(rule_id)
         return self.base.static_score(position) if self.scores is None else float(self.scores.array[position])
 
+    def tags_text(self, rule_id: RuleId) -> str | None:
+        """Return the tags of a rule as canonical JSON, or None if it has none."""
+        position = self.delta.position(rule_id)
+        if position is not None:
+            return self.delta.tags_text(position)
+        return self.base.tags.text(self._base_position(rule_id))
+
     def _base_position(self, rule_id: RuleId) -> int:
         """Return the position in the base of a rule that is not in the delta."""
         require_position(self.identities, rule_id)  # raises an error if there is no such rule

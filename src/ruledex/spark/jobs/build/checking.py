@@ -17,10 +17,12 @@ from numpy.typing import NDArray
 from ruledex.errors import RuleError, RuleLimitError
 from ruledex.index import RuleId
 from ruledex.index.parts import (
+    TAGS,
     BuildJob,
     BuiltRules,
     CompiledShard,
     build_program,
+    column_texts,
     published_columns,
     published_types,
     write_compiled,
@@ -33,10 +35,12 @@ from ruledex.spark.worker.blocks import BlockReader
 # Each distinct predicate of a chunk is parsed once, which is most of the work, so larger chunks need less work.
 RULES_PER_CHUNK: Final = 500_000
 _ROWS_PER_BLOCK: Final = 100_000
+_COPIES: Final = "n_copies"
+_BAD_TAGS: Final = "!"  # before what is wrong with tags
 
 # The columns that a check adds. A rule that can be used has a key and no error; another rule has an error and no key.
 CHECKED: Final = {
-    "n_copies": pa.int64(),
+    _COPIES: pa.int64(),
     "key": pa.int32(),
     "code": pa.string(),
     "error": pa.string(),
@@ -49,11 +53,11 @@ CHECKED: Final = {
 def check_batches(
     schema: Mapping[str, Any], over: Mapping[RuleId, str], batches: Iterable[pa.RecordBatch]
 ) -> Iterator[pa.RecordBatch]:
-    """Yield the rules with the columns of `CHECKED` added. Rows have `id`, `expr` and `score`, and ascend by all three.
+    """Yield the rules with the columns of `CHECKED` added. Rows have `id`, `expr`, `score` and perhaps `tags`.
 
-    Equal rows are one rule, and `n_copies` says how many more there were. Rules that have the same id but differ are
-    all refused, since none is more right than the others. `over` says by id what is wrong with rules that are over the
-    budget of an engine.
+    They ascend by all of these. Equal rows are one rule, and `n_copies` says how many more there were. Rules that have
+    the same id but differ are all refused, since none is more right than the others. `over` says by id what is wrong
+    with rules that are over the budget of an engine.
     """
     declared = Schema.of_mapping(schema)
     for rules, is_contested in group_by_id(BlockReader(batches, RULES_PER_CHUNK)):
@@ -87,7 +91,7 @@ def _with_scores(table: pa.Table) -> pa.Table:
     """Set missing scores to 0 and add `n_copies`. Adding 0.0 turns -0.0 into 0.0, so equal scores are equal bytes."""
     scores = np.array(table["score"].fill_null(0.0), np.float64) + 0.0
     n_copies = pa.array(np.zeros(table.num_rows, np.int64))
-    return table.set_column(2, "score", pa.array(scores)).append_column("n_copies", n_copies)
+    return table.set_column(2, "score", pa.array(scores)).append_column(_COPIES, n_copies)
 
 
 def _drop_copies(rows: pa.Table, first_is_contested: bool) -> tuple[pa.Table, NDArray[np.bool_]]:
@@ -95,9 +99,12 @@ def _drop_copies(rows: pa.Table, first_is_contested: bool) -> tuple[pa.Table, ND
     same_id = _equals_previous(ids)
     is_copy = same_id & (_equals_previous(texts) | (_equals_previous(texts.is_null()) & np.array(texts.is_null())))
     is_copy &= _equals_previous(rows["score"])
+    if TAGS in rows.column_names:
+        is_copy &= _equals_previous(rows[TAGS].fill_null(""))
     row_of = np.flatnonzero(~is_copy)
     n_copies = np.add.reduceat(np.array(rows["n_copies"]) + is_copy, row_of)
-    kept = rows.filter(pa.array(~is_copy)).set_column(3, "n_copies", pa.array(n_copies))
+    at = rows.column_names.index(_COPIES)
+    kept = rows.filter(pa.array(~is_copy)).set_column(at, _COPIES, pa.array(n_copies))
     # The rows between a kept rule and the next kept one are its copies, so the row before the next has the rule's id.
     is_contested = same_id[row_of].copy()
     is_contested[:-1] |= same_id[row_of[1:]]
@@ -113,6 +120,27 @@ def _equals_previous(column: pa.ChunkedArray) -> NDArray[np.bool_]:
     return np.concatenate([[False], np.array(same, np.bool_)])
 
 
+# Tags. What is wrong with some is written in their place, so that rules are still compared as a whole.
+
+
+def write_tags(batch: pa.RecordBatch) -> pa.RecordBatch:
+    """Return rules with their tags as canonical JSON, or what is wrong with them behind a mark that JSON has not."""
+    at = batch.schema.names.index(TAGS)
+    texts, faults = column_texts(pa.chunked_array([batch.column(at)]), f"the column {TAGS!r}")
+    written = texts.to_pylist()
+    for row, error in faults:
+        written[row] = _BAD_TAGS + error.message
+    return batch.set_column(at, TAGS, pa.array(written, pa.string()))
+
+
+def _bad_tags(rules: pa.Table) -> dict[int, RuleError]:
+    if TAGS not in rules.column_names:
+        return {}
+    is_bad = np.array(pc.starts_with(rules[TAGS], _BAD_TAGS).fill_null(False), np.bool_)
+    messages = {row: rules[TAGS][row].as_py() for row in np.flatnonzero(is_bad).tolist()}
+    return {row: RuleError(message.removeprefix(_BAD_TAGS)) for row, message in messages.items()}
+
+
 # Texts.
 
 
@@ -125,14 +153,15 @@ def find_faults_beside_texts(
         is_over = np.array(pc.is_in(rules["id"], pa.array(list(over), rules["id"].type)), np.bool_)
         for row in np.flatnonzero(is_over).tolist():
             faults[row] = RuleLimitError(over[rules["id"][row].as_py()])
+    differ = "text, score or tags" if TAGS in rules.column_names else "text or score"
     for is_bad, message in (
-        (is_contested, "rules with this id differ in text or score"),
+        (is_contested, f"rules with this id differ in {differ}"),
         (~np.isfinite(np.array(rules["score"])), "a score is a finite number"),
         (np.array(rules["id"].is_null()), "a rule needs an id"),
         (_is_empty(rules["id"]), EMPTY_ID),
     ):
         faults |= {row: RuleError(message) for row in np.flatnonzero(is_bad).tolist()}
-    return faults
+    return _bad_tags(rules) | faults
 
 
 def _is_empty(ids: pa.ChunkedArray) -> NDArray[np.bool_]:
@@ -192,7 +221,7 @@ class CompiledWhole(NamedTuple):
 
 
 def check_and_compile(job: BuildJob, over: Mapping[RuleId, str], batches: Iterable[pa.RecordBatch]) -> CompiledWhole:
-    """Check and compile rules that have `id`, `expr` and `score` and ascend by all three."""
+    """Check and compile rules that have `id`, `expr`, `score` and perhaps `tags`, and ascend by all of them."""
     rules, is_contested = _each_once(job, batches)
     faults = find_faults_beside_texts(rules, is_contested, over)
     row_of, usable, built = _compile(job, rules, faults)

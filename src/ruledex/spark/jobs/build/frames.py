@@ -7,7 +7,16 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import pyarrow as pa
 from pyspark.sql import functions
-from pyspark.sql.types import ByteType, IntegerType, LongType, NumericType, ShortType, StringType
+from pyspark.sql.types import (
+    ByteType,
+    IntegerType,
+    LongType,
+    MapType,
+    NumericType,
+    ShortType,
+    StringType,
+    StructType,
+)
 
 from ruledex.errors import (
     InputError,
@@ -18,9 +27,10 @@ from ruledex.errors import (
     RuleSyntaxError,
     RuleTypeError,
 )
+from ruledex.index.parts import TAGS
 from ruledex.spark.jobs.build.checking import RULES_PER_CHUNK
 from ruledex.spark.jobs.build.keys import RULE_BITS, first_keys, heavy_buckets
-from ruledex.spark.jobs.build.tasks import check_task
+from ruledex.spark.jobs.build.tasks import check_task, tags_task
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
@@ -34,19 +44,32 @@ _CANDIDATES: Final = 16  # numbers per partition, to find one that Spark hashes 
 
 
 class GivenRules(NamedTuple):
-    """Rules with the columns `id`, `expr` and `score`, and the kind of their ids: "integer" or "string"."""
+    """Rules with the columns `id`, `expr`, `score` and, if any are given, `tags`, and the kind of their ids: "integer"
+    or "string"."""
 
     rules: DataFrame
     ids: str
+    has_tags: bool = False
+
+    @property
+    def columns(self) -> str:
+        """The columns with their types."""
+        identity = "bigint" if self.ids == "integer" else "string"
+        return f"id {identity}, expr string, score double" + (", tags string" if self.has_tags else "")
 
 
-def select_rules(rules: DataFrame, id_name: str, expr_name: str, score_name: str | None) -> GivenRules:
-    """Return rules with the named columns as `id`, `expr` and `score`. Raises `InputError` if a column does not fit."""
+def select_rules(
+    rules: DataFrame, id_name: str, expr_name: str, score_name: str | None, tags_name: str | None = None
+) -> GivenRules:
+    """Return rules with the named columns as `id`, `expr`, `score` and `tags`. Raises `InputError` if one does not fit.
+
+    Tags are canonical JSON then.
+    """
     if rules.isStreaming:
         raise InputError("the rules are a stream, which is never complete: read them as a table")
     names = rules.columns
     kinds: dict[str, DataType] = {}
-    for name in (id_name, expr_name, *([] if score_name is None else [score_name])):
+    for name in (id_name, expr_name, *(name for name in (score_name, tags_name) if name is not None)):
         if names.count(name) != 1:
             problem = "several columns" if name in names else "no column"
             raise InputError(f"the rules have {problem} {name!r}; they have {', '.join(names)}")
@@ -58,6 +81,8 @@ def select_rules(rules: DataFrame, id_name: str, expr_name: str, score_name: str
         raise InputError(f"the column {expr_name!r} holds {kinds[expr_name].simpleString()}, not text")
     if score_name is not None and not isinstance(kinds[score_name], NumericType):
         raise InputError(f"the column {score_name!r} holds {kinds[score_name].simpleString()}, not numbers")
+    if tags_name is not None and not isinstance(kinds[tags_name], StringType | StructType | MapType):
+        raise InputError(f"the column {tags_name!r} holds {kinds[tags_name].simpleString()}; tags are structs or maps")
     # Select by position, since names may contain dots and quotes.
     numbered = rules.toDF(*(f"column_{at}" for at in range(len(names))))
 
@@ -69,25 +94,24 @@ def select_rules(rules: DataFrame, id_name: str, expr_name: str, score_name: str
         column(id_name).cast("bigint" if is_integer else "string").alias("id"),
         column(expr_name).cast("string").alias("expr"),
         column(score_name).cast("double").alias("score"),
+        *([] if tags_name is None else [column(tags_name).alias(TAGS)]),
     )
-    return GivenRules(found, "integer" if is_integer else "string")
+    given = GivenRules(found, "integer" if is_integer else "string", tags_name is not None)
+    return given._replace(rules=found.mapInArrow(tags_task, given.columns)) if given.has_tags else given
 
 
 def sort_by_id(rules: DataFrame, n_partitions: int) -> DataFrame:
-    """Return rules in `n_partitions`, sorted within each by id, text and score. Rules with one id share a partition."""
+    """Return rules in `n_partitions`, sorted within each by all columns. Rules with one id share a partition."""
     spread = rules.repartition(1) if n_partitions == 1 else rules.repartition(n_partitions, "id")
-    return spread.sortWithinPartitions("id", "expr", "score")
+    return spread.sortWithinPartitions(*rules.columns)
 
 
 def check_rules(
     given: GivenRules, schema: Mapping[str, Any], over: Mapping[RuleId, str], n_rows: int, n_shards: int = 1
 ) -> DataFrame:
     """Return the rules with a key, or what is wrong with them (see checking.py)."""
-    identity = "bigint" if given.ids == "integer" else "string"
-    columns = (
-        f"id {identity}, expr string, score double, "
-        "n_copies bigint, key int, code string, error string, line int, column int, position int"
-    )
+    added = "n_copies bigint, key int, code string, error string, line int, column int, position int"
+    columns = f"{given.columns}, {added}"
     # The number of partitions is explicit, because Spark does not join small partitions of what is cached: 200 tasks
     # with a few rules each would take longer than the rules do.
     n_partitions = max(n_rows // RULES_PER_CHUNK + 1, min(n_shards, n_rows // _FEWEST_PER_CHUNK + 1))
@@ -155,7 +179,8 @@ def partition_by_shard(checked: DataFrame, firsts: Sequence[int]) -> DataFrame:
     """Return the usable rules with their shard. Each shard is in one partition, and mostly has it alone."""
     key = functions.col("key")
     shard = functions.size(functions.filter(functions.lit(list(firsts)), lambda first: first <= key)) - 1
-    rules = checked.where("key IS NOT NULL").select("id", "expr", "score", shard.alias("shard"))
+    kept = [name for name in ("id", "expr", "score", TAGS) if name in checked.columns]
+    rules = checked.where("key IS NOT NULL").select(*kept, shard.alias("shard"))
     if len(firsts) == 1:
         return rules.repartition(1)
     marks = functions.lit(_marks(checked, len(firsts)))

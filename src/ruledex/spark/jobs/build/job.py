@@ -57,6 +57,7 @@ def build_index(
     schema: Schema | None = None,
     on_error: OnBuildError = "quarantine",
     *,
+    tags: str | None = None,
     quarantine: str | None = None,
     engine: str = "auto",
     engine_options: Mapping[str, Any] | None = None,
@@ -64,11 +65,11 @@ def build_index(
 ) -> BuildReport:
     """Build an index from rules and publish it at a path or URL, as the workers see it.
 
-    `id`, `expr` and `score` name columns: ids (integers or strings), the texts of rules, and numbers. Rows that are
-    equal in all three count once. Rules that share an id but differ, rules whose text is invalid, and rules that exceed
-    the engine's budget cannot be used: they go to the quarantine and the build goes on, or with `on_error="raise"` they
-    raise a `RulesError` or `BudgetError`. `quarantine` names a table or, if it contains a slash, a Parquet folder; what
-    is there is replaced.
+    `id`, `expr`, `score` and `tags` name columns: ids (integers or strings), the texts of rules, numbers, and structs,
+    maps or JSON (docs/tags.md). Rows that are equal in all of them count once. Rules that share an id but differ, rules
+    whose text is invalid, and rules that exceed the engine's budget cannot be used: they go to the quarantine and the
+    build goes on, or with `on_error="raise"` they raise a `RulesError` or `BudgetError`. `quarantine` names a table or,
+    if it contains a slash, a Parquet folder; what is there is replaced.
 
     `shards` is the number of parts that are built, and later matched, separately. By default there is one shard per
     million rules, and fewer if rules are too similar. `stats` describes the events to come, as in `Index.build`, or is
@@ -86,10 +87,10 @@ def build_index(
     if shards is not None and shards < 1:
         raise RuledexError(f"shards is {shards}; it must be at least 1")
     read_options(engine, engine_options)
-    given = select_rules(rules, id, expr, score)
+    given = select_rules(rules, id, expr, score, tags)
     declared = (schema or Schema()).to_mapping()
     build = f"build-{secrets.token_hex(8)}"
-    job = BuildJob(root_path(path), build, declared, engine, dict(engine_options or {}), given.ids, 1)
+    job = BuildJob(root_path(path), build, declared, engine, dict(engine_options or {}), given.ids, 1, given.has_tags)
     return _Build(given, job, stats, on_error, quarantine, _Clock(progress)).run(shards)
 
 

@@ -36,6 +36,13 @@ def _check(
     return check_batches(schema, over, batches)
 
 
+def tags_task(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Write tags as canonical JSON, in a task."""
+    from ruledex.spark.jobs.build.checking import write_tags
+
+    return map(write_tags, batches)
+
+
 def compile_whole(rules: DataFrame, job: BuildJob, over: Mapping[RuleId, str]) -> CompiledWhole:
     """Check and compile rules, which are sorted and in one partition."""
     from ruledex.spark.jobs.build.checking import check_and_compile

@@ -15,6 +15,7 @@ from ruledex.artifact import root_path
 from ruledex.engines.protocol import Rank
 from ruledex.errors import RuledexError, quoted
 from ruledex.events.mappings import float_weights
+from ruledex.index import check_filter
 from ruledex.spark.worker.columns import columns_to_keep, project_events, require_columns
 from ruledex.spark.worker.distribution import is_shipped
 from ruledex.spark.worker.events import Layout
@@ -53,6 +54,7 @@ class MatchRequest(NamedTuple):
     stream: StreamPlan | None  # given if versions are pinned to micro-batches
     tells_version: bool
     trust: bool | None = None  # None: each worker decides by who owns the files
+    where: str | None = None  # the condition over the rules' tags
 
 
 def match(
@@ -68,6 +70,7 @@ def match(
     version: str | None = None,
     columns: Sequence[str] = (),
     trust: bool | None = None,
+    where: str | None = None,
 ) -> DataFrame:
     """Return one row per event, with the ids of its true rules in the array `rules`.
 
@@ -82,11 +85,14 @@ def match(
     running query reads: those of the version at the start, and those that `columns` names.
 
     `trust` is as in `Index.open`: unless it is True, each host recompiles, once, an index that is at a URL or belongs
-    to another user. Pass `trust=True` for a bucket that nobody else writes to.
+    to another user. Pass `trust=True` for a bucket that nobody else writes to. `where` is a condition over the rules'
+    tags, as in `Index.match`: only the rules that it is true of are asked.
     """
     from pyspark.sql.types import StructType
 
     _check(top, rank, weights, explode, count)
+    if where is not None:
+        check_filter(where)  # an error is better here than in a task
     index = root_path(index)
     column = weights if isinstance(weights, str) else None
     if column is not None:
@@ -111,6 +117,7 @@ def match(
         StreamPlan(needs.ids, events.schema.json(), paths) if is_pinned else None,
         events.isStreaming,
         trust,
+        where,
     )
 
     def answer(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

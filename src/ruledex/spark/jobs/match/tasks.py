@@ -55,7 +55,7 @@ def _match(request: MatchRequest, batches: Iterable[pa.RecordBatch]) -> Iterator
         added = {"version": version} if request.tells_version else {}
         kept = fields_of(table, KEPT)
         if request.shape == "count":
-            counts = index.count(events_of_block(table, request.layout))
+            counts = index.count(events_of_block(table, request.layout), where=request.where)
             yield from _counts(kept, counts, added)
             continue
         found = _found(request, index, table)
@@ -71,8 +71,8 @@ def _found(request: MatchRequest, index: Index, table: pa.Table) -> IndexMatches
     if weights is not None and isinstance(events, pa.Table):
         events = mappings(events)  # weights are looked up by value, per event
     if request.top is None:
-        return index.match_batch(events)
-    return index.top_batch(events, request.top, request.rank, weights)
+        return index.match_batch(events, where=request.where)
+    return index.top_batch(events, request.top, request.rank, weights, where=request.where)
 
 
 def _weights(request: MatchRequest, table: pa.Table) -> list[Weights] | None:
