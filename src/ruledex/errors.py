@@ -57,14 +57,28 @@ def did_you_mean(word: str, known: Iterable[str]) -> str:
 
 
 class RuledexError(Exception):
-    """The base of all errors of ruledex. A message is one line."""
+    """The base of all errors of ruledex. A message is one line.
+
+    >>> try:
+    ...     Index.open("nowhere")
+    ... except ruledex.RuledexError as error:
+    ...     print(type(error).__name__)
+    ArtifactError
+    """
 
     def __init__(self, message: str = "") -> None:
         super().__init__(one_line(message))
 
 
 class RuleError(RuledexError):
-    """A rule that cannot be used. `position` is an offset in characters into `text`."""
+    """A rule that cannot be used. `position` is an offset in characters into `text`.
+
+    >>> try:
+    ...     ruledex.parse("age >= 18 AND")
+    ... except ruledex.RuleError as error:
+    ...     print(error.code, error.position)
+    syntax 13
+    """
 
     code = "rule"
 
@@ -113,25 +127,45 @@ class RuleError(RuledexError):
 
 
 class RuleSyntaxError(RuleError):
-    """The text is not a rule."""
+    """The text is not a rule.
+
+    >>> ruledex.parse("age => 18")
+    Traceback (most recent call last):
+    ruledex.errors.RuleSyntaxError: ...
+    """
 
     code = "syntax"
 
 
 class RuleTypeError(RuleError):
-    """A constant, a function or the schema disagree about a type."""
+    """A constant, a function or the schema disagree about a type.
+
+    >>> ruledex.parse("length(5) > 2")
+    Traceback (most recent call last):
+    ruledex.errors.RuleTypeError: ...
+    """
 
     code = "type"
 
 
 class PatternError(RuleError):
-    """A LIKE pattern or a regular expression that cannot be used."""
+    """A LIKE pattern or a regular expression that cannot be used.
+
+    >>> ruledex.parse("name RLIKE '('")
+    Traceback (most recent call last):
+    ruledex.errors.PatternError: ...
+    """
 
     code = "pattern"
 
 
 class RuleLimitError(RuleError):
-    """The rule is larger or deeper than a limit that the message names."""
+    """The rule is larger or deeper than a limit that the message names.
+
+    >>> ruledex.parse("NOT " * 300 + "a")
+    Traceback (most recent call last):
+    ruledex.errors.RuleLimitError: ...
+    """
 
     code = "limit"
 
@@ -143,7 +177,12 @@ class DefinitionError(RuleError):
 
 
 class RuleFault(NamedTuple):
-    """A rule that cannot be indexed, and why. `line` is its line or row in a file, from 1; 0 if it has none."""
+    """A rule that cannot be indexed, and why. `line` is its line or row in a file, from 1; 0 if it has none.
+
+    >>> fault = Index.build([(1, "age <"), (2, "age > 1")], on_error="skip").faults[0]
+    >>> fault.rule_id, fault.error.code
+    (1, 'syntax')
+    """
 
     rule_id: int | str | None
     error: RuleError
@@ -155,7 +194,14 @@ class RuleFault(NamedTuple):
 
 
 class RulesError(RuledexError):
-    """All rules that cannot be indexed. The message shows the first few."""
+    """All rules that cannot be indexed. The message shows the first few.
+
+    >>> try:
+    ...     Index.build([(1, "age <"), (2, "age > 1")])
+    ... except ruledex.errors.RulesError as error:
+    ...     print([fault.rule_id for fault in error.faults], error.n_rules)
+    [1] 2
+    """
 
     def __init__(self, faults: list[RuleFault], n_rules: int) -> None:
         lines = [f"{len(faults):,} of {n_rules:,} rules cannot be used", *map(str, faults[:MOST_SHOWN])]
@@ -175,6 +221,13 @@ class BudgetError(RuledexError):
 
     `position` is the rule's position among several, and `rule` is its id, once these are known. If several rules are
     over the budget, the error is of the first, and `over` has the position and size of each.
+
+    >>> pairs = " AND ".join(f"(a{i} = 1 OR b{i} = 1)" for i in range(20))
+    >>> try:
+    ...     Index.build([(1, pairs)], engine="dnf")
+    ... except ruledex.errors.BudgetError as error:
+    ...     print(error.rule)
+    1
     """
 
     def __init__(
@@ -214,13 +267,22 @@ class BudgetError(RuledexError):
 
 
 class SchemaError(RuledexError):
-    """A schema that contradicts itself or names what does not exist."""
+    """A schema that contradicts itself or names what does not exist.
+
+    >>> ruledex.Schema.of_mapping({"attributes": {"age": "integers"}})
+    Traceback (most recent call last):
+    ruledex.errors.SchemaError: ...did you mean integer?...
+    """
 
 
 class EventError(RuledexError):
     """An event that cannot be read at all (not an object, broken JSON).
 
     If several events were given, `number` is the event's index among them, from 0.
+
+    >>> Index.build([(1, "a = 1")]).match("[1, 2]")
+    Traceback (most recent call last):
+    ruledex.errors.EventError: ...
     """
 
     number: int | None = None
@@ -240,15 +302,33 @@ class EventError(RuledexError):
 
 
 class RuledexWarning(UserWarning):
-    """The category of all warnings of ruledex."""
+    """The category of all warnings of ruledex.
+
+    >>> import warnings
+    >>> with warnings.catch_warnings(record=True) as told:
+    ...     warnings.simplefilter("always")
+    ...     _ = Index.build([(1, "a = 1")]).match({"a": object()})
+    >>> told[0].category.__name__
+    'RuledexWarning'
+    """
 
 
 class InputError(RuledexError):
-    """A file or table that cannot be read as rules or events."""
+    """A file or table that cannot be read as rules or events.
+
+    >>> Index.build("missing.jsonl")
+    Traceback (most recent call last):
+    ruledex.errors.InputError: ...
+    """
 
 
 class ArtifactError(RuledexError):
-    """An index on disk that is missing, damaged or of another format."""
+    """An index on disk that is missing, damaged or of another format.
+
+    >>> Index.open("nowhere")
+    Traceback (most recent call last):
+    ruledex.errors.ArtifactError: ...
+    """
 
 
 def _shown(error: Exception) -> str:

@@ -41,7 +41,12 @@ class Limits:
 
 
 def current() -> Limits:
-    """Return the limits in force. The environment is read at the first call, so that its faults are ordinary errors."""
+    """Return the limits in force. The environment is read at the first call, so that its faults are ordinary errors.
+
+    >>> from ruledex.limits import current
+    >>> current().path_steps
+    100
+    """
     global _current
     if _current is None:
         _current = _from_environment()
@@ -49,7 +54,13 @@ def current() -> Limits:
 
 
 def set_limits(**changes: int) -> Limits:
-    """Change limits by name for this process. Returns the limits that were in force before."""
+    """Change limits by name for this process. Returns the limits that were in force before.
+
+    >>> from ruledex.limits import set_limits
+    >>> before = set_limits(rule_characters=1000)
+    >>> set_limits(rule_characters=before.rule_characters).rule_characters
+    1000
+    """
     global _current
     before = current()
     _current = _checked(before, changes, "set_limits()")
@@ -65,7 +76,14 @@ def forget_when_changed(forget: Callable[[], object]) -> None:
 
 @contextmanager
 def limited(**changes: int) -> Iterator[Limits]:
-    """Change limits by name within a `with`, for all threads of the process."""
+    """Change limits by name within a `with`, for all threads of the process.
+
+    >>> from ruledex.limits import limited
+    >>> with limited(rule_characters=5):
+    ...     ruledex.parse("age >= 18")
+    Traceback (most recent call last):
+    ruledex.errors.RuleLimitError: ...
+    """
     global _current
     before = set_limits(**changes)
     try:

@@ -79,3 +79,12 @@ def test_long_nested_and_xor_rules_are_checked_without_an_error_of_python() -> N
         deep = f"({deep} {'AND' if i % 2 else 'OR'} a{i} = {i})"
     chain = " XOR ".join(f"a{i} = 1" for i in range(100))
     assert [f.code for f in check(("r1", deep), ("r2", chain))] == []
+
+
+def test_a_notebook_shows_findings_as_a_table():
+    findings = Linter(Schema()).check_text("<b>", "a = 1 AND a != 1")
+    shown = findings._repr_html_()
+    assert "1 findings" in shown
+    assert '<td style="text-align: left">never-true</td>' in shown
+    assert "&lt;b&gt;" in shown
+    assert findings[0]._repr_html_() == shown

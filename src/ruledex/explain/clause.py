@@ -41,7 +41,13 @@ _KINDS: Final[dict[type, str]] = {kind: name.lower() for name, kind in BRANCH_OF
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """An operand and its values in the event: () for an empty array, None if it is missing."""
+    """An operand and its values in the event: () for an empty array, None if it is missing.
+
+    >>> index = Index.build([(1, "age >= 18")])
+    >>> seen = index.explain(1, {"age": 20}).clause.seen[0]
+    >>> seen.name, seen.values
+    ('age', (20,))
+    """
 
     operand: Operand
     values: tuple[Any, ...] | None
@@ -67,6 +73,10 @@ class Clause:
 
     `truth` is None for unknown. `position` is an offset into the rule's text, or None for a constant, which has none.
     All clauses of a named condition are where its name is.
+
+    >>> index = Index.build([(1, "age >= 18 AND country = 'IN'")])
+    >>> [(clause.text, clause.truth) for clause in index.explain(1, {"age": 20}).clause.children]
+    [('age >= 18', True), ("country = 'IN'", None)]
     """
 
     kind: str  # and, or, xor, xnor, not, is, named, predicate, constant

@@ -47,6 +47,10 @@ class Change:
     """A predicate whose truth would have to become `wanted` (None: unknown), and what that needs, in words.
 
     `also` lists its attributes that other clauses test as well, so that the change may flip these too.
+
+    >>> index = Index.build([(1, "age >= 18")])
+    >>> index.explain(1, {"age": 10}).changes[0].words
+    'age is 10, needs >= 18'
     """
 
     clause: Clause

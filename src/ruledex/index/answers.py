@@ -122,11 +122,22 @@ class IndexAnswers(Generic[Id]):
         return self._ask(lambda state: state.match(event))
 
     def match_batch(self, events: Events, *, where: str | None = None) -> IndexMatches[Id]:
-        """Match many events: mappings, JSON texts, an Arrow table or batch, a pandas or polars frame."""
+        """Match many events: mappings, JSON texts, an Arrow table or batch, a pandas or polars frame.
+
+        >>> index = Index.build([(1, "age >= 18"), (2, "country = 'IN'")])
+        >>> matches = index.match_batch([{"age": 20, "country": "IN"}, {"age": 10}])
+        >>> matches[0], matches[1]
+        ([1, 2], [])
+        """
         return self._ask_all(events, lambda state: self._view(state, where=where).match_batch(events))
 
     def count(self, events: Events, *, where: str | None = None) -> NDArray[np.int64]:
-        """Return for each event how many rules are true of it, without writing the matches."""
+        """Return for each event how many rules are true of it, without writing the matches.
+
+        >>> index = Index.build([(1, "age >= 18"), (2, "country = 'IN'")])
+        >>> index.count([{"age": 20, "country": "IN"}, {"age": 10}])
+        array([2, 0])
+        """
         return self._ask_all(events, lambda state: self._view(state, where=where).counts(events))
 
     def top(
@@ -143,6 +154,10 @@ class IndexAnswers(Generic[Id]):
 
         `weights` belong to the event: one number per attribute, or one per value of it. In the mode "relaxed" not all
         conjuncts of a rule need to hold (docs/ranking.md); the first such call builds an engine for it.
+
+        >>> index = Index.build([(1, "age >= 18", 0.2), (2, "country = 'IN'", 0.7)])
+        >>> index.top({"age": 20, "country": "IN"}, 1)
+        [(2, 1.7)]
         """
         weighed = None if weights is None else (weights,)
         found = self.top_batch((as_mapping(event),), k, rank, weighed, mode, where=where)
@@ -159,7 +174,13 @@ class IndexAnswers(Generic[Id]):
         *,
         where: str | None = None,
     ) -> IndexMatches[Id]:
-        """Return the best k rules of each of many events; `weights` has one entry per event, `mode` is as in `top`."""
+        """Return the best k rules of each of many events; `weights` has one entry per event, `mode` is as in `top`.
+
+        >>> index = Index.build([(1, "age >= 18", 0.2), (2, "country = 'IN'", 0.7)])
+        >>> best = index.top_batch([{"age": 20, "country": "IN"}, {"age": 20}], 1)
+        >>> best[0], best[1]
+        ([2], [1])
+        """
         k, rank, weights = check_k(k), check_rank(rank), check_weights(weights)
         return self._ask_all(events, lambda state: self._view(state, mode, where).top(events, k, rank, weights))
 
@@ -201,19 +222,40 @@ class IndexAnswers(Generic[Id]):
     # Looking at it.
 
     def explain(self, rule_id: RuleId, event: Event) -> Explanation:
-        """Explain clause by clause why a rule is true of an event or not, and which smallest change would flip it."""
+        """Explain clause by clause why a rule is true of an event or not, and which smallest change would flip it.
+
+        >>> index = Index.build([(1, "age >= 18 AND country = 'IN'")])
+        >>> print(index.explain(1, {"age": 20, "country": "DE"}))
+        the rule is false of this event
+        ✗ AND
+        ├── ✓ age >= 18   age is 20
+        └── ✗ country = 'IN'   country is 'DE'
+        it would be true if this changed:
+          → country is 'DE', needs 'IN'
+        """
         state = self._state
         text = state.text(plain_id(rule_id))
         schema = state.schema
         return explain(schema.bind_named(parse(text), text), text, as_mapping(event), schema)
 
     def why_not(self, event: Event, rule_id: RuleId) -> Explanation | None:
-        """Explain why a rule is not true of an event. Returns None if it is true."""
+        """Explain why a rule is not true of an event. Returns None if it is true.
+
+        >>> index = Index.build([(1, "age >= 18")])
+        >>> index.why_not({"age": 20}, 1) is None
+        True
+        >>> index.why_not({"age": 10}, 1).truth
+        False
+        """
         explanation = self.explain(rule_id, event)
         return None if explanation.truth else explanation
 
     def describe(self) -> dict[str, Any]:
-        """Describe what the index consists of, in plain values for people and for JSON."""
+        """Describe what the index consists of, in plain values for people and for JSON.
+
+        >>> Index.build([(1, "age >= 18"), (2, "age >= 21")]).describe()["rules"]
+        2
+        """
         home = self._home
         kept = {} if home is None else home.describe()
         described = self._ask(lambda state: describe_snapshot(state) | {"changes": state.describe_changes() | kept})
@@ -233,7 +275,11 @@ class IndexAnswers(Generic[Id]):
         return (self._rule(state, rule_id, text) for rule_id, text in state.rules())
 
     def rule(self, rule_id: RuleId) -> Rule[Id]:
-        """Return a rule by its id."""
+        """Return a rule by its id.
+
+        >>> Index.build([(1, "age >= 18", 0.5)]).rule(1)
+        Rule(id=1, text='age >= 18', static_score=0.5)
+        """
         state, rule_id = self._state, plain_id(rule_id)
         return self._rule(state, rule_id, state.text(rule_id))
 
@@ -242,7 +288,11 @@ class IndexAnswers(Generic[Id]):
 
     @property
     def schema(self) -> Schema:
-        """The declared types of attributes and, for the others, the types that the rules' constants imply."""
+        """The declared types of attributes and, for the others, the types that the rules' constants imply.
+
+        >>> Index.build([(1, "age >= 18")]).schema.to_mapping()["attributes"]
+        {'age': {'type': 'double', 'single': False}}
+        """
         dictionaries, declared = self._ask(lambda state: (state.dictionaries, state.schema))
         whole = dictionaries[0] if len(dictionaries) == 1 else merge_dictionaries(dictionaries)
         return full_schema(whole, declared)
@@ -258,29 +308,49 @@ class IndexAnswers(Generic[Id]):
 
     @property
     def paths(self) -> list[tuple[str, ...]]:
-        """The attributes that rules test, each as its path into an event, sorted."""
+        """The attributes that rules test, each as its path into an event, sorted.
+
+        >>> Index.build([(1, "age >= 18 AND device.os = 'ios'")]).paths
+        [('age',), ('device', 'os')]
+        """
         return sorted(
             {path for dictionary in self._ask(lambda state: state.dictionaries) for path in dictionary.used_paths}
         )
 
     @property
     def ids(self) -> pa.Array:
-        """The ids of all rules, ascending, which is the order of positions."""
+        """The ids of all rules, ascending, which is the order of positions.
+
+        >>> Index.build([(2, "a = 1"), (1, "a = 2")]).ids.to_pylist()
+        [1, 2]
+        """
         return self._state.identities.to_arrow()
 
     @property
     def id_kind(self) -> str:
-        """The type of the rules' ids: "integer" or "string"."""
+        """The type of the rules' ids: "integer" or "string".
+
+        >>> Index.build([("adults", "age >= 18")]).id_kind
+        'string'
+        """
         return self._state.identities.kind
 
     @property
     def version(self) -> str | None:
-        """The name of the version on disk; None if the index has not been saved."""
+        """The name of the version on disk; None if the index has not been saved.
+
+        >>> Index.build([(1, "a = 1")]).version is None
+        True
+        """
         return self._state.version
 
     @property
     def engine(self) -> str:
-        """The name of the engine."""
+        """The name of the engine.
+
+        >>> Index.build([(1, "a = 1")], engine="sparse").engine
+        'sparse'
+        """
         return self._state.engine.name
 
     def __len__(self) -> int:

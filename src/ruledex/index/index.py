@@ -39,6 +39,10 @@ class Index(IndexAnswers[Id]):
 
     Any number of threads may read and change an index, and readers never wait: a change or a `refresh` replaces the
     snapshot in one step, and a call that is running ends on the snapshot that it began with.
+
+    >>> index = Index.build([("adults", "age >= 18"), ("india", "country = 'IN'")])
+    >>> index.match({"age": 20, "country": "IN"})
+    ['adults', 'india']
     """
 
     def __init__(
@@ -112,6 +116,12 @@ class Index(IndexAnswers[Id]):
         the expected events, or statistics of them; it changes speed, never an answer. `engine_options` are those of the
         engine, such as `{"overflow": "sparse"}` for engines that convert rules to another form. `definitions` are
         conditions that rules use by name, `{"adults": "age >= 18"}` as `@adults`, beside those of the schema.
+
+        >>> index = Index.build([{"id": 1, "expr": "age >= 18"}, {"id": 2, "expr": "age <"}], on_error="skip")
+        >>> len(index)
+        1
+        >>> index.faults[0].rule_id, index.faults[0].error.code
+        (2, 'syntax')
         """
         check_choice("on_error", on_error, get_args(OnError))
         read_options(engine, engine_options)
@@ -165,6 +175,10 @@ class Index(IndexAnswers[Id]):
         written, an answer is what the rules say, or there is an ArtifactError. `trust=True` maps the files as they are.
         Unless given, an index is trusted if it is in a folder of this user's own (docs/using.md). `threads` share the
         work of a call that has many events, in the engines `auto` and `batch`.
+
+        >>> _ = Index.build([(1, "age >= 18")]).save("rules.index")
+        >>> Index.open("rules.index").match({"age": 20})
+        [1]
         """
         options = OpenOptions(engine, trust, threads).check()
         if version is not None:
@@ -176,6 +190,10 @@ class Index(IndexAnswers[Id]):
         """Publish the index at a path or URL as the current version, in one atomic step. Returns the version's name.
 
         The index is compacted first. Changes that were made to the index at that path before are replaced too.
+
+        >>> index = Index.build([(1, "age >= 18")])
+        >>> index.save("rules.index") == index.version
+        True
         """
         with self._compacting, self._writing:
             compacted = compact_state(self._state, None, self._engine_options)
@@ -190,6 +208,13 @@ class Index(IndexAnswers[Id]):
 
         If the version cannot be opened, this raises an ArtifactError, and the index keeps the version that it has. In a
         process that was forked after the index was opened, this opens it again, so that it can be changed there.
+
+        >>> index = Index.build([(1, "age >= 18")])
+        >>> _ = index.save("rules.index")
+        >>> Index.open("rules.index").add([(2, "country = 'IN'")])  # in another process, say
+        1
+        >>> index.refresh(), len(index)
+        (True, 2)
         """
         if self._root is None:
             raise RuledexError("this index was neither saved nor opened, so there is nothing to refresh it from")
@@ -250,6 +275,12 @@ class Index(IndexAnswers[Id]):
 
         Every invalid rule is reported in one `RulesError`, and then nothing is changed. If the index was opened or
         saved, the change is on disk when this returns. The same holds for all methods that change an index.
+
+        >>> index = Index.build([(1, "a = 1")])
+        >>> index.add([(2, "a > 0"), (3, "b = 1")])
+        2
+        >>> index.match({"a": 1})
+        [1, 2]
         """
         return self._put(_read(rules, columns), replace=False)
 
@@ -257,6 +288,12 @@ class Index(IndexAnswers[Id]):
         """Replace the rules of the same ids, and their static scores, in one step. Returns how many.
 
         A rule keeps its tags unless others are given; `{}` removes them.
+
+        >>> index = Index.build([(1, "a = 1"), (2, "a = 2")])
+        >>> index.update([(2, "a = 1")])
+        1
+        >>> index.match({"a": 1})
+        [1, 2]
         """
         return self._put(_read(rules, columns), replace=True)
 
@@ -272,13 +309,26 @@ class Index(IndexAnswers[Id]):
         return self._put(_read(rules, columns), replace=None)
 
     def remove(self, ids: Iterable[RuleId]) -> int:
-        """Remove rules. Returns how many. Every unknown id is reported in one error, and then nothing is changed."""
+        """Remove rules. Returns how many. Every unknown id is reported in one error, and then nothing is changed.
+
+        >>> index = Index.build([(1, "a = 1"), (2, "a > 0")])
+        >>> index.remove([1])
+        1
+        >>> index.match({"a": 1})
+        [2]
+        """
         given = check_ids(ids)
         self._change(lambda state: remove_rules(state, given))
         return len(given)
 
     def set_score(self, rule_id: RuleId, score: float) -> None:
-        """Change a rule's static score."""
+        """Change a rule's static score.
+
+        >>> index = Index.build([(1, "a = 1", 0.5), (2, "a > 0", 0.7)])
+        >>> index.set_score(1, 0.9)
+        >>> index.top({"a": 1}, 1)
+        [(1, 1.9)]
+        """
         self._change(lambda state: set_score(state, rule_id, score))
 
     def define(self, name: str, text: str) -> int:
@@ -305,7 +355,13 @@ class Index(IndexAnswers[Id]):
         return users[-1]
 
     def undefine(self, name: str) -> None:
-        """Remove a definition. If a rule or another definition uses it, this is an error that names the users."""
+        """Remove a definition. If a rule or another definition uses it, this is an error that names the users.
+
+        >>> index = Index.build([(1, "age >= 21")], definitions={"adults": "age >= 18"})
+        >>> index.undefine("adults")
+        >>> index.definitions
+        {}
+        """
         from ruledex.index.live.definitions import undefine
 
         self._change(lambda state: undefine(state, name))
@@ -316,6 +372,13 @@ class Index(IndexAnswers[Id]):
         Returns the version's name, or None if the index has not been saved. Meanwhile nobody waits, and changes that
         others make are kept. `stats` and `engine_options` are as in `build`; the options are those of the build unless
         given.
+
+        >>> index = Index.build([(1, "a = 1")])
+        >>> index.add([(2, "a = 2")])
+        1
+        >>> index.compact()
+        >>> index.match({"a": 2})
+        [2]
         """
         with self._compacting:
             if engine_options is not None:

@@ -13,13 +13,24 @@ from ruledex.language.tree import Expression, Node
 
 
 def evaluate(tree: Expression, event: Event, schema: Schema | None = None) -> bool | None:
-    """Return whether a rule is true, false or unknown (None) of an event."""
+    """Return whether a rule is true, false or unknown (None) of an event.
+
+    >>> from ruledex import evaluate, parse
+    >>> evaluate(parse("age >= 18 AND NOT vip"), {"age": 20, "vip": False})
+    True
+    >>> evaluate(parse("age >= 18"), {})  # unknown
+    """
     declared = _schema(schema)
     return truth_of(declared.bind(_tree(tree)), event, declared)
 
 
 def score(tree: Expression, event: Event, weights: Weights | None = None, schema: Schema | None = None) -> float | None:
-    """Return the score of a rule on an event, or None if the rule is not true of it."""
+    """Return the score of a rule on an event, or None if the rule is not true of it.
+
+    >>> from ruledex import parse, score
+    >>> score(parse("age >= 18^2.5 AND country = 'IN'"), {"age": 20, "country": "IN"})
+    3.5
+    """
     if weights is not None and not isinstance(weights, Mapping):
         raise EventError(f"weights are a mapping of attributes to numbers, not {quoted(weights)}")
     declared = _schema(schema)
@@ -27,7 +38,12 @@ def score(tree: Expression, event: Event, weights: Weights | None = None, schema
 
 
 def to_text(tree: Expression) -> str:
-    """Return a tree as the text of a rule."""
+    """Return a tree as the text of a rule.
+
+    >>> from ruledex import parse, to_text
+    >>> to_text(parse("not (a=1 or b in (2,3))"))
+    'NOT (a = 1 OR b IN (2, 3))'
+    """
     return tree_text(_tree(tree))
 
 

@@ -40,7 +40,11 @@ _TRUTHS: Final = {"TRUE": True, "FALSE": False, "UNKNOWN": None}
 
 
 def parse(rule: str | bytes) -> Expression:
-    """Return the tree of a rule's text (bytes are UTF-8). Raises `RuleError` if the text is not a rule."""
+    """Return the tree of a rule's text (bytes are UTF-8). Raises `RuleError` if the text is not a rule.
+
+    >>> ruledex.parse("age >= 18")
+    Compare(operand=Attribute(path=('age',)), op='>=', value=18, weight=1.0, position=0)
+    """
     text = check_text(rule)
     try:
         return _Parser(text).parse()

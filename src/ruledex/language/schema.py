@@ -91,6 +91,11 @@ class Schema:
     """The declared attributes by their text (`device.os`), the time zone of times that name none, and named conditions.
 
     A rule uses the condition `definitions["adults"]` as `@adults`.
+
+    >>> from ruledex import Index, Schema
+    >>> schema = Schema.of_mapping({"attributes": {"seen": "timestamp"}, "time_zone": "Europe/Berlin"})
+    >>> Index.build([(1, "seen >= '2024-01-01'")], schema=schema).match({"seen": "2024-01-01T00:00:00"})
+    [1]
     """
 
     attributes: Mapping[str, AttributeType] = field(default_factory=dict)
@@ -144,6 +149,10 @@ class Schema:
         """Return a schema from `{"time_zone": …, "attributes": {name: type or {"type": …, "single": …}}}`.
 
         `{"definitions": {name: text}}` adds named conditions.
+
+        >>> from ruledex import Schema
+        >>> Schema.of_mapping({"attributes": {"age": "integer", "tag": {"type": "string", "single": True}}}).time_zone
+        'UTC'
         """
         if not isinstance(declared, Mapping) or not isinstance(declared.get("attributes", {}), Mapping):
             raise SchemaError(f"a schema, and its attributes, are mappings, not {quoted(declared)}")

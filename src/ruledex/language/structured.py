@@ -69,7 +69,12 @@ _COMPARISONS: Final = ("=", "<", "<=", ">", ">=", "<=>")
 
 
 def to_structured(tree: Expression) -> Json:
-    """Return a tree of the parser as JSON values. Positions are left out."""
+    """Return a tree of the parser as JSON values. Positions are left out.
+
+    >>> from ruledex.language.structured import to_structured
+    >>> to_structured(ruledex.parse("age >= 18"))
+    {'op': '>=', 'operand': {'attribute': 'age'}, 'value': 18}
+    """
     match tree:
         case Truth(value):
             return value
@@ -125,7 +130,12 @@ def _operand_out(operand: Operand) -> Json:
 
 
 def from_structured(document: Json) -> Expression:
-    """Return the tree of a structured rule. Raises `RuleError`; its message starts with the JSON path of the fault."""
+    """Return the tree of a structured rule. Raises `RuleError`; its message starts with the JSON path of the fault.
+
+    >>> from ruledex.language.structured import from_structured
+    >>> ruledex.to_text(from_structured({"op": ">=", "operand": {"attribute": "age"}, "value": 18}))
+    'age >= 18'
+    """
     _check_nesting(document)
     tree = _expression(document, Place())
     placed(Place(), check_depth, tree, "")

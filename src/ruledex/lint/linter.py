@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from hashlib import blake2b
+from itertools import chain
 from typing import Any, Final
 
 from ruledex.errors import RuleError
@@ -31,7 +32,7 @@ from ruledex.language.value import Family, constant_family
 from ruledex.lint.fitting import check_fitting
 from ruledex.lint.redundancy import check_redundancy
 from ruledex.lint.regex_dialect import check_dialect
-from ruledex.lint.subject import Context, Finding, LintSubject, Severity, short
+from ruledex.lint.subject import Context, Finding, Findings, LintSubject, Severity, short
 from ruledex.lint.truth import check_truth
 
 _UNDECLARED: Final = Schema()
@@ -82,18 +83,31 @@ CHECKS: Final[tuple[Callable[[LintSubject], Iterator[Finding]], ...]] = (
 )
 
 
-def lint_subject(subject: LintSubject) -> list[Finding]:
+def lint_subject(subject: LintSubject) -> Findings:
     """Return the findings of a rule by itself, in the order of the checks."""
-    return [finding for check in CHECKS for finding in check(subject)]
+    return Findings(finding for check in CHECKS for finding in check(subject))
 
 
-def lint_rule(rule_id: str, tree: Expression, text: str = "", schema: Schema = _UNDECLARED) -> list[Finding]:
-    """Return the findings of one rule by itself. The tree must be bound to the schema (`Schema.bind`)."""
+def lint_rule(rule_id: str, tree: Expression, text: str = "", schema: Schema = _UNDECLARED) -> Findings:
+    """Return the findings of one rule by itself. The tree must be bound to the schema (`Schema.bind`).
+
+    >>> from ruledex.lint import lint_rule
+    >>> text = "age BETWEEN 30 AND 20"
+    >>> [finding.code for finding in lint_rule("r1", ruledex.parse(text), text)]
+    ['never-true']
+    """
     return lint_subject(LintSubject(rule_id, tree, text, Context(schema)))
 
 
 class Linter:
-    """Checks rules one after the other, and remembers what it needs to compare them."""
+    """Checks rules one after the other, and remembers what it needs to compare them.
+
+    >>> from ruledex.lint import Linter
+    >>> linter = Linter(ruledex.Schema())
+    >>> _ = linter.check_text("r1", "age > 30")
+    >>> [finding.code for finding in linter.check_text("r2", "NOT NOT age > 30")]
+    ['duplicate']
+    """
 
     def __init__(self, schema: Schema) -> None:
         self._context = Context(schema)
@@ -101,32 +115,28 @@ class Linter:
         self._first_with: dict[bytes, str] = {}  # digest of a match tree → the first rule that has it
         self._families: dict[tuple[str, ...], dict[Family, str]] = {}  # → the first rule that used it so
 
-    def check_text(self, rule_id: str, text: str | bytes) -> list[Finding]:
+    def check_text(self, rule_id: str, text: str | bytes) -> Findings:
         """Return the findings of a rule's text. A rule that cannot be used has one finding, its error."""
         try:
             tree = parse(text)
             shown = text if isinstance(text, str) else text.decode("utf-8")
             return self.check_tree(rule_id, self._context.schema.bind(tree, shown), shown)
         except RuleError as error:
-            return [*self._repeated_id(rule_id), Finding.of_error(rule_id, error)]
+            return Findings([*self._repeated_id(rule_id), Finding.of_error(rule_id, error)])
 
-    def check_structured(self, rule_id: str, document: Any) -> list[Finding]:
+    def check_structured(self, rule_id: str, document: Any) -> Findings:
         """Return the findings of a rule in structured form."""
         try:
             tree = self._context.schema.bind(from_structured(document))
         except RuleError as error:
-            return [*self._repeated_id(rule_id), Finding.of_error(rule_id, error)]
+            return Findings([*self._repeated_id(rule_id), Finding.of_error(rule_id, error)])
         return self.check_tree(rule_id, tree, "")
 
-    def check_tree(self, rule_id: str, tree: Expression, text: str) -> list[Finding]:
+    def check_tree(self, rule_id: str, tree: Expression, text: str) -> Findings:
         """Return the findings of a tree that is bound to the schema."""
         subject = LintSubject(rule_id, without_required(tree), text, self._context)
-        return [
-            *self._repeated_id(rule_id),
-            *lint_subject(subject),
-            *self._duplicate(subject),
-            *self._mixed_types(subject),
-        ]
+        own = (self._repeated_id(rule_id), lint_subject(subject))
+        return Findings(chain(*own, self._duplicate(subject), self._mixed_types(subject)))
 
     def _repeated_id(self, rule_id: str) -> Iterator[Finding]:
         if rule_id in self._ids:
@@ -178,7 +188,13 @@ def _families(operand: Operand, family: Family | None) -> Iterator[tuple[tuple[s
 
 
 def lint_rules(rules: Iterable[tuple[str, Expression, str]], schema: Schema) -> Iterator[Finding]:
-    """Yield the findings of rules, given as id, bound tree and text: of each by itself and against earlier ones."""
+    """Yield the findings of rules, given as id, bound tree and text: of each by itself and against earlier ones.
+
+    >>> from ruledex.lint import lint_rules
+    >>> rules = [(name, ruledex.parse(text), text) for name, text in [("r1", "a = 1"), ("r2", "(a = 1)")]]
+    >>> [(finding.rule_id, finding.code) for finding in lint_rules(rules, ruledex.Schema())]
+    [('r2', 'duplicate')]
+    """
     linter = Linter(schema)
     for rule_id, tree, text in rules:
         yield from linter.check_tree(rule_id, tree, text)

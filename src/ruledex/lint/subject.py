@@ -14,6 +14,7 @@ from ruledex.language.text import path_text, tree_text
 from ruledex.language.tree import Attribute, Expression, predicates
 from ruledex.rewrite.pipeline import match_tree
 from ruledex.rewrite.walk import NodeKeys
+from ruledex.showing import html_table
 
 _LONGEST: Final = 60
 _SINGLE: Final = AttributeType(single=True)
@@ -21,7 +22,12 @@ _NEAR: Final = 0.8
 
 
 class Severity(StrEnum):
-    """How serious a finding is: an error makes a rule unusable, a warning is likely a mistake, a note may be meant."""
+    """How serious a finding is: an error makes a rule unusable, a warning is likely a mistake, a note may be meant.
+
+    >>> from ruledex.lint import Severity
+    >>> [severity.value for severity in Severity]
+    ['error', 'warning', 'note']
+    """
 
     ERROR = "error"
     WARNING = "warning"
@@ -33,6 +39,11 @@ class Finding:
     """One remark on one rule. `position` is an offset in characters into the rule's text, or 0 if it has none.
 
     `suggestion` says what to do, or is empty if the message says all.
+
+    >>> from ruledex.lint import lint_rule
+    >>> finding = lint_rule("r1", ruledex.parse("a > 3 AND a < 2"))[0]
+    >>> finding.rule_id, finding.severity.value
+    ('r1', 'note')
     """
 
     rule_id: str
@@ -46,6 +57,24 @@ class Finding:
     def of_error(rule_id: str, error: RuleError) -> Finding:
         """Return the error of a rule as a finding."""
         return Finding(rule_id, error.code, Severity.ERROR, error.position, error.message, error.hint)
+
+    def _repr_html_(self) -> str:
+        """Return what a notebook shows."""
+        return Findings([self])._repr_html_()
+
+
+class Findings(list[Finding]):
+    """A list of findings, which a notebook shows as a table.
+
+    >>> from ruledex.lint import lint_rule
+    >>> len(lint_rule("r1", ruledex.parse("a = 1 AND a != 1")))
+    1
+    """
+
+    def _repr_html_(self) -> str:
+        """Return what a notebook shows."""
+        rows = [(each.rule_id, each.severity.value, each.code, each.message, each.suggestion) for each in self]
+        return html_table(f"{len(self):,} findings", rows, ("rule", "severity", "code", "message", "suggestion"))
 
 
 def line_and_column(text: str, position: int) -> tuple[int, int]:

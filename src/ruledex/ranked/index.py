@@ -61,6 +61,11 @@ class RankedIndex:
     equal score are in the order of ids, which are places in the input.
 
     Safe to use from several threads at once.
+
+    >>> from ruledex.ranked.index import RankedIndex
+    >>> jobs = RankedIndex.from_columns(left=[[2, 5]], right=[[6, 9]], score=[[1.0, 2.0]])
+    >>> jobs.top([5], k=2).ids.tolist()
+    [1, 0]
     """
 
     def __init__(

@@ -246,7 +246,12 @@ def fill_from_interval_tree(
 
 
 class ScoredIntervalTree(ScoredTree):
-    """The smallest tree. A query reads lists that are in the order of scores, whatever the place of the intervals."""
+    """The smallest tree. A query reads lists that are in the order of scores, whatever the place of the intervals.
+
+    >>> from ruledex.ranked.interval_tree import ScoredIntervalTree
+    >>> ScoredIntervalTree.build(left=[0, 10], right=[20, 30], score=[3.0, 9.5]).stab_top(18, k=1).ids.tolist()
+    [1]
+    """
 
     name = "interval"
     can_overlap = True

@@ -268,6 +268,12 @@ class IRTree(ScoredTree):
     """Nearly as fast as an SOPT-R-tree, and one that changes: `insert`, `remove` and `set_score`.
 
     While it is changed, no other thread may use it.
+
+    >>> from ruledex.ranked.irtree import IRTree
+    >>> shifts = IRTree.build(left=[0, 8], right=[10, 16], score=[1.0, 2.0])
+    >>> shifts.set_score(0, 7.0)
+    >>> shifts.stab_top(9, k=1).ids.tolist()
+    [0]
     """
 
     name = "ir"

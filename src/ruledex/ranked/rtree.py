@@ -180,6 +180,10 @@ class ScoredRTree(PackedTree):
 
     Extents of intervals that are near in score alone may have holes: a query of a place where few intervals lie may
     look at every node.
+
+    >>> from ruledex.ranked.rtree import ScoredRTree
+    >>> ScoredRTree.build(left=[0, 10], right=[20, 30], score=[3.0, 9.5]).stab_top(18, k=1).ids.tolist()
+    [1]
     """
 
     name = "r"

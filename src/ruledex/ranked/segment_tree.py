@@ -132,7 +132,12 @@ def fill_from_segment_tree(
 
 
 class ScoredSegmentTree(ScoredTree):
-    """No interval is looked at that does not hold the point. Each takes up to two entries per level of the tree."""
+    """No interval is looked at that does not hold the point. Each takes up to two entries per level of the tree.
+
+    >>> from ruledex.ranked.segment_tree import ScoredSegmentTree
+    >>> ScoredSegmentTree.build(left=[0, 10], right=[20, 30], score=[3.0, 9.5]).stab_top(18, k=1).ids.tolist()
+    [1]
+    """
 
     name = "segment"
     can_overlap = False

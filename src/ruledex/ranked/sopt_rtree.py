@@ -208,6 +208,10 @@ class SOPTRTree(PackedTree):
     """Fastest for points, and never more than 2k + 1 nodes per level for the best k. It does not change once built.
 
     Only intervals that share a point are in the order of their scores, so that what overlaps an interval has no order.
+
+    >>> from ruledex.ranked.sopt_rtree import SOPTRTree
+    >>> SOPTRTree.build(left=[0, 10], right=[20, 30], score=[3.0, 9.5]).stab_top(18, k=1).ids.tolist()
+    [1]
     """
 
     name = "sopt"

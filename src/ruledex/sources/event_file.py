@@ -35,6 +35,10 @@ def read_events(source: str | Iterable[bytes]) -> Iterator[EventRow]:
     """Yield the number of each line with its event, or with an error if the line is not an event.
 
     `source` is a path, `-` for standard input, or the lines themselves. Blank lines are skipped.
+
+    >>> from ruledex.sources import read_events
+    >>> list(read_events([b'{"age": 20}', b"", b'{"age": 10}']))
+    [(1, {'age': 20}), (3, {'age': 10})]
     """
     if isinstance(source, str):
         with closing(LineFile(source).lines()) as lines:

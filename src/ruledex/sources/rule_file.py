@@ -31,7 +31,12 @@ _PARQUET_ROWS: Final = 8_192  # read at once
 
 @dataclass(frozen=True, slots=True)
 class RuleRow:
-    """One rule as read: its `text` (bytes if the encoding is not checked yet), or its structured form in `document`."""
+    """One rule as read: its `text` (bytes if the encoding is not checked yet), or its structured form in `document`.
+
+    >>> from ruledex.sources import RuleRow
+    >>> RuleRow(line=1, rule_id=7, text="age >= 18").score
+    0.0
+    """
 
     line: int  # the line of the file or the row of the table, counted from 1
     rule_id: int | str  # as in the file
@@ -43,7 +48,14 @@ class RuleRow:
 
 @dataclass(frozen=True, slots=True)
 class BadRow:
-    """A line that is not a rule, and why. `rule_id` is empty if it could not be read."""
+    """A line that is not a rule, and why. `rule_id` is empty if it could not be read.
+
+    >>> from pathlib import Path
+    >>> from ruledex.sources import RuleFile
+    >>> _ = Path("rules.jsonl").write_text("{}")
+    >>> [type(row).__name__ for row in RuleFile("rules.jsonl").rows()]
+    ['BadRow']
+    """
 
     line: int
     rule_id: str
@@ -55,7 +67,13 @@ Row: TypeAlias = RuleRow | BadRow
 
 @dataclass(frozen=True, slots=True)
 class Columns:
-    """The names of the columns or keys that rules are read from."""
+    """The names of the columns or keys that rules are read from.
+
+    >>> from ruledex.sources import Columns
+    >>> rules = [{"key": 7, "condition": "age >= 18"}]
+    >>> Index.build(rules, columns=Columns(id="key", expr="condition")).match({"age": 20})
+    [7]
+    """
 
     id: str = "id"
     expr: str = "expr"
@@ -68,7 +86,14 @@ _DEFAULT: Final = Columns()
 
 
 class RuleFile(SourceFile):
-    """A file of rules that is read once, from front to back. `name` is a path, or `-` for standard input."""
+    """A file of rules that is read once, from front to back. `name` is a path, or `-` for standard input.
+
+    >>> from pathlib import Path
+    >>> from ruledex.sources import RuleFile
+    >>> _ = Path("rules.jsonl").write_text('{"id": 1, "expr": "age >= 18"}')
+    >>> [row.rule_id for row in RuleFile("rules.jsonl").rows()]
+    [1]
+    """
 
     def __init__(self, name: str, columns: Columns = _DEFAULT) -> None:
         super().__init__(name, "" if name == STANDARD_INPUT else form_of(name, _FORMS, "rules"))

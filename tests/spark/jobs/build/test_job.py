@@ -87,6 +87,13 @@ def test_it_answers_as_the_index_of_one_process(rules, table, events, tmp_path):
     assert list(report.seconds) == stages == ["count", "compile", "check", "merge", "build", "publish"]
 
 
+def test_a_notebook_shows_the_report_without_reading_the_quarantine(built):
+    shown = built._repr_html_()
+    assert f'<td style="text-align: right">{N_RULES:,}</td>' in shown
+    assert built.version in shown
+    assert "seconds: " in shown
+
+
 def test_it_answers_so_in_shards_too(built, root, table, events):
     found = Index.open(root)
     assert_same_answers(found, Index.build(table), events)

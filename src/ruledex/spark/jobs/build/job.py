@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from ruledex.artifact import root_path
 from ruledex.errors import RuledexError, RulesError, quoted
 from ruledex.language.schema import Schema
+from ruledex.showing import html_table
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -44,6 +45,15 @@ class BuildReport:
     n_bytes: int
     seconds: dict[str, float]  # by stage, in the order of stages
     quarantine: DataFrame
+
+    def _repr_html_(self) -> str:
+        """Return what a notebook shows: all but the quarantine, which would be read for it."""
+        rows: list[tuple[str, object]] = [("version", self.version), ("rules", self.n_rules), ("shards", self.n_shards)]
+        rows += [(f"refused: {code}", count) for code, count in self.quarantined.items()]
+        rows += [("rows given twice", self.n_copies), ("rules with the condition of another", self.n_duplicates)]
+        rows += [("nodes", self.n_nodes), ("nodes that several use", self.n_shared_nodes), ("bytes", self.n_bytes)]
+        rows += [(f"seconds: {stage}", f"{seconds:.1f}") for stage, seconds in self.seconds.items()]
+        return html_table("Build", rows)
 
 
 def build_index(
