@@ -16,6 +16,7 @@ from typing import Any, Final
 
 from hypothesis import strategies as st
 
+from ruledex.language.any_text import ANY_TEXT, reads_any_text
 from ruledex.language.tree import (
     And,
     Attribute,
@@ -89,7 +90,8 @@ def events(names: Sequence[str] = tuple(DOMAINS)) -> st.SearchStrategy[Event]:
 def all_events(*trees: Expression) -> Iterator[Event]:
     """Every event over the domains of the attributes that the trees name."""
     named = {attribute.path[0] for tree in trees for attribute in _attributes(tree)}
-    names = sorted(named)
+    reads_all = any(reads_any_text(operand) for tree in trees for p in predicates(tree) for operand in operands(p))
+    names = sorted(named | ({"s"} if reads_all else set()))
     for values in product(*(DOMAINS[name] for name in names)):
         yield _without_absent(dict(zip(names, values, strict=True)))
 
@@ -184,7 +186,7 @@ def _number_operands(names: Sequence[str]) -> st.SearchStrategy[Operand]:
 
 def _string_operands(names: Sequence[str]) -> st.SearchStrategy[Operand]:
     plain = _names(names)
-    return st.one_of(plain, plain, plain.map(lambda operand: Call("upper", (operand,))))
+    return st.one_of(plain, plain, plain.map(lambda operand: Call("upper", (operand,))), st.just(ANY_TEXT))
 
 
 def _of_constants(
@@ -271,6 +273,7 @@ def wild_predicates() -> st.SearchStrategy[Predicate]:
     number = st.recursive(plain, _arithmetic, max_leaves=4)
     text = st.one_of(
         plain,
+        st.just(ANY_TEXT),
         plain.map(lambda operand: Call("lower", (operand,))),
         st.builds(lambda o, s: Call("concat", (o, s)), plain, strings),
         st.builds(lambda o, s: Call("coalesce", (o, s)), plain, strings),

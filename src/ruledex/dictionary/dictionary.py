@@ -17,6 +17,7 @@ from ruledex.dictionary.domain import Cut, Domain, Kind, twin_cuts
 from ruledex.dictionary.slot import Key, Slot
 from ruledex.errors import RuledexError
 from ruledex.forks import cached_property
+from ruledex.language.any_text import WHOLE_EVENT, reads_any_text
 from ruledex.language.schema import Schema
 from ruledex.language.tree import Attribute, CompareOperands, Operand, Predicate, SetTest, attributes, operands
 from ruledex.language.value import Family, as_double, constant_family
@@ -100,7 +101,7 @@ class Dictionary:
 
     @cached_property
     def used_paths(self) -> list[Path]:
-        """All paths into an event that some rule uses, sorted."""
+        """All paths into an event that some rule uses, sorted. `*` has the path `WHOLE_EVENT`."""
         found = {path for path in self._paths if path is not None}
         for slot in self.derived:
             found.update(inputs_of(slot))
@@ -108,10 +109,11 @@ class Dictionary:
 
 
 def inputs_of(slot: Slot) -> list[Path]:
-    """Return the paths that a slot's operand is computed from, in the order of its text."""
+    """Return the paths that a slot's operand is computed from, in the order of its text; `*` is the whole event."""
     operand = slot.operand
     sides = operands(operand) if isinstance(operand, CompareOperands | SetTest) else (operand,)
-    return list(dict.fromkeys(attribute.path for side in sides for attribute in attributes(side)))
+    named = [attribute.path for side in sides for attribute in attributes(side)]
+    return list(dict.fromkeys(named + [WHOLE_EVENT] * any(map(reads_any_text, sides))))
 
 
 def _path(slot: Slot) -> Path | None:

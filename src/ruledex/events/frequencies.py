@@ -29,6 +29,7 @@ from ruledex.dictionary.dictionary import Dictionary, Path, inputs_of
 from ruledex.dictionary.slot import Slot
 from ruledex.events.mappings import EventEncoder
 from ruledex.events.statistics import AttributeStatistics, EventStatistics
+from ruledex.language.any_text import WHOLE_EVENT
 from ruledex.language.tree import Attribute, Value
 from ruledex.language.value import Family, fit
 
@@ -132,6 +133,8 @@ def _fitting(attribute: AttributeStatistics, family: Family, slot: Slot) -> floa
 def _add_derived(statistics: EventStatistics, dictionary: Dictionary, frequency: Frequencies) -> None:
     generator = random.Random(0)
     paths = sorted({path for slot in dictionary.derived for path in inputs_of(slot)})
+    if WHOLE_EVENT in paths:
+        paths = sorted(statistics.attributes)
     events: list[dict[str, Any]] = [{} for _ in range(_DRAWN_EVENTS)]
     for path in paths:
         attribute = statistics.attributes.get(path)

@@ -9,6 +9,7 @@ from decimal import Decimal
 from typing import Any, Final
 
 from ruledex.errors import quoted
+from ruledex.explain.any_field import deciding_fields
 from ruledex.language.reference import truth_of
 from ruledex.language.resolve import EMPTY, Event, values_of
 from ruledex.language.schema import Schema
@@ -145,7 +146,11 @@ def clause_of(tree: Expression, event: Event, schema: Schema, name_position: int
     if isinstance(tested, And | Or | Xor | Xnor | Not | Is | Required | Named | Truth | Weak | Untrue):
         child = clause_of(tested, event, schema, name_position)
         return Clause("not", tree, None if child.truth is None else not child.truth, child.position, (), (child,))
-    seen = tuple(Seen(operand, values_of(operand, event, schema)) for operand in operands(tested))
+    deciding = deciding_fields(tested, event, schema)
+    if deciding:  # of `*`: not all texts of the event, but those that decided
+        seen = tuple(Seen(field, texts) for field, texts in deciding.items())
+    else:
+        seen = tuple(Seen(operand, values_of(operand, event, schema)) for operand in operands(tested))
     position = tested.position if name_position is None else name_position
     return Clause("predicate", tree, truth_of(tree, event, schema), position, seen)
 

@@ -308,7 +308,7 @@ class IndexAnswers(Generic[Id]):
 
     @property
     def paths(self) -> list[tuple[str, ...]]:
-        """The attributes that rules test, each as its path into an event, sorted.
+        """The attributes that rules test, each as its path into an event, sorted. The path of `*` has no steps.
 
         >>> Index.build([(1, "age >= 18 AND device.os = 'ios'")]).paths
         [('age',), ('device', 'os')]

@@ -12,6 +12,8 @@ from datetime import UTC, datetime
 from typing import Final, TypeAlias
 
 from ruledex.errors import PatternError, RuleLimitError, RuleSyntaxError, RuleTypeError, did_you_mean, quoted
+from ruledex.language.any_text import ANY_TEXT as ANY_TEXT
+from ruledex.language.any_text import SIGN, is_any_text
 from ruledex.language.functions.registry import lookup, names, result_family
 from ruledex.language.pattern import check_like, like_pattern
 from ruledex.language.regex import MissingRe2Error, PatternTooLargeError, check_regex
@@ -169,7 +171,9 @@ def _operand(item: Item, what: str, text: str, position: int) -> Operand:
 
 
 def _shown(operand: Operand) -> str:
-    return ".".join(operand.path) if isinstance(operand, Attribute) else f"{operand.function}()"
+    if isinstance(operand, Attribute):
+        return ".".join(operand.path)
+    return SIGN if is_any_text(operand) else f"{operand.function}()"
 
 
 # Operands.

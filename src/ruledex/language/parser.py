@@ -179,6 +179,9 @@ class _Parser(TextReader):
             elif token == "!":
                 self._nest(_Operator(NOT, "NOT", start, 1))
                 return False
+            elif token == "*" and not (self.operators and self.operators[-1].precedence > COMPARE):
+                self._push(build.ANY_TEXT, start)
+                return True
             elif token != "+":
                 self._unexpected(token, start, "an attribute, a constant or a condition")
 
@@ -276,8 +279,8 @@ class _Parser(TextReader):
     def _end(self) -> bool:
         self._reduce(OPEN + 1)
         if self.operators:
-            opened = self.operators[-1].position
-            raise RuleSyntaxError("this parenthesis is never closed", self.text, self.text.index("(", opened))
+            start = self.text.index("(", self.operators[-1].position)
+            raise RuleSyntaxError("this parenthesis is never closed", self.text, start)
         self.ended = True
         return False
 
@@ -372,8 +375,7 @@ class _Parser(TextReader):
     def _predicate_word(self, word: str, token: str, start: int, end: int) -> bool:
         self.position = end
         self._reduce(COMPARE)
-        left = self.items[-1]
-        first = self.starts[-1]
+        left, first = self.items[-1], self.starts[-1]
         negated = word == "NOT"
         if negated:
             match = scan(self.text, self.position)

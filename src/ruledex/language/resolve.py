@@ -10,6 +10,7 @@ from typing import Any, Final, TypeAlias
 
 from ruledex import limits
 from ruledex.errors import EventError
+from ruledex.language.any_text import is_any_text, texts_of
 from ruledex.language.functions.registry import function_of
 from ruledex.language.functions.signature import Function
 from ruledex.language.plain import SCALARS, plain, plain_leaves
@@ -34,6 +35,8 @@ def values_of(operand: Operand, event: Event, schema: Schema) -> Values:
         leaves = leaves_of(event, operand.path)
         # No leaf at all, not even a null one: the path led through empty arrays only.
         return schema.admitted(operand, _present(leaves)) if leaves else EMPTY
+    if is_any_text(operand):
+        return texts_of(event)
     function = function_of(operand)
     zone = schema.zone
     arguments = [values_of(a, event, schema) if isinstance(a, Node) else (a,) for a in operand.arguments]

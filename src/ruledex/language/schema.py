@@ -17,6 +17,7 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from ruledex.errors import RuleTypeError, SchemaError, did_you_mean, quoted
 from ruledex.forks import cached_property
+from ruledex.language.any_text import is_any_text
 from ruledex.language.definitions import Definition, bind_definitions, check_definitions, expand, shown_name
 from ruledex.language.functions.registry import function_of, result_family
 from ruledex.language.parser import parse_operand
@@ -128,6 +129,8 @@ class Schema:
             return self.of(operand).single
         if operand.function == "size":
             return True
+        if is_any_text(operand):
+            return False
         return all(self.is_single(a) for a in operand.arguments if isinstance(a, Attribute | Call))
 
     def admitted(self, attribute: Attribute, values: tuple[Any, ...] | None) -> tuple[Any, ...] | None:

@@ -11,6 +11,7 @@ from decimal import Decimal
 from functools import reduce
 
 from ruledex.errors import RuleError
+from ruledex.language.any_text import is_any_text
 from ruledex.language.functions.registry import function_of
 from ruledex.language.tree import (
     And,
@@ -136,6 +137,8 @@ def _bound(operand: str, bound: Bound) -> str:
 def _operand(operand: Operand) -> str:
     if isinstance(operand, Attribute):
         return ".".join("`" + name.replace("`", "``") + "`" for name in operand.path)
+    if is_any_text(operand):
+        raise RuleError("Spark SQL has no * for any field", hint="it looks at every text of an event, in all columns")
     function = function_of(operand)
     arguments = []
     for index, argument in enumerate(operand.arguments):

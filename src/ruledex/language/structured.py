@@ -14,6 +14,7 @@ from typing import Final
 from ruledex import limits
 from ruledex.errors import RuleLimitError, RuleSyntaxError, RuleTypeError, did_you_mean, quoted
 from ruledex.language import build
+from ruledex.language.any_text import SIGN, is_any_text
 from ruledex.language.build import SET_TESTS, Constant, Item, check_depth, check_required
 from ruledex.language.definitions import named_condition
 from ruledex.language.parser import parse_operand
@@ -122,6 +123,8 @@ def _weight_out(weight: float) -> dict[str, Json]:
 def _operand_out(operand: Operand) -> Json:
     if isinstance(operand, Attribute):
         return {"attribute": path_text(operand.path)}
+    if is_any_text(operand):
+        return {"attribute": SIGN}
     arguments = [_operand_out(a) if isinstance(a, Attribute | Call) else constant_out(a) for a in operand.arguments]
     return {"function": operand.function, "arguments": arguments}
 
@@ -281,9 +284,9 @@ def _operand(document: Json, place: Place) -> Item:
     )
 
 
-def _attribute(name: str) -> Attribute:
+def _attribute(name: str) -> Operand:
     operand = parse_operand(name)
-    if not isinstance(operand, Attribute):
+    if not isinstance(operand, Attribute) and not is_any_text(operand):
         raise RuleSyntaxError(f"{quoted(name)} is not the path of an attribute")
     return operand
 
@@ -292,7 +295,7 @@ _LONGEST_KNOWN: Final = 100  # characters: such names take at most about 4 KB ea
 
 
 @lru_cache(maxsize=16_384)
-def _known_attribute(name: str) -> Attribute:
+def _known_attribute(name: str) -> Operand:
     return _attribute(name)
 
 

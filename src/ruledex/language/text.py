@@ -10,6 +10,7 @@ from datetime import date, datetime
 from decimal import Decimal
 from typing import Final
 
+from ruledex.language.any_text import SIGN, is_any_text
 from ruledex.language.scanner import NAME
 from ruledex.language.tree import (
     BRANCHES,
@@ -222,6 +223,8 @@ def _operand_text(operand: Operand | Value, outer: int) -> str:
         return path_text(operand.path)
     if not isinstance(operand, Call):
         return constant_text(operand)
+    if is_any_text(operand):
+        return SIGN
     tightness = _SIGNS.get(operand.function)
     if tightness is None:
         if operand.function == "negative":
@@ -234,8 +237,11 @@ def _operand_text(operand: Operand | Value, outer: int) -> str:
 
 
 def path_text(path: tuple[str, ...]) -> str:
-    """Return a path as text. Names that are not plain, and a first name that is a keyword, are in backticks."""
-    return ".".join(_name(name, first=i == 0) for i, name in enumerate(path))
+    """Return a path as text, `*` for that of the whole event.
+
+    Names that are not plain, and a first name that is a keyword, are in backticks.
+    """
+    return ".".join(_name(name, first=i == 0) for i, name in enumerate(path)) or SIGN
 
 
 def _name(name: str, first: bool) -> str:

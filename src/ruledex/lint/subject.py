@@ -113,7 +113,7 @@ class Context:
             return ""
         if path not in self._near:
             near = next((declared for declared in sorted(self.declared) if _is_near(path, declared)), ())
-            self._near[path] = path_text(near)
+            self._near[path] = path_text(near) if near else ""
         return self._near[path]
 
 

@@ -49,7 +49,7 @@ _OPERAND, _PREDICATE, _GROUP_CLOSED = 0, 1, 2
 _KIND, _TIGHTNESS, _N_OPERANDS, _CODE, _SLICES, _START, _NESTING = range(7)
 _TIGHTNESS_OF = (3, 1, 2, 2, 4)  # AND, OR, XOR, XNOR, NOT
 
-_PLUS, _MINUS = 43, 45
+_STAR, _PLUS, _MINUS = 42, 43, 45
 _FAILED = -1
 _LEVELS_PER_GROUP = 4  # OR, XOR, AND and NOT can stand between two parentheses
 _LEVELS_PER_PREDICATE = 3  # NOT, a comparison and an attribute, before any function or sign
@@ -248,8 +248,8 @@ def _scan_rule(
 
 @jit
 def _may_lead(text: NDArray[np.uint8], start: int) -> bool:
-    """Return whether a sign can be unary: + and - can."""
-    return bool(text[start] in (_PLUS, _MINUS))
+    """Return whether an operand can begin with a sign: + and - are unary, and * alone is any field."""
+    return bool(text[start] in (_STAR, _PLUS, _MINUS))
 
 
 @jit

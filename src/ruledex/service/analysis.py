@@ -119,7 +119,7 @@ def completions_at(text: str, position: int, schema: Schema, paths: list[tuple[s
     begin = word.start() if word else position
     prefix = before[begin:].lower().replace("`", "")
     declared = dict(schema.attributes)
-    attributes = {path_text(path): "" for path in paths}
+    attributes = {path_text(path): "" for path in paths if path}
     attributes |= {name: str(kind.type) for name, kind in declared.items() if hasattr(kind, "type")}
     offered = [Completion(name, "attribute", begin, detail) for name, detail in sorted(attributes.items())]
     offered += [Completion(shown_name(name), "definition", begin, about) for name, about in schema.definitions.items()]

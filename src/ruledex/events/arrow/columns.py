@@ -100,24 +100,25 @@ class EventColumns:
 
     def at(self, path: Path) -> Leaves:
         """Return the values at the end of a path."""
-        found = self._reached(path)
-        if _is_list(found.values.type):
-            found = self._elements(found)
+        found = self.reached(path)
+        if is_list(found.values.type):
+            found = self.elements(found)
         if found.values.type.id in _UNTYPED and found.values.null_count < len(found.values):
             warn_untyped(str(found.values.type), path)
         return found
 
-    def _reached(self, path: Path) -> Leaves:
+    def reached(self, path: Path) -> Leaves:
+        """Return what is at a path: of a list, the list itself."""
         name = path[-1]
         if len(path) == 1:
             sparse = self._sparse.get(name)
             if sparse is not None:
-                return Leaves(_plain(sparse.values), sparse.rows, None)
+                return Leaves(plain_layout(sparse.values), sparse.rows, None)
             column = self._columns.get(name)
-            return Leaves(pa.nulls(self.n_events) if column is None else _plain(_whole(column)), None, _NONE)
+            return Leaves(pa.nulls(self.n_events) if column is None else plain_layout(_whole(column)), None, _NONE)
         above = self._open(path[:-1])
         if pa.types.is_struct(above.values.type):
-            return above._replace(values=_plain(_field(above.values, name)))
+            return above._replace(values=plain_layout(field_of(above.values, name)))
         if pa.types.is_map(above.values.type):
             return self._under(path[:-1], above, name)
         return above._replace(values=pa.nulls(len(above.values)))
@@ -128,7 +129,7 @@ class EventColumns:
             self._maps[path] = _map_entries(maps.values)
         entries = self._maps[path]
         found = _NO_ENTRIES if entries is None else entries.under(key)
-        values, owners = _plain(found.values), found.rows
+        values, owners = plain_layout(found.values), found.rows
         if maps.events is None:
             return Leaves(values, owners, None)
         if maps.nulls is None:
@@ -142,12 +143,12 @@ class EventColumns:
         """Return what lies at a path, with all lists around it opened."""
         known = self._opened.get(path)
         if known is None:
-            known = self._reached(path)
+            known = self.reached(path)
             opened: list[Leaves] = []
-            while _is_list(known.values.type):
+            while is_list(known.values.type):
                 opened.append(known)
                 self._check_lists(path, opened)
-                known = self._elements(known)
+                known = self.elements(known)
             self._opened[path] = known
         return known
 
@@ -168,7 +169,7 @@ class EventColumns:
             message = f"more lists than the limit event_lists of {most.event_lists:,} hold a value"
             raise EventError(f"{path_text(path)}: {message}").at(int(counts.argmax()))
 
-    def _elements(self, lists: Leaves) -> Leaves:
+    def elements(self, lists: Leaves) -> Leaves:
         """Return the elements of lists. A list that is null has one null element, and an empty list has none."""
         array = lists.values
         sizes = pc.list_value_length(array).fill_null(0).to_numpy(zero_copy_only=False)
@@ -180,7 +181,7 @@ class EventColumns:
             if further is None:
                 further = np.setdiff1d(np.arange(self.n_events), lists.events, assume_unique=True)
         return Leaves(
-            _plain(flatten_lists(array)), owners, np.concatenate([_NONE if further is None else further, nulls])
+            plain_layout(flatten_lists(array)), owners, np.concatenate([_NONE if further is None else further, nulls])
         )
 
 
@@ -192,7 +193,7 @@ def _whole(column: Array) -> Array:
     return join_chunks(column.chunks) if column.num_chunks else pa.nulls(0)
 
 
-def _plain(array: Array) -> Array:
+def plain_layout(array: Array) -> Array:
     """Return the array without extension types, run ends and dictionaries; only a dictionary of scalars stays."""
     kind = array.type
     if kind.id in _PLAIN:
@@ -200,9 +201,9 @@ def _plain(array: Array) -> Array:
     if pa.types.is_union(kind):
         raise EventError(f"a column of the Arrow type {kind} cannot be read: its values are of several types")
     if isinstance(array, pa.ExtensionArray):
-        return _plain(storage_of(array))
+        return plain_layout(storage_of(array))
     if pa.types.is_run_end_encoded(kind) or (pa.types.is_dictionary(kind) and not _is_scalar(kind.value_type)):
-        return _plain(decode_layout(array))
+        return plain_layout(decode_layout(array))
     return array
 
 
@@ -210,7 +211,8 @@ def _is_scalar(kind: Any) -> bool:
     return not (pa.types.is_nested(kind) or pa.types.is_dictionary(kind) or isinstance(kind, pa.BaseExtensionType))
 
 
-def _is_list(kind: Any) -> bool:
+def is_list(kind: Any) -> bool:
+    """Whether a type is one of lists, in any layout."""
     return kind.id in _LISTS
 
 
@@ -219,7 +221,8 @@ def _is_null(array: Array) -> NDArray[np.bool_]:
     return nulls
 
 
-def _field(array: Array, name: str) -> Array:
+def field_of(array: Array, name: str) -> Array:
+    """Return a field of structs, null where the struct is."""
     places = array.type.get_all_field_indices(name)
     if len(places) > 1:
         raise EventError(f"a struct has {len(places)} fields named {quoted(name)}")
@@ -271,6 +274,10 @@ class MapEntries:
         ends = np.cumsum(counts)
         self._ranges = dict(zip(names, zip((ends - counts).tolist(), ends.tolist(), strict=True), strict=True))
         self._owners, self._entries, self._items = owners, pa.array(entries), items
+
+    def all(self) -> SparseColumn:
+        """Return the values under all keys, in the order of the keys, and the place of the map that has each."""
+        return SparseColumn(self._items.take(self._entries), self._owners)
 
     def under(self, key: str) -> SparseColumn:
         """Return the values under a key, and the place of the map that has each."""

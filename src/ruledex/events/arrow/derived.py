@@ -17,7 +17,9 @@ from ruledex.dictionary.slot import Slot
 from ruledex.events.arrow.buffers import there
 from ruledex.events.arrow.columns import EventColumns, Leaves, Path
 from ruledex.events.arrow.slots import Pairs, cell_table
+from ruledex.events.arrow.texts import texts_in
 from ruledex.events.arrow.values import OPAQUE, distinct, is_nameless, to_python
+from ruledex.language.any_text import WHOLE_EVENT, is_any_text
 from ruledex.language.reference import truth_of
 from ruledex.language.resolve import over_limit, values_of
 from ruledex.language.schema import Schema
@@ -46,6 +48,7 @@ class DerivedColumns:
     def __init__(self, slot: Slot) -> None:
         self._slot = slot
         self.paths = inputs_of(slot)
+        self.is_any_text = is_any_text(slot.operand)
         # Inputs get names of their own, since one may lie in another, as `p.q` lies in `p`.
         names = {path: f"input{number}" for number, path in enumerate(self.paths)}
         self._operand = _renamed(slot.operand, names)
@@ -67,6 +70,16 @@ class DerivedColumns:
             pairs.single &= not (isinstance(value, tuple) and len(value) > 1)
         pairs.gather(np.arange(n_events), numbers, cell_table(cells))
 
+    def encode_texts(self, columns: EventColumns, pairs: Pairs) -> None:
+        """Add the pairs of `*` itself. Each text has cells by itself, so that equal texts are looked at once."""
+        texts = texts_in(columns)
+        assert texts.events is not None
+        pairs.single &= bool((np.diff(texts.events) > 0).all())
+        codes, values = _coded(texts)
+        pairs.gather(
+            texts.events, codes, cell_table([() if text is None else self._slot.cells(text) for text in values])
+        )
+
     def _value(self, event: dict[str, Any]) -> Any:
         if isinstance(self._operand, CompareOperands | SetTest):
             return truth_of(self._operand, event, self._schema)
@@ -74,8 +87,8 @@ class DerivedColumns:
 
 
 def inputs_at(columns: EventColumns, path: Path) -> Inputs:
-    """Return the leaves of a path in all events."""
-    leaves = columns.at(path)
+    """Return the leaves of a path in all events; of the path of `*`, all texts."""
+    leaves = texts_in(columns) if path == WHOLE_EVENT else columns.at(path)
     codes, values = _coded(leaves)
     if leaves.events is None or leaves.nulls is None:
         if leaves.events is not None:
@@ -141,6 +154,8 @@ def _combined(inputs: Sequence[Inputs], n_events: int) -> tuple[NDArray[np.int64
 def _renamed(node: Any, names: dict[Path, str]) -> Any:
     if isinstance(node, Attribute):
         return Attribute((names[node.path],))
+    if is_any_text(node):
+        return Attribute((names[WHOLE_EVENT],))
     if isinstance(node, Call):
         return Call(node.function, tuple(_renamed(argument, names) for argument in node.arguments))
     if isinstance(node, CompareOperands):

@@ -25,6 +25,7 @@ from ruledex.events.arrow.slots import Pairs, SlotColumns
 from ruledex.events.arrow.tables import ArrowEvents, as_table
 from ruledex.events.batch import EventBatch
 from ruledex.events.cells import count_pairs, order_cells, place_cells
+from ruledex.language.any_text import WHOLE_EVENT
 from ruledex.language.text import path_text
 
 # Events that are encoded together: enough that a column's fixed cost is small beside that of its values.
@@ -55,7 +56,7 @@ class ArrowEncoder:
         if len(set(names)) == len(names):
             return
         for name, n_columns in Counter(names).items():
-            if n_columns > 1 and name in self.dictionary.names.below:
+            if n_columns > 1 and (name in self.dictionary.names.below or WHOLE_EVENT in self.dictionary.used_paths):
                 raise EventError(f"the events have {n_columns:,} columns named {quoted(name)}")
 
     def _encode_block(self, columns: EventColumns) -> EventBatch:
@@ -66,6 +67,10 @@ class ArrowEncoder:
                 slot.encode(columns.at(path), columns.n_events, pairs)
             inputs: dict[Path, Inputs] = {}
             for derived in self._derived_columns():
+                if derived.is_any_text:
+                    path = WHOLE_EVENT
+                    derived.encode_texts(columns, pairs)
+                    continue
                 for path in derived.paths:
                     if path not in inputs:
                         inputs[path] = inputs_at(columns, path)

@@ -11,6 +11,7 @@ import pyarrow as pa
 from ruledex import limits
 from ruledex.dictionary.dictionary import Dictionary
 from ruledex.errors import EventError, quoted
+from ruledex.language.any_text import WHOLE_EVENT
 
 ArrowEvents: TypeAlias = Any  # what `is_arrow` says yes to; pyarrow has no types of its own
 
@@ -30,8 +31,8 @@ def read_events(events: ArrowEvents, dictionaries: Callable[[], Iterable[Diction
     """
     if not _is_pandas(events):
         return as_table(events)
-    used = {path[0] for dictionary in dictionaries() for path in dictionary.used_paths}
-    frame = _used_part(events, used)
+    paths = {path for dictionary in dictionaries() for path in dictionary.used_paths}
+    frame = _used_part(events, {path[0] for path in paths if path}, WHOLE_EVENT in paths)
     if not frame.shape[1]:
         return pa.table({"": pa.nulls(len(frame))})  # rows without columns are not counted by Arrow
     try:
@@ -69,11 +70,11 @@ def _is_pandas(events: Any) -> bool:
     return type(events).__module__.partition(".")[0] == "pandas" and hasattr(events, "columns")
 
 
-def _used_part(frame: Any, used: set[str]) -> Any:
-    """Return the columns of some names. The index stays if it has one of the names."""
+def _used_part(frame: Any, used: set[str], is_whole: bool) -> Any:
+    """Return the columns of some names, or all of them. The index stays if it has one of the names."""
     if used.isdisjoint(map(str, frame.index.names)):
         frame = frame.reset_index(drop=True)
-    return frame.loc[:, [str(label) in used for label in frame.columns]]
+    return frame if is_whole else frame.loc[:, [str(label) in used for label in frame.columns]]
 
 
 def _periods_as_texts(frame: Any) -> Any:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from ruledex.language import any_text
 from ruledex.language.functions import arithmetic, text, times
 from ruledex.language.functions.signature import Function, Parameter
 from ruledex.language.tree import Attribute, Call, Node, Operand, Value
@@ -71,7 +72,7 @@ def names() -> list[str]:
 
 def function_of(call: Call) -> Function:
     """Return the function of a call. A tree has calls of known functions only."""
-    function = lookup(call.function)
+    function = any_text.FUNCTION if any_text.is_any_text(call) else lookup(call.function)
     assert function is not None, call.function
     return function
 

@@ -9,7 +9,7 @@ null, and an element of a list costs less than half of that.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Final
 
 from pyspark.sql import functions
@@ -18,6 +18,7 @@ from pyspark.sql.types import (
     BinaryType,
     BooleanType,
     CalendarIntervalType,
+    CharType,
     DataType,
     DateType,
     DayTimeIntervalType,
@@ -28,11 +29,13 @@ from pyspark.sql.types import (
     StructType,
     TimestampNTZType,
     TimestampType,
+    VarcharType,
     VariantType,
     YearMonthIntervalType,
 )
 
 from ruledex.errors import RuledexError, quoted
+from ruledex.language.any_text import WHOLE_EVENT
 from ruledex.spark.worker.events import EVENT, PACKED, WHOLE, Layout
 from ruledex.spark.worker.needs import Path
 
@@ -64,6 +67,7 @@ def project_events(
     stands beside the structs. If `is_pinned`, so does the time of the micro-batch: Spark stores that time with the
     micro-batch's offsets, so it is the same for all tasks, and when the micro-batch runs again.
     """
+    paths = with_texts(events.schema, paths)
     names = {path[0] for path in paths}
     _require_one(events, [name for name in dict.fromkeys(events.columns) if name in names or name in keep])
     _require_arrow(field for field in events.schema.fields if field.name in names or field.name in keep)
@@ -94,8 +98,34 @@ def _packs(kind: StructType, needed: Collection[str]) -> tuple[tuple[str, ...], 
 
 def paths_outside(kind: StructType, planned: Iterable[Path], needed: Iterable[Path]) -> list[Path]:
     """Return the needed paths that events of this type have, but that a projection to the planned paths leaves out."""
-    planned = list(planned)
-    return [path for path in needed if not _is_within(kind, planned, path)]
+    planned = with_texts(kind, planned)
+    return [path for path in needed if not all(_is_within(kind, planned, one) for one in with_texts(kind, [path]))]
+
+
+def with_texts(kind: StructType, paths: Iterable[Path]) -> list[Path]:
+    """Return the paths, with that of `*` replaced by those of all texts that events of this type can have."""
+    given = list(paths)
+    if WHOLE_EVENT not in given:
+        return given
+    return list(dict.fromkeys([*(path for path in given if path != WHOLE_EVENT), *_text_paths(kind, ())]))
+
+
+def _text_paths(kind: DataType, here: Path) -> Iterator[Path]:
+    if isinstance(kind, StructType):
+        for field in kind.fields:
+            yield from _text_paths(field.dataType, (*here, field.name))
+    elif _holds_text(kind):
+        yield here
+
+
+def _holds_text(kind: DataType) -> bool:
+    if isinstance(kind, StructType):
+        return any(_holds_text(field.dataType) for field in kind.fields)
+    if isinstance(kind, ArrayType):
+        return _holds_text(kind.elementType)
+    if isinstance(kind, MapType):
+        return _holds_text(kind.valueType)
+    return isinstance(kind, StringType | CharType | VarcharType | VariantType)
 
 
 def _is_within(kind: StructType, planned: Sequence[Path], path: Path) -> bool:

@@ -475,3 +475,25 @@ def test_the_version_is_that_of_the_plan(spark, tmp_path):
     assert plan.collect()[0].rules == [1]
     assert match(events, str(tmp_path)).collect()[0].rules == [2]
     assert match(events, str(tmp_path), version=old).collect()[0].rules == [1]
+
+
+def test_any_field_is_looked_for_in_all_columns(spark, events, tmp_path):
+    rules = [
+        (1, "* = 'red'"),
+        (2, "* LIKE 'n%' AND age = 20"),
+        (3, "* IS NULL"),
+        (4, "NOT lower(*) = 'us'"),
+        (5, "* = '{}'"),
+    ]
+    Index.build(rules).save(tmp_path)
+    texts = events.withColumn("v", functions.parse_json(functions.lit('{"a": ["{}", 1]}')))
+    for given in (events, texts):
+        found = {row.event_id: row.rules for row in match(given, str(tmp_path), keep=["event_id"]).collect()}
+        expected = [mapping(row) | ({"v": {"a": ["{}", 1]}} if given is texts else {}) for row in events.collect()]
+        assert found == {
+            event["event_id"]: [number for number, rule in rules if truth_of(parse(rule), event) is True]
+            for event in expected
+        }
+    wide = spark.range(3).select(*(functions.concat(functions.lit("x"), "id").alias(f"c{n}") for n in range(20)))
+    Index.build([(1, "* = 'x1'"), (2, "c3 = 'x2'")]).save(tmp_path / "wide")
+    assert [row.rules for row in match(wide, str(tmp_path / "wide"), keep=["c0"]).collect()] == [[], [1], [2]]

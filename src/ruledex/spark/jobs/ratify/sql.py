@@ -30,7 +30,7 @@ class SqlTable:
         kind = sample.schema[EVENT].dataType
         assert isinstance(kind, StructType)
         needed: dict[str, list[Path]] = {}
-        for path in paths:
+        for path in filter(None, paths):  # all but that of `*`, which SQL lacks
             needed.setdefault(path[0], []).append(path[1:])
         self._number = NUMBER
         while self._number.lower() in {name.lower() for name in needed}:
