@@ -188,3 +188,22 @@ def test_a_file_appears_when_all_is_written(tmp_path, name):
 def test_a_place_that_cannot_be_written_is_one_error(tmp_path, name):
     with pytest.raises(InputError, match=name), write_results(str(tmp_path / name), columns([], pa.int64())):
         pass
+
+
+def test_a_filter_over_tags(tmp_path):
+    (tmp_path / "rules.jsonl").write_text(
+        '{"id": 1, "expr": "a = 1", "score": 2, "tags": {"tenant": "x"}}\n{"id": 2, "expr": "a = 1", "score": 3}\n'
+    )
+    (tmp_path / "events.jsonl").write_text('{"a": 1}\n{"a": 2}\n')
+    assert run("build", tmp_path / "rules.jsonl", "-o", tmp_path / "index").exit_code == 0
+
+    def asked(*arguments):
+        result = run("match", tmp_path / "index", tmp_path / "events.jsonl", "--where", "tenant = 'x'", *arguments)
+        return [{name: row[name] for name in row if name != "event"} for row in json_lines(result.stdout)]
+
+    assert asked() == [{"rules": [1]}, {"rules": []}]
+    assert asked("--top", 1)[0] == {"rules": [1], "scores": [3.0]}
+    assert asked("--count") == [{"count": 1}, {"count": 0}]
+    refused = run("match", tmp_path / "index", tmp_path / "events.jsonl", "--where", "tenant =")
+    assert refused.exit_code == 2
+    assert "the rule ends here" in refused.stderr

@@ -207,3 +207,15 @@ def test_ndjson_of_all_questions(client):
         assert answer.headers["content-type"] == NDJSON
         ones = [client.ask("POST", f"/v1/indexes/ads/{kind}", event).value[key] for event in EVENTS]
         assert [line[key] for line in answer.lines] == ones
+
+
+def test_a_filter_over_tags_asks_some_rules(client, service):
+    rules = [(1, "a = 1", 1.0, {"tenant": "x"}), (2, "a = 1", 9.0, {"tenant": "y"}), (3, "a > 0", 3.0, {"tenant": "x"})]
+    Index.build(rules).save(service.root / "tagged")
+    where = "?where=tenant%20%3D%20%27x%27"
+    assert client.ask("POST", f"/v1/indexes/tagged/match{where}", {"a": 1}).value["rules"] == [1, 3]
+    assert client.ask("POST", f"/v1/indexes/tagged/count{where}", {"a": 1}).value["count"] == 2
+    best = client.ask("POST", f"/v1/indexes/tagged/top{where}&k=1", {"a": 1}).value["rules"]
+    assert best == [{"id": 3, "rank": 4.0}]
+    refused = client.ask("POST", "/v1/indexes/tagged/match?where=tenant%20%3D", {"a": 1})
+    assert (refused.status, refused.code) == (422, "syntax")

@@ -52,8 +52,7 @@ class Rule(_RuleFields[Id]):
     def __new__(cls, id: Any, text: str, static_score: float, tags: Mapping[str, Any] | None = None) -> Self:  # noqa: A002
         """Return a rule."""
         made = super().__new__(cls, id, text, static_score)  # type: ignore[type-var]  # Self is one
-        if tags:
-            made.tags = tags
+        made.tags = {} if tags is None else tags
         return made
 
     def __eq__(self, other: object) -> bool:
