@@ -55,3 +55,17 @@ def test_a_declared_attribute_or_a_field_may_have_such_a_name():
     schema = Schema.of_mapping({"attributes": {"now": "integer"}})
     assert not lint_rule("r", parse("now - created > 86400"), "", schema)
     assert not lint_rule("r", parse("clock.now > 86400"), "")
+
+
+def test_a_date_without_quotes_is_found_where_it_stands():
+    rule = "name = '2024-01-01' AND seen > 2024-01-31"
+    (found,) = lint_rule("r", parse(rule), rule)
+    assert found.code == "not-a-value"
+    assert rule[found.position :] == "2024-01-31"
+    assert found.message == "2024-01-31 is a subtraction here, and its result 1992"
+    assert found.suggestion == "write DATE '2024-01-31'"
+
+
+@pytest.mark.parametrize("rule", ["n > 2024-13-01", "n > 2024 - 1 - 1", "s = 'a''2024-01-01'", "`2024-01-01` = 1"])
+def test_another_subtraction_is_left_alone(rule):
+    assert [finding for finding in lint_rule("r", parse(rule), rule) if finding.code == "not-a-value"] == []

@@ -6,6 +6,7 @@ bytes per rule, and the families with which each attribute was compared.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Iterator
 from hashlib import blake2b
 from itertools import chain
@@ -37,7 +38,8 @@ from ruledex.lint.truth import check_truth
 
 _UNDECLARED: Final = Schema()
 _ALIKE: Final = frozenset((Family.STRING, Family.TIME))  # a time may be a string in JSON, so the two agree
-
+_QUOTED: Final = re.compile(r"""'(?:[^'\\]|\\.|'')*'|"[^"]*"|`[^`]*`""")
+_DATE: Final = re.compile(r"(?<![\w.])(\d{4})-(\d{1,2})-(\d{1,2})(?![\w.])")
 
 # Names that mean a value in other languages. In a rule each is an attribute, which hardly any event has, so that a
 # comparison with it is never true.
@@ -74,12 +76,23 @@ def check_names(subject: LintSubject) -> Iterator[Finding]:
                     yield subject.warning("misspelt-attribute", position, message, f"did you mean {near}?")
 
 
+def check_dates(subject: LintSubject) -> Iterator[Finding]:
+    """Report `2024-01-31` without quotes, which is 2024 minus 1 minus 31."""
+    bare = _QUOTED.sub(lambda quoted: " " * len(quoted[0]), subject.text)
+    for found in _DATE.finditer(bare):
+        year, month, day = map(int, found.groups())
+        if 1 <= month <= 12 and 1 <= day <= 31:
+            message = f"{found[0]} is a subtraction here, and its result {year - month - day}"
+            yield subject.warning("not-a-value", found.start(), message, f"write DATE '{year:04}-{month:02}-{day:02}'")
+
+
 CHECKS: Final[tuple[Callable[[LintSubject], Iterator[Finding]], ...]] = (
     check_truth,
     check_fitting,
     check_redundancy,
     check_dialect,
     check_names,
+    check_dates,
 )
 
 
