@@ -38,6 +38,7 @@ STAGES = (
     "spark",
     "service",
     "cli",
+    "__main__",
 )
 ALONE = {"compiled": {"errors", "forks"}, "artifact": {"errors", "forks", "limits", "artifact"}}
 PUBLIC = {"index": {"ruledex.index", "ruledex.index.parts"}}  # what other families may import of a family
