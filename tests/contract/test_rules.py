@@ -58,6 +58,18 @@ CASES = {
     "an attribute that no rule knows": (["a = 1"], [{"z": 1}, {"a": 1, "z": {"y": [1]}}]),
     "a rule that is true": (["TRUE", "a = 1", "1 < 2", "FALSE", "NULL"], [{}, {"a": 1}]),
     "a rule twice": (["a = 1 AND b = 2", "b = 2 AND a = 1", "a = 1 AND b = 2"], [{"a": 1, "b": 2}, {"a": 1}]),
+    "functions of texts and numbers": (
+        [
+            "contains(s, 'a_') AND NOT startswith(s, 'x')",
+            "(s LIKE concat(t, '%'))^2",
+            "s NOT ILIKE t",
+            "a DIV 2 = 1 OR pmod(a, 4) = 3",
+            "greatest(a, b, 3) > 4",
+            "pmod(hash(s, 'salt'), 10) < 5",
+            "(endswith(s, t)) IS NOT TRUE",
+        ],
+        [{"s": "a_b", "t": "a"}, {"a": 3, "b": None}, {"a": -7, "s": ["xa_", "b"], "t": "B"}, {"s": 5, "t": "%"}],
+    ),
     "two values that hit one list": (
         ["a IN (3, 4) AND s = 'NY'", "a IN (3, 4)", "a NOT IN (3, 4)"],
         [{"a": [3, 4]}, {"a": [3, 4], "s": "NY"}, {"a": [5, 6]}],

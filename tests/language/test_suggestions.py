@@ -25,7 +25,7 @@ def test_the_message_is_that_of_the_golden_file(rule, message, hint):
 @pytest.mark.parametrize(
     ("rule", "meant"),
     [
-        ("contains(x, 'a')", "x LIKE '%a%'"),
+        ("includes(x, 'a')", "x LIKE '%a%'"),
         ("x IN [1, 2]", "IN (1, 2)"),
         ('x.startsWith("a")', "x LIKE 'a%'"),
         ("x matches 'a.*'", "x RLIKE 'a.*'"),

@@ -41,6 +41,7 @@ from tests.oracle.pools import (
     DECIMALS,
     DOUBLES,
     FINE_DECIMALS,
+    GROUPS,
     INTEGERS,
     OFFSETS,
     PATTERN_PIECES,
@@ -178,7 +179,7 @@ class Generator:
         """A numeric column, or arithmetic and functions of columns."""
         if depth == 0 or self.random.random() < 0.4:
             return self._number_column()
-        shape = self.pick(["arithmetic", "arithmetic", "whole", "one", "length", "part", "days", "coalesce"])
+        shape = self.pick(["arithmetic", "arithmetic", "whole", "one", "length", "part", "days", "coalesce", "further"])
         if shape == "arithmetic":
             return self._arithmetic(depth)
         if shape == "length":
@@ -188,6 +189,8 @@ class Generator:
         if shape == "days":
             start = self.pick([self.time(0), self._date()])
             return Number(Call("date_diff", (self.time(depth - 1), start)), "integer", 19, 0)
+        if shape == "further":
+            return self._further(depth)
         if shape == "coalesce":
             column = self._number_column()
             fallback = Decimal("2.5") if column.kind == "decimal" else self._number(column.kind)
@@ -202,6 +205,22 @@ class Generator:
         function = self.pick(["abs", "round", "negative"])
         digits = (self.pick([0, 1, 2, -1]),) if function == "round" else ()
         return inner._replace(operand=Call(function, (inner.operand, *digits)), before=inner.before + 1)
+
+    def _further(self, depth: int) -> Number:
+        """A number by another function than arithmetic and rounding."""
+        columns = [Attribute(("n",)), Attribute(("m",)), self._integer()]
+        texts = (self.string(depth - 1), self.pick([self._string(), Attribute(("s",))]))
+        integers = [
+            Call(self.pick(["div", "pmod"]), (self.pick(columns[:2]), self.pick(columns))),
+            Call(self.pick(["greatest", "least"]), tuple(columns[: self.pick([1, 2, 3])])),
+            Call("width_bucket", (self.number(depth - 1).operand, -5, self.pick([10, Attribute(("n",))]), 4)),
+            Call("instr", texts),
+        ]
+        if self.random.random() < 0.7:
+            return Number(self.pick(integers), "integer", 19, 0)
+        one = Call(self.pick(["sqrt", "ln", "log10", "exp", "sign"]), (self._number_column().operand,))
+        power = Call("pow", (self.pick([Attribute(("x",)), Attribute(("tax",))]), self.pick([2, 3])))
+        return Number(self.pick([one, power]), "double", 0, 0)
 
     def _number_column(self) -> Number:
         column, kind = self._column("integer", "decimal", "double")
@@ -250,6 +269,12 @@ class Generator:
                 Call("concat", (inner, self._string())),
                 Call("concat", (self._string(), inner, column)),
                 Call("coalesce", (column, self._string())),
+                Call(self.pick(["ltrim", "rtrim"]), (inner,)),
+                Call(self.pick(["lpad", "rpad"]), (inner, self.pick([0, 1, 4]), self.pick(["", "x", "éa"]))),
+                Call("replace", (inner, self.pick(["", "a", "b", "'"]), self.pick(["", "b", column]))),
+                Call("regexp_extract", (inner, *self.pick(GROUPS))),
+                Call(self.pick(["greatest", "least"]), (inner, column, self._string())),
+                Call("bin", (Attribute(("n",)),)),
             ]
         )
 
@@ -322,6 +347,13 @@ class Generator:
     def _pattern(self, operand: Operand) -> Predicate:
         if self.random.random() < 0.3:
             return Rlike(operand, self.pick(REGEXES))
+        if self.random.random() < 0.3:
+            part = self.pick([self._string(), self.string(0), Call("substring", (self.string(0), 1, 2))])
+            return Compare(Call(self.pick(["contains", "startswith", "endswith"]), (operand, part)), "=", True)
+        if self.random.random() < 0.2:
+            # What a column has may be no pattern, which Spark refuses; these are.
+            pattern = self.pick([Call("concat", ("%", self._plain(), "_")), Call("concat", (self._plain(), "%"))])
+            return Compare(Call("like", (operand, pattern)), "=", True)
         patterns = tuple(
             "".join(self.random.choices(PATTERN_PIECES, k=self.random.randint(0, 4)))
             for _ in range(self.pick([1, 1, 2, 3]))
@@ -329,6 +361,10 @@ class Generator:
         # Spark's optimizer joins the lower case of ILIKE with an upper case below it (docs/differences.md).
         ignore_case = self.pick([True, False]) and not (isinstance(operand, Call) and operand.function == "upper")
         return Like(operand, patterns, len(patterns) > 1 and self.pick([True, False]), ignore_case)
+
+    def _plain(self) -> Operand:
+        """A string without backslashes, which no pattern may have before most characters."""
+        return Call("replace", (self.string(0), "\\", ""))
 
     # Texts.
 

@@ -15,6 +15,7 @@ from ruledex.errors import PatternError, RuleLimitError, RuleSyntaxError, RuleTy
 from ruledex.language.any_text import ANY_TEXT as ANY_TEXT
 from ruledex.language.any_text import SIGN, is_any_text
 from ruledex.language.functions.registry import lookup, names, result_family
+from ruledex.language.functions.searching import PATTERN_TESTS, pattern_of
 from ruledex.language.pattern import check_like, like_pattern
 from ruledex.language.regex import MissingRe2Error, PatternTooLargeError, check_regex
 from ruledex.language.tree import (
@@ -180,7 +181,7 @@ def _shown(operand: Operand) -> str:
 
 
 def call(name: str, items: Sequence[Item], text: str, position: int) -> Item:
-    """Return a function of items: a derived attribute, a constant if all are constants, a set test, or REQUIRED(…)."""
+    """Return a function of items: a derived attribute, a constant if all are constants, a condition, or REQUIRED(…)."""
     if name.lower() in SET_TESTS:
         return _set_test(name.lower(), items, text, position)
     if name.lower() == REQUIRED:
@@ -204,6 +205,8 @@ def call(name: str, items: Sequence[Item], text: str, position: int) -> Item:
             if item.value is None:
                 if function.whole:
                     raise RuleTypeError(f"{name}() takes no NULL", text, item.position)
+                if function.nullable:
+                    continue
                 return Constant(None, 1.0, False, position)
             wanted = parameter.family
             if wanted is Family.ANY and function.result is Family.ANY and isinstance(items[0], Attribute | Call):
@@ -226,6 +229,8 @@ def call(name: str, items: Sequence[Item], text: str, position: int) -> Item:
     if function.check is not None and (fault := function.check((*constants, *defaults))) is not None:
         raise RuleTypeError(fault, text, position)
     if None in constants:
+        if function.name in PATTERN_TESTS and constants[-1] is not None:
+            return _constant_test(function.name, items, text, position)
         return Call(function.name, tuple(arguments))
     if function.whole or function.zoned or any(map(_has_zone, constants)):
         raise RuleTypeError(f"{name}() needs an attribute", text, position)
@@ -283,6 +288,8 @@ def comparison(left: Item, op: str, right: Item, text: str, position: int) -> Ex
     """Return a comparison of any two items. `!=` is the negation of `=`."""
     if op in ("!=", "<>"):
         return Not(comparison(left, "=", right, text, position))
+    if op[-1] == "E":  # LIKE and its kin
+        return _like_operand(left, op, right, text, position)
     op = "=" if op == "==" else op
     for item in (left, right):
         if not isinstance(item, Attribute | Call | Constant):
@@ -389,6 +396,30 @@ def like(
             raise PatternError(str(error), text, constant.position) from None
     weight = constants[0].weight
     return Like(operand, tuple(patterns), every and len(patterns) > 1, ignore_case, weight, position)
+
+
+def _like_operand(left: Item, op: str, right: Item, text: str, position: int) -> Expression:
+    """Return `left [NOT] [I]LIKE right`, where an attribute or a function has the pattern."""
+    if op.startswith("NOT "):
+        return Not(_like_operand(left, op.removeprefix("NOT "), right, text, position))
+    if isinstance(right, Constant) and not isinstance(left, Constant):
+        return like(left, [right], False, op == "ILIKE", "\\", text, position)
+    for item in (left, right):
+        if isinstance(item, Constant) and item.weighted:
+            raise RuleSyntaxError(
+                "a weight is not allowed here", text, item.position, "put the predicate in parentheses"
+            )
+    return condition(call(op.lower(), [left, right], text, position), text, position)
+
+
+def _constant_test(function: str, items: Sequence[Item], text: str, position: int) -> Expression:
+    """Return the LIKE pattern of a function of an operand and a constant, such as contains(x, 'a')."""
+    operand, constant = items
+    assert isinstance(constant, Constant)
+    assert isinstance(constant.value, str)
+    pattern = pattern_of(function, constant.value) or constant.value
+    constants = [Constant(pattern, 1.0, False, constant.position)]
+    return like(operand, constants, False, function == "ilike", "\\", text, position)
 
 
 def regular_expression(left: Item, constant: Constant, text: str, position: int) -> Expression:

@@ -1,6 +1,6 @@
 """Parses the text of a rule: a precedence parser with its own stacks, so that no nesting can overflow Python's.
 
-    OR  <  XOR XNOR  <  AND  <  NOT  <  comparisons, IN, LIKE, …  <  + -  <  * / %  <  unary minus
+    OR  <  XOR XNOR  <  AND  <  NOT  <  comparisons, IN, LIKE, …  <  + -  <  * / % DIV  <  unary minus
 
 Two states alternate: an operand is expected, or an operator. Most rules are chains of simple predicates (`name = 'x'`,
 `age > 18`), so where a condition may begin, the parser first tries to read a whole simple predicate (`simple.py`).
@@ -197,7 +197,7 @@ class _Parser(TextReader):
             token, at = token_of(following)
             content = read_string(token, self.text, at)
             self._push_constant(build.time_literal(upper, content, self.text, start), start)
-        elif following["sign"] == "(" and upper not in RESERVED:
+        elif following["sign"] == "(" and (upper not in RESERVED or upper in ("LIKE", "ILIKE")):
             self.position = following.end()
             self._nest(_Operator(OPEN, word, start, 1))
             if scan(self.text, self.position)["sign"] == ")":
@@ -254,10 +254,13 @@ class _Parser(TextReader):
                 self.position = match.end()
                 self._branch(word, start)
                 return True
-            return self._predicate_word(word, token, start, match.end())
+            if word == "DIV":
+                token = word
+            else:
+                return self._predicate_word(word, token, start, match.end())
         self.position = match.end()
         precedence = BINARY.get(token)
-        if precedence is not None and kind == "sign":
+        if precedence is not None:
             self._reduce(precedence)
             self._nest(_Operator(precedence, token, start))
             return True
@@ -390,6 +393,9 @@ class _Parser(TextReader):
             self._expect("AND")
             predicate = build.between(left, low, self._constant(), self.text, first)
         elif word in ("LIKE", "ILIKE"):
+            if self._is_operand_next():
+                self._nest(_Operator(COMPARE, f"NOT {word}" if negated else word, first))
+                return True
             predicate = self._like(left, word == "ILIKE", negated, first)
         elif word in ("RLIKE", "REGEXP"):
             predicate = build.regular_expression(left, self._constant(), self.text, first)
@@ -400,6 +406,10 @@ class _Parser(TextReader):
             return self._unexpected(token, start, "an operator such as AND, = or IN", hint)
         self.items[-1] = Not(predicate) if negated else predicate
         return False
+
+    def _is_operand_next(self) -> bool:
+        match = scan(self.text, self.position)
+        return match.lastgroup == "quoted" or (match.lastgroup == "word" and match["word"].upper() not in RESERVED)
 
     def _like(self, left: Item, ignore_case: bool, negated: bool, first: int) -> Expression:
         match = scan(self.text, self.position)

@@ -11,7 +11,7 @@ from ruledex.language.scanner import read_number, scan, token_of
 # How tightly operators bind, the loosest first.
 OPEN, OR, XOR, AND, NOT, COMPARE, SUM, PRODUCT, NEGATIVE = range(9)
 BRANCH: Final = {"AND": AND, "OR": OR, "XOR": XOR, "XNOR": XOR}
-BINARY: Final = {"+": SUM, "-": SUM, "*": PRODUCT, "/": PRODUCT, "%": PRODUCT} | dict.fromkeys(
+BINARY: Final = {"+": SUM, "-": SUM, "*": PRODUCT, "/": PRODUCT, "%": PRODUCT, "DIV": PRODUCT} | dict.fromkeys(
     ("=", "==", "!=", "<>", "<", "<=", ">", ">=", "<=>"), COMPARE
 )
 

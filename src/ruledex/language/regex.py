@@ -1,8 +1,9 @@
 """Compiles regular expressions with RE2, limits their size, and keeps a bounded number of programs.
 
-Programs are compiled without captures, since rules only ask whether there is a match. With captures, RE2 takes memory
-and time for each group in each state. Three limits apply to an expression (limits.py): its length, because RE2 reads
-all of it before refusing it; its instructions, which bound the time per byte of a text; and the bytes that RE2 may use.
+Programs are compiled without captures, since most rules only ask whether there is a match. With captures, RE2 takes
+memory and time for each group in each state. Three limits apply to an expression (limits.py): its length, because RE2
+reads all of it before refusing it; its instructions, which bound the time per byte of a text; and the bytes that RE2
+may use.
 
 A process keeps programs up to a total of the bytes that RE2 may use for them. A program that was dropped is compiled
 again when it is needed.
@@ -62,6 +63,14 @@ def compile_regex(regex: str) -> Regexp:
     return known.program
 
 
+def compile_capturing(regex: str) -> Regexp:
+    """Return a program that finds groups too, for an expression that `check_regex` accepts. It is not kept."""
+    program = _within(regex, max(limits.current().pattern_bytes, _MOST_UNASKED), captures=True)
+    if program is None:
+        raise PatternTooLargeError(f"RE2 needs more than {_MOST_UNASKED:,} bytes for its groups")
+    return program
+
+
 def check_regex(regex: str) -> None:
     """Raise PatternTooLargeError if an expression exceeds a limit, and ValueError if RE2 refuses it."""
     most = limits.current()
@@ -112,7 +121,7 @@ def _compile(regex: str, most_bytes: int) -> _Kept:
     return _Kept(program, n_bytes)
 
 
-def _within(regex: str, n_bytes: int) -> Regexp | None:
+def _within(regex: str, n_bytes: int, captures: bool = False) -> Regexp | None:
     """Return the program, or None if it needs more bytes. Raises ValueError if RE2 refuses the expression."""
     try:
         import re2
@@ -120,7 +129,7 @@ def _within(regex: str, n_bytes: int) -> Regexp | None:
         raise MissingRe2Error("regular expressions need the package google-re2, which is not installed") from None
     options = re2.Options()
     options.log_errors = False
-    options.never_capture = True
+    options.never_capture = not captures
     options.max_mem = n_bytes
     try:
         program = re2.compile(regex, options)

@@ -15,6 +15,7 @@ from ruledex.language.functions.registry import function_of
 from ruledex.language.functions.signature import Function
 from ruledex.language.plain import SCALARS, plain, plain_leaves
 from ruledex.language.schema import Schema
+from ruledex.language.spark_types import spark_type
 from ruledex.language.tree import Attribute, Node, Operand
 from ruledex.language.value import Family, family_of, fit, is_missing
 
@@ -41,14 +42,21 @@ def values_of(operand: Operand, event: Event, schema: Schema) -> Values:
     zone = schema.zone
     arguments = [values_of(a, event, schema) if isinstance(a, Node) else (a,) for a in operand.arguments]
     arguments += [(p.default,) for p in function.parameters[len(arguments) :]]
-    keywords = {"zone": zone} if function.zoned else {}
+    keywords: dict[str, Any] = {"zone": zone} if function.zoned else {}
+    if function.typed:
+        keywords["types"] = [spark_type(argument, schema) for argument in operand.arguments]
     if function.whole:
         constants = [values[0] for values in arguments[1:] if values is not None]
         result = function.call(arguments[0], *constants, **keywords)
         return _present(result if isinstance(result, tuple) else (result,))
-    if None in arguments:
+    if function.nullable:
+        fitted = [
+            fit_values(v, function.parameter_at(i).family, zone) if v else [None] for i, v in enumerate(arguments)
+        ]
+    elif None in arguments:
         return MISSING
-    fitted = [fit_values(values, function.parameter_at(i).family, zone) for i, values in enumerate(arguments)]
+    else:
+        fitted = [fit_values(values, function.parameter_at(i).family, zone) for i, values in enumerate(arguments)]
     if len(fitted) > 1 and _is_over_limit(function, fitted):
         over_limit.n += 1
         return MISSING

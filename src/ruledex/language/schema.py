@@ -47,6 +47,8 @@ from ruledex.language.value import Family, constant_family, fit, read_time
 TYPES: Final[dict[str, Family]] = {
     "boolean": Family.BOOLEAN,
     "integer": Family.NUMBER,
+    "int": Family.NUMBER,  # of 32 bits: only hash() can tell
+    "float": Family.NUMBER,
     "decimal": Family.NUMBER,
     "double": Family.NUMBER,
     "string": Family.STRING,
@@ -102,6 +104,8 @@ class Schema:
     attributes: Mapping[str, AttributeType] = field(default_factory=dict)
     time_zone: str = "UTC"
     definitions: Mapping[str, str] = field(default_factory=dict)
+    # Spark's names for the types of Arrow columns whose values do not say what they are: not declared, but found.
+    column_types: Mapping[tuple[str, ...], str] = field(default_factory=dict)
 
     @cached_property
     def zone(self) -> tzinfo:

@@ -13,6 +13,7 @@ from functools import reduce
 from ruledex.errors import RuleError
 from ruledex.language.any_text import is_any_text
 from ruledex.language.functions.registry import function_of
+from ruledex.language.functions.text import INT32_MAX, INT32_MIN
 from ruledex.language.tree import (
     And,
     Attribute,
@@ -147,7 +148,8 @@ def _operand(operand: Operand) -> str:
         else:
             assert not isinstance(argument, Node)
             # Where Spark wants a literal, it wants an INT and takes no BIGINT for it.
-            is_plain = function.parameter_at(index).literal and type(argument) is int
+            is_typed = function.typed and INT32_MIN <= argument <= INT32_MAX if type(argument) is int else False
+            is_plain = is_typed or (function.parameter_at(index).literal and type(argument) is int)
             arguments.append(str(argument) if is_plain else _constant(argument))
     defaults = [parameter.default for parameter in function.parameters[len(arguments) :]]
     arguments += [str(d) if isinstance(d, int) else _constant(d) for d in defaults if d is not None]

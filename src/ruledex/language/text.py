@@ -52,7 +52,7 @@ RESERVED: Final = frozenset((
     "REGEXP", "IS", "ESCAPE", "ANY", "SOME", "ALL",
 ))
 # fmt: on
-_SIGNS: Final = {"+": 1, "-": 1, "*": 2, "/": 2, "%": 2}
+_SIGNS: Final = {"+": 1, "-": 1, "*": 2, "/": 2, "%": 2, "div": 2}
 
 # How tightly the text of a node binds: a child that binds more loosely than its place needs parentheses.
 _OR, _XOR, _AND, _NOT, _LEAF = range(5)
@@ -135,6 +135,8 @@ def _negation_text(child: Expression) -> str:
 def predicate_text(predicate: Predicate, negated: bool = False) -> str:
     """Return a predicate as text. `negated` is only for LIKE, whose ANY and ALL change places."""
     match predicate:
+        case Compare(Call("like" | "ilike" as like, (left, right)), "=", True, weight):
+            return _weigh(f"{_operand_text(left, 0)} {like.upper()} {_operand_text(right, 0)}", weight)
         case Compare(operand, "=", True, weight):
             return f"{operand_text(operand)}{_weight(weight)}"
         case Compare(operand, op, value, weight):
@@ -232,7 +234,7 @@ def _operand_text(operand: Operand | Value, outer: int) -> str:
             return f"-({inner})" if inner.startswith("-") else f"-{inner}"  # two signs would start a comment
         return f"{operand.function}({', '.join(_operand_text(a, 0) for a in operand.arguments)})"
     left, right = operand.arguments
-    text = f"{_operand_text(left, tightness)} {operand.function} {_operand_text(right, tightness + 1)}"
+    text = f"{_operand_text(left, tightness)} {operand.function.upper()} {_operand_text(right, tightness + 1)}"
     return f"({text})" if tightness < outer else text
 
 

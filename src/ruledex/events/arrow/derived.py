@@ -18,7 +18,7 @@ from ruledex.events.arrow.buffers import there
 from ruledex.events.arrow.columns import EventColumns, Leaves, Path
 from ruledex.events.arrow.slots import Pairs, cell_table
 from ruledex.events.arrow.texts import texts_in
-from ruledex.events.arrow.values import OPAQUE, distinct, is_nameless, to_python
+from ruledex.events.arrow.values import OPAQUE, distinct, is_nameless, spark_type_of, to_python
 from ruledex.language.any_text import WHOLE_EVENT, is_any_text
 from ruledex.language.reference import truth_of
 from ruledex.language.resolve import over_limit, values_of
@@ -36,6 +36,7 @@ class Inputs(NamedTuple):
     offsets: NDArray[np.int64]  # [n_events + 1] of each event's leaves
     codes: NDArray[np.int64]  # of all leaves
     values: list[Any]  # by code
+    spark_type: str  # of the values, or "" if they say themselves what they are
 
     def leaves(self, event: int) -> list[Any]:
         """Return the leaves of one event."""
@@ -53,17 +54,20 @@ class DerivedColumns:
         names = {path: f"input{number}" for number, path in enumerate(self.paths)}
         self._operand = _renamed(slot.operand, names)
         declared = {names[path]: slot.schema.of(Attribute(path)) for path in self.paths}
-        self._schema = Schema(declared, slot.schema.time_zone)
+        self._declared = declared
+        self._zone = slot.schema.time_zone
+        self._schema = Schema(declared, self._zone)
 
     def encode(self, inputs: Sequence[Inputs], n_events: int, pairs: Pairs) -> None:
         """Add the pairs of all events of a batch. `inputs` are those of `paths`."""
         numbers, examples = _combined(inputs, n_events)
+        schema = self._schema_of([given.spark_type for given in inputs])
         n_alike = np.bincount(numbers, minlength=len(examples))
         cells: list[Sequence[int]] = []
         for number, example in enumerate(examples.tolist()):
             event = {f"input{at}": given.leaves(example) for at, given in enumerate(inputs)}
             n_before = over_limit.n
-            value = self._value(event)
+            value = self._value(event, schema)
             if over_limit.n != n_before:  # counted once per event that this is the example of
                 over_limit.n = n_before + (over_limit.n - n_before) * int(n_alike[number])
             cells.append(() if value is None else self._slot.cells(value))
@@ -80,27 +84,39 @@ class DerivedColumns:
             texts.events, codes, cell_table([() if text is None else self._slot.cells(text) for text in values])
         )
 
-    def _value(self, event: dict[str, Any]) -> Any:
+    def _schema_of(self, types: Sequence[str]) -> Schema:
+        """Return the schema with the types of a batch's columns where nothing is declared."""
+        if not any(types):
+            return self._schema
+        undeclared: dict[Path, str] = {
+            (name,): kind
+            for (name, declared), kind in zip(self._declared.items(), types, strict=True)
+            if kind and declared.type == "any"
+        }
+        return Schema(self._declared, self._zone, column_types=undeclared)
+
+    def _value(self, event: dict[str, Any], schema: Schema) -> Any:
         if isinstance(self._operand, CompareOperands | SetTest):
-            return truth_of(self._operand, event, self._schema)
-        return values_of(self._operand, event, self._schema)
+            return truth_of(self._operand, event, schema)
+        return values_of(self._operand, event, schema)
 
 
 def inputs_at(columns: EventColumns, path: Path) -> Inputs:
     """Return the leaves of a path in all events; of the path of `*`, all texts."""
     leaves = texts_in(columns) if path == WHOLE_EVENT else columns.at(path)
     codes, values = _coded(leaves)
+    kind = spark_type_of(leaves.values.type)
     if leaves.events is None or leaves.nulls is None:
         if leaves.events is not None:
             of_those = codes
             codes = np.full(columns.n_events, len(values) - 1)
             codes[leaves.events] = of_those
-        return Inputs(codes, len(values), np.arange(columns.n_events + 1), codes, values)
+        return Inputs(codes, len(values), np.arange(columns.n_events + 1), codes, values, kind)
     owners = np.concatenate([leaves.events, leaves.nulls])
     codes = np.concatenate([codes, np.full(len(leaves.nulls), len(values) - 1)])[np.argsort(owners, kind="stable")]
     offsets = np.concatenate(([0], np.cumsum(np.bincount(owners, minlength=columns.n_events))))
     numbers, n_numbers = _number_lists(codes, len(values), offsets)
-    return Inputs(numbers, n_numbers, offsets, codes, values)
+    return Inputs(numbers, n_numbers, offsets, codes, values, kind)
 
 
 def _coded(leaves: Leaves) -> tuple[NDArray[np.int64], list[Any]]:

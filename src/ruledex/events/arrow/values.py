@@ -36,6 +36,10 @@ _TIMES: Final = {
     pa.timestamp("us").id: np.dtype(np.int64),
 }
 _WIDTHS: Final = _NUMBERS | _TIMES
+_SPARK_TYPES: Final = {
+    **{kind.id: "int" for kind in (pa.int8(), pa.int16(), pa.int32())},
+    **{kind.id: "float" for kind in (pa.float16(), pa.float32())},
+}
 _NO_BITMAP: Final = np.frombuffer(b"", np.uint8)
 _NO_SINGLES: Final = np.frombuffer(b"", np.float32)
 _NO_DOUBLES: Final = np.frombuffer(b"", np.float64)
@@ -62,6 +66,15 @@ def numbers(array: Array) -> NDArray[Any]:
 def is_number(kind: Any) -> bool:
     """Whether a type is an integer or floating type."""
     return kind.id in _NUMBERS
+
+
+def spark_type_of(kind: Any) -> str:
+    """Return Spark's name for the type of a column of numbers, or "" if a number by itself says enough."""
+    if pa.types.is_dictionary(kind):
+        kind = kind.value_type
+    if pa.types.is_decimal(kind):
+        return f"decimal({kind.precision},{kind.scale})"
+    return _SPARK_TYPES.get(kind.id, "")
 
 
 def take_numbers(array: Array) -> tuple[NDArray[np.int64], NDArray[Any]]:

@@ -24,11 +24,12 @@ _EXACT = Context(prec=100)
 _WIDE = Context(prec=400)
 
 
-def _integer(value: int) -> int | None:
+def as_integer(value: int) -> int | None:
+    """Return the value if it fits 64 bits, else None."""
     return value if INT64_MIN <= value <= INT64_MAX else None
 
 
-def _decimal(value: int | Decimal) -> Decimal | None:
+def as_decimal(value: int | Decimal) -> Decimal | None:
     """Return the value as a decimal if it needs at most 38 digits in all, else None."""
     if isinstance(value, int):
         return Decimal(value) if abs(value) < 10**DECIMAL_DIGITS else None
@@ -57,11 +58,11 @@ def _binary(
         if isinstance(left, float) or isinstance(right, float):
             return _double(doubles(as_double(left), as_double(right)))
         if isinstance(left, int) and isinstance(right, int):
-            return _integer(integers(left, right))
-        exact_left, exact_right = _decimal(left), _decimal(right)
+            return as_integer(integers(left, right))
+        exact_left, exact_right = as_decimal(left), as_decimal(right)
         if exact_left is None or exact_right is None:
             return None
-        return _decimal(decimals(exact_left, exact_right))
+        return as_decimal(decimals(exact_left, exact_right))
 
     return call
 
@@ -105,7 +106,7 @@ def absolute(value: Number) -> Number | None:
     """Return the value without its sign."""
     if isinstance(value, float):
         return abs(value)
-    return _integer(abs(value)) if isinstance(value, int) else _decimal(value.copy_abs())
+    return as_integer(abs(value)) if isinstance(value, int) else as_decimal(value.copy_abs())
 
 
 def _at_digit(value: Decimal, digits: int, rounding: str) -> Decimal:
@@ -118,12 +119,12 @@ def rounded(value: Number, digits: int) -> Number | None:
         # The sum turns -0.0 into 0.0, which is all that a decimal can give in Spark.
         return float(_at_digit(Decimal(repr(value)), digits, ROUND_HALF_UP)) + 0.0 if math.isfinite(value) else value
     if isinstance(value, int) and digits >= 0:
-        return _integer(value)
-    exact = _decimal(value)
+        return as_integer(value)
+    exact = as_decimal(value)
     if exact is None:
         return None
     result = _at_digit(exact, digits, ROUND_HALF_UP)
-    return _integer(int(result)) if isinstance(value, int) else _decimal(result)
+    return as_integer(int(result)) if isinstance(value, int) else as_decimal(result)
 
 
 def _check_round(constants: Constants) -> str | None:
@@ -136,18 +137,32 @@ def _check_round(constants: Constants) -> str | None:
 def _to_whole(rounding: str, double: Callable[[float], int]) -> Callable[[Number], int | Decimal | None]:
     def call(value: Number) -> int | Decimal | None:
         if isinstance(value, float):
-            return _integer(double(value)) if math.isfinite(value) else None
+            return as_integer(double(value)) if math.isfinite(value) else None
         if isinstance(value, int):
-            return _integer(value)
-        exact = _decimal(value)
+            return as_integer(value)
+        exact = as_decimal(value)
         # It stays a decimal, as in Spark, so that further results may have 38 digits and not only 64 bits.
-        return None if exact is None else _decimal(_at_digit(exact, 0, rounding))
+        return None if exact is None else as_decimal(_at_digit(exact, 0, rounding))
 
     return call
 
 
 floor = _to_whole(ROUND_FLOOR, math.floor)
 ceil = _to_whole(ROUND_CEILING, math.ceil)
+
+
+def truncated(value: Number) -> int | None:
+    """Return a number as a 64-bit integer, with its fraction cut off, or None if it is too large.
+
+    Spark compares a double with the largest integer as a double, so that 2.0**63 becomes that integer.
+    """
+    if isinstance(value, float):
+        if not -(2.0**63) <= value <= 2.0**63:
+            return None
+        return min(int(value), INT64_MAX)
+    if isinstance(value, Decimal) and as_decimal(value) is None:
+        return None
+    return as_integer(int(value))
 
 
 _NUMBER = Parameter("x", Family.NUMBER)

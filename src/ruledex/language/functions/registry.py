@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from ruledex.language import any_text
-from ruledex.language.functions import arithmetic, text, times
+from ruledex.language.functions import arithmetic, hashes, mathematics, searching, text, times
 from ruledex.language.functions.signature import Function, Parameter
 from ruledex.language.tree import Attribute, Call, Node, Operand, Value
 from ruledex.language.value import Family, family_of
@@ -45,9 +45,16 @@ _OF_ALL_VALUES: tuple[Function, ...] = (
     ),
 )
 
-FUNCTIONS: dict[str, Function] = {
-    function.name: function for function in (*arithmetic.FUNCTIONS, *text.FUNCTIONS, *_OF_ALL_VALUES, *times.FUNCTIONS)
-}
+_FAMILIES: tuple[tuple[Function, ...], ...] = (
+    arithmetic.FUNCTIONS,
+    mathematics.FUNCTIONS,
+    text.FUNCTIONS,
+    searching.FUNCTIONS,
+    hashes.FUNCTIONS,
+    _OF_ALL_VALUES,
+    times.FUNCTIONS,
+)
+FUNCTIONS: dict[str, Function] = {function.name: function for family in _FAMILIES for function in family}
 
 ALIASES: dict[str, str] = {
     "ceiling": "ceil",
@@ -55,6 +62,9 @@ ALIASES: dict[str, str] = {
     "character_length": "length",
     "datediff": "date_diff",
     "dayofmonth": "day",
+    "power": "pow",
+    "sha": "sha1",
+    "signum": "sign",
     "substr": "substring",
 }
 

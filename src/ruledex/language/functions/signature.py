@@ -30,7 +30,9 @@ class Function:
     `call` takes one value per parameter, in order. Each has the parameter's family, none is missing, and defaults stand
     for arguments that the rule leaves out. It returns None for unknown, and never raises for values that `check`
     accepts. A `whole` function takes as its first argument the tuple of all values of the attribute, or None if the
-    attribute is missing, and may return a tuple of values. A `zoned` function also takes the keyword `zone`.
+    attribute is missing, and may return a tuple of values. A `zoned` function also takes the keyword `zone`. A
+    `nullable` function takes None for a missing attribute; a NULL of the rule is left out of its arguments. A `typed`
+    function also takes the keyword `types`, with Spark's name for the type of each argument, or "" if it is not known.
 
     `spark` is a template of the same function in Spark SQL, with `{0}` for the first argument and `{all}` for all
     arguments. It gives NULL where `call` returns None, also in ANSI mode. It is None if Spark has no such function.
@@ -45,6 +47,8 @@ class Function:
     spark: str | None
     whole: bool = False
     zoned: bool = False
+    nullable: bool = False
+    typed: bool = False
     variadic: bool = False  # the last parameter may be repeated
     joins: bool = False  # the result is a text as long as all arguments together
     check: Callable[[Constants], str | None] | None = (

@@ -10,7 +10,8 @@ from ruledex.language.value_types import Network, Version
 INT32_MIN, INT32_MAX = -(2**31), 2**31 - 1
 
 
-def _is_int32(value: Value | None) -> bool:
+def is_int32(value: Value | None) -> bool:
+    """Return whether a constant is a whole number of 32 bits."""
     return isinstance(value, int) and INT32_MIN <= value <= INT32_MAX
 
 
@@ -24,7 +25,7 @@ def substring(text: str, position: int, length: int) -> str:
 
 
 def _check_substring(constants: Constants) -> str | None:
-    if all(map(_is_int32, constants[1:])):
+    if all(map(is_int32, constants[1:])):
         return None
     return "the position and length of substring must be whole numbers of 32 bits"
 
@@ -38,7 +39,7 @@ def split_part(text: str, delimiter: str, part: int) -> str:
 
 def _check_split_part(constants: Constants) -> str | None:
     part = constants[2]
-    return None if _is_int32(part) and part != 0 else "the part of split_part must be a whole number other than 0"
+    return None if is_int32(part) and part != 0 else "the part of split_part must be a whole number other than 0"
 
 
 def concat(*texts: str) -> str:
