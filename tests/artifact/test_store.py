@@ -1,7 +1,9 @@
+from pathlib import Path
+
 import pytest
 
-from ruledex.artifact import LocalStore, RemoteStore, locate
-from ruledex.artifact.store import Store
+from ruledex.artifact import ArtifactWriter, LocalStore, RemoteStore, current, locate, open_version, publish_existing
+from ruledex.artifact.store import Store, find_version
 from ruledex.errors import ArtifactError
 
 
@@ -83,3 +85,30 @@ def test_options_reach_the_file_system(memory, tmp_path):
     assert isinstance(store, RemoteStore)
     assert b"".join(store.chunks("x")) == b"data"
     assert [path.read_bytes() for path in (tmp_path / "kept").iterdir()] == [b"data"]
+
+
+def test_urls_with_one_slash_are_urls(tmp_path):
+    store = locate(f"file:{tmp_path}/index")
+    assert isinstance(store, LocalStore)
+    assert store.root == tmp_path / "index"
+    with pytest.raises(ArtifactError, match="cannot reach nonsense:///x"):
+        locate("nonsense:/x")
+    assert locate(Path("file:/x")).root.name == "x"  # a path object is a path, whatever its name
+    assert locate("c:/x").root.as_posix().endswith("c:/x")
+
+
+def test_the_first_digits_of_a_version_are_enough(root):
+    versions = []
+    for text in ("one", "two"):
+        with ArtifactWriter(root) as writer:
+            writer.document("about", {"text": text})
+            versions.append(writer.publish({}))
+    for version in versions:
+        assert open_version(root, version[:12]).version == version
+        assert find_version(locate(root), version) == version
+    with pytest.raises(ArtifactError, match=r"no version of .* begin with 0123456789ab"):
+        open_version(root, "0123456789ab")
+    with pytest.raises(ArtifactError, match="is not a version"):
+        open_version(root, versions[0][:7])
+    publish_existing(root, versions[0][:12])
+    assert current(root) == versions[0]

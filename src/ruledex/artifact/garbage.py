@@ -25,7 +25,7 @@ from ruledex.artifact.ownership import (
 )
 from ruledex.artifact.pins import pinned_versions
 from ruledex.artifact.remote import RemoteStore
-from ruledex.artifact.store import LocalStore, RootLike, locate, read_pointer, reporting
+from ruledex.artifact.store import LocalStore, RootLike, find_version, locate, read_pointer, reporting
 from ruledex.errors import ArtifactError
 
 
@@ -48,7 +48,7 @@ def collect_garbage(root: RootLike, keep: Iterable[str] = (), *, alone: bool = F
     index is an error too. Files in an index that ruledex did not write are kept.
     """
     store = locate(root)
-    kept = set(map(check_version, keep))
+    kept = {find_version(store, version) for version in keep}
     if isinstance(store, LocalStore):
         return _collect_local(store, kept, alone)
     if not alone:

@@ -18,7 +18,6 @@ from ruledex.artifact.layout import (
     STAGING_DAMAGED,
     STAGING_FILES,
     VERSIONS,
-    check_version,
     segment_file,
     version_folder,
 )
@@ -26,7 +25,7 @@ from ruledex.artifact.locks import StagingArea, claim_staging, root_lock
 from ruledex.artifact.manifest import ArrayEntry, Manifest, encode_pointer, library_version, parse_manifest
 from ruledex.artifact.ownership import claim_remote, foreign_file, is_folder, mark_root
 from ruledex.artifact.remote import RemoteStore, in_threads
-from ruledex.artifact.store import LocalStore, RootLike, Store, locate, reporting
+from ruledex.artifact.store import LocalStore, RootLike, Store, find_version, locate, reporting
 from ruledex.artifact.verification import raise_faults, version_faults
 from ruledex.errors import ArtifactError
 
@@ -60,7 +59,7 @@ def publish_staged(store: LocalStore | RemoteStore, area: StagingArea, version: 
 def publish_existing(root: RootLike, version: str) -> None:
     """Move the pointer to a version that the root already has. The version is verified in full first."""
     store = locate(root)
-    check_version(version)
+    version = find_version(store, version)
     if isinstance(store, LocalStore):
         raise_faults(version_faults(store, version_folder(version), version)[0])
         mark_root(store.root)  # it has a version of ours; if its pointer is damaged, that is repaired here

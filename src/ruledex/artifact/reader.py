@@ -13,13 +13,13 @@ import numpy.typing as npt
 
 from ruledex.artifact.cache import COPIES, cache_folders, copies_root, verify_once
 from ruledex.artifact.files import seal
-from ruledex.artifact.layout import MANIFEST, STAGING_DAMAGED, VERSIONS, check_version, version_folder
+from ruledex.artifact.layout import MANIFEST, STAGING_DAMAGED, VERSIONS, version_folder
 from ruledex.artifact.locks import claim_staging, root_lock
 from ruledex.artifact.manifest import ArrayEntry, Manifest, decode_json, parse_manifest
 from ruledex.artifact.ownership import is_own_version, is_version_folder
 from ruledex.artifact.publish import install
 from ruledex.artifact.remote import RemoteStore, in_threads
-from ruledex.artifact.store import LocalStore, RootLike, current, locate, map_file, reporting
+from ruledex.artifact.store import LocalStore, RootLike, current, find_version, locate, map_file, reporting
 from ruledex.artifact.verification import Fault, file_fault, file_faults, raise_faults
 from ruledex.errors import ArtifactError
 
@@ -123,7 +123,7 @@ def open_version(
     if version is None:
         artifact = open_current(store, lambda now: _open(store, now, verify))
     else:
-        artifact = _open(store, check_version(version), verify)
+        artifact = _open(store, find_version(store, version), verify)
     for invariant in invariants:
         invariant(artifact)
     return artifact

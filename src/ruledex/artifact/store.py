@@ -11,20 +11,23 @@ from __future__ import annotations
 
 import mmap
 import os
+import re
 import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol, TypeAlias, runtime_checkable
+from typing import TYPE_CHECKING, Final, Protocol, TypeAlias, runtime_checkable
 
 from ruledex import limits
-from ruledex.artifact.layout import CHUNK_BYTES, MANIFEST, POINTER, VERSIONS, is_version, version_folder
+from ruledex.artifact.layout import CHUNK_BYTES, MANIFEST, POINTER, VERSIONS, check_version, is_version, version_folder
 from ruledex.artifact.manifest import parse_pointer
 from ruledex.errors import ArtifactError, quoted
 
 if TYPE_CHECKING:
     from ruledex.artifact.remote import RemoteStore
 
+_BEGINNING: Final = re.compile(r"[0-9a-f]{8,63}")  # of the name of a version
+_ONE_SLASH: Final = re.compile(r"^([A-Za-z][A-Za-z0-9+.-]+):/(?!/)")  # a URL as Hadoop writes it, and no drive's letter
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 # Without O_NONBLOCK, opening a FIFO waits for its writer.
 _FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
@@ -108,13 +111,15 @@ RootLike: TypeAlias = "str | os.PathLike[str] | LocalStore | RemoteStore"
 
 
 def locate(root: RootLike, **storage_options: object) -> LocalStore | RemoteStore:
-    """Return the store of a path, a `file://` URL, any URL that fsspec knows, or a store itself.
+    """Return the store of a path, a `file:` URL, any URL that fsspec knows, or a store itself.
 
     `storage_options` are passed to fsspec; a store made with them can be given as the root in every call.
     """
     if isinstance(root, Store):
         return root
     path = root_path(root)
+    if not isinstance(root, os.PathLike):
+        path = _ONE_SLASH.sub(r"\1:///", path)
     if isinstance(root, os.PathLike) or ("://" not in path and "::" not in path):
         return LocalStore(path)
     from ruledex.artifact.remote import remote_store
@@ -160,6 +165,17 @@ def list_versions(root: RootLike) -> list[str]:
         for name in sorted(store.folders(VERSIONS))
         if is_version(name) and store.exists(f"{version_folder(name)}/{MANIFEST}")
     ]
+
+
+def find_version(store: LocalStore | RemoteStore, name: str) -> str:
+    """Return the version with a name, of which the first eight or more digits will do if no other has them."""
+    if not isinstance(name, str) or not _BEGINNING.fullmatch(name):
+        return check_version(name)
+    found = [version for version in list_versions(store) if version.startswith(name)]
+    if len(found) != 1:
+        several = f"{len(found)} versions" if found else "no version"
+        raise ArtifactError(f"{several} of {store.where('')} begin with {name}")
+    return found[0]
 
 
 # Reading local files.

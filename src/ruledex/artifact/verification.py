@@ -8,10 +8,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from ruledex.artifact.layout import CHUNK_BYTES, MANIFEST, POINTER, VERSIONS, check_version, is_version, version_folder
+from ruledex.artifact.layout import CHUNK_BYTES, MANIFEST, POINTER, VERSIONS, is_version, version_folder
 from ruledex.artifact.manifest import FileEntry, Manifest, parse_manifest
 from ruledex.artifact.remote import RemoteStore, in_threads
-from ruledex.artifact.store import RootLike, Store, list_versions, locate, read_pointer
+from ruledex.artifact.store import RootLike, Store, find_version, list_versions, locate, read_pointer
 from ruledex.errors import ArtifactError
 
 
@@ -57,7 +57,7 @@ def verify(root: RootLike, versions: Iterable[str] | None = None) -> Report:
     store = locate(root)
     faults: list[Fault] = []
     pointed = _verify_pointer(store, faults)
-    names = list(map(check_version, versions)) if versions is not None else _present(store)
+    names = [find_version(store, version) for version in versions] if versions is not None else _present(store)
     if pointed is not None and versions is None and pointed not in names:
         names.append(pointed)
     n_files = n_bytes = 0

@@ -25,12 +25,11 @@ import pyarrow as pa
 from ruledex import limits
 from ruledex.artifact import LocalStore, RootLike, locate, open_version
 from ruledex.artifact.cache import LOCK_SUFFIX, REBUILT, cache_folders, writable_folders
-from ruledex.artifact.layout import check_version
 from ruledex.artifact.locks import release_lock, take_lock
 from ruledex.artifact.manifest import encode_json, library_version
 from ruledex.artifact.reader import open_current, open_own
 from ruledex.artifact.remote import RemoteStore
-from ruledex.artifact.store import read_pointer
+from ruledex.artifact.store import find_version, read_pointer
 from ruledex.artifact.untrusted import UntrustedArtifact
 from ruledex.engines.registry import read_options
 from ruledex.errors import ArtifactError, BudgetError, RuledexError, RuleFault, RulesError, quoted
@@ -86,7 +85,7 @@ def open_state(store: LocalStore | RemoteStore, version: str | None, options: Op
     """Open a version, the current one unless given, check it, and make it ready to match."""
     if version is None:
         return open_current(store, lambda now: _open(store, now, options))
-    return _open(store, check_version(version), options)
+    return _open(store, find_version(store, version), options)
 
 
 def _open(store: LocalStore | RemoteStore, version: str, options: OpenOptions) -> BuiltState:
