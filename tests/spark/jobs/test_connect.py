@@ -24,7 +24,7 @@ def through_connect(folder: Path) -> dict[str, object]:
 
     from ruledex.cli.spark.session import _follow_connect
     from ruledex.cli.terminal import Bar
-    from ruledex.spark import backtest, coverage, profile, ratify
+    from ruledex.spark import backtest, build_index, coverage, match, profile, ratify
 
     os.environ["SPARK_TESTING"] = "1"  # else the server takes the one port that every other takes, too
     spark = SparkSession.builder.remote("local[1]").getOrCreate()
@@ -43,6 +43,12 @@ def through_connect(folder: Path) -> dict[str, object]:
         "ratified": (ratified.passed, ratified.n_events, ratified.n_rules, ratified.n_spark_rules),
         "stages": shown.tasks[0].fields["told"],
     }
+    for name, rows in (("sound", NEW), ("broken", [*NEW, (4, "a >")])):
+        rules = spark.createDataFrame([(*row, 2.5) for row in rows], "id long, expr string, score double")
+        report = build_index(rules, folder / name)
+        matched = match(events, folder / name, keep=["a"])
+        found[name] = (report.n_rules, report.quarantine.count(), sorted(map(tuple, matched.collect())))
+    found["scores"] = Index.open(folder / "sound").rule(1).static_score
     counted.unpersist()
     spark.stop()
     return found
@@ -70,6 +76,13 @@ def test_counters_are_those_of_the_rules(found):
         (2, "same", 0, 0, 3, [], []),
         (3, "same", 0, 0, 0, [], []),
     ]
+
+
+def test_an_index_is_built_whether_or_not_a_rule_is_bad(found):
+    matches = [(number, [1] * (number > 3) + [2] * (number % 2)) for number in range(6)]
+    assert found["sound"] == (3, 0, matches)
+    assert found["broken"] == (3, 1, matches)
+    assert found["scores"] == 2.5
 
 
 def test_the_index_is_ratified(found):

@@ -46,7 +46,7 @@ def spark_build_command(
     id_column: IdOption = "id",
     expr_column: ExprOption = "expr",
     score_column: Annotated[
-        str | None, typer.Option("--score", metavar="NAME", help="The column that has the static scores of rules.")
+        str | None, typer.Option("--score", metavar="NAME", help="The column of static scores; `score` unless given.")
     ] = None,
     tags_column: Annotated[
         str | None, typer.Option("--tags", metavar="NAME", help="The column that has the tags of rules.")

@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from ruledex.index import RuleId
 
 _ERRORS: Final = {kind.code: kind for kind in (RuleSyntaxError, RuleTypeError, PatternError, RuleLimitError)}
+_DEFAULT_SCORE: Final = "score"
 _FEWEST_PER_CHUNK: Final = 100_000  # rules; a task of its own does not pay for fewer
 _CANDIDATES: Final = 16  # numbers per partition, to find one that Spark hashes to it
 
@@ -63,11 +64,12 @@ def select_rules(
 ) -> GivenRules:
     """Return rules with the named columns as `id`, `expr`, `score` and `tags`. Raises `InputError` if one does not fit.
 
-    Tags are canonical JSON then.
+    A column `score` is taken without being named, as `Index.build` takes it. Tags are canonical JSON then.
     """
     if rules.isStreaming:
         raise InputError("the rules are a stream, which is never complete: read them as a table")
     names = rules.columns
+    score_name = _DEFAULT_SCORE if score_name is None and _DEFAULT_SCORE in names else score_name
     kinds: dict[str, DataType] = {}
     for name in (id_name, expr_name, *(name for name in (score_name, tags_name) if name is not None)):
         if names.count(name) != 1:
@@ -120,6 +122,8 @@ def check_rules(
 
 def select_ids(given: GivenRules, ids: pa.Array) -> GivenRules:
     """Return the rules that have one of these ids, which may be null."""
+    if len(ids) == 0:  # of which Spark Connect makes no DataFrame
+        return given._replace(rules=given.rules.where("false"))
     wanted = given.rules.sparkSession.createDataFrame(pa.table({"wanted": ids}))
     is_wanted = functions.col("id").eqNullSafe(functions.col("wanted"))
     return given._replace(rules=given.rules.join(wanted, is_wanted, "left_semi"))

@@ -76,10 +76,11 @@ def build_index(
     """Build an index from rules and publish it at a path or URL, as the workers see it.
 
     `id`, `expr`, `score` and `tags` name columns: ids (integers or strings), the texts of rules, numbers, and structs,
-    maps or JSON (docs/tags.md). Rows that are equal in all of them count once. Rules that share an id but differ, rules
-    whose text is invalid, and rules that exceed the engine's budget cannot be used: they go to the quarantine and the
-    build goes on, or with `on_error="raise"` they raise a `RulesError` or `BudgetError`. `quarantine` names a table or,
-    if it contains a slash, a Parquet folder; what is there is replaced.
+    maps or JSON (docs/tags.md). A column called `score` need not be named. Rows that are equal in all of them count
+    once. Rules that share an id but differ, rules whose text is invalid, and rules that exceed the engine's budget
+    cannot be used: they go to the quarantine and the build goes on, or with `on_error="raise"` they raise a
+    `RulesError` or `BudgetError`. `quarantine` names a table or, if it contains a slash, a Parquet folder; what is
+    there is replaced.
 
     `shards` is the number of parts that are built, and later matched, separately. By default there is one shard per
     million rules, and fewer if rules are too similar. `stats` describes the events to come, as in `Index.build`, or is
