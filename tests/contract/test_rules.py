@@ -67,8 +67,16 @@ CASES = {
             "greatest(a, b, 3) > 4",
             "pmod(hash(s, 'salt'), 10) < 5",
             "(endswith(s, t)) IS NOT TRUE",
+            "CAST(s AS INT) > 3 OR a::STRING = '3'",
+            "s::BOOLEAN^2 AND a::DECIMAL(5, 2) IS NOT NULL",
         ],
-        [{"s": "a_b", "t": "a"}, {"a": 3, "b": None}, {"a": -7, "s": ["xa_", "b"], "t": "B"}, {"s": 5, "t": "%"}],
+        [
+            {"s": "a_b", "t": "a"},
+            {"a": 3, "b": None},
+            {"a": -7, "s": ["xa_", "b"], "t": "B"},
+            {"s": 5, "t": "%"},
+            {"s": "1"},
+        ],
     ),
     "two values that hit one list": (
         ["a IN (3, 4) AND s = 'NY'", "a IN (3, 4)", "a NOT IN (3, 4)"],

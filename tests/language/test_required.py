@@ -7,9 +7,9 @@ import pytest
 from ruledex.errors import RuleError, RuleSyntaxError
 from ruledex.explain import explain
 from ruledex.index import Index
-from ruledex.language.build import check_required, parts_of
 from ruledex.language.parser import parse
 from ruledex.language.reference import score_of, truth_of
+from ruledex.language.rule_checks import check_required, parts_of
 from ruledex.language.schema import Schema
 from ruledex.language.spark_text import to_spark
 from ruledex.language.structured import from_structured, to_structured

@@ -215,12 +215,22 @@ class Generator:
             Call(self.pick(["greatest", "least"]), tuple(columns[: self.pick([1, 2, 3])])),
             Call("width_bucket", (self.number(depth - 1).operand, -5, self.pick([10, Attribute(("n",))]), 4)),
             Call("instr", texts),
+            Call("cast_int", (self.pick([texts[0], Attribute(("stamp",)), Attribute(("price",)), Attribute(("x",))]),)),
+            Call("cast_bigint", (self.pick([texts[0], Attribute(("seen",)), Attribute(("flag",))]),)),
+            Call(self.pick(["hash", "xxhash64"]), (self._hashed(), self._hashed(), self.pick([5, "salt", True]))),
+            Call("crc32", (texts[0],)),
         ]
         if self.random.random() < 0.7:
             return Number(self.pick(integers), "integer", 19, 0)
         one = Call(self.pick(["sqrt", "ln", "log10", "exp", "sign"]), (self._number_column().operand,))
         power = Call("pow", (self.pick([Attribute(("x",)), Attribute(("tax",))]), self.pick([2, 3])))
         return Number(self.pick([one, power]), "double", 0, 0)
+
+    def _hashed(self) -> Operand:
+        """An operand whose type is that of its values: hashes of decimals depend on the type of the column."""
+        name = self.pick(["n", "x", "s", "day", "seen", "flag"])
+        operands: list[Operand] = [Attribute((name,)), Call("length", (Attribute(("s",)),))]
+        return self.pick(operands)
 
     def _number_column(self) -> Number:
         column, kind = self._column("integer", "decimal", "double")
@@ -275,6 +285,8 @@ class Generator:
                 Call("regexp_extract", (inner, *self.pick(GROUPS))),
                 Call(self.pick(["greatest", "least"]), (inner, column, self._string())),
                 Call("bin", (Attribute(("n",)),)),
+                Call("cast_string", (Attribute((self.pick(["n", "price", "tax", "x", "day", "seen", "flag"]),)),)),
+                Call(self.pick(["md5", "sha1"]), (inner,)),
             ]
         )
 
@@ -287,6 +299,7 @@ class Generator:
         return self.pick(
             [
                 Call("date", (column,)),
+                Call(self.pick(["cast_date", "cast_timestamp"]), (self.pick([column, stamp]),)),
                 Call("to_timestamp", (stamp, STAMP_PATTERN)),
                 Call("to_date", (stamp, STAMP_PATTERN)),
                 Call("to_date", (stamp,)),

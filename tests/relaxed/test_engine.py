@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from ruledex.errors import RuledexError
 from ruledex.events.mappings import EventEncoder
 from ruledex.index.relaxed import relaxed_engine
-from ruledex.language.build import parts_of
 from ruledex.language.parser import parse
+from ruledex.language.rule_checks import parts_of
 from ruledex.language.schema import Schema
 from ruledex.language.text import tree_text
 from ruledex.language.tree import And, Or, Required

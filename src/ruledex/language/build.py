@@ -19,7 +19,6 @@ from ruledex.language.functions.searching import PATTERN_TESTS, pattern_of
 from ruledex.language.pattern import check_like, like_pattern
 from ruledex.language.regex import MissingRe2Error, PatternTooLargeError, check_regex
 from ruledex.language.tree import (
-    MAX_DEPTH,
     And,
     Attribute,
     Between,
@@ -35,16 +34,11 @@ from ruledex.language.tree import (
     Not,
     NullSafe,
     Operand,
-    Or,
     Required,
     Rlike,
     SetTest,
     Truth,
     Value,
-    Xnor,
-    Xor,
-    depth_of,
-    predicates,
 )
 from ruledex.language.value import HOLDS, Family, compare, family_of, read_time
 from ruledex.language.value_types import Network, Version
@@ -190,7 +184,8 @@ def call(name: str, items: Sequence[Item], text: str, position: int) -> Item:
         return Required(condition(items[0], text, position))
     function = lookup(name)
     if function is None:
-        hint = did_you_mean(name, (*names(), *SET_TESTS, REQUIRED))
+        is_cast = name.lower() in ("cast", "try_cast")
+        hint = "write CAST(x AS INT)" if is_cast else did_you_mean(name, (*names(), *SET_TESTS, REQUIRED))
         raise RuleSyntaxError(f"there is no function {name}", text, position, hint)
     if not function.accepts(len(items)):
         wanted = " or ".join(str(n) for n in range(1, 9) if function.accepts(n)) if not function.variadic else "more"
@@ -445,53 +440,3 @@ def null_test(left: Item, text: str, position: int) -> Expression:
     if isinstance(left, Constant):
         return Truth(left.value is None)
     return IsNull(_operand(left, "IS NULL", text, position), position)
-
-
-# Checks of a whole rule.
-
-
-def check_depth(tree: Expression, text: str) -> None:
-    """Raise if a tree nests deeper than functions that walk it may recurse."""
-    depth = depth_of(tree)
-    if depth > MAX_DEPTH:
-        raise RuleLimitError(f"the rule nests {depth:,} deep, over the limit of {MAX_DEPTH}", text)
-
-
-def check_required(tree: Expression, text: str) -> None:
-    """Raise if REQUIRED is used where it has no effect.
-
-    It has one around a conjunct of the rule, or of a branch of its outermost OR: relaxed matching (docs/ranking.md)
-    gives up conjuncts of these two kinds only.
-    """
-    for branch in parts_of(tree, Or):
-        for conjunct in parts_of(branch, And):
-            misplaced = _first_required(conjunct.child if isinstance(conjunct, Required) else conjunct)
-            if misplaced is not None:
-                position = min((p.position for p in predicates(misplaced)), default=0)
-                hint = "put it around a conjunct of the rule, or of a branch of its outermost OR"
-                raise RuleSyntaxError("REQUIRED has no effect here", text, position, hint)
-
-
-def parts_of(tree: Expression, kind: type[And] | type[Or]) -> list[Expression]:
-    """Return the children of an AND or OR, with nested ones of the same kind opened, or else the tree itself."""
-    parts, pending = [], [tree]
-    while pending:
-        part = pending.pop()
-        if isinstance(part, kind):
-            pending.extend(reversed(part.children))
-        else:
-            parts.append(part)
-    return parts
-
-
-def _first_required(tree: Expression) -> Required | None:
-    pending = [tree]
-    while pending:
-        part = pending.pop()
-        if isinstance(part, Required):
-            return part
-        if isinstance(part, And | Or | Xor | Xnor):
-            pending.extend(reversed(part.children))
-        elif isinstance(part, Not | Is):
-            pending.append(part.child)
-    return None

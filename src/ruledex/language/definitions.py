@@ -21,8 +21,8 @@ from ruledex.errors import (
     did_you_mean,
     quoted,
 )
-from ruledex.language.build import check_depth
 from ruledex.language.parser import parse
+from ruledex.language.rule_checks import check_depth
 from ruledex.language.scanner import TOKEN, read_name
 from ruledex.language.text import tree_text
 from ruledex.language.tree import (

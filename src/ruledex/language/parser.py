@@ -16,7 +16,9 @@ from ruledex import limits
 from ruledex.errors import RuleLimitError, RuleSyntaxError, RuleTypeError, did_you_mean
 from ruledex.language import build
 from ruledex.language.build import NULL, Constant, Item
-from ruledex.language.reader import AND, BINARY, BRANCH, COMPARE, NEGATIVE, NOT, OPEN, TextReader
+from ruledex.language.postfix import POSTFIXES, cast_constant, read_postfix
+from ruledex.language.reader import AND, BINARY, BRANCH, COMPARE, NEGATIVE, NOT, OPEN, TRUTHS, TextReader
+from ruledex.language.rule_checks import check_depth, check_required
 from ruledex.language.scanner import check_text, read_name, read_number, read_string, scan, token_of
 from ruledex.language.simple import CLOSED_GROUP, NAME_GROUP, match_simple, shared_attribute, simple_predicate
 from ruledex.language.text import RESERVED
@@ -36,7 +38,6 @@ from ruledex.language.tree import (
 from ruledex.language.value import INT64_MAX
 
 _OPERATOR_WORDS: Final = ("AND", "OR", "XOR", "XNOR", "NOT", "IN", "BETWEEN", "LIKE", "ILIKE", "RLIKE", "REGEXP", "IS")
-_TRUTHS: Final = {"TRUE": True, "FALSE": False, "UNKNOWN": None}
 
 
 def parse(rule: str | bytes) -> Expression:
@@ -103,9 +104,9 @@ class _Parser(TextReader):
         self.parse_item()
         tree = self._last_condition()
         if self.n_nested >= MAX_DEPTH:
-            build.check_depth(tree, self.text)
+            check_depth(tree, self.text)
         if self.has_required:
-            build.check_required(tree, self.text)
+            check_required(tree, self.text)
         return tree
 
     def _simple_predicates(self) -> bool:
@@ -254,10 +255,11 @@ class _Parser(TextReader):
                 self.position = match.end()
                 self._branch(word, start)
                 return True
-            if word == "DIV":
-                token = word
-            else:
+            if word in POSTFIXES:
+                return read_postfix(self, word, start, match.end())
+            if word != "DIV":
                 return self._predicate_word(word, token, start, match.end())
+            token = word
         self.position = match.end()
         precedence = BINARY.get(token)
         if precedence is not None:
@@ -267,6 +269,8 @@ class _Parser(TextReader):
         if token == ")":
             self._close(start)
             return False
+        if token == "::":
+            return read_postfix(self, token, start, match.end())
         if token == ",":
             self._reduce(OPEN + 1)
             if not self.operators or self.operators[-1].kind == "(":
@@ -442,11 +446,11 @@ class _Parser(TextReader):
         self.position = match.end()
         if word == "NULL":
             return negated, build.null_test(left, self.text, first)
-        if word in _TRUTHS:
+        if word in TRUTHS:
             self.n_nested += 1
-            return negated, Is(build.condition(left, self.text, first), _TRUTHS[word])
+            return negated, Is(build.condition(left, self.text, first), TRUTHS[word])
         token, start = token_of(match)
-        hint = did_you_mean(token, ("NULL", "NOT", *_TRUTHS))
+        hint = did_you_mean(token, ("NULL", "NOT", *TRUTHS))
         return self._unexpected(token, start, "NULL, TRUE, FALSE or UNKNOWN", hint)
 
     def _constants(self) -> list[Constant]:
@@ -490,7 +494,7 @@ class _Parser(TextReader):
             if len(self.operators) == n_operators:
                 (item,) = self._pop(1)
                 if isinstance(item, Constant):
-                    return item
+                    return cast_constant(self, item)
             if match.lastgroup == "word":
                 hint = f"write a string in quotes: '{token}'"
         raise RuleSyntaxError("only a constant is allowed here", self.text, start, hint)

@@ -14,6 +14,7 @@ BRANCH: Final = {"AND": AND, "OR": OR, "XOR": XOR, "XNOR": XOR}
 BINARY: Final = {"+": SUM, "-": SUM, "*": PRODUCT, "/": PRODUCT, "%": PRODUCT, "DIV": PRODUCT} | dict.fromkeys(
     ("=", "==", "!=", "<>", "<", "<=", ">", ">=", "<=>"), COMPARE
 )
+TRUTHS: Final = {"TRUE": True, "FALSE": False, "UNKNOWN": None}  # what IS tests for
 
 
 class TextReader:

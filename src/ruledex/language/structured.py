@@ -15,9 +15,10 @@ from ruledex import limits
 from ruledex.errors import RuleLimitError, RuleSyntaxError, RuleTypeError, did_you_mean, quoted
 from ruledex.language import build
 from ruledex.language.any_text import SIGN, is_any_text
-from ruledex.language.build import SET_TESTS, Constant, Item, check_depth, check_required
+from ruledex.language.build import SET_TESTS, Constant, Item
 from ruledex.language.definitions import named_condition
 from ruledex.language.parser import parse_operand
+from ruledex.language.rule_checks import check_depth, check_required
 from ruledex.language.structured_parts import (
     Json,
     Place,

@@ -232,7 +232,11 @@ def _operand_text(operand: Operand | Value, outer: int) -> str:
         if operand.function == "negative":
             inner = _operand_text(operand.arguments[0], 3)
             return f"-({inner})" if inner.startswith("-") else f"-{inner}"  # two signs would start a comment
-        return f"{operand.function}({', '.join(_operand_text(a, 0) for a in operand.arguments)})"
+        listed = [_operand_text(argument, 0) for argument in operand.arguments]
+        if operand.function.startswith("cast_"):
+            sizes = f"({', '.join(listed[1:])})" if listed[1:] else ""
+            return f"CAST({listed[0]} AS {operand.function.removeprefix('cast_').upper()}{sizes})"
+        return f"{operand.function}({', '.join(listed)})"
     left, right = operand.arguments
     text = f"{_operand_text(left, tightness)} {operand.function.upper()} {_operand_text(right, tightness + 1)}"
     return f"({text})" if tightness < outer else text

@@ -138,7 +138,7 @@ class Is(Node):
 
 @dataclass(slots=True, eq=False)
 class Required(Node):
-    """`REQUIRED(child)`: as true as the child, and never relaxed. build.py says where it may be used."""
+    """`REQUIRED(child)`: as true as the child, and never relaxed. rule_checks.py says where it may be used."""
 
     child: Expression
 

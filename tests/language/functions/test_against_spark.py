@@ -94,6 +94,68 @@ PATTERNS = {
 }
 
 
+# Texts that are numbers, booleans, dates or times, and some that are nearly so.
+CASTABLE = [
+    *(
+        "12",
+        " 12 ",
+        "12.9",
+        "1e3",
+        "+5",
+        "",
+        "2147483648",
+        "-2147483648",
+        "12.",
+        ".5",
+        "-",
+        "1_0",
+        "\t7\n",
+        "-0",
+        "007",
+    ),
+    *(
+        "9223372036854775807",
+        "9223372036854775808",
+        "0x1F",
+        "٣",
+        "5L",
+        "1.5d",
+        "1.5F",
+        "0x1p3",
+        "1.5e",
+        "1e400",
+        "1e-400",
+    ),
+    *("inf", "-Inf", "+infinity", "NaN", ".", "1.25", "-1.25", "1.35", "0.004", "0.005", "12345678.995", "1e5", "1e-9"),
+    *("true", " T ", "yes", "y", "no", "N", "f", "FALSE", "on", "0", "1", "2", "abc", "\x00 5", "5\x7f", "\u00a05"),
+    *("2024", "2024-1", "2024-1-5", " 2024-01-05 ", "2024-01-05T", "2024-01-05 junk", "2024-01-05Tx", "2024-02-30"),
+    *("24-01-01", "+2024-01-01", "2024-001-01", "2024-01-05x", "2024/01/05", "20240105", "2024-", "0001-01-01"),
+    *(
+        "2024-01-05 10:30",
+        "2024-01-05T10:30:15.5Z",
+        "2024-1-5 1:2:3",
+        "2024-01-05 10",
+        "2024-01-05 10:",
+        "2024-03-10 02:30",
+    ),
+    *("2024-01-05 10:30:15 UTC", "2024-01-05 10:30:15+1", "2024-01-05 10:30:15 America/New_York", "2024-11-03 01:30"),
+    *("2024-01-05 10:30:15.1234567", "2024-01-05 10:30:15+01:30", "2024-01-05 10:30:15-0130", "2024-01-05 24:00"),
+    *(
+        "2024-01-05 10:30:15.",
+        "2024-01-05  10:30",
+        "2024-01T10:30",
+        " 2024-01-05 10:30:15 +01:00 ",
+        "2024-01-05 10:30Z",
+    ),
+    *(
+        "2024-01-05 10:30:15GMT+1",
+        "2024-01-05 10:30:15.5 Europe/Nowhere",
+        "2024-01-05 10:30:15+19:00",
+        "2024-01-05 10:30:60",
+    ),
+]
+
+
 @dataclass(frozen=True)
 class Constant:
     """A constant among the arguments of `LISTS`, which are names of columns otherwise."""
@@ -167,7 +229,14 @@ def _rows(zone: ZoneInfo) -> dict[str, list[Value | None]]:
         "like": fill(
             ["%", "a%", "_b%", "%\\%", "\\_", "%a_c%", "", "a\\\\%"], lambda: text().replace("@", "%").replace("c", "_")
         ),
+        "castable": fill(CASTABLE, lambda: str(integer() % 10 ** generator.randint(1, 3))),
+        "money": fill([Decimal("0.000000")], lambda: (decimal() % 10**9).quantize(Decimal("1e-6"))),
         "base": fill([0.0, 1.0, -1.0, 2.0, 0.5, -8.0], lambda: float(generator.randint(-60, 60))),
+        # Java before 19 writes some doubles of many digits with one too many.
+        "short": fill(
+            [0.0, -0.0, 1e7, 9999999.0, 0.001, 0.0001, 5e-324, float("inf"), 1e22, -1.5e-10, 123456789.125],
+            lambda: generator.randint(-999, 999) * 10.0 ** generator.randint(-12, 15),
+        ),
         "whole": fill([0, 1, -1], lambda: generator.randint(-9, 9)),
         "whole2": fill([0, 1, -1], lambda: generator.randint(0, 9)),
         "day": fill(days, lambda: moment().date()),
@@ -239,6 +308,19 @@ LISTS: dict[str, list[list[Value]]] = {
         ]
         for name in ("greatest", "least")
     },
+    **{
+        f"cast_{target}": [[name] for name in ("castable", "integer", "decimal", "double", "small")]
+        for target in ("int", "bigint", "double")
+    },
+    "cast_boolean": [[name] for name in ("castable", "integer", "decimal", "base")],
+    "cast_decimal": [
+        [name, Constant(precision), Constant(scale)]
+        for name in ("castable", "integer", "decimal", "base", "small")
+        for precision, scale in ((10, 0), (10, 2), (5, 5), (38, 10))
+    ],
+    "cast_string": [[name] for name in ("text", "integer", "money", "base", "short", "day", "moment")],
+    "cast_date": [[name] for name in ("castable", "day", "moment")],
+    "cast_timestamp": [[name] for name in ("castable", "day", "moment", "whole", "base", "money")],
     "div": [["integer", "integer2"], ["integer", "small"], ["decimal2", "decimal"], ["small", "decimal"]],
     "pow": [["base", Constant(exponent)] for exponent in (2, 3, -1, 0, Decimal("0.5"), 7)]
     + [["double", Constant(2)], ["whole", "whole2"]],
@@ -285,7 +367,7 @@ def _comparable(sql: str, function: Function) -> str:
     """Times as numbers, since Python's Spark carries them through the machine's own zone."""
     if function.result is not Family.TIME:
         return sql
-    return f"unix_micros({sql})" if function.name == "to_timestamp" else f"unix_date({sql})"
+    return f"unix_micros({sql})" if function.name.endswith("timestamp") else f"unix_date({sql})"
 
 
 def _carried(value: object) -> object:
@@ -320,6 +402,7 @@ def _stored(columns: dict[str, Argument]) -> tuple[str, list[str]]:
         "double2": "DOUBLE",
         "base": "DOUBLE",
     }
+    types |= {"money": "DECIMAL(20, 6)", "short": "DOUBLE"}
     times = {"day": "date_from_unix_date(day) AS day", "moment": "timestamp_micros(moment) AS moment"}
     schema = ", ".join(f"{argument.sql} {types.get(name, 'STRING')}" for name, argument in columns.items())
     return schema, [times.get(name, argument.sql) for name, argument in columns.items()]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from ruledex.language import any_text
-from ruledex.language.functions import arithmetic, hashes, mathematics, searching, text, times
+from ruledex.language.functions import arithmetic, casts, hashes, mathematics, searching, text, times
 from ruledex.language.functions.signature import Function, Parameter
 from ruledex.language.tree import Attribute, Call, Node, Operand, Value
 from ruledex.language.value import Family, family_of
@@ -51,6 +51,7 @@ _FAMILIES: tuple[tuple[Function, ...], ...] = (
     text.FUNCTIONS,
     searching.FUNCTIONS,
     hashes.FUNCTIONS,
+    casts.FUNCTIONS,
     _OF_ALL_VALUES,
     times.FUNCTIONS,
 )
@@ -66,6 +67,7 @@ ALIASES: dict[str, str] = {
     "sha": "sha1",
     "signum": "sign",
     "substr": "substring",
+    **casts.ALIASES,
 }
 
 
