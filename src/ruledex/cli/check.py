@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
+from contextlib import closing
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Annotated, Any, Final
 
 import orjson
@@ -15,9 +17,10 @@ from rich.text import Text
 from ruledex.cli.arguments import CLEAN, FINDINGS, ExprOption, IdOption, SchemaOption, load_schema
 from ruledex.cli.terminal import console, rows_with_progress
 from ruledex.errors import InputError, one_line
+from ruledex.language.definitions import shown_name
 from ruledex.lint import Finding, Linter, Severity
 from ruledex.lint.subject import line_and_column
-from ruledex.sources import BadRow, Columns, RuleFile, RuleRow
+from ruledex.sources import BadRow, Columns, DefinitionRow, RuleFile, RuleRow
 
 _MOST_SHOWN: Final = 100
 _STYLES: Final = {Severity.ERROR: "bold red", Severity.WARNING: "yellow", Severity.NOTE: "cyan"}
@@ -67,15 +70,14 @@ def check_command(
     shown: list[LocatedFinding] = []
     limit = max_findings if max_findings is not None else None if as_json else _MOST_SHOWN
     try:
-        for name in files:
-            for located in _findings(RuleFile(name, columns), linter, tally, show_progress=not (quiet or as_json)):
-                tally.count(located.finding)
-                if quiet or (limit is not None and tally.n_findings > limit):
-                    continue
-                if as_json:
-                    typer.echo(orjson.dumps(located.record()))
-                else:
-                    shown.append(located)
+        for located in _all_findings(files, columns, linter, schema, tally, show_progress=not (quiet or as_json)):
+            tally.count(located.finding)
+            if quiet or (limit is not None and tally.n_findings > limit):
+                continue
+            if as_json:
+                typer.echo(orjson.dumps(located.record()))
+            else:
+                shown.append(located)
     except InputError:
         # A file could not be read to its end; the findings before that are still worth showing.
         _show(shown, tally, as_json, quiet, with_file=len(files) > 1)
@@ -84,12 +86,40 @@ def check_command(
     raise typer.Exit(FINDINGS if tally.is_bad(strict) else CLEAN)
 
 
-def _findings(source: RuleFile, linter: Linter, tally: Tally, show_progress: bool) -> Iterator[LocatedFinding]:
-    for row in rows_with_progress(source, show_progress):
-        tally.n_rules += 1
-        text = _shown_text(row)
-        for finding in _findings_of(row, linter):
-            yield LocatedFinding.of(source.name, row.line, finding, text)
+def _all_findings(
+    files: list[str], columns: Columns, linter: Linter, schema: Path | None, tally: Tally, show_progress: bool
+) -> Iterator[LocatedFinding]:
+    """Yield the findings of all rules and definitions. A definition comes before the rules that use it."""
+    for finding in linter.check_definitions():
+        yield LocatedFinding.of(str(schema), 0, finding, "")
+    places: dict[str, tuple[str, int]] = {}  # of definitions, by what stands for their ids
+    for name in files:
+        pending: dict[str, DefinitionRow] = {}
+        with closing(rows_with_progress(RuleFile(name, columns), show_progress)) as rows:
+            for row in rows:
+                if isinstance(row, DefinitionRow):
+                    if pending.setdefault(row.name, row).text != row.text:
+                        yield LocatedFinding.of(name, row.line, linter.defined_twice(row.name), row.text)
+                    continue
+                yield from _define(pending, name, linter, places)
+                tally.n_rules += 1
+                text = _shown_text(row)
+                for finding in _findings_of(row, linter):
+                    yield LocatedFinding.of(name, row.line, finding, text)
+        yield from _define(pending, name, linter, places)
+    for finding in linter.unused_definitions():
+        yield LocatedFinding.of(*places.get(finding.rule_id, (str(schema), 0)), finding, "")
+
+
+def _define(
+    pending: dict[str, DefinitionRow], name: str, linter: Linter, places: dict[str, tuple[str, int]]
+) -> Iterator[LocatedFinding]:
+    """Yield the findings of the definitions that were read since the last rule, and let the linter know them."""
+    rows = {shown_name(row.name): row for row in pending.values()}
+    places |= {shown: (name, row.line) for shown, row in rows.items()}
+    for finding in linter.define({row.name: row.text for row in rows.values()}):
+        yield LocatedFinding.of(name, rows[finding.rule_id].line, finding, rows[finding.rule_id].text)
+    pending.clear()
 
 
 def _findings_of(row: RuleRow | BadRow, linter: Linter) -> list[Finding]:

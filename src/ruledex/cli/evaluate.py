@@ -8,13 +8,13 @@ import orjson
 import typer
 
 from ruledex.cli.arguments import CLEAN, FINDINGS, ExprOption, IdOption, RulesArgument, SchemaOption, load_schema
-from ruledex.errors import EventError, RuleError, one_line
+from ruledex.errors import EventError, RuleError, RulesError, one_line
 from ruledex.language.parser import parse
 from ruledex.language.reference import score_of, truth_of
 from ruledex.language.schema import Schema
 from ruledex.language.structured import from_structured
 from ruledex.language.tree import Expression
-from ruledex.sources import BadRow, Columns, RuleFile, RuleRow, read_events
+from ruledex.sources import BadRow, Columns, DefinitionRow, RuleFile, RuleRow, read_events
 
 _NAMES = {True: "true", None: "unknown", False: "false"}
 
@@ -52,7 +52,7 @@ def evaluate_command(
     The exit status is 1 if a rule or an event cannot be used; the others are still answered.
     """
     declared = load_schema(schema)
-    usable, n_bad = _load(rules, Columns(id=id_column, expr=expr_column), declared)
+    usable, declared, n_bad = _load(rules, Columns(id=id_column, expr=expr_column), declared)
     for line, event in read_events(events):
         if isinstance(event, EventError):
             typer.echo(f"{events}: {event}", err=True)
@@ -73,17 +73,32 @@ def evaluate_command(
     raise typer.Exit(FINDINGS if n_bad else CLEAN)
 
 
-def _load(name: str, columns: Columns, schema: Schema) -> tuple[list[_Rule], int]:
-    """Return the usable rules, and how many are not. Reports each of those on standard error."""
+def _load(name: str, columns: Columns, schema: Schema) -> tuple[list[_Rule], Schema, int]:
+    """Return the usable rules, the schema with the definitions among them, and how many are not usable.
+
+    Reports each of those on standard error.
+    """
     usable = []
     n_bad = 0
+    rows = list[RuleRow | BadRow]()
+    definitions = dict[str, str]()
     for row in RuleFile(name, columns).rows():
+        if not isinstance(row, DefinitionRow):
+            rows.append(row)
+        elif definitions.setdefault(row.name, row.text) != row.text:
+            rows.append(BadRow(row.line, row.rule_id, "another condition is defined under this name"))
+    try:
+        schema = schema.with_definitions(definitions)
+    except RulesError as error:
+        typer.echo(f"error: {one_line(name)}: {error}", err=True)
+        raise typer.Exit(FINDINGS) from None
+    for row in rows:
         try:
             usable.append(_rule_of(row, schema))
         except RuleError as error:
             typer.echo(f"{name}:{row.line}: rule {one_line(str(row.rule_id or '?'), 80)}: {error}", err=True)
             n_bad += 1
-    return usable, n_bad
+    return usable, schema, n_bad
 
 
 def _rule_of(row: RuleRow | BadRow, schema: Schema) -> _Rule:

@@ -25,6 +25,7 @@ from ruledex.cli.arguments import CLOSED, INTERRUPTED, UNUSABLE
 from ruledex.cli.build import build_command
 from ruledex.cli.check import check_command
 from ruledex.cli.compact import compact_command
+from ruledex.cli.define import define_command
 from ruledex.cli.describe import describe_command
 from ruledex.cli.doctor import doctor_command
 from ruledex.cli.evaluate import evaluate_command
@@ -107,6 +108,7 @@ app.command("evaluate")(evaluate_command)
 app.command("build")(build_command)
 app.command("add")(add_command)
 app.command("remove")(remove_command)
+app.command("define")(define_command)
 app.command("compact")(compact_command)
 app.command("match")(match_command)
 app.command("explain")(explain_command)

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from contextlib import closing, contextmanager
 from typing import Final
 
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
-from ruledex.sources import BadRow, RuleFile, RuleRow
+from ruledex.sources import BadRow, DefinitionRow, RuleFile, RuleRow
 
 _PLAIN_WIDTH: Final = 140  # of a table that goes to a file or a pipe
 _EVERY: Final = 256  # rows between two looks at how far a file is read
@@ -68,7 +68,7 @@ def bar(description: str, unit: str = "", wanted: bool = True) -> Iterator[Bar]:
         yield Bar(progress, description, unit)
 
 
-def rows_with_progress(source: RuleFile, wanted: bool) -> Iterator[RuleRow | BadRow]:
+def rows_with_progress(source: RuleFile, wanted: bool) -> Generator[RuleRow | BadRow | DefinitionRow]:
     """Yield the rows of a file of rules while a bar shows their number and rate, and the time left if it is known."""
     with bar(source.name, "rules", wanted) as shown, closing(source.rows()) as rows:
         for n_rules, row in enumerate(rows, 1):

@@ -132,6 +132,7 @@ class Index(IndexAnswers[Id]):
             )
         read = _read(rules, columns)
         schema = schema.with_definitions({} if definitions is None else definitions)
+        schema = schema.with_definitions({name: row.text for name, row in read.definitions.items()})
         n_given = len(read.ids) + len(read.faults)
         built = build_program(read.texts, read.scores, schema, progress)
         faults = read.faults + [read.fault(at, error) for at, error in built.faults]

@@ -7,6 +7,7 @@ import os
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import closing
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, Final, NamedTuple, TypeAlias
 
 import numpy as np
@@ -20,15 +21,17 @@ from ruledex.index.tags import column_texts, tags_text
 from ruledex.language.structured import from_structured
 from ruledex.language.text import tree_text
 from ruledex.language.value import INT64_MAX, INT64_MIN
-from ruledex.sources import EMPTY_ID, BadRow, Columns, RuleFile, RuleRow
+from ruledex.sources import EMPTY_ID, BadRow, Columns, DefinitionRow, RuleFile, RuleRow, definition_in
 
 # (id, text), (id, text, static score), (id, text, static score, tags), {"id": …, "expr": …, "score": …, "tags": …}, a
 # table, a data frame, or a file's path.
 Rules: TypeAlias = (
-    "Iterable[tuple[Any, ...] | Mapping[str, Any] | RuleRow | BadRow] | pa.Table | str | os.PathLike[str]"
+    "Iterable[tuple[Any, ...] | Mapping[str, Any] | RuleRow | BadRow | DefinitionRow] | pa.Table | str | "
+    "os.PathLike[str]"
 )
 
 _COLUMNS: Final = Columns()
+NO_DEFINITIONS: Final[Mapping[str, DefinitionRow]] = MappingProxyType({})
 
 
 class RuleColumns(NamedTuple):
@@ -40,6 +43,7 @@ class RuleColumns(NamedTuple):
     lines: NDArray[np.int64]  # of each in the input, from 1
     faults: list[RuleFault]
     tags: pa.Array | None = None  # canonical JSON (tags.py), null where no tags are given; None if none are at all
+    definitions: Mapping[str, DefinitionRow] = NO_DEFINITIONS  # that are among the rules, by name
 
     def fault(self, row: int, error: RuleError) -> RuleFault:
         """Return what is wrong with the rule in a row."""
@@ -50,9 +54,12 @@ class RuleColumns(NamedTuple):
         keep = np.ones(len(self.ids), np.bool_)
         keep[rows] = False
         mask = pa.array(keep)
-        tags = None if self.tags is None else self.tags.filter(mask)
-        return RuleColumns(
-            self.ids.filter(mask), self.texts.filter(mask), self.scores[keep], self.lines[keep], self.faults, tags
+        return self._replace(
+            ids=self.ids.filter(mask),
+            texts=self.texts.filter(mask),
+            scores=self.scores[keep],
+            lines=self.lines[keep],
+            tags=None if self.tags is None else self.tags.filter(mask),
         )
 
 
@@ -181,7 +188,14 @@ def _of_rows(rules: Iterable[Any], columns: Columns) -> RuleColumns:
     tags: list[str | None] = []
     lines: list[int] = []
     faults: list[RuleFault] = []
+    definitions: dict[str, DefinitionRow] = {}
     for row in _rows(rules, columns):
+        if isinstance(row, DefinitionRow):
+            before = definitions.setdefault(row.name, row)
+            if before.text != row.text:
+                told = f"another condition was defined under this name before, in line {before.line}"
+                faults.append(RuleFault(row.rule_id, RuleError(told), row.line))
+            continue
         if isinstance(row, BadRow):
             faults.append(RuleFault(row.rule_id or None, RuleError(row.message), row.line))
             continue
@@ -202,7 +216,8 @@ def _of_rows(rules: Iterable[Any], columns: Columns) -> RuleColumns:
         lines.append(row.line)
     column = _string_array(ids) if ids and isinstance(ids[0], str) else _integer_array(ids)
     tag_column = pa.array(tags, pa.large_string()) if any(given is not None for given in tags) else None
-    return RuleColumns(column, _string_array(texts), np.array(scores, float), np.array(lines, int), faults, tag_column)
+    numbers = np.array(scores, float), np.array(lines, int)
+    return RuleColumns(column, _string_array(texts), *numbers, faults, tag_column, definitions)
 
 
 # `pa.array` imports pandas, if there is any, to see whether it is given a Series.
@@ -221,11 +236,14 @@ def _string_array(values: list[Any]) -> pa.Array:
     )
 
 
-def _rows(rules: Iterable[Any], columns: Columns) -> Iterator[RuleRow | BadRow]:
+def _rows(rules: Iterable[Any], columns: Columns) -> Iterator[RuleRow | BadRow | DefinitionRow]:
     for line, rule in enumerate(rules, 1):
-        if isinstance(rule, RuleRow | BadRow):
+        if isinstance(rule, RuleRow | BadRow | DefinitionRow):
             yield rule
         elif isinstance(rule, Mapping):
+            if (definition := definition_in(rule, columns, line)) is not None:
+                yield definition
+                continue
             given = rule.get(columns.score)
             tags, document = rule.get(columns.tags), rule.get(columns.rule)
             yield _row(line, rule.get(columns.id), rule.get(columns.expr), given, tags, document)
@@ -305,9 +323,12 @@ def _sort(read: RuleColumns) -> RuleColumns:
 
         order = pc.array_sort_indices(read.ids)
         rows = np.array(order, np.int64)
-        tags = None if read.tags is None else read.tags.take(order)
-        read = RuleColumns(
-            read.ids.take(order), read.texts.take(order), read.scores[rows], read.lines[rows], read.faults, tags
+        read = read._replace(
+            ids=read.ids.take(order),
+            texts=read.texts.take(order),
+            scores=read.scores[rows],
+            lines=read.lines[rows],
+            tags=None if read.tags is None else read.tags.take(order),
         )
         again = np.flatnonzero(np.array(pc.equal(read.ids[:-1], read.ids[1:]))) + 1
         first_line = 0

@@ -7,12 +7,13 @@ bytes per rule, and the families with which each attribute was compared.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from hashlib import blake2b
 from itertools import chain
 from typing import Any, Final
 
-from ruledex.errors import RuleError
+from ruledex.errors import RuleError, RulesError
+from ruledex.language.definitions import names_in, shown_name, write_out
 from ruledex.language.functions.registry import function_of
 from ruledex.language.parser import parse
 from ruledex.language.schema import Schema
@@ -30,6 +31,7 @@ from ruledex.language.tree import (
     without_required,
 )
 from ruledex.language.value import Family, constant_family
+from ruledex.lint.definitions import LintedDefinitions
 from ruledex.lint.fitting import check_fitting
 from ruledex.lint.redundancy import check_redundancy
 from ruledex.lint.regex_dialect import check_dialect
@@ -102,14 +104,18 @@ def lint_subject(subject: LintSubject) -> Findings:
 
 
 def lint_rule(rule_id: str, tree: Expression, text: str = "", schema: Schema = _UNDECLARED) -> Findings:
-    """Return the findings of one rule by itself. The tree must be bound to the schema (`Schema.bind`).
+    """Return the findings of one rule by itself. The tree must be bound to the schema (`Schema.bind_named`).
 
     >>> from ruledex.lint import lint_rule
     >>> text = "age BETWEEN 30 AND 20"
     >>> [finding.code for finding in lint_rule("r1", ruledex.parse(text), text)]
     ['never-true']
     """
-    return lint_subject(LintSubject(rule_id, tree, text, Context(schema)))
+    return lint_subject(LintSubject(rule_id, _written_out(tree), text, Context(schema)))
+
+
+def _written_out(tree: Expression) -> Expression:
+    return write_out(tree) if names_in(tree) else tree
 
 
 class Linter:
@@ -124,6 +130,7 @@ class Linter:
 
     def __init__(self, schema: Schema) -> None:
         self._context = Context(schema)
+        self._definitions = LintedDefinitions(schema, lint_subject)
         self._ids: set[str] = set()
         self._first_with: dict[bytes, str] = {}  # digest of a match tree → the first rule that has it
         self._families: dict[tuple[str, ...], dict[Family, str]] = {}  # → the first rule that used it so
@@ -133,23 +140,59 @@ class Linter:
         try:
             tree = parse(text)
             shown = text if isinstance(text, str) else text.decode("utf-8")
-            return self.check_tree(rule_id, self._context.schema.bind(tree, shown), shown)
+            return self.check_tree(rule_id, self._context.schema.bind_named(tree, shown), shown)
         except RuleError as error:
             return Findings([*self._repeated_id(rule_id), Finding.of_error(rule_id, error)])
 
     def check_structured(self, rule_id: str, document: Any) -> Findings:
         """Return the findings of a rule in structured form."""
         try:
-            tree = self._context.schema.bind(from_structured(document))
+            tree = self._context.schema.bind_named(from_structured(document))
         except RuleError as error:
             return Findings([*self._repeated_id(rule_id), Finding.of_error(rule_id, error)])
         return self.check_tree(rule_id, tree, "")
 
     def check_tree(self, rule_id: str, tree: Expression, text: str) -> Findings:
-        """Return the findings of a tree that is bound to the schema."""
-        subject = LintSubject(rule_id, without_required(tree), text, self._context)
-        own = (self._repeated_id(rule_id), lint_subject(subject))
+        """Return the findings of a tree that is bound to the schema (`Schema.bind_named`)."""
+        names = names_in(tree)
+        subject = LintSubject(rule_id, without_required(_written_out(tree)), text, self._context)
+        own = (self._repeated_id(rule_id), self._definitions.without_known(lint_subject(subject), names))
         return Findings(chain(*own, self._duplicate(subject), self._mixed_types(subject)))
+
+    def define(self, definitions: Mapping[str, str]) -> Findings:
+        """Add definitions for the rules to come. Returns their findings; the invalid ones are left out."""
+        known, findings = self._context.schema.definitions, list[Finding]()
+        wanted = {}
+        for name, text in definitions.items():
+            if known.get(name, text) == text:
+                wanted[name] = text
+            else:
+                findings.append(self.defined_twice(name))
+        while wanted:
+            try:
+                schema = self._context.schema.with_definitions(wanted)
+                self._context = Context(schema)
+                self._definitions = LintedDefinitions(schema, lint_subject, self._definitions.used)
+                return Findings([*findings, *self.check_definitions(wanted)])
+            except RulesError as error:
+                faults = {str(fault.rule_id): fault.error for fault in error.faults}
+                findings += [Finding.of_error(name, fault) for name, fault in faults.items()]
+                wanted = {name: text for name, text in wanted.items() if shown_name(name) not in faults}
+        return Findings(findings)
+
+    def defined_twice(self, name: str) -> Finding:
+        """Return the finding of a definition whose name has another condition."""
+        told = "another condition is defined under this name"
+        return Finding(shown_name(name), "definition", Severity.ERROR, 0, told, "give one of them another name")
+
+    def check_definitions(self, names: Iterable[str] | None = None) -> Findings:
+        """Return the findings of some definitions by themselves (of all, unless given)."""
+        names = self._definitions.names if names is None else names
+        return Findings(finding for name in names for finding in self._definitions.findings(name))
+
+    def unused_definitions(self) -> Findings:
+        """Return a finding for each definition that no rule has used so far, directly or through another definition."""
+        return Findings(self._definitions.unused())
 
     def _repeated_id(self, rule_id: str) -> Iterator[Finding]:
         if rule_id in self._ids:

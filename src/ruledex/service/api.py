@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 
 from ruledex import __version__
 from ruledex.service.analysis import analyse
+from ruledex.service.definitions import DefinitionEndpoints
 from ruledex.service.endpoints import Endpoint, EndpointParameter
 from ruledex.service.matching import Kind, handler_of
 from ruledex.service.messages import (
@@ -16,6 +17,9 @@ from ruledex.service.messages import (
     Changed,
     ChangedRules,
     Counted,
+    Defined,
+    DefinitionIn,
+    Definitions,
     Described,
     Explained,
     IndexList,
@@ -44,6 +48,7 @@ if TYPE_CHECKING:
 
 _INDEX: Final = "/v1/indexes/{name}"
 _RULE: Final = _INDEX + "/rules/{id}"
+_DEFINITION: Final = _INDEX + "/definitions/{id}"
 _VERSION: Final = EndpointParameter("version", str, "Ask this version, as it was published.")
 _IF_MATCH: Final = EndpointParameter("If-Match", str, "The tag of the rule that the editor has seen.", "header")
 _IF_NONE_MATCH: Final = EndpointParameter("If-None-Match", str, "*, if the rule must be new.", "header")
@@ -56,7 +61,8 @@ _MODE: Final = EndpointParameter("mode", Literal["exact", "relaxed"], "relaxed: 
 def endpoints_of(worker: Worker) -> list[Endpoint]:
     """Return all endpoints, bound to a worker."""
     rules, versions = RuleEndpoints(worker), VersionEndpoints(worker)
-    return [*_questions(worker), *_rules(rules), *_indexes(versions), *_others(worker)]
+    definitions = _definitions(DefinitionEndpoints(worker))
+    return [*_questions(worker), *_rules(rules), *definitions, *_indexes(versions), *_others(worker)]
 
 
 def _questions(worker: Worker) -> list[Endpoint]:
@@ -125,6 +131,25 @@ def _rules(rules: RuleEndpoints) -> list[Endpoint]:
         Endpoint(
             method="DELETE", name="delete_rule", about="Remove a rule.", handler=rules.delete, gives={200: Changed},
             **one,
+        ),
+    ]  # fmt: skip
+
+
+def _definitions(definitions: DefinitionEndpoints) -> list[Endpoint]:
+    return [
+        Endpoint(
+            method="GET", path=f"{_INDEX}/definitions", name="list_definitions", scope="read",
+            about="List the conditions that rules use by name.", handler=definitions.list_definitions,
+            gives={200: Definitions},
+        ),
+        Endpoint(
+            method="PUT", path=_DEFINITION, name="define", scope="write", handler=definitions.put,
+            about="Give a name a condition, and change all rules that use the name, as a whole or not at all.",
+            takes={JSON: DefinitionIn}, gives={200: Defined},
+        ),
+        Endpoint(
+            method="DELETE", path=_DEFINITION, name="undefine", scope="write", handler=definitions.delete,
+            about="Remove a definition that nothing uses.", gives={200: Defined},
         ),
     ]  # fmt: skip
 

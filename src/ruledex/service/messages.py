@@ -174,9 +174,30 @@ class BuildIn(msgspec.Struct, forbid_unknown_fields=True):
     path: str | None = None
     engine: str = "auto"
     schema: dict[str, Any] | None = None
+    definitions: dict[str, str] | None = None
     on_error: Literal["raise", "skip"] = "raise"
     id_column: str = "id"
     expr_column: str = "expr"
+
+
+class Definitions(msgspec.Struct):
+    """The conditions that rules use by name."""
+
+    definitions: dict[str, str]
+    version: str
+
+
+class DefinitionIn(msgspec.Struct, forbid_unknown_fields=True):
+    """The condition of a name, as text."""
+
+    text: str
+
+
+class Defined(msgspec.Struct):
+    """A name whose condition was changed or removed, and how many rules use it."""
+
+    name: str
+    rules: int
 
 
 class Published(msgspec.Struct, omit_defaults=True):

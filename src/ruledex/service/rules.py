@@ -74,7 +74,7 @@ def text_of(given: RuleIn | RulePatch | Any, most: int) -> str | None:
 
 def findings_of(text: str, schema: Schema) -> list[FindingOut]:
     """Return what lint says of a rule. Raises a RuleError if it is no rule."""
-    tree = schema.bind(parse(text), text)
+    tree = schema.bind_named(parse(text), text)
     found = []
     for finding in lint_rule("", tree, text, schema):
         severity = cast(Any, finding.severity.value)

@@ -109,6 +109,7 @@ class VersionEndpoints:
         options = {
             "engine": given.engine,
             "schema": given.schema,
+            "definitions": given.definitions,
             "on_error": given.on_error,
             "columns": [given.id_column, given.expr_column],
         }

@@ -23,11 +23,12 @@ import msgspec
 from ruledex.artifact import collect_garbage, list_versions, publish_existing
 from ruledex.errors import ArtifactError, RuledexError, RulesError
 from ruledex.index import Index
+from ruledex.language.definitions import shown_name
 from ruledex.language.schema import Schema
 from ruledex.service.channel import frame, read_frame
 from ruledex.service.indexes import index_roots, warm_kernels
 from ruledex.service.logs import log, log_failure, name_process
-from ruledex.service.messages import Changed, ChangedRules, Published, RuleOut
+from ruledex.service.messages import Changed, ChangedRules, Defined, Published, RuleOut
 from ruledex.service.problems import Problem, fault_of, problem_of
 from ruledex.service.processes import settings_of_process, stop_with_parent
 from ruledex.service.rules import preview, rule_out
@@ -149,7 +150,7 @@ class Writer:
 
     # Changes of rules.
 
-    def _change(self, written: WrittenIndex, change: dict[str, Any]) -> Changed | ChangedRules:
+    def _change(self, written: WrittenIndex, change: dict[str, Any]) -> Changed | ChangedRules | Defined:
         index = written.opened(self._settings.trust)
         index.refresh()  # another process may have changed it: tags are checked against what is on disk
         for _ in range(3):
@@ -182,7 +183,9 @@ class Writer:
         columns = Columns(id=change["columns"][0], expr=change["columns"][1])
         rows = change["path"] if change["rows"] is None else [tuple(row) for row in change["rows"]]
         most = self._settings.rule_characters
-        built = Index.build(rows, change["engine"], None, schema, change["on_error"], columns=columns)
+        built = Index.build(
+            rows, change["engine"], None, schema, change["on_error"], columns=columns, definitions=change["definitions"]
+        )
         if change["rows"] is None:
             long = next((rule_id for rule_id, text in built if len(text) > most), None)
             if long is not None:
@@ -248,9 +251,11 @@ class Writer:
         task.add_done_callback(self._tasks.discard)
 
 
-def make_change(index: Index, change: dict[str, Any]) -> Changed | ChangedRules:
+def make_change(index: Index, change: dict[str, Any]) -> Changed | ChangedRules | Defined:
     """Make a change of rules. Returns what it did; it is on disk by then."""
     kind = change["kind"]
+    if kind in ("define", "undefine"):
+        return _define(index, change["name"], change["text"])
     if kind in ("add", "update", "remove"):
         return _change_many(index, kind, change["rows"], change["version"])
     changed = preview(index, kind, change["id"], change["text"], change["score"], *change["tags"])
@@ -268,6 +273,23 @@ def make_change(index: Index, change: dict[str, Any]) -> Changed | ChangedRules:
         _put(index, row, replace=changed.action == "replaced")
     changed.rule = rule_out(index, rule.id)
     return changed
+
+
+def _define(index: Index, name: str, text: str | None) -> Defined:
+    if text is None:
+        if name not in index.definitions:
+            raise Problem(404, "definition", "There is no such definition")
+        try:
+            index.undefine(name)
+        except RuledexError as error:
+            raise Problem(409, "definition", "The definition is in use", str(error)) from None
+        return Defined(name, 0)
+    try:
+        return Defined(name, index.define(name, text))
+    except RulesError as error:
+        if len(error.faults) == 1 and str(error.faults[0].rule_id) == shown_name(name):
+            raise error.faults[0].error from None
+        raise
 
 
 def _put(index: Index, rows: list[tuple[Any, str, float]], *, replace: bool) -> None:

@@ -1,6 +1,16 @@
 """Read rules and events from files, row by row. A broken row is returned as a value and does not end the file."""
 
 from ruledex.sources.event_file import EventFile, read_events
-from ruledex.sources.rule_file import EMPTY_ID, BadRow, Columns, RuleFile, RuleRow
+from ruledex.sources.rule_file import EMPTY_ID, BadRow, Columns, DefinitionRow, RuleFile, RuleRow, definition_in
 
-__all__ = ["EMPTY_ID", "BadRow", "Columns", "EventFile", "RuleFile", "RuleRow", "read_events"]
+__all__ = [
+    "EMPTY_ID",
+    "BadRow",
+    "Columns",
+    "DefinitionRow",
+    "EventFile",
+    "RuleFile",
+    "RuleRow",
+    "definition_in",
+    "read_events",
+]

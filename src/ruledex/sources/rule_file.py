@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import csv
 import math
-from collections.abc import Generator, Iterator
+from collections.abc import Generator, Iterator, Mapping
 from contextlib import closing
 from dataclasses import dataclass
 from itertools import chain
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 EMPTY_ID: Final = "a rule needs an id; an empty string is not an id"
 _MISSING: Final = object()
+_DEFINE: Final = "define"  # the key of a definition's name
 _FORMS: Final = {".jsonl": "jsonl", ".ndjson": "jsonl", ".csv": "csv", ".txt": "txt", ".parquet": "parquet"}
 _COMMENT: Final = b"#"
 _PARQUET_ROWS: Final = 8_192  # read at once
@@ -62,7 +63,21 @@ class BadRow:
     message: str
 
 
-Row: TypeAlias = RuleRow | BadRow
+@dataclass(frozen=True, slots=True)
+class DefinitionRow:
+    """A named condition among rules."""
+
+    line: int
+    name: str
+    text: str
+
+    @property
+    def rule_id(self) -> str:
+        """What stands for an id in messages."""
+        return f"@{self.name}"
+
+
+Row: TypeAlias = RuleRow | BadRow | DefinitionRow
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,7 +169,7 @@ def _peek(lines: Iterator[bytes]) -> tuple[bytes, Iterator[bytes]]:
 
 def _read_jsonl(lines: Iterator[bytes], columns: Columns) -> Iterator[Row]:
     """Yield the rules of JSON lines: `{"id": …, "expr": …, "score": …, "tags": …}`, or `rule`, the structured form, for
-    `expr`."""
+    `expr`; and definitions, `{"define": name, "expr": …}` without an id."""
     for number, line in enumerate(lines, 1):
         if not line.strip():
             continue
@@ -166,9 +181,24 @@ def _read_jsonl(lines: Iterator[bytes], columns: Columns) -> Iterator[Row]:
         if not isinstance(record, dict):
             yield BadRow(number, "", "a line must be a JSON object with an id and a rule")
             continue
+        if (definition := definition_in(record, columns, number)) is not None:
+            yield definition
+            continue
         names = columns.id, columns.expr, columns.rule, columns.score, columns.tags
         found = [record.get(name, _MISSING) for name in names]
         yield _row_of(number, *found)
+
+
+def definition_in(record: Mapping[str, Any], columns: Columns, line: int) -> DefinitionRow | BadRow | None:
+    """Return the definition that a record is, what is wrong with it, or None if it is a rule."""
+    if _DEFINE not in record or columns.id in record:
+        return None
+    name, text = record[_DEFINE], record.get(columns.expr)
+    if not isinstance(name, str) or not name:
+        return BadRow(line, "", f"a definition has a text as its name, not {quoted(name)}")
+    if not isinstance(text, str):
+        return BadRow(line, f"@{name}", f"a definition has its text in {quoted(columns.expr)}")
+    return DefinitionRow(line, name, text)
 
 
 def _read_csv(lines: Iterator[bytes], columns: Columns, name: str) -> Iterator[Row]:

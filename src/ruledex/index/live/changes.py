@@ -59,7 +59,10 @@ def put_rules(state: Snapshot, read: RuleColumns, *, replace: bool | None) -> Ch
 
     Reports every invalid rule in one RulesError.
     """
-    n_given, faults = len(read.ids) + len(read.faults), list(read.faults)
+    n_given, faults = len(read.ids) + len(read.faults) + len(read.definitions), list(read.faults)
+    for row in read.definitions.values():
+        error = RuleError("definitions are given when an index is built, and changed by Index.define")
+        faults.append(RuleFault(row.rule_id, error, row.line))
     # A missing text is read as an empty one, which is no rule either; its error is corrected below.
     texts, scores = [text or "" for text in read.texts.to_pylist()], read.scores.tolist()
     from ruledex.engines.atree.new_rules import encode_good_rules

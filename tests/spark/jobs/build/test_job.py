@@ -16,7 +16,7 @@ from ruledex import Index
 from ruledex.artifact import collect_garbage, current, list_versions, locate, verify
 from ruledex.engines.protocol import Statistics
 from ruledex.errors import BudgetError, RuledexError, RulesError
-from ruledex.spark import build_index, profile
+from ruledex.spark import build_index, match, profile, ratify
 from ruledex.spark.jobs.build import keys as build_keys
 from ruledex.workloads import workload
 from tests.spark.conftest import WAIT_S, own_process, started, wait_for
@@ -384,3 +384,32 @@ def test_a_build_that_is_killed_leaves_nothing_but_staging_which_is_garbage(trou
     assert list(Path(root, "staging", name, "files").iterdir())
     assert collect_garbage(root).staging == (name,)
     assert left(root) == []
+
+
+@pytest.mark.parametrize("shards", [1, 2])
+def test_rules_use_named_conditions(spark, tmp_path, shards):
+    rows = [(n, f"@adults AND country = 'C{n}'") for n in range(20)] + [(20, "NOT @members"), (21, "@nobody")]
+    rules = spark.createDataFrame(rows, "id long, expr string")
+    texts = {"adults": "age >= 18", "members": "@adults AND is_member"}
+    table = spark.createDataFrame(list(texts.items()), "name string, expr string")
+    report = build_index(rules, tmp_path / "a", shards=shards, definitions=texts)
+    assert (report.n_rules, report.quarantined) == (21, {"definition": 1})
+    assert build_index(rules, tmp_path / "b", shards=shards, definitions=table).version == report.version
+    index = Index.open(tmp_path / "a")
+    assert index.definitions == texts
+    assert index.match({"age": 20, "country": "C3", "is_member": False}) == [3, 20]
+    found = match(spark.createDataFrame([(20, "C3")], "age int, country string"), str(tmp_path / "a")).first()
+    assert found["rules"] == [3]
+    assert not ratify(tmp_path / "a", spark.createDataFrame([(20, "C3")], "age int, country string")).unexplained
+    index.define("adults", "age >= 21")
+    assert index.match({"age": 20, "country": "C3", "is_member": False}) == [20]
+
+
+def test_invalid_definitions_build_nothing(spark, tmp_path):
+    rules = spark.createDataFrame([(1, "@a")], "id long, expr string")
+    for definitions in ({"a": "x ="}, {"a": "@a"}, rules, [("a", "x = 1")]):
+        with pytest.raises(RuledexError):
+            build_index(rules, tmp_path / "none", definitions=definitions)
+    twice = spark.createDataFrame([("a", "x = 1"), ("a", "x = 2")], "name string, expr string")
+    with pytest.raises(RuledexError, match="'a' is defined twice"):
+        build_index(rules, tmp_path / "none", definitions=twice)

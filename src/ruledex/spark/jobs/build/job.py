@@ -69,6 +69,7 @@ def build_index(
     *,
     tags: str | None = None,
     quarantine: str | None = None,
+    definitions: Mapping[str, str] | DataFrame | None = None,
     engine: str = "auto",
     engine_options: Mapping[str, Any] | None = None,
     progress: Progress | None = None,
@@ -86,6 +87,9 @@ def build_index(
     million rules, and fewer if rules are too similar. `stats` describes the events to come, as in `Index.build`, or is
     the path of a saved profile.
 
+    `definitions` are conditions that rules use by name, beside those of the schema: texts by name, or a table with the
+    columns `name` and the one that `expr` names. An invalid definition is an error; nothing is built then.
+
     The same rules with the same options give the same version, byte for byte, in whatever order and partitions they
     come. Nothing is visible before the build is complete. A build first removes what failed builds have left.
     """
@@ -99,10 +103,24 @@ def build_index(
         raise RuledexError(f"shards is {shards}; it must be at least 1")
     read_options(engine, engine_options)
     given = select_rules(rules, id, expr, score, tags)
-    declared = (schema or Schema()).to_mapping()
+    declared = (schema or Schema()).with_definitions(_read_definitions(definitions, expr)).to_mapping()
     build = f"build-{secrets.token_hex(8)}"
     job = BuildJob(root_path(path), build, declared, engine, dict(engine_options or {}), given.ids, 1, given.has_tags)
     return _Build(given, job, stats, on_error, quarantine, _Clock(progress)).run(shards)
+
+
+def _read_definitions(given: Mapping[str, str] | DataFrame | None, expr: str) -> Mapping[str, str]:
+    """Return definitions as texts by name."""
+    if given is None or isinstance(given, Mapping):
+        return given or {}
+    if not hasattr(given, "collect") or not {"name", expr} <= set(given.columns):
+        what = f"texts by name, or a DataFrame with the columns name and {expr}"
+        raise RuledexError(f"definitions are {what}, not {quoted(getattr(given, 'columns', given))}")
+    found: dict[str, str] = {}
+    for row in given.select("name", expr).collect():
+        if found.setdefault(row[0], row[1]) != row[1]:
+            raise RuledexError(f"{quoted(row[0])} is defined twice, by different conditions")
+    return found
 
 
 class _Build:
