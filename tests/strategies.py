@@ -17,6 +17,7 @@ from typing import Any, Final
 from hypothesis import strategies as st
 
 from ruledex.language.any_text import ANY_TEXT, reads_any_text
+from ruledex.language.lambdas import lambda_of
 from ruledex.language.tree import (
     And,
     Attribute,
@@ -24,6 +25,7 @@ from ruledex.language.tree import (
     Call,
     Compare,
     CompareOperands,
+    Exists,
     Expression,
     In,
     Is,
@@ -159,7 +161,37 @@ def small_predicates(names: Sequence[str] = tuple(DOMAINS), weighted: bool = Tru
         if len(pair) > 1
     ]
     kinds += [st.builds(IsNull, _names(names))]
+    for same, constants in ((numbers, NUMBERS), (strings, STRINGS)):
+        if same:
+            kinds.append(_lambdas(same, st.sampled_from(constants), weights))
     return st.one_of(kinds)
+
+
+_ELEMENT: Final = Attribute(("element",))
+
+
+def _lambdas(
+    names: Sequence[str], constants: st.SearchStrategy[Value], weights: st.SearchStrategy[float]
+) -> st.SearchStrategy[Predicate]:
+    """Conditions on one element of an array, also with other attributes, and within each other."""
+    leaves = st.one_of(
+        _of_constants(st.just(_ELEMENT), constants, st.just(1.0)),
+        st.builds(CompareOperands, st.just(_ELEMENT), st.sampled_from((*_COMPARISONS, "<=>")), _names(names)),
+        st.builds(
+            _lambda,
+            st.sampled_from([_ELEMENT, Attribute((names[0],))]),
+            _of_constants(st.just(_ELEMENT), constants, st.just(1.0)),
+            st.just(1.0),
+        ),
+    )
+    several = st.lists(leaves, min_size=2, max_size=2).map(tuple)
+    bodies = st.one_of(leaves, leaves, leaves.map(Not), several.map(And), several.map(Or))
+    return st.builds(_lambda, _names(names), bodies, weights)
+
+
+def _lambda(array: Attribute, body: Expression, weight: float) -> Exists:
+    made = lambda_of(array, "element", body, 0)
+    return Exists(made.operand, made.body, made.level, weight)
 
 
 _SET_TESTS: Final = st.sampled_from(("subset_of", "superset_of", "set_equals"))
@@ -270,6 +302,7 @@ def wild_predicates() -> st.SearchStrategy[Predicate]:
     patterns = st.lists(st.one_of(st.sampled_from(["%", "_", r"\%", r"\_", r"\\", "'"]), st.text("aé '\n", max_size=3)))
     weights = st.one_of(st.just(1.0), st.floats(0, 1e300), st.sampled_from([2.5, 1e-7, 3.0, 1e16]))
     plain = wild_names().map(Attribute)
+    body = st.builds(Compare, st.one_of(plain, st.just(_ELEMENT)), st.sampled_from(_COMPARISONS), wild_numbers())
     number = st.recursive(plain, _arithmetic, max_leaves=4)
     text = st.one_of(
         plain,
@@ -289,6 +322,7 @@ def wild_predicates() -> st.SearchStrategy[Predicate]:
         st.builds(Compare, plain, st.sampled_from(_COMPARISONS), st.booleans(), weights),
         st.builds(CompareOperands, number, st.sampled_from((*_COMPARISONS, "<=>")), number, weights),
         st.builds(CompareOperands, plain, st.sampled_from((*_COMPARISONS, "<=>")), text, weights),
+        st.builds(_lambda, plain, st.one_of(body, st.builds(_lambda, plain, body, st.just(1.0))), weights),
     )
 
 

@@ -19,7 +19,16 @@ from ruledex.errors import RuledexError
 from ruledex.forks import cached_property
 from ruledex.language.any_text import WHOLE_EVENT, reads_any_text
 from ruledex.language.schema import Schema
-from ruledex.language.tree import Attribute, CompareOperands, Operand, Predicate, SetTest, attributes, operands
+from ruledex.language.tree import (
+    Attribute,
+    CompareOperands,
+    Exists,
+    Operand,
+    Predicate,
+    SetTest,
+    attributes,
+    operands,
+)
 from ruledex.language.value import Family, as_double, constant_family
 
 Path = tuple[str, ...]
@@ -111,7 +120,10 @@ class Dictionary:
 def inputs_of(slot: Slot) -> list[Path]:
     """Return the paths that a slot's operand is computed from, in the order of its text; `*` is the whole event."""
     operand = slot.operand
-    sides = operands(operand) if isinstance(operand, CompareOperands | SetTest) else (operand,)
+    if isinstance(operand, Exists):
+        sides = tuple(side for key in slot.keys for side in operands(key.predicate)) or (operand.operand,)
+    else:
+        sides = operands(operand) if isinstance(operand, CompareOperands | SetTest) else (operand,)
     named = [attribute.path for side in sides for attribute in attributes(side)]
     return list(dict.fromkeys(named + [WHOLE_EVENT] * any(map(reads_any_text, sides))))
 
@@ -130,7 +142,7 @@ def _at(names: Names, path: Path) -> Names:
 class SlotPlan:
     """The cells that literals need of one operand."""
 
-    operand: Operand | CompareOperands | SetTest
+    operand: Operand | CompareOperands | SetTest | Exists
     # All kinds but ROUNDED, which follows from EXACT. Cuts of DATE may be incomplete: the others follow from TIME.
     cuts: dict[Kind, set[Cut]] = field(default_factory=dict)
     not_null: bool = False

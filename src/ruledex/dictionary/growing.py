@@ -157,6 +157,7 @@ class GrowingSlot(Slot):
         """Forget the cells of values after a change."""
         self._known.clear()
         if self._is_reshaped:
+            self.element_index = None
             for cached in ("_patterns", "_plain_keys"):
                 self.__dict__.pop(cached, None)
             self.finish()

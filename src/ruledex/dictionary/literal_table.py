@@ -19,12 +19,14 @@ from ruledex.compiled.constants import AND, CELL, EVERY, NODE, OR, PLACE
 from ruledex.dictionary.dictionary import Dictionary, SlotPlan, make_dictionary
 from ruledex.dictionary.domain import KIND_OF_TYPE, Kind, Span, cut_of, cuts_of, kind_of, needs_days, spans_of
 from ruledex.dictionary.slot import Slot
+from ruledex.language.lambdas import not_false_for_some, of_any_element
 from ruledex.language.schema import Schema
 from ruledex.language.text import operand_text, tree_text
 from ruledex.language.tree import (
     Attribute,
     Between,
     CompareOperands,
+    Exists,
     Expression,
     IsNull,
     Like,
@@ -49,7 +51,7 @@ _AS_THEY_ARE = (Kind.EXACT, Kind.STRING)  # kinds whose constants are cuts thems
 
 Presence: TypeAlias = tuple[int, str, Family | None]  # a slot, what it must have, and of which family
 _EVERY: Presence = (-1, "every", None)  # what each event has
-Whole: TypeAlias = CompareOperands | SetTest  # predicates of a whole event, not of one value
+Whole: TypeAlias = CompareOperands | SetTest | Exists  # predicates of a whole event, not of one value
 
 
 @dataclass(slots=True)
@@ -116,6 +118,11 @@ class LiteralTable:
                 return self._whole(pair, False)
             case CompareOperands():
                 return self._whole(leaf, True)
+            case Exists():
+                return self._some_element(leaf)
+            case Not(Exists() as exists):
+                there = (self._slot_of_elements(exists), "present", Family.ANY)
+                return self._negative(self._some_element(not_false_for_some(exists)), there)
             case Untrue(literal):
                 return self._complement(self.form(literal))
             case IsNull(operand):
@@ -168,6 +175,14 @@ class LiteralTable:
         slot = self._slot_of(f"({text})", predicate)
         operand = predicate.left if isinstance(predicate, CompareOperands) else predicate.operand
         return self._add((slot, truth), PositiveLiteral(slot, Within(operand, (truth,), ())))
+
+    def _some_element(self, exists: Exists) -> int:
+        """Return the literal of a lambda: a key of the array's slot, true where the body is of some element."""
+        return self._add(tree_text(exists), PositiveLiteral(self._slot_of_elements(exists), key=exists))
+
+    def _slot_of_elements(self, exists: Exists) -> int:
+        array = of_any_element(exists)
+        return self._slot_of((tree_text(array),), array)
 
     def _set_test(self, test: SetTest, negated: bool) -> Form:
         """Return the literals of a set test, by the values inside and outside of the set.

@@ -13,10 +13,10 @@ from ruledex.dictionary.domain import ends
 from ruledex.dictionary.literal_table import LiteralTable, PositiveLiteral
 from ruledex.dictionary.merging import Name, name_of_operand
 from ruledex.language.text import tree_text
-from ruledex.language.tree import Bound, CompareOperands, Operand, Predicate, SetTest, Value
+from ruledex.language.tree import Bound, CompareOperands, Exists, Operand, Predicate, SetTest, Value
 from ruledex.language.value import Family, constant_family
 
-SlotOperand: TypeAlias = Operand | CompareOperands | SetTest
+SlotOperand: TypeAlias = Operand | CompareOperands | SetTest | Exists
 
 
 class OperandMark(NamedTuple):

@@ -23,7 +23,7 @@ from ruledex.dictionary.domain import TWINS, Cut, Domain, Kind, days_around
 from ruledex.dictionary.slot import Slot
 from ruledex.errors import RuledexError
 from ruledex.language.text import operand_text, tree_text
-from ruledex.language.tree import CompareOperands, Operand, SetTest
+from ruledex.language.tree import CompareOperands, Exists, Operand, SetTest
 from ruledex.language.value import as_double
 
 Name = tuple[bool, str]
@@ -68,9 +68,9 @@ def name_of(slot: Slot) -> Name:
     return name_of_operand(slot.operand)
 
 
-def name_of_operand(operand: Operand | CompareOperands | SetTest) -> Name:
+def name_of_operand(operand: Operand | CompareOperands | SetTest | Exists) -> Name:
     """Return the name of an operand's slot: whether it is a predicate, which may read like an operand, and its text."""
-    if isinstance(operand, CompareOperands | SetTest):
+    if isinstance(operand, CompareOperands | SetTest | Exists):
         return True, tree_text(operand)
     return False, operand_text(operand)
 

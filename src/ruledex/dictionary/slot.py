@@ -23,7 +23,7 @@ from ruledex.dictionary.remembered import Remembered
 from ruledex.forks import cached_property
 from ruledex.language.reference import satisfies
 from ruledex.language.schema import Schema
-from ruledex.language.tree import CompareOperands, Like, Operand, Predicate, Rlike, SetTest
+from ruledex.language.tree import CompareOperands, Exists, Like, Operand, Predicate, Rlike, SetTest
 from ruledex.language.value import Family, fit, instant, is_missing
 
 KINDS_OF_FAMILY: Final[dict[Family, tuple[Kind, ...]]] = {
@@ -48,7 +48,7 @@ class Key(NamedTuple):
 class Slot:
     """One operand, or one predicate of a whole event, and its cells. Immutable but for what it remembers."""
 
-    def __init__(self, operand: Operand | CompareOperands | SetTest, schema: Schema) -> None:
+    def __init__(self, operand: Operand | CompareOperands | SetTest | Exists, schema: Schema) -> None:
         self.operand = operand
         self.schema = schema
         self.domains: dict[Kind, Domain] = {}
@@ -57,6 +57,7 @@ class Slot:
         self.misfit: dict[Family, int] = {}
         self.settled: dict[Family, int] = {}
         self.keys: list[Key] = []
+        self.element_index: Any = None  # of a slot of lambdas; events/elements.py makes it for the first event
         self._remembered: Remembered | None = None  # made for the first value: an event needs few slots of many
         self._known: dict[type, dict[Any, tuple[int, ...]]] = {}  # its tables
         self._families: tuple[Family, ...] = ()
@@ -107,7 +108,7 @@ class Slot:
         return [*{cell for cells in each for cell in cells if cell not in self._misfits}, *misfits]
 
     def _is_single(self) -> bool:
-        return not isinstance(self.operand, CompareOperands | SetTest) and self.schema.is_single(self.operand)
+        return not isinstance(self.operand, CompareOperands | SetTest | Exists) and self.schema.is_single(self.operand)
 
     def _untyped(self) -> tuple[int, ...]:
         """Return the cells of a value that no rule can name, such as a struct."""

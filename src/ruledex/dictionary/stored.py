@@ -40,6 +40,7 @@ from ruledex.language.tree import (
     Bound,
     Call,
     CompareOperands,
+    Exists,
     Operand,
     Predicate,
     SetTest,
@@ -222,7 +223,7 @@ class StoredSlots(Sequence[Slot]):
 # Operands and predicates as JSON values, and back.
 
 
-def _operand_to_json(operand: Operand | CompareOperands | SetTest) -> Any:
+def _operand_to_json(operand: Operand | CompareOperands | SetTest | Exists) -> Any:
     """Return what a slot looks at as a JSON value."""
     if isinstance(operand, Attribute):
         return list(operand.path)
@@ -231,14 +232,14 @@ def _operand_to_json(operand: Operand | CompareOperands | SetTest) -> Any:
     return {"predicate": to_structured(operand)}
 
 
-def _operand_from_json(document: Any) -> Operand | CompareOperands | SetTest:
+def _operand_from_json(document: Any) -> Operand | CompareOperands | SetTest | Exists:
     """Return the operand of a JSON value."""
     if isinstance(document, list):
         return Attribute(tuple(document))
     if isinstance(document, str):
         return parse_operand(document)
     predicate = from_structured(document["predicate"])
-    assert isinstance(predicate, CompareOperands | SetTest)
+    assert isinstance(predicate, CompareOperands | SetTest | Exists)
     return predicate
 
 

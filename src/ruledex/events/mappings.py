@@ -21,12 +21,13 @@ from ruledex.dictionary.remembered import Remembered
 from ruledex.dictionary.slot import Slot
 from ruledex.errors import EventError, RuledexError, quoted
 from ruledex.events.batch import EventBatch
+from ruledex.events.elements import element_cells
 from ruledex.forks import cached_property
 from ruledex.language.plain import SCALARS, plain, plain_leaves
 from ruledex.language.reference import Weights, truth_of, weight_of
 from ruledex.language.resolve import leaves_of, mapping_of, values_of
 from ruledex.language.text import operand_text
-from ruledex.language.tree import Attribute, CompareOperands, SetTest
+from ruledex.language.tree import Attribute, CompareOperands, Exists, SetTest
 from ruledex.language.value import as_double
 
 if TYPE_CHECKING:
@@ -115,7 +116,10 @@ class EventEncoder:
         if rest:
             self._first_seen(found, rest)
         for slot in self.dictionary.derived:
-            found.take(slot, _derived(slot, event))
+            if isinstance(slot.operand, Exists):
+                found.cells += element_cells(slot, event)
+            else:
+                found.take(slot, _derived(slot, event))
         return found
 
     def _first_seen(self, found: _Found, values: Mapping[str, Any]) -> None:
@@ -138,7 +142,7 @@ class EventEncoder:
         """Return the largest weight of the values in each cell, for the attributes that have weights."""
         largest: dict[int, float] = {}
         for slot in self.dictionary.slots:
-            if isinstance(slot.operand, CompareOperands | SetTest):
+            if isinstance(slot.operand, CompareOperands | SetTest | Exists):
                 continue
             given = weights.get(operand_text(slot.operand))
             if given is None:
@@ -153,6 +157,7 @@ class EventEncoder:
 def _derived(slot: Slot, event: Mapping[str, Any]) -> Any:
     if isinstance(slot.operand, CompareOperands | SetTest):
         return truth_of(slot.operand, event, slot.schema)
+    assert not isinstance(slot.operand, Exists)
     return values_of(slot.operand, event, slot.schema)
 
 

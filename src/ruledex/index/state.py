@@ -30,7 +30,7 @@ from ruledex.index.inputs import Event, Events, as_mapping, encode_events
 from ruledex.index.tags import UNTAGGED, RuleTags
 from ruledex.language.reference import Weights
 from ruledex.language.schema import Schema
-from ruledex.language.tree import Compare, CompareOperands, Expression, IsNull, SetTest, Value
+from ruledex.language.tree import Compare, CompareOperands, Exists, Expression, IsNull, SetTest, Value
 from ruledex.language.value import Family
 from ruledex.program.program import Program
 from ruledex.showing import html_table
@@ -444,6 +444,8 @@ def full_schema(dictionary: Dictionary, declared: Schema) -> Schema:
 
 def _uses(slot: Slot) -> list[Expression]:
     """Return predicates of the kinds that rules have on a slot."""
+    if isinstance(slot.operand, Exists):
+        return [key.predicate for key in slot.keys]
     if isinstance(slot.operand, CompareOperands | SetTest):
         return [slot.operand]
     asked = {*slot.present, *slot.misfit, *slot.settled, *(key.family for key in slot.keys)}

@@ -25,6 +25,7 @@ from ruledex.language.tree import (
     Call,
     Compare,
     CompareOperands,
+    Exists,
     Expression,
     In,
     Is,
@@ -87,7 +88,7 @@ def with_weight(item: Expression, weight: float, text: str, position: int) -> Ex
         check_weight(max(weights), text, position)
         plain = all(w == 1.0 for w in weights)
         return In(item.operand, item.values, () if plain else weights, item.has_null, item.position)
-    if isinstance(item, Compare | Between | Like | Rlike | NullSafe | CompareOperands | SetTest):
+    if isinstance(item, Compare | Between | Like | Rlike | NullSafe | CompareOperands | SetTest | Exists):
         item.weight *= weight  # the node belongs to this parse, and nobody else has it yet
         check_weight(item.weight, text, position)
         return item

@@ -16,8 +16,9 @@ from ruledex import limits
 from ruledex.errors import RuleLimitError, RuleSyntaxError, RuleTypeError, did_you_mean
 from ruledex.language import build
 from ruledex.language.build import NULL, Constant, Item
+from ruledex.language.lambda_syntax import call_with_lambda, open_lambda
 from ruledex.language.postfix import POSTFIXES, cast_constant, read_postfix
-from ruledex.language.reader import AND, BINARY, BRANCH, COMPARE, NEGATIVE, NOT, OPEN, TRUTHS, TextReader
+from ruledex.language.reader import AND, BINARY, BRANCH, COMPARE, NEGATIVE, NOT, OPEN, TRUTHS, Operator, TextReader
 from ruledex.language.rule_checks import check_depth, check_required
 from ruledex.language.scanner import check_text, read_name, read_number, read_string, scan, token_of
 from ruledex.language.simple import CLOSED_GROUP, NAME_GROUP, match_simple, shared_attribute, simple_predicate
@@ -64,18 +65,6 @@ def parse_operand(text: str) -> Operand:
     return item
 
 
-class _Operator:
-    """An operator, or an open parenthesis, that waits on the stack for its right operand."""
-
-    __slots__ = ("kind", "n_items", "position", "precedence")
-
-    def __init__(self, precedence: int, kind: str, position: int, n_items: int = 2) -> None:
-        self.precedence = precedence
-        self.kind = kind
-        self.position = position
-        self.n_items = n_items
-
-
 class _Parser(TextReader):
     __slots__ = ("ended", "has_required", "items", "n_nested", "operators", "starts")
 
@@ -83,7 +72,7 @@ class _Parser(TextReader):
         super().__init__(text)
         self.items: list[Item] = []
         self.starts: list[int] = []  # where each item begins
-        self.operators: list[_Operator] = []
+        self.operators: list[Operator] = []
         self.ended = False
         self.has_required = False
         self.n_nested = 0  # operators that may nest: an upper bound of the depth that costs nothing
@@ -122,7 +111,7 @@ class _Parser(TextReader):
                 return False
             if groups[0]:
                 for at in range(match.start(1), match.end(1)):
-                    self._nest(_Operator(OPEN, "(", at))
+                    self._nest(Operator(OPEN, "(", at))
             items.append(predicate)
             starts.append(start)
             if groups[-2]:
@@ -134,7 +123,7 @@ class _Parser(TextReader):
                 return True
             word = word.upper()
             if not operators or operators[-1].precedence == OPEN:
-                self._nest(_Operator(BRANCH[word], word, match.start(CLOSED_GROUP + 1)))
+                self._nest(Operator(BRANCH[word], word, match.start(CLOSED_GROUP + 1)))
             elif operators[-1].kind == word:
                 operators[-1].n_items += 1
             else:
@@ -166,7 +155,7 @@ class _Parser(TextReader):
             elif kind == "named":
                 return self._push(Named(read_name(token), None, start), start)
             elif token == "(":
-                self._nest(_Operator(OPEN, "(", start))
+                self._nest(Operator(OPEN, "(", start))
                 return False
             elif token == "-":
                 following = scan(self.text, self.position)
@@ -176,9 +165,9 @@ class _Parser(TextReader):
                     # A minus sign before a Decimal would round it to the digits of the current context.
                     negative = number.copy_negate() if isinstance(number, Decimal) else -number
                     return self._push_constant(negative, start)
-                self._nest(_Operator(NEGATIVE, "negative", start, 1))
+                self._nest(Operator(NEGATIVE, "negative", start, 1))
             elif token == "!":
-                self._nest(_Operator(NOT, "NOT", start, 1))
+                self._nest(Operator(NOT, "NOT", start, 1))
                 return False
             elif token == "*" and not (self.operators and self.operators[-1].precedence > COMPARE):
                 self._push(build.ANY_TEXT, start)
@@ -190,7 +179,7 @@ class _Parser(TextReader):
         """Read an operand that starts with a word. Returns False for NOT, whose operand is still to come."""
         upper = word.upper()
         if upper == "NOT":
-            self._nest(_Operator(NOT, "NOT", start, 1))
+            self._nest(Operator(NOT, "NOT", start, 1))
             return False
         following = scan(self.text, self.position)
         if following.lastgroup in ("string", "raw") and upper in ("DATE", "TIMESTAMP"):
@@ -200,7 +189,7 @@ class _Parser(TextReader):
             self._push_constant(build.time_literal(upper, content, self.text, start), start)
         elif following["sign"] == "(" and (upper not in RESERVED or upper in ("LIKE", "ILIKE")):
             self.position = following.end()
-            self._nest(_Operator(OPEN, word, start, 1))
+            self._nest(Operator(OPEN, word, start, 1))
             if scan(self.text, self.position)["sign"] == ")":
                 raise RuleSyntaxError(f"{word}() needs at least one argument", self.text, start)
             return False
@@ -264,13 +253,15 @@ class _Parser(TextReader):
         precedence = BINARY.get(token)
         if precedence is not None:
             self._reduce(precedence)
-            self._nest(_Operator(precedence, token, start))
+            self._nest(Operator(precedence, token, start))
             return True
         if token == ")":
             self._close(start)
             return False
         if token == "::":
             return read_postfix(self, token, start, match.end())
+        if token == "->":
+            return open_lambda(self.operators, self.items, self.starts, self.text, start)
         if token == ",":
             self._reduce(OPEN + 1)
             if not self.operators or self.operators[-1].kind == "(":
@@ -302,9 +293,9 @@ class _Parser(TextReader):
                 operators[-1].n_items += 1
                 return
             self._reduce(precedence)  # XOR and XNOR fold together, from the left
-        self._nest(_Operator(precedence, word, start))
+        self._nest(Operator(precedence, word, start))
 
-    def _nest(self, operator: _Operator) -> None:
+    def _nest(self, operator: Operator) -> None:
         self.n_nested += 1
         self.operators.append(operator)
 
@@ -327,7 +318,7 @@ class _Parser(TextReader):
             raise RuleSyntaxError("this parenthesis was never opened", self.text, start)
         if opened.kind != "(":
             arguments = self._pop(opened.n_items)
-            made = build.call(opened.kind, arguments, self.text, opened.position)
+            made = call_with_lambda(opened.kind, opened.variable, arguments, self.text, opened.position)
             self.has_required = self.has_required or isinstance(made, Required)
             self._push(made, opened.position)
         return opened.position
@@ -338,7 +329,7 @@ class _Parser(TextReader):
         while operators and operators[-1].precedence >= precedence:
             self._apply(operators.pop())
 
-    def _apply(self, operator: _Operator) -> None:
+    def _apply(self, operator: Operator) -> None:
         """Replace an operator and its items by one item."""
         kind, n_items = operator.kind, operator.n_items
         if operator.precedence <= AND:
@@ -398,7 +389,7 @@ class _Parser(TextReader):
             predicate = build.between(left, low, self._constant(), self.text, first)
         elif word in ("LIKE", "ILIKE"):
             if self._is_operand_next():
-                self._nest(_Operator(COMPARE, f"NOT {word}" if negated else word, first))
+                self._nest(Operator(COMPARE, f"NOT {word}" if negated else word, first))
                 return True
             predicate = self._like(left, word == "ILIKE", negated, first)
         elif word in ("RLIKE", "REGEXP"):

@@ -17,6 +17,19 @@ BINARY: Final = {"+": SUM, "-": SUM, "*": PRODUCT, "/": PRODUCT, "%": PRODUCT, "
 TRUTHS: Final = {"TRUE": True, "FALSE": False, "UNKNOWN": None}  # what IS tests for
 
 
+class Operator:
+    """An operator, or an open parenthesis, that waits on the stack for its right operand."""
+
+    __slots__ = ("kind", "n_items", "position", "precedence", "variable")
+
+    def __init__(self, precedence: int, kind: str, position: int, n_items: int = 2) -> None:
+        self.precedence = precedence
+        self.kind = kind
+        self.position = position
+        self.n_items = n_items
+        self.variable = ""  # of the lambda that a function was given
+
+
 class TextReader:
     """A text and the position up to which it is read."""
 

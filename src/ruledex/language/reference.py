@@ -12,6 +12,8 @@ from datetime import tzinfo
 from typing import Any, TypeAlias
 
 from ruledex.errors import EventError, RuledexError
+from ruledex.language.elements import element_events
+from ruledex.language.lambdas import element_name
 from ruledex.language.many import FEW_PAIRS, each_is_met, equal_to, some_pair
 from ruledex.language.pattern import has_match, is_like
 from ruledex.language.resolve import EMPTY, Event, Values, common_family, fit_values, mapping_of, values_of
@@ -23,6 +25,7 @@ from ruledex.language.tree import (
     Bound,
     Compare,
     CompareOperands,
+    Exists,
     Expression,
     In,
     Is,
@@ -131,6 +134,8 @@ def _holds(predicate: Predicate, event: Event, schema: Schema) -> bool | None:
             return _holds_between_operands(predicate, event, schema)
         case SetTest(operand):
             return _holds_for_set(predicate, values_of(operand, event, schema), schema)
+        case Exists():
+            return _holds_for_some(predicate, event, schema)
         case NullSafe(operand):
             return bool(_satisfying(predicate, event, schema))
     if not fit_values(values_of(predicate.operand, event, schema), constant_family(predicate), schema.zone):
@@ -202,6 +207,20 @@ def every_pair(op: str, left: Sequence[Any], right: Sequence[Any], zone: tzinfo)
             if one is not None and other is not None:
                 truths.append(HOLDS[op](compare(one, other, zone)))
     return any(truths) if truths else None
+
+
+def _holds_for_some(predicate: Exists, event: Event, schema: Schema) -> bool | None:
+    events = element_events(predicate, event)
+    if events is None:
+        return None
+    inner = schema.of_elements(predicate.operand, element_name(predicate.level))
+    found: bool | None = False
+    for of_element in events:
+        truth = _evaluate(predicate.body, of_element, inner)
+        if truth:
+            return True
+        found = None if truth is None else found
+    return found
 
 
 def _holds_for_set(predicate: SetTest, values: Values, schema: Schema) -> bool | None:
@@ -288,7 +307,7 @@ def _literal_score(predicate: Predicate, event: Event, weights: Weights, schema:
         return float(given if isinstance(given, int | float) else weight_of(value, given))
 
     match predicate:
-        case CompareOperands() | SetTest():  # they test no single value to which an event could give a weight
+        case CompareOperands() | SetTest() | Exists():  # of no single value to which an event could give a weight
             return predicate.weight
         case In(operand, constants, value_weights):
             return max(

@@ -138,7 +138,7 @@ def leaves_of(value: Any, path: tuple[str, ...]) -> list[Any]:
 def _leaves_through_arrays(array: Sequence[Any], below: tuple[str, ...], path: tuple[str, ...]) -> list[Any]:
     found: list[Any] = [array]
     for name in below:
-        found = [v.get(name) if isinstance(v, Mapping) else None for v in _elements(found)]
+        found = [v.get(name) if isinstance(v, Mapping) else None for v in opened_arrays(found)]
     leaves: list[Any] = []
     for value in found:
         leaf = value if type(value) in SCALARS else plain_leaves(value, path)
@@ -149,7 +149,7 @@ def _leaves_through_arrays(array: Sequence[Any], below: tuple[str, ...], path: t
     return leaves
 
 
-def _elements(values: list[Any]) -> Iterator[Any]:
+def opened_arrays(values: list[Any]) -> Iterator[Any]:
     """Yield the values, plain and in order, with arrays opened to any depth.
 
     There is no recursion, since an array may contain itself.

@@ -20,6 +20,7 @@ from ruledex.forks import cached_property
 from ruledex.language.any_text import is_any_text
 from ruledex.language.definitions import Definition, bind_definitions, check_definitions, expand, shown_name
 from ruledex.language.functions.registry import function_of, result_family
+from ruledex.language.lambdas import element_name
 from ruledex.language.parser import parse_operand
 from ruledex.language.text import operand_text, path_text
 from ruledex.language.tree import (
@@ -28,6 +29,7 @@ from ruledex.language.tree import (
     Call,
     Compare,
     CompareOperands,
+    Exists,
     Expression,
     In,
     IsNull,
@@ -136,6 +138,17 @@ class Schema:
         if is_any_text(operand):
             return False
         return all(self.is_single(a) for a in operand.arguments if isinstance(a, Attribute | Call))
+
+    def of_elements(self, array: Attribute, name: str) -> Schema:
+        """Return the schema in which an element of an array has a name, with the types declared below the array."""
+        length = len(array.path)
+        below = {path[length:]: kind for path, kind in self._by_path.items() if path[:length] == array.path}
+        if not below:
+            return self
+        inner = Schema(self.attributes, self.time_zone)
+        own = {(name, *path): kind if path else AttributeType(kind.type) for path, kind in below.items()}
+        inner.__dict__["_by_path"] = {**self._by_path, **own}
+        return inner
 
     def admitted(self, attribute: Attribute, values: tuple[Any, ...] | None) -> tuple[Any, ...] | None:
         """Return the values of an attribute as the schema admits them."""
@@ -259,6 +272,9 @@ class Schema:
         return bind_definitions(self.definitions, self) if self.definitions else {}
 
     def _bound(self, predicate: Predicate, text: str) -> Predicate:
+        if isinstance(predicate, Exists):
+            inner = self.of_elements(predicate.operand, element_name(predicate.level))
+            return replace(predicate, body=inner.bind(predicate.body, text))
         families = []
         for operand in operands(predicate):
             self._check_arguments(operand, predicate.position, text)

@@ -14,6 +14,7 @@ from ruledex.errors import RuleError
 from ruledex.language.any_text import is_any_text
 from ruledex.language.functions.registry import function_of
 from ruledex.language.functions.text import INT32_MAX, INT32_MIN
+from ruledex.language.lambdas import with_variable
 from ruledex.language.tree import (
     And,
     Attribute,
@@ -22,6 +23,7 @@ from ruledex.language.tree import (
     Call,
     Compare,
     CompareOperands,
+    Exists,
     Expression,
     In,
     Is,
@@ -98,6 +100,9 @@ def _predicate(predicate: Predicate) -> str:
     match predicate:
         case CompareOperands(left, op, right):
             return f"{_operand(left)} {op} {_operand(right)}"
+        case Exists(array):
+            variable, body = with_variable(predicate)
+            return f"exists({_operand(array)}, `{variable}` -> {to_spark(body)})"
         case SetTest(_, test):
             raise RuleError(
                 f"Spark SQL has no {test}()", hint="it compares the values as a set, and a column has one value per row"

@@ -17,8 +17,11 @@ from ruledex.language import build
 from ruledex.language.any_text import SIGN, is_any_text
 from ruledex.language.build import SET_TESTS, Constant, Item
 from ruledex.language.definitions import named_condition
+from ruledex.language.lambda_syntax import LAMBDAS, call_with_lambda
+from ruledex.language.lambdas import with_variable
 from ruledex.language.parser import parse_operand
 from ruledex.language.rule_checks import check_depth, check_required
+from ruledex.language.scanner import check_text
 from ruledex.language.structured_parts import (
     Json,
     Place,
@@ -41,6 +44,7 @@ from ruledex.language.tree import (
     Call,
     Compare,
     CompareOperands,
+    Exists,
     Expression,
     In,
     Is,
@@ -111,6 +115,10 @@ def to_structured(tree: Expression) -> Json:
             return {"op": "rlike", "operand": _operand_out(operand), "pattern": pattern} | _weight_out(weight)
         case IsNull(operand):
             return {"op": "is_null", "operand": _operand_out(operand)}
+        case Exists(operand, _, _, weight):
+            variable, body = with_variable(tree)
+            written = {"op": "exists", "operand": _operand_out(operand), "variable": variable}
+            return written | {"child": to_structured(body)} | _weight_out(weight)
         case SetTest(operand, test, values, weight):
             listed = [constant_out(value) for value in values]
             return {"op": test, "operand": _operand_out(operand), "values": listed} | _weight_out(weight)
@@ -250,6 +258,18 @@ def _set_test(op: str, document: Mapping[str, Json], place: Place) -> Expression
     return _weighted(made, document, place)
 
 
+def _lambda(op: str, document: Mapping[str, Json], place: Place) -> Expression:
+    check_fields(document, place, ("operand", "variable", "child"), ("weight",))
+    variable = document["variable"]
+    if not isinstance(variable, str) or not variable:
+        raise RuleSyntaxError(f"{Place(place, 'variable')}: the name of an element is a string")
+    placed(Place(place, "variable"), check_text, variable)
+    items = [_left(document, place), _expression(document["child"], Place(place, "child"))]
+    made = placed(place, call_with_lambda, op, variable, items, "", 0)
+    assert isinstance(made, Exists | Not)
+    return _weighted(made, document, place)
+
+
 _READERS: Final[dict[str, Callable[[str, Mapping[str, Json], Place], Expression]]] = {
     **dict.fromkeys(_COMPARISONS, _comparison),
     "in": _in,
@@ -258,6 +278,7 @@ _READERS: Final[dict[str, Callable[[str, Mapping[str, Json], Place], Expression]
     "rlike": _rlike,
     "is_null": _is_null,
     **dict.fromkeys(SET_TESTS, _set_test),
+    **dict.fromkeys(LAMBDAS, _lambda),
 }
 _OPS: Final = (*_BRANCHES, *_AROUND, *_READERS)
 

@@ -79,13 +79,10 @@ _FORMS: Final[tuple[tuple[str, Suggestion], ...]] = (
     (rf"{_X}\.(length|size|count|len)\(\s*\)", lambda m: _size_of(m)),
     (rf"\b(len|strlen|count|cardinality|array_length|array_size)\(\s*{_X}\s*\)", lambda m: _size_of(m)),
     (
-        rf"{_X}\.(exists|any|some|every|all|filter|map|find|exists_one)\(.*",
-        lambda m: f"name the field of the elements: {m['x']}.name = 'a' holds if it does for some element",
+        rf"{_X}\.(?P<how>exists|any|some|every|all|filter|map|find|exists_one)\(.*",
+        lambda m: _lambda(m),
     ),
-    (
-        rf"\b(any|all|some|every|exists)\(\s*{_X}\s*,.*",
-        lambda m: f"name the field of the elements: {m['x']}.name = 'a' holds if it does for some element",
-    ),
+    (rf"\b(?P<how>any|all|some|every)\(\s*{_X}\s*,.*", lambda m: _lambda(m)),
     (rf"\b(has|exists|defined|isnotnull|is_set|isset)\(\s*{_X}\s*\)", lambda m: f"write {m['x']} IS NOT NULL"),
     (rf"\b(isnull|is_null|isnone|isna|isnan|ifnull)\(\s*{_X}\s*\)", lambda m: f"write {m['x']} IS NULL"),
     (rf"\b(is_?empty|empty)\(\s*{_X}\s*\)", lambda m: f"write size({m['x']}) = 0, or {m['x']} IS NULL"),
@@ -157,6 +154,11 @@ def _contains(match: re.Match[str]) -> str:
     x, v = match["x"], match["v"]
     part = f"{x} LIKE '%{_inner(match)}%' for a part of a text"
     return f"write {part}, or {x} = {_as_constant(v)} for an element of an array"
+
+
+def _lambda(match: re.Match[str]) -> str:
+    name = "forall" if match["how"].lower() in ("every", "all") else "exists"
+    return f"write {name}({match['x']}, i -> i.name = 'a')"
 
 
 def _as_constant(v: str) -> str:

@@ -11,6 +11,7 @@ from decimal import Decimal
 from typing import Final
 
 from ruledex.language.any_text import SIGN, is_any_text
+from ruledex.language.lambdas import with_variable
 from ruledex.language.scanner import NAME
 from ruledex.language.tree import (
     BRANCHES,
@@ -21,6 +22,7 @@ from ruledex.language.tree import (
     Call,
     Compare,
     CompareOperands,
+    Exists,
     Expression,
     In,
     Is,
@@ -123,6 +125,8 @@ def _negation_text(child: Expression) -> str:
             return f"{operand_text(operand)} IS NOT NULL"
         case Is(tested, truth):
             return _is_text(tested, truth, "NOT ")
+        case Exists(operand, Not(body), level, 1.0):
+            return _lambda_text("forall", Exists(operand, body, level))
         case In() | Rlike() | Between(_, _, _, 1.0):
             name = operand_text(child.operand)
             return f"{name} NOT{predicate_text(child).removeprefix(name)}"
@@ -166,8 +170,15 @@ def predicate_text(predicate: Predicate, negated: bool = False) -> str:
         case SetTest(operand, test, values, weight):
             listed = [operand_text(operand), *map(constant_text, values)]
             return f"{test}({', '.join(listed)}){_weight(weight)}"
+        case Exists():
+            return f"{_lambda_text('exists', predicate)}{_weight(predicate.weight)}"
         case Within():
             return _within_text(predicate)
+
+
+def _lambda_text(function: str, exists: Exists) -> str:
+    variable, body = with_variable(exists)
+    return f"{function}({operand_text(exists.operand)}, {variable} -> {tree_text(body)})"
 
 
 def as_written(node: Within) -> Compare | In | Between | None:

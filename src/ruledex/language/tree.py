@@ -266,6 +266,20 @@ class SetTest(Node):
     position: int = 0
 
 
+@dataclass(slots=True, eq=False)
+class Exists(Node):
+    """`exists(operand, i -> body)`: the body is true of some element of an array.
+
+    In the body an element has the name that lambdas.py gives to the level: the number of such predicates around this.
+    """
+
+    operand: Attribute
+    body: Expression
+    level: int = 0
+    weight: float = 1.0
+    position: int = 0
+
+
 # Leaves that only rewrites create.
 
 
@@ -303,11 +317,13 @@ class Untrue(Node):
     literal: Expression
 
 
-Predicate: TypeAlias = Compare | In | Between | Like | Rlike | IsNull | NullSafe | CompareOperands | SetTest | Within
+Predicate: TypeAlias = (
+    Compare | In | Between | Like | Rlike | IsNull | NullSafe | CompareOperands | SetTest | Exists | Within
+)
 Expression: TypeAlias = Truth | Not | And | Or | Xor | Xnor | Is | Required | Named | Predicate | Weak | Untrue
 Branch: TypeAlias = And | Or | Xor | Xnor
 
-PREDICATES = (Compare, In, Between, Like, Rlike, IsNull, NullSafe, CompareOperands, SetTest, Within)
+PREDICATES = (Compare, In, Between, Like, Rlike, IsNull, NullSafe, CompareOperands, SetTest, Exists, Within)
 BRANCHES = (And, Or, Xor, Xnor)
 BRANCH_OF: dict[str, type[Branch]] = {"AND": And, "OR": Or, "XOR": Xor, "XNOR": Xnor}
 MAX_DEPTH = 256  # of a tree: functions that walk one recurse, and the stack is finite
@@ -332,9 +348,16 @@ def predicates(tree: Expression) -> Iterator[Predicate]:
 
 
 def operands(predicate: Predicate) -> tuple[Operand, ...]:
-    """Return the operands that a predicate looks at: one, or two for a comparison between operands."""
+    """Return the operands that a predicate looks at: one, two for a comparison between operands, or a lambda's.
+
+    Those of a lambda are its array, and the attributes of the event that its body names.
+    """
     if isinstance(predicate, CompareOperands):
         return predicate.left, predicate.right
+    if isinstance(predicate, Exists):
+        from ruledex.language.lambdas import outer_attributes  # which stands on this module
+
+        return predicate.operand, *outer_attributes(predicate)
     return (predicate.operand,)
 
 
@@ -391,6 +414,8 @@ def depth_of(tree: Expression) -> int:
             below = node.arguments
         elif isinstance(node, CompareOperands):
             below = (node.left, node.right)
+        elif isinstance(node, Exists):
+            below = (node.operand, node.body)
         elif isinstance(node, Truth) or not hasattr(node, "operand"):
             continue
         else:

@@ -13,7 +13,7 @@ from datetime import UTC, date, datetime, timedelta, tzinfo
 from decimal import Decimal
 from enum import StrEnum
 
-from ruledex.language.tree import Between, Compare, In, Like, NullSafe, Predicate, Rlike, SetTest, Value, Within
+from ruledex.language.tree import Between, Compare, Exists, In, Like, NullSafe, Predicate, Rlike, SetTest, Value, Within
 from ruledex.language.value_types import Network, Version
 
 INT64_MIN, INT64_MAX = -(2**63), 2**63 - 1
@@ -63,6 +63,8 @@ def constant_family(predicate: Predicate) -> Family | None:
             return family_of(values[0])
         case Like() | Rlike():
             return Family.STRING
+        case Exists():
+            return Family.ANY
     return None
 
 

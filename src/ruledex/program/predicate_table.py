@@ -27,6 +27,7 @@ from ruledex.language.tree import (
     Between,
     Compare,
     CompareOperands,
+    Exists,
     Expression,
     In,
     Is,
@@ -137,7 +138,7 @@ class PredicateTable:
 
 def _weight(predicate: Expression) -> float | None:
     """Return the weight of a predicate that is one literal; None if it is several, or scores in another way."""
-    if isinstance(predicate, Compare | Between | Like | Rlike | NullSafe | CompareOperands):
+    if isinstance(predicate, Compare | Between | Like | Rlike | NullSafe | CompareOperands | Exists):
         return predicate.weight
     if isinstance(predicate, In) and len(set(predicate.weights)) < 2:
         return predicate.weights[0] if predicate.weights else 1.0

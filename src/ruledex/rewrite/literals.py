@@ -21,6 +21,7 @@ from ruledex.language.tree import (
     Bound,
     Compare,
     CompareOperands,
+    Exists,
     Expression,
     In,
     IsNull,
@@ -102,7 +103,7 @@ def rewrite_literal(predicate: Predicate, negated: bool, schema: Schema) -> Expr
                 return Not(changed(predicate, weight=1.0, position=0))
         case Like(operand, patterns, every, ignore_case):
             return _like(operand, patterns, every, ignore_case, negated, schema)
-        case Rlike() | CompareOperands() | SetTest():
+        case Rlike() | CompareOperands() | SetTest() | Exists():
             literal = changed(predicate, weight=1.0, position=0)
         case IsNull():
             literal = changed(predicate, position=0)

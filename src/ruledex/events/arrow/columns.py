@@ -78,6 +78,7 @@ class EventColumns:
 
     def __init__(self, batch: Any, n_events: int) -> None:
         self.n_events = n_events  # a slice of a table without columns does not know it
+        self.n_combinations: NDArray[np.int64] | None = None  # of elements, where the events are those of a lambda
         # Of two columns with one name the last counts.
         self._columns = dict(zip(batch.schema.names, batch.columns, strict=True))
         self._sparse: dict[str, SparseColumn] = {}
@@ -85,6 +86,22 @@ class EventColumns:
             self._sparse.update(sparse_columns(self._columns.pop(name), names))
         self._opened: dict[Path, Leaves] = {}
         self._maps: dict[Path, MapEntries | None] = {}
+
+    @classmethod
+    def of_arrays(cls, arrays: dict[str, Array], n_events: int) -> EventColumns:
+        """Return the columns of arrays that have one value per event."""
+        made = cls(pa.table({}), n_events)
+        made._columns = arrays
+        return made
+
+    def taken(self, name: str, events: NDArray[np.int64]) -> Array:
+        """Return what some events have under a name, with an event as often as it is given."""
+        sparse = self._sparse.get(name)
+        if sparse is not None:
+            places = np.full(self.n_events, -1)
+            places[sparse.rows] = np.arange(len(sparse.rows))
+            return take(sparse.values, places[events])
+        return take(_whole(self._columns[name]), events)
 
     @property
     def names(self) -> Iterable[str]:

@@ -21,12 +21,14 @@ from ruledex.dictionary.slot import Slot
 from ruledex.errors import EventError, quoted
 from ruledex.events.arrow.columns import EventColumns, Path
 from ruledex.events.arrow.derived import DerivedColumns, Inputs, inputs_at
+from ruledex.events.arrow.elements import ElementColumns
 from ruledex.events.arrow.slots import Pairs, SlotColumns
 from ruledex.events.arrow.tables import ArrowEvents, as_table
 from ruledex.events.batch import EventBatch
 from ruledex.events.cells import count_pairs, order_cells, place_cells
 from ruledex.language.any_text import WHOLE_EVENT
 from ruledex.language.text import path_text
+from ruledex.language.tree import Exists
 
 # Events that are encoded together: enough that a column's fixed cost is small beside that of its values.
 ROWS_PER_BLOCK: Final = 1 << 18
@@ -39,6 +41,7 @@ class ArrowEncoder:
         self.dictionary = dictionary
         self._slots: dict[str, list[tuple[SlotColumns, Path]]] = {}  # at and below a name
         self._derived: list[DerivedColumns] | None = None
+        self._elements: list[ElementColumns] | None = None
 
     def encode(self, events: ArrowEvents) -> EventBatch:
         """Return the cells of each row."""
@@ -46,10 +49,10 @@ class ArrowEncoder:
         self._check_names(table.schema.names)
         n_events = table.num_rows
         if n_events <= ROWS_PER_BLOCK:
-            return self._encode_block(EventColumns(table, n_events))
+            return self.encode_columns(EventColumns(table, n_events))
         starts = range(0, n_events, ROWS_PER_BLOCK)
         parts = [(start, min(ROWS_PER_BLOCK, n_events - start)) for start in starts]
-        return _joined([self._encode_block(EventColumns(table.slice(*part), part[1])) for part in parts])
+        return _joined([self.encode_columns(EventColumns(table.slice(*part), part[1])) for part in parts])
 
     def _check_names(self, names: list[str]) -> None:
         """Refuse two columns of one name that rules use: it is not clear which is meant."""
@@ -59,7 +62,8 @@ class ArrowEncoder:
             if n_columns > 1 and (name in self.dictionary.names.below or WHOLE_EVENT in self.dictionary.used_paths):
                 raise EventError(f"the events have {n_columns:,} columns named {quoted(name)}")
 
-    def _encode_block(self, columns: EventColumns) -> EventBatch:
+    def encode_columns(self, columns: EventColumns) -> EventBatch:
+        """Return the cells of each event of some columns."""
         pairs = Pairs()
         path: Path = ()
         try:
@@ -75,6 +79,9 @@ class ArrowEncoder:
                     if path not in inputs:
                         inputs[path] = inputs_at(columns, path)
                 derived.encode([inputs[path] for path in derived.paths], columns.n_events, pairs)
+            for lambdas in self._element_columns():
+                path = lambdas.path
+                lambdas.encode(columns, pairs)
         except pa.ArrowException as error:
             raise EventError(f"{path_text(path)}: its Arrow type cannot be read: {error}") from None
         return _batch(columns.n_events, pairs)
@@ -95,8 +102,15 @@ class ArrowEncoder:
 
     def _derived_columns(self) -> list[DerivedColumns]:
         if self._derived is None:
-            self._derived = [DerivedColumns(slot) for slot in self.dictionary.derived]
+            slots = [slot for slot in self.dictionary.derived if not isinstance(slot.operand, Exists)]
+            self._derived = [DerivedColumns(slot) for slot in slots]
         return self._derived
+
+    def _element_columns(self) -> list[ElementColumns]:
+        if self._elements is None:
+            slots = [slot for slot in self.dictionary.derived if isinstance(slot.operand, Exists)]
+            self._elements = [ElementColumns(slot) for slot in slots]
+        return self._elements
 
 
 class GrowingArrowEncoder(ArrowEncoder):

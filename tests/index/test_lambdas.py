@@ -1,0 +1,121 @@
+"""Rules with conditions on elements, through everything that an index does with rules and events."""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from ruledex import Index, Schema, evaluate, parse
+from ruledex.limits import limited
+from tests.contract.conftest import ENGINES
+
+RULES = [
+    "exists(items, i -> i.price > 5 AND i.kind = 'a')",
+    "forall(items, i -> i.price > least)",
+    "NOT exists(items, i -> i.price > 5)",
+    "(exists(items, i -> i.price > 5)) IS UNKNOWN",
+    "(forall(items, i -> i.price > 5)) IS NOT TRUE AND x = 1",
+    "exists(items, i -> exists(i.tags, t -> t = 'x' AND i.price > 3))",
+    "x = 1 AND exists(items, i -> i.kind IN ('a', 'b')) XOR exists(tags, t -> t LIKE 'x%')",
+    "exists(items, i -> i.price > 5 OR forall(i.tags, t -> t != 'z'))",
+    "exists(tags, t -> exists(tags, u -> u > t))",
+    "exists(items, i -> i IS NULL) OR exists(items.tags, t -> t = 'y')",
+    "exists(items, i -> i.price < 3)^2 OR exists(items, i -> i.price < 5)",
+]
+TREES = [parse(rule) for rule in RULES]
+COLUMNS = pa.schema(
+    {
+        "least": pa.int64(),
+        "x": pa.int64(),
+        "tags": pa.list_(pa.string()),
+        "items": pa.large_list(
+            pa.struct({"price": pa.int64(), "kind": pa.string(), "tags": pa.list_(pa.string())}),
+        ),
+    }
+)
+
+
+def drawn_events(n_events: int) -> list[dict[str, Any]]:
+    draw = random.Random(7)
+
+    def maybe(value: Any) -> Any:
+        return None if draw.random() < 0.2 else value
+
+    def tags() -> Any:
+        return maybe([maybe(draw.choice("xyz")) for _ in range(draw.randint(0, 3))])
+
+    def item() -> Any:
+        return maybe({"price": maybe(draw.randint(0, 9)), "kind": maybe(draw.choice("abc")), "tags": tags()})
+
+    return [
+        {
+            "least": maybe(draw.randint(0, 6)),
+            "x": maybe(draw.randint(0, 2)),
+            "tags": tags(),
+            "items": maybe([item() for _ in range(draw.randint(0, 3))]),
+        }
+        for _ in range(n_events)
+    ]
+
+
+EVENTS = drawn_events(120)
+EXPECTED = [[i for i, tree in enumerate(TREES) if evaluate(tree, event)] for event in EVENTS]
+
+
+def assert_right(index: Index) -> None:
+    assert [index.match(event) for event in EVENTS] == EXPECTED
+    assert list(map(list, index.match_batch(EVENTS))) == EXPECTED
+    table = pa.Table.from_pylist(EVENTS, COLUMNS)
+    assert list(map(list, index.match_batch(table))) == EXPECTED
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_every_engine_gives_what_the_reference_does(engine):
+    assert_right(Index.build(list(enumerate(RULES)), engine=engine, engine_options=ENGINES[engine]))
+
+
+def test_rules_that_are_added_removed_stored_and_compacted_keep_their_meaning(tmp_path):
+    rules = list(enumerate(RULES))
+    Index.build(rules[:4]).save(tmp_path / "index")
+    with Index.open(tmp_path / "index") as index:
+        index.add([(99, "exists(items, i -> i.price = 0)"), *rules[4:]])
+        index.remove([99])
+        assert_right(index)
+    with Index.open(tmp_path / "index") as index:
+        assert_right(index)
+        index.compact()
+        assert_right(index)
+    with Index.open(tmp_path / "index") as index:
+        assert_right(index)
+
+
+def test_the_schema_gives_elements_the_types_below_their_array():
+    schema = Schema.of_mapping({"attributes": {"items.day": "date", "days": "date"}})
+    rules = ["exists(items, i -> i.day < '2024-02-01')", "exists(days, d -> d = '2024-01-02')"]
+    events = [{"items": [{"day": "2024-01-31"}], "days": ["2024-01-02"]}, {"items": [{"day": "soon"}], "days": []}]
+    trees = [schema.bind(parse(rule)) for rule in rules]
+    index = Index.build(list(enumerate(rules)), schema=schema)
+    assert [index.match(event) for event in events] == [[0, 1], []]
+    assert [[evaluate(tree, event, schema) for tree in trees] for event in events] == [[True, True], [None, False]]
+
+
+@pytest.mark.parametrize("as_table", [False, True])
+def test_elements_beside_elements_are_unknown_past_a_limit(as_table):
+    rules = ["exists(a, i -> exists(b, j -> i < j))", "exists(a, i -> exists(i.c, j -> j > 0))"]
+    index = Index.build(list(enumerate(rules)))
+    events = [{"a": list(range(5)), "b": [7] * n} for n in (1, 4, 5)] + [{"a": [{"c": [1] * 9}] * 9}]
+    tables = [pa.Table.from_pylist([event]) for event in events]
+    with limited(event_products=20):
+        given = tables if as_table else [[event] for event in events]
+        found = [next(map(list, index.match_batch(batch))) for batch in given]
+        truths = [evaluate(parse(rules[0]), event) for event in events[:3]]
+    assert truths == [True, True, None]
+    assert found == [[0], [0], [], [1]]
+
+
+def test_a_score_is_the_weight_of_what_is_true():
+    index = Index.build([(0, "exists(a, i -> i > 1)^3 AND b = 1"), (1, "forall(a, i -> i > 1) AND b = 1")])
+    assert index.top({"a": [2], "b": 1}, k=2) == [(0, 4.0), (1, 1.0)]
