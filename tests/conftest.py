@@ -35,6 +35,7 @@ ROOT = Path(__file__).parent
 SLOW = {
     "artifact/test_kill.py",
     "cli/test_interrupted.py",
+    "cli/test_sweep.py",
     "contract/test_interpreted.py",
     "fuzz/test_fuzz.py",
     "hostile/test_hostile.py",
