@@ -219,3 +219,14 @@ def test_a_filter_over_tags_asks_some_rules(client, service):
     assert best == [{"id": 3, "rank": 4.0}]
     refused = client.ask("POST", "/v1/indexes/tagged/match?where=tenant%20%3D", {"a": 1})
     assert (refused.status, refused.code) == (422, "syntax")
+
+
+def test_numbers_of_events_are_decimals_on_request(client):
+    client.build("decimals", [(1, "a + b = 0.3"), (2, "a + b != 0.3")])
+    event = {"a": 0.1, "b": 0.2}
+    assert client.match("decimals", event) == [2]
+    assert client.match("decimals", event, decimals="true") == [1]
+    lines = client.ask("POST", "/v1/indexes/decimals/match?decimals=true", json.dumps(event), content_type=NDJSON)
+    assert json.loads(lines.data)["rules"] == [1]
+    told = client.ask("POST", "/v1/indexes/decimals/explain?rule=1&decimals=true", event).value
+    assert told["truth"] is True

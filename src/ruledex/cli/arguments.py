@@ -47,6 +47,9 @@ EngineOptions: TypeAlias = Annotated[
     list[str] | None,
     typer.Option("--engine-option", metavar="NAME=VALUE", help="An option of the engine; repeatable."),
 ]
+DecimalsOption: TypeAlias = Annotated[
+    bool, typer.Option("--decimals", help="Read the numbers of JSON and CSV events as decimals: 0.1 is one tenth.")
+]
 JsonOption: TypeAlias = Annotated[bool, typer.Option("--json", help="Write a JSON object.")]
 QuietOption: TypeAlias = Annotated[bool, typer.Option("--quiet", "-q", help="Show neither progress nor a summary.")]
 

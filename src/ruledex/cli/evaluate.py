@@ -7,7 +7,16 @@ from typing import Annotated, Any, NamedTuple
 import orjson
 import typer
 
-from ruledex.cli.arguments import CLEAN, FINDINGS, ExprOption, IdOption, RulesArgument, SchemaOption, load_schema
+from ruledex.cli.arguments import (
+    CLEAN,
+    FINDINGS,
+    DecimalsOption,
+    ExprOption,
+    IdOption,
+    RulesArgument,
+    SchemaOption,
+    load_schema,
+)
 from ruledex.errors import EventError, RuleError, RulesError, one_line
 from ruledex.language.parser import parse
 from ruledex.language.reference import score_of, truth_of
@@ -34,6 +43,7 @@ def evaluate_command(
     with_score: Annotated[bool, typer.Option("--score", help="Show the rank of each rule, best first.")] = False,
     show_all: Annotated[bool, typer.Option("--all", help="Also show the rules that are unknown or false.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Write one JSON object per event.")] = False,
+    decimals: DecimalsOption = False,
     id_column: IdOption = "id",
     expr_column: ExprOption = "expr",
 ) -> None:
@@ -53,7 +63,7 @@ def evaluate_command(
     """
     declared = load_schema(schema)
     usable, declared, n_bad = _load(rules, Columns(id=id_column, expr=expr_column), declared)
-    for line, event in read_events(events):
+    for line, event in read_events(events, decimals):
         if isinstance(event, EventError):
             typer.echo(f"{events}: {event}", err=True)
             n_bad += 1

@@ -12,7 +12,7 @@ from rich.console import Group, RenderableType
 from rich.text import Text
 from rich.tree import Tree
 
-from ruledex.cli.arguments import CLEAN, FINDINGS, IndexArgument, JsonOption, TrustOption, VersionOption
+from ruledex.cli.arguments import CLEAN, FINDINGS, DecimalsOption, IndexArgument, JsonOption, TrustOption, VersionOption
 from ruledex.cli.terminal import console
 from ruledex.errors import EventError
 from ruledex.explain import Change, Clause, Explanation
@@ -34,6 +34,7 @@ def explain_command(
     line: Annotated[int, typer.Option("--line", min=1, help="The line of the event in the file.")] = 1,
     version: VersionOption = None,
     trust: TrustOption = None,
+    decimals: DecimalsOption = False,
     as_json: JsonOption = False,
 ) -> None:
     """Show each clause of a rule with its truth and value, and the smallest change that would flip the rule.
@@ -50,7 +51,7 @@ def explain_command(
 
     opened = Index.open(index, version, "scan", trust=trust)  # no engine is needed, and "scan" loads none
     rule_id = rule_id_of(opened, rule)
-    explanation = opened.explain(rule_id, _event(event, line))
+    explanation = opened.explain(rule_id, _event(event, line), decimals=decimals)
     if as_json:
         typer.echo(orjson.dumps({"rule": rule_id} | explanation.to_dict()))
     else:

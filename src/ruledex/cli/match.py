@@ -18,6 +18,7 @@ from ruledex.cli.arguments import (
     CLEAN,
     FINDINGS,
     CountOption,
+    DecimalsOption,
     QuietOption,
     Rank,
     RankOption,
@@ -71,6 +72,7 @@ def match_command(
     ] = Mode.EXACT,
     count: CountOption = False,
     where: WhereOption = None,
+    decimals: DecimalsOption = False,
     engine: Annotated[str | None, typer.Option("--engine", help="An engine other than the stored one.")] = None,
     version: VersionOption = None,
     trust: TrustOption = None,
@@ -103,7 +105,7 @@ def match_command(
     if output is not None and leads_to(output, events):
         raise InputError(f"{output}: this is the file of events; the results would replace it, so name another one")
     opened = Index.open(index, version, engine, trust=trust)
-    stream = EventFile(events, opened.schema, _FIRST_BATCH)
+    stream = EventFile(events, opened.schema, _FIRST_BATCH, decimals)
     started = time.monotonic()
     n_events = n_matches = n_faults = 0
     empty, _ = _answer(opened, [], ask)

@@ -21,6 +21,7 @@ from ruledex.index.inputs import Event, Events, as_mapping, check_rank, check_we
 from ruledex.index.live.home import Home
 from ruledex.index.state import BuiltState, IndexMatches, Snapshot, describe_snapshot, full_schema
 from ruledex.index.tags import tags_of
+from ruledex.language.json_decimals import decimal_event, decimal_events
 from ruledex.language.parser import parse
 from ruledex.language.resolve import over_limit
 from ruledex.language.schema import Schema
@@ -91,28 +92,35 @@ class IndexAnswers(Generic[Id]):
     # Matching.
 
     @overload
-    def match(self, event: Event, *, as_array: Literal[False] = False, where: str | None = None) -> list[Id]: ...
+    def match(
+        self, event: Event, *, as_array: Literal[False] = False, where: str | None = None, decimals: bool = False
+    ) -> list[Id]: ...
 
     @overload
     def match(
-        self, event: Event, *, as_array: Literal[True], where: str | None = None
+        self, event: Event, *, as_array: Literal[True], where: str | None = None, decimals: bool = False
     ) -> NDArray[np.int64] | pa.LargeStringArray: ...
 
     def match(
-        self, event: Event, *, as_array: bool = False, where: str | None = None
+        self, event: Event, *, as_array: bool = False, where: str | None = None, decimals: bool = False
     ) -> list[Id] | NDArray[np.int64] | pa.LargeStringArray:
         """Return the ids of all rules that are true of an event, ascending. An event is a mapping, or JSON as text.
 
         With `as_array` they are a NumPy array of integers, or an Arrow array of strings, which saves one object per id.
         `where` is a condition over the rules' tags: only the rules that it is true of are asked (docs/tags.md). It is
-        the same in all methods that match.
+        the same in all methods that match. With `decimals`, the numbers of JSON text are read as decimals, exactly as
+        they are written, here and in all methods that take events.
 
         >>> index = Index.build([(1, "country = 'IN'"), (2, "age >= 18")])
         >>> index.match({"country": "IN", "age": 20})
         [1, 2]
         >>> index.match('{"age": 20}', as_array=True)
         array([2])
+        >>> Index.build([(1, "a + b = 0.3")]).match('{"a": 0.1, "b": 0.2}', decimals=True)
+        [1]
         """
+        if decimals:
+            event = decimal_event(event)
         if as_array:
             found = as_mapping(event)
             return self._ask(lambda state: self._view(state, where=where).match_batch((found,)).rule)
@@ -120,7 +128,7 @@ class IndexAnswers(Generic[Id]):
             return self._ask(lambda state: self._view(state, where=where).match(event))
         return self._ask(lambda state: state.match(event))
 
-    def match_batch(self, events: Events, *, where: str | None = None) -> IndexMatches[Id]:
+    def match_batch(self, events: Events, *, where: str | None = None, decimals: bool = False) -> IndexMatches[Id]:
         """Match many events: mappings, JSON texts, an Arrow table or batch, a pandas or polars frame.
 
         >>> index = Index.build([(1, "age >= 18"), (2, "country = 'IN'")])
@@ -128,15 +136,17 @@ class IndexAnswers(Generic[Id]):
         >>> matches[0], matches[1]
         ([1, 2], [])
         """
+        events = decimal_events(events) if decimals else events
         return self._ask_all(events, lambda state: self._view(state, where=where).match_batch(events))
 
-    def count(self, events: Events, *, where: str | None = None) -> NDArray[np.int64]:
+    def count(self, events: Events, *, where: str | None = None, decimals: bool = False) -> NDArray[np.int64]:
         """Return for each event how many rules are true of it, without writing the matches.
 
         >>> index = Index.build([(1, "age >= 18"), (2, "country = 'IN'")])
         >>> index.count([{"age": 20, "country": "IN"}, {"age": 10}])
         array([2, 0])
         """
+        events = decimal_events(events) if decimals else events
         return self._ask_all(events, lambda state: self._view(state, where=where).counts(events))
 
     def top(
@@ -148,6 +158,7 @@ class IndexAnswers(Generic[Id]):
         mode: Mode = "exact",
         *,
         where: str | None = None,
+        decimals: bool = False,
     ) -> list[tuple[Id, float]]:
         """Return the best k rules of an event with their ranks, the best first, ties by id.
 
@@ -159,6 +170,7 @@ class IndexAnswers(Generic[Id]):
         [(2, 1.7)]
         """
         weighed = None if weights is None else (weights,)
+        event = decimal_event(event) if decimals else event
         found = self.top_batch((as_mapping(event),), k, rank, weighed, mode, where=where)
         assert found.scores is not None
         return list(zip(found[0], found.scores.tolist(), strict=True))
@@ -172,6 +184,7 @@ class IndexAnswers(Generic[Id]):
         mode: Mode = "exact",
         *,
         where: str | None = None,
+        decimals: bool = False,
     ) -> IndexMatches[Id]:
         """Return the best k rules of each of many events; `weights` has one entry per event, `mode` is as in `top`.
 
@@ -181,6 +194,7 @@ class IndexAnswers(Generic[Id]):
         ([2], [1])
         """
         k, rank, weights = check_k(k), check_rank(rank), check_weights(weights)
+        events = decimal_events(events) if decimals else events
         return self._ask_all(events, lambda state: self._view(state, mode, where).top(events, k, rank, weights))
 
     def _view(self, state: Any, mode: Mode = "exact", where: str | None = None) -> Any:
@@ -220,7 +234,7 @@ class IndexAnswers(Generic[Id]):
 
     # Looking at it.
 
-    def explain(self, rule_id: RuleId, event: Event) -> Explanation:
+    def explain(self, rule_id: RuleId, event: Event, *, decimals: bool = False) -> Explanation:
         """Explain clause by clause why a rule is true of an event or not, and which smallest change would flip it.
 
         >>> index = Index.build([(1, "age >= 18 AND country = 'IN'")])
@@ -235,9 +249,10 @@ class IndexAnswers(Generic[Id]):
         state = self._state
         text = state.text(plain_id(rule_id))
         schema = state.schema
+        event = decimal_event(event) if decimals else event
         return explain(schema.bind_named(parse(text), text), text, as_mapping(event), schema)
 
-    def why_not(self, event: Event, rule_id: RuleId) -> Explanation | None:
+    def why_not(self, event: Event, rule_id: RuleId, *, decimals: bool = False) -> Explanation | None:
         """Explain why a rule is not true of an event. Returns None if it is true.
 
         >>> index = Index.build([(1, "age >= 18")])
@@ -246,7 +261,7 @@ class IndexAnswers(Generic[Id]):
         >>> index.why_not({"age": 10}, 1).truth
         False
         """
-        explanation = self.explain(rule_id, event)
+        explanation = self.explain(rule_id, event, decimals=decimals)
         return None if explanation.truth else explanation
 
     def describe(self) -> dict[str, Any]:

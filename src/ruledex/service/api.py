@@ -50,6 +50,7 @@ _INDEX: Final = "/v1/indexes/{name}"
 _RULE: Final = _INDEX + "/rules/{id}"
 _DEFINITION: Final = _INDEX + "/definitions/{id}"
 _VERSION: Final = EndpointParameter("version", str, "Ask this version, as it was published.")
+_DECIMALS: Final = EndpointParameter("decimals", bool, "Read the numbers of JSON events as decimals, as written.")
 _IF_MATCH: Final = EndpointParameter("If-Match", str, "The tag of the rule that the editor has seen.", "header")
 _IF_NONE_MATCH: Final = EndpointParameter("If-None-Match", str, "*, if the rule must be new.", "header")
 _WHERE: Final = EndpointParameter("where", str, "Ask only the rules whose tags satisfy this condition.")
@@ -89,7 +90,7 @@ def _questions(worker: Worker) -> list[Endpoint]:
                 about=about + many,
                 scope="read",
                 handler=handler_of(kind, worker),
-                parameters=(*parameters, _VERSION),
+                parameters=(*parameters, _DECIMALS, _VERSION),
                 takes=takes,
                 gives={200: answer},
                 streams=streams,

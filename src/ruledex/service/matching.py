@@ -34,6 +34,7 @@ class Question(NamedTuple):
     weights: dict[str, Any] | None = None
     rule: int | str = 0  # of explain
     where: str | None = None  # the condition over the rules' tags
+    decimals: bool = False  # whether numbers of JSON events are decimals
 
     @property
     def is_quick(self) -> bool:
@@ -111,7 +112,7 @@ def answer_lines(index: Index, question: Question, lines: list[bytes], settings_
     events: list[dict[str, Any] | Problem] = []
     for line in lines:
         try:
-            events.append(parse_event(line, settings_depth))
+            events.append(parse_event(line, settings_depth, question.decimals))
         except Problem as problem:
             events.append(problem)
     good = [event for event in events if isinstance(event, dict)]
@@ -193,11 +194,11 @@ def handler_of(kind: Kind, worker: Worker) -> Callable[[Request], Any]:
         pinned = request.query.get("version")
         if pinned is not None:
             index = await worker.long_work.run(served.at, pinned, request.settings.trust)
-        question = question_of(kind, request, index)
+        question = question_of(kind, request, index)._replace(decimals=request.flag("decimals"))
         content_type = request.content_type
         if content_type == JSON:
             data = await request.body()
-            event = parse_event(data, request.settings.event_depth)
+            event = parse_event(data, request.settings.event_depth, question.decimals)
             version = index.version or ""
             if question.is_quick and len(data) <= _LONGEST_INLINE:
                 answer, n_found = answer_one(index, question, event, version)

@@ -11,6 +11,7 @@ from urllib.parse import parse_qsl
 import msgspec
 import orjson
 
+from ruledex.language.json_decimals import load_decimals
 from ruledex.service.problems import Problem
 from ruledex.service.settings import Settings
 from ruledex.service.tokens import ANYBODY, Caller
@@ -217,13 +218,15 @@ def check_depth(data: bytes, most: int) -> None:
         raise Problem(400, "depth", "The body nests too deep", f"at most {most} levels are taken")
 
 
-def parse_event(data: bytes, most_depth: int) -> dict[str, Any]:
-    """Return the event in a body or line."""
+def parse_event(data: bytes, most_depth: int, decimals: bool = False) -> dict[str, Any]:
+    """Return the event in a body or line. With `decimals`, numbers with a fraction are decimals, as written."""
     try:
         event = orjson.loads(data)
     except orjson.JSONDecodeError as error:
         raise Problem(400, "json", "The event is not JSON", str(error)) from None
     check_depth(data, most_depth)
+    if decimals:
+        event = load_decimals(data)
     if type(event) is not dict:
         raise Problem(400, "event", "The event cannot be read", "an event is a JSON object")
     return event

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 import orjson
 
 from ruledex.errors import EventError, InputError, quoted
+from ruledex.language.json_decimals import load_decimals, read_decimal
 from ruledex.language.schema import Schema, read_path
 from ruledex.language.tree import Attribute
 from ruledex.language.value import Family
@@ -31,10 +32,11 @@ _LARGEST: Final = 1 << 14  # rows of a table that are read at once
 _MOST_AHEAD: Final = 1 << 16  # lines that are read ahead
 
 
-def read_events(source: str | Iterable[bytes]) -> Iterator[EventRow]:
+def read_events(source: str | Iterable[bytes], decimals: bool = False) -> Iterator[EventRow]:
     """Yield the number of each line with its event, or with an error if the line is not an event.
 
-    `source` is a path, `-` for standard input, or the lines themselves. Blank lines are skipped.
+    `source` is a path, `-` for standard input, or the lines themselves. Blank lines are skipped. With `decimals`,
+    numbers with a fraction are decimals, as they are written.
 
     >>> from ruledex.sources import read_events
     >>> list(read_events([b'{"age": 20}', b"", b'{"age": 10}']))
@@ -42,15 +44,19 @@ def read_events(source: str | Iterable[bytes]) -> Iterator[EventRow]:
     """
     if isinstance(source, str):
         with closing(LineFile(source).lines()) as lines:
-            yield from read_events(lines)
+            yield from read_events(lines, decimals)
         return
+    load = load_decimals if decimals else orjson.loads
     for number, line in enumerate(source, 1):
         if not line.strip():
             continue
         try:
-            event = orjson.loads(line)
+            event = load(line)
         except orjson.JSONDecodeError as error:
             yield number, EventError(f"line {number} is not JSON: {error}")
+            continue
+        except EventError as error:
+            yield number, EventError(f"line {number}: {error}")
             continue
         yield number, event if isinstance(event, dict) else EventError(f"line {number} is not a JSON object")
 
@@ -70,13 +76,15 @@ class Batch:
 class EventFile(SourceFile):
     """A file of events that is read once, in batches. `batch_size` may change while reading.
 
-    `schema` says which CSV fields are numbers and which are texts.
+    `schema` says which CSV fields are numbers and which are texts. With `decimals`, numbers with a fraction in JSON and
+    CSV are decimals, as they are written.
     """
 
-    def __init__(self, name: str, schema: Schema, batch_size: int) -> None:
+    def __init__(self, name: str, schema: Schema, batch_size: int, decimals: bool = False) -> None:
         super().__init__(name, "jsonl" if name == STANDARD_INPUT else form_of(name, _FORMS, "events"))
         self.batch_size = batch_size
         self._schema = schema
+        self._decimals = decimals
         # Standard input may pause: events that have come are answered without waiting for a full batch.
         self._live = LiveLines(self._lines.lines()) if name == STANDARD_INPUT else None
 
@@ -86,10 +94,11 @@ class EventFile(SourceFile):
             yield from self._tables()
             return
         if self._live is not None:
-            yield from self._gather(read_events(self._live))
+            yield from self._gather(read_events(self._live, self._decimals))
             return
         with closing(self._lines.lines()) as lines:
-            yield from self._gather(read_events(lines) if self._form == "jsonl" else self._csv(lines))
+            is_json = self._form == "jsonl"
+            yield from self._gather(read_events(lines, self._decimals) if is_json else self._csv(lines))
 
     def _gather(self, rows: Iterator[EventRow]) -> Iterator[Batch]:
         batch = Batch()
@@ -137,7 +146,7 @@ class EventFile(SourceFile):
             if len(record) > len(columns):
                 yield line, EventError(f"line {line} has {len(record)} fields, but the header has {len(columns)}")
             elif record:
-                yield line, _event(record, columns)
+                yield line, _event(record, columns, self._decimals)
 
     def _tables(self) -> Iterator[Batch]:
         import pyarrow as pa
@@ -162,7 +171,7 @@ class EventFile(SourceFile):
             yield Batch(numbers, rows)
 
 
-def _event(record: list[str], columns: list[tuple[tuple[str, ...], Family]]) -> dict[str, Any]:
+def _event(record: list[str], columns: list[tuple[tuple[str, ...], Family]], decimals: bool) -> dict[str, Any]:
     event: dict[str, Any] = {}
     for text, (path, family) in zip(record, columns, strict=False):
         if text == "":
@@ -170,15 +179,17 @@ def _event(record: list[str], columns: list[tuple[tuple[str, ...], Family]]) -> 
         at = event
         for step in path[:-1]:
             at = at.setdefault(step, {})
-        at[path[-1]] = _value(text, family)
+        at[path[-1]] = _value(text, family, decimals)
     return event
 
 
-def _value(text: str, family: Family) -> Any:
+def _value(text: str, family: Family, decimals: bool) -> Any:
     """Return a CSV field as the type that the schema or the rules give the attribute, or else as what it looks like."""
     if family in (Family.NUMBER, Family.ANY) and (match := _NUMBER.fullmatch(text)):
         # Python refuses to read an integer of thousands of digits.
-        return float(text) if match[2] or match[3] or len(text) > _MOST_DIGITS else int(text)
+        if match[2] or match[3] or len(text) > _MOST_DIGITS:
+            return read_decimal(text) if decimals else float(text)
+        return int(text)
     if family in (Family.BOOLEAN, Family.ANY) and text.lower() in _BOOLEANS:
         return _BOOLEANS[text.lower()]
     return text
