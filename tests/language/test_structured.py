@@ -159,8 +159,8 @@ REFUSED: list[tuple[Any, type[RuleError], str, str]] = [
     (
         {"op": "=", "operand": {"function": "abs", "arguments": []}, "value": 1},
         RuleSyntaxError,
-        "$.operand.arguments",
-        "at least 1",
+        "$.operand",
+        "takes 1 argument",
     ),
 ]
 

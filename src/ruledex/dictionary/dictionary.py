@@ -19,8 +19,10 @@ from ruledex.errors import RuledexError
 from ruledex.forks import cached_property
 from ruledex.language.any_text import WHOLE_EVENT, reads_any_text
 from ruledex.language.schema import Schema
+from ruledex.language.time_syntax import moments_of
 from ruledex.language.tree import (
     Attribute,
+    Call,
     CompareOperands,
     Exists,
     Operand,
@@ -28,11 +30,13 @@ from ruledex.language.tree import (
     SetTest,
     attributes,
     operands,
+    predicates,
 )
 from ruledex.language.value import Family, as_double, constant_family
 
 Path = tuple[str, ...]
 
+_OF_NOW = ("current_timestamp", "current_date", "moment_place")
 MAX_CELLS = int(np.iinfo(CELL).max)
 
 
@@ -109,12 +113,31 @@ class Dictionary:
         return [self.slots[number] for number, path in enumerate(self._paths) if path is None]
 
     @cached_property
+    def uses_now(self) -> bool:
+        """Whether cells of events depend on the time of the call."""
+        return any(
+            uses_now(part) for slot in self.derived for part in (slot.operand, *(k.predicate for k in slot.keys))
+        )
+
+    @cached_property
     def used_paths(self) -> list[Path]:
         """All paths into an event that some rule uses, sorted. `*` has the path `WHOLE_EVENT`."""
         found = {path for path in self._paths if path is not None}
         for slot in self.derived:
             found.update(inputs_of(slot))
         return sorted(found)
+
+
+def uses_now(part: Operand | Predicate) -> bool:
+    """Return whether the values of an operand, or the truth of a predicate, depend on the time of the call."""
+    match part:
+        case Attribute():
+            return False
+        case Call(function, arguments):
+            return function in _OF_NOW or any(uses_now(a) for a in arguments if isinstance(a, Attribute | Call))
+        case Exists(_, body):
+            return any(map(uses_now, predicates(body)))
+    return bool(moments_of(part)) or any(map(uses_now, operands(part)))
 
 
 def inputs_of(slot: Slot) -> list[Path]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from array import array
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any, Final
 
@@ -27,7 +27,7 @@ from ruledex.language.plain import SCALARS, plain, plain_leaves
 from ruledex.language.reference import Weights, truth_of, weight_of
 from ruledex.language.resolve import leaves_of, mapping_of, values_of
 from ruledex.language.text import operand_text
-from ruledex.language.tree import Attribute, CompareOperands, Exists, SetTest
+from ruledex.language.tree import Attribute, Call, CompareOperands, Exists, Operand, SetTest
 from ruledex.language.value import as_double
 
 if TYPE_CHECKING:
@@ -144,12 +144,14 @@ class EventEncoder:
         for slot in self.dictionary.slots:
             if isinstance(slot.operand, CompareOperands | SetTest | Exists):
                 continue
-            given = weights.get(operand_text(slot.operand))
+            tested, result_of = _weighed(slot.operand)
+            given = weights.get(operand_text(tested))
             if given is None:
                 continue
-            for value in values_of(slot.operand, event, slot.schema) or ():
+            for value in values_of(tested, event, slot.schema) or ():
                 weight = given if isinstance(given, float) else weight_of(value, given)
-                for cell in slot.cells(value):
+                result = value if result_of is None else values_of(result_of(value), event, slot.schema)
+                for cell in () if result is None else slot.cells(result):
                     largest[cell] = max(weight, largest.get(cell, weight))
         return largest
 
@@ -159,6 +161,17 @@ def _derived(slot: Slot, event: Mapping[str, Any]) -> Any:
         return truth_of(slot.operand, event, slot.schema)
     assert not isinstance(slot.operand, Exists)
     return values_of(slot.operand, event, slot.schema)
+
+
+def _weighed(operand: Operand) -> tuple[Operand, Callable[[Any], Call] | None]:
+    """Return the operand that a rule names, which an event may give weights, and a function of its values if it is not
+    the given one: the rewrites test times by their places among moments.
+    """
+    if not isinstance(operand, Call) or operand.function not in ("moment_place", "is_between"):
+        return operand, None
+    tested, *others = operand.arguments
+    assert isinstance(tested, Attribute | Call)
+    return tested, lambda value: Call(operand.function, (value, *others))
 
 
 class _Found:

@@ -14,6 +14,7 @@ from ruledex.language.reference import truth_of
 from ruledex.language.resolve import EMPTY, Event, values_of
 from ruledex.language.schema import Schema
 from ruledex.language.text import operand_text, tree_text
+from ruledex.language.time_syntax import moments_of, operand_of
 from ruledex.language.tree import (
     BRANCH_OF,
     BRANCHES,
@@ -150,7 +151,8 @@ def clause_of(tree: Expression, event: Event, schema: Schema, name_position: int
     if deciding:  # of `*`: not all texts of the event, but those that decided
         seen = tuple(Seen(field, texts) for field, texts in deciding.items())
     else:
-        seen = tuple(Seen(operand, values_of(operand, event, schema)) for operand in operands(tested))
+        looked_at = (*operands(tested), *map(operand_of, moments_of(tested)))
+        seen = tuple(Seen(operand, values_of(operand, event, schema)) for operand in looked_at)
     position = tested.position if name_position is None else name_position
     return Clause("predicate", tree, truth_of(tree, event, schema), position, seen)
 

@@ -23,6 +23,7 @@ from typing import Final, TypeAlias
 
 from ruledex.explain.clause import Clause
 from ruledex.language.tree import Between, CompareOperands, In, Is, IsNull, Not, NullSafe, Predicate
+from ruledex.language.value_types import Moment
 
 Truths: TypeAlias = "dict[bool | None, FlipPlan]"
 
@@ -96,7 +97,7 @@ def possible_truths(predicate: Predicate) -> tuple[bool | None, ...]:
             return True, False
         case In(_, _, _, True):
             return True, None
-        case Between(_, low, high) if type(low) is type(high) and high < low:  # type: ignore[operator]  # one type
+        case Between(_, low, high) if type(low) is type(high) is not Moment and high < low:  # type: ignore[operator]
             return False, None
     return _TRUTHS
 

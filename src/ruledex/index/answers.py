@@ -21,6 +21,7 @@ from ruledex.index.inputs import Event, Events, as_mapping, check_rank, check_we
 from ruledex.index.live.home import Home
 from ruledex.index.state import BuiltState, IndexMatches, Snapshot, describe_snapshot, full_schema
 from ruledex.index.tags import tags_of
+from ruledex.language.clock import Now, asked_at
 from ruledex.language.json_decimals import decimal_event, decimal_events
 from ruledex.language.parser import parse
 from ruledex.language.resolve import over_limit
@@ -93,23 +94,36 @@ class IndexAnswers(Generic[Id]):
 
     @overload
     def match(
-        self, event: Event, *, as_array: Literal[False] = False, where: str | None = None, decimals: bool = False
+        self,
+        event: Event,
+        *,
+        as_array: Literal[False] = False,
+        where: str | None = None,
+        decimals: bool = False,
+        now: Now = None,
     ) -> list[Id]: ...
 
     @overload
     def match(
-        self, event: Event, *, as_array: Literal[True], where: str | None = None, decimals: bool = False
+        self,
+        event: Event,
+        *,
+        as_array: Literal[True],
+        where: str | None = None,
+        decimals: bool = False,
+        now: Now = None,
     ) -> NDArray[np.int64] | pa.LargeStringArray: ...
 
     def match(
-        self, event: Event, *, as_array: bool = False, where: str | None = None, decimals: bool = False
+        self, event: Event, *, as_array: bool = False, where: str | None = None, decimals: bool = False, now: Now = None
     ) -> list[Id] | NDArray[np.int64] | pa.LargeStringArray:
         """Return the ids of all rules that are true of an event, ascending. An event is a mapping, or JSON as text.
 
         With `as_array` they are a NumPy array of integers, or an Arrow array of strings, which saves one object per id.
         `where` is a condition over the rules' tags: only the rules that it is true of are asked (docs/tags.md). It is
         the same in all methods that match. With `decimals`, the numbers of JSON text are read as decimals, exactly as
-        they are written, here and in all methods that take events.
+        they are written. `now` is what now() means in rules: a time or its text, or the clock if it is left out. Both
+        hold for all methods that take events.
 
         >>> index = Index.build([(1, "country = 'IN'"), (2, "age >= 18")])
         >>> index.match({"country": "IN", "age": 20})
@@ -123,12 +137,14 @@ class IndexAnswers(Generic[Id]):
             event = decimal_event(event)
         if as_array:
             found = as_mapping(event)
-            return self._ask(lambda state: self._view(state, where=where).match_batch((found,)).rule)
+            return self._ask(lambda state: self._view(state, where=where).match_batch((found,)).rule, now)
         if where is not None:
-            return self._ask(lambda state: self._view(state, where=where).match(event))
-        return self._ask(lambda state: state.match(event))
+            return self._ask(lambda state: self._view(state, where=where).match(event), now)
+        return self._ask(lambda state: state.match(event), now)
 
-    def match_batch(self, events: Events, *, where: str | None = None, decimals: bool = False) -> IndexMatches[Id]:
+    def match_batch(
+        self, events: Events, *, where: str | None = None, decimals: bool = False, now: Now = None
+    ) -> IndexMatches[Id]:
         """Match many events: mappings, JSON texts, an Arrow table or batch, a pandas or polars frame.
 
         >>> index = Index.build([(1, "age >= 18"), (2, "country = 'IN'")])
@@ -137,9 +153,11 @@ class IndexAnswers(Generic[Id]):
         ([1, 2], [])
         """
         events = decimal_events(events) if decimals else events
-        return self._ask_all(events, lambda state: self._view(state, where=where).match_batch(events))
+        return self._ask_all(events, lambda state: self._view(state, where=where).match_batch(events), now)
 
-    def count(self, events: Events, *, where: str | None = None, decimals: bool = False) -> NDArray[np.int64]:
+    def count(
+        self, events: Events, *, where: str | None = None, decimals: bool = False, now: Now = None
+    ) -> NDArray[np.int64]:
         """Return for each event how many rules are true of it, without writing the matches.
 
         >>> index = Index.build([(1, "age >= 18"), (2, "country = 'IN'")])
@@ -147,7 +165,7 @@ class IndexAnswers(Generic[Id]):
         array([2, 0])
         """
         events = decimal_events(events) if decimals else events
-        return self._ask_all(events, lambda state: self._view(state, where=where).counts(events))
+        return self._ask_all(events, lambda state: self._view(state, where=where).counts(events), now)
 
     def top(
         self,
@@ -159,6 +177,7 @@ class IndexAnswers(Generic[Id]):
         *,
         where: str | None = None,
         decimals: bool = False,
+        now: Now = None,
     ) -> list[tuple[Id, float]]:
         """Return the best k rules of an event with their ranks, the best first, ties by id.
 
@@ -171,7 +190,7 @@ class IndexAnswers(Generic[Id]):
         """
         weighed = None if weights is None else (weights,)
         event = decimal_event(event) if decimals else event
-        found = self.top_batch((as_mapping(event),), k, rank, weighed, mode, where=where)
+        found = self.top_batch((as_mapping(event),), k, rank, weighed, mode, where=where, now=now)
         assert found.scores is not None
         return list(zip(found[0], found.scores.tolist(), strict=True))
 
@@ -185,6 +204,7 @@ class IndexAnswers(Generic[Id]):
         *,
         where: str | None = None,
         decimals: bool = False,
+        now: Now = None,
     ) -> IndexMatches[Id]:
         """Return the best k rules of each of many events; `weights` has one entry per event, `mode` is as in `top`.
 
@@ -195,7 +215,7 @@ class IndexAnswers(Generic[Id]):
         """
         k, rank, weights = check_k(k), check_rank(rank), check_weights(weights)
         events = decimal_events(events) if decimals else events
-        return self._ask_all(events, lambda state: self._view(state, mode, where).top(events, k, rank, weights))
+        return self._ask_all(events, lambda state: self._view(state, mode, where).top(events, k, rank, weights), now)
 
     def _view(self, state: Any, mode: Mode = "exact", where: str | None = None) -> Any:
         """Return what answers: the snapshot, or a view of it for a mode or a filter."""
@@ -214,17 +234,22 @@ class IndexAnswers(Generic[Id]):
             views = self._filtered[mode] = FilteredViews()
         return views.of(state, where)
 
-    def _ask_all(self, events: Events, question: Callable[[Any], Answer]) -> Answer:
+    def _ask_all(self, events: Events, question: Callable[[Any], Answer], now: Now) -> Answer:
         if isinstance(events, Sized):
             prepare_match(len(events), len(self))
-        return self._ask(question)
+        return self._ask(question, now)
 
-    def _ask(self, question: Callable[[Any], Answer]) -> Answer:
+    def _ask(self, question: Callable[[Any], Answer], now: Now = None) -> Answer:
         """Ask the current snapshot, and again if it was changed twice before it could answer."""
         n_before = over_limit.n
         while True:
+            state = self._state
             try:
-                answer = question(self._state)
+                if now is None and not state.may_use_now:
+                    answer = question(state)
+                else:
+                    with asked_at(now, state.dictionary.schema.zone):
+                        answer = question(state)
                 break
             except OutdatedError:
                 pass
@@ -234,7 +259,7 @@ class IndexAnswers(Generic[Id]):
 
     # Looking at it.
 
-    def explain(self, rule_id: RuleId, event: Event, *, decimals: bool = False) -> Explanation:
+    def explain(self, rule_id: RuleId, event: Event, *, decimals: bool = False, now: Now = None) -> Explanation:
         """Explain clause by clause why a rule is true of an event or not, and which smallest change would flip it.
 
         >>> index = Index.build([(1, "age >= 18 AND country = 'IN'")])
@@ -250,9 +275,10 @@ class IndexAnswers(Generic[Id]):
         text = state.text(plain_id(rule_id))
         schema = state.schema
         event = decimal_event(event) if decimals else event
-        return explain(schema.bind_named(parse(text), text), text, as_mapping(event), schema)
+        with asked_at(now, schema.zone):
+            return explain(schema.bind_named(parse(text), text), text, as_mapping(event), schema)
 
-    def why_not(self, event: Event, rule_id: RuleId, *, decimals: bool = False) -> Explanation | None:
+    def why_not(self, event: Event, rule_id: RuleId, *, decimals: bool = False, now: Now = None) -> Explanation | None:
         """Explain why a rule is not true of an event. Returns None if it is true.
 
         >>> index = Index.build([(1, "age >= 18")])
@@ -261,7 +287,7 @@ class IndexAnswers(Generic[Id]):
         >>> index.why_not({"age": 10}, 1).truth
         False
         """
-        explanation = self.explain(rule_id, event, decimals=decimals)
+        explanation = self.explain(rule_id, event, decimals=decimals, now=now)
         return None if explanation.truth else explanation
 
     def describe(self) -> dict[str, Any]:

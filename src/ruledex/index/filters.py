@@ -52,6 +52,8 @@ class TagFilter:
         built = build_program([text], np.zeros(1), Schema(time_zone=time_zone))
         if built.faults:
             raise built.faults[0][1]
+        if built.dictionary.uses_now:  # what a filter admits is kept
+            raise RuledexError(f"a filter has no now(): write the time itself into {quoted(text)}")
         self.text = text
         self.names = sorted({path[0] for path in built.dictionary.used_paths})
         self._encoder = EventEncoder(built.dictionary)

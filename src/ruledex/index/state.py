@@ -206,6 +206,10 @@ class Snapshot(Protocol):
         """Whether there are changes since the version was built."""
 
     @property
+    def may_use_now(self) -> bool:
+        """Whether answers may depend on the time of the call."""
+
+    @property
     def identities(self) -> Identities:
         """The ids of all rules, ascending."""
 
@@ -278,6 +282,11 @@ class BuiltState(NamedTuple):
     def base(self) -> BuiltState:
         """The state itself."""
         return self
+
+    @property
+    def may_use_now(self) -> bool:
+        """Whether some rule asks for the time of the call."""
+        return self.dictionary.uses_now
 
     # Matching.
 

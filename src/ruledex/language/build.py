@@ -12,6 +12,7 @@ from datetime import UTC, datetime
 from typing import Final, TypeAlias
 
 from ruledex.errors import PatternError, RuleLimitError, RuleSyntaxError, RuleTypeError, did_you_mean, quoted
+from ruledex.language import time_syntax
 from ruledex.language.any_text import ANY_TEXT as ANY_TEXT
 from ruledex.language.any_text import SIGN, is_any_text
 from ruledex.language.functions.registry import lookup, names, result_family
@@ -42,12 +43,13 @@ from ruledex.language.tree import (
     Value,
 )
 from ruledex.language.value import HOLDS, Family, compare, family_of, read_time
-from ruledex.language.value_types import Network, Version
+from ruledex.language.value_types import Interval, Moment, Network, Version
 
 NULL: Final = None
 MAX_WEIGHT: Final = 1e300  # weights are added and multiplied; the sums must stay finite
 SET_TESTS: Final = ("subset_of", "superset_of", "set_equals")
 REQUIRED: Final = "required"  # not a keyword: an attribute may have this name
+_INTERVAL_HINT: Final = "add it to a time and compare that: ts > now() - INTERVAL 1 DAY"
 _MIRRORED: Final = {"=": "=", "<": ">", "<=": ">=", ">": "<", ">=": "<=", "<=>": "<=>"}
 
 
@@ -143,6 +145,8 @@ def coerce(value: Value, family: Family) -> Value | None:
 def _convert(constant: Constant, family: Family, operand: Operand, text: str) -> Value:
     if constant.value is None:
         raise AssertionError("NULL is handled before types are")
+    if isinstance(constant.value, Interval):
+        raise RuleTypeError("intervals are not compared", text, constant.position, _INTERVAL_HINT)
     try:
         value = coerce(constant.value, family)
     except ValueError as error:
@@ -183,6 +187,11 @@ def call(name: str, items: Sequence[Item], text: str, position: int) -> Item:
         if len(items) != 1:
             raise RuleSyntaxError(f"{name}() takes one condition, not {len(items)}", text, position)
         return Required(condition(items[0], text, position))
+    if time_syntax.is_of_time(name, items):
+        made = time_syntax.call(name, items, text, position)
+        if isinstance(made, Constant):
+            return made
+        name, items = made
     function = lookup(name)
     if function is None:
         is_cast = name.lower() in ("cast", "try_cast")
@@ -224,7 +233,7 @@ def call(name: str, items: Sequence[Item], text: str, position: int) -> Item:
     defaults = [p.default for p in function.parameters[len(items) :]]
     if function.check is not None and (fault := function.check((*constants, *defaults))) is not None:
         raise RuleTypeError(fault, text, position)
-    if None in constants:
+    if None in constants or function.name == "add_interval":
         if function.name in PATTERN_TESTS and constants[-1] is not None:
             return _constant_test(function.name, items, text, position)
         return Call(function.name, tuple(arguments))
@@ -259,7 +268,7 @@ def _set_test(name: str, items: Sequence[Item], text: str, position: int) -> Exp
         raise RuleSyntaxError(f"{name}() takes an attribute and constants", text, position)
     constants = []
     for item in items[1:]:
-        if not isinstance(item, Constant) or item.value is None or item.weighted:
+        if not isinstance(item, Constant) or item.value is None or item.weighted or isinstance(item.value, Moment):
             raise RuleSyntaxError(f"{name}() takes constants after the attribute", text, position)
         constants.append(item)
     values = _one_family(constants, result_family(operand), operand, text)
@@ -292,7 +301,13 @@ def comparison(left: Item, op: str, right: Item, text: str, position: int) -> Ex
             at = item.position if isinstance(item, Named) else position
             raise RuleTypeError("a condition cannot be compared", text, at, "join conditions with AND, OR or XOR")
     if isinstance(left, Constant) and isinstance(right, Constant):
-        return _fold(left, op, right, text)
+        if not _has_moment(left, right):
+            return _fold(left, op, right, text)
+        if isinstance(left.value, Moment):
+            left = time_syntax.operand_of(left.value)
+        else:
+            assert isinstance(right.value, Moment)
+            right = time_syntax.operand_of(right.value)
     if isinstance(left, Constant):
         left, right, op = right, left, _MIRRORED[op]
     assert isinstance(left, Attribute | Call)
@@ -314,6 +329,11 @@ def comparison(left: Item, op: str, right: Item, text: str, position: int) -> Ex
     return Compare(left, op, value, right.weight, position)
 
 
+def _has_moment(left: Constant, right: Constant) -> bool:
+    """Return whether constants compare differently from call to call."""
+    return None not in (left.value, right.value) and (isinstance(left.value, Moment) or isinstance(right.value, Moment))
+
+
 def _fold(left: Constant, op: str, right: Constant, text: str) -> Truth:
     if left.value is None or right.value is None:
         return Truth(left.value is right.value if op == "<=>" else None)
@@ -321,6 +341,8 @@ def _fold(left: Constant, op: str, right: Constant, text: str) -> Truth:
     if family is not family_of(right.value):
         message = f"a {family} and a {family_of(right.value)} never compare"
         raise RuleTypeError(message, text, right.position)
+    if family is Family.INTERVAL:
+        raise RuleTypeError("intervals are not compared", text, right.position, _INTERVAL_HINT)
     if _has_zone(left.value) != _has_zone(right.value):
         raise RuleTypeError("a time with a zone and one without compare only in an index", text, right.position)
     return Truth(HOLDS["=" if op == "<=>" else op](compare(left.value, right.value, UTC)))
@@ -332,7 +354,11 @@ def membership(left: Item, constants: list[Constant], text: str, position: int) 
     has_null = len(given) < len(constants)
     if not given:
         return Truth(None)
+    if isinstance(left, Constant) and isinstance(left.value, Moment):
+        left = time_syntax.operand_of(left.value)
     if isinstance(left, Constant):
+        if any(isinstance(constant.value, Moment) for constant in given):
+            raise RuleSyntaxError("IN needs an attribute to its left", text, position)
         return _constant_membership(left, given, has_null, text)
     operand = _operand(left, "IN", text, position)
     values = _one_family(given, result_family(operand), operand, text)
@@ -352,6 +378,8 @@ def between(left: Item, low: Constant, high: Constant, text: str, position: int)
         if bound.weighted:
             hint = "put it after the predicate: (x BETWEEN 1 AND 5)^2"
             raise RuleSyntaxError("a bound takes no weight", text, bound.position, hint)
+    if isinstance(left, Constant) and isinstance(left.value, Moment):
+        left = time_syntax.operand_of(left.value)
     if isinstance(left, Constant) or low.value is None or high.value is None:
         return And((comparison(left, ">=", low, text, position), comparison(left, "<=", high, text, position)))
     operand = _operand(left, "BETWEEN", text, position)

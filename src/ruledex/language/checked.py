@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from ruledex.errors import EventError, RuledexError, SchemaError, quoted
+from ruledex.language.clock import Now, asked_at
 from ruledex.language.reference import Weights, score_of, truth_of
 from ruledex.language.resolve import Event
 from ruledex.language.schema import Schema
@@ -12,8 +13,8 @@ from ruledex.language.text import tree_text
 from ruledex.language.tree import Expression, Node
 
 
-def evaluate(tree: Expression, event: Event, schema: Schema | None = None) -> bool | None:
-    """Return whether a rule is true, false or unknown (None) of an event.
+def evaluate(tree: Expression, event: Event, schema: Schema | None = None, *, now: Now = None) -> bool | None:
+    """Return whether a rule is true, false or unknown (None) of an event. Without `now`, now() is the clock's time.
 
     >>> from ruledex import evaluate, parse
     >>> evaluate(parse("age >= 18 AND NOT vip"), {"age": 20, "vip": False})
@@ -21,11 +22,14 @@ def evaluate(tree: Expression, event: Event, schema: Schema | None = None) -> bo
     >>> evaluate(parse("age >= 18"), {})  # unknown
     """
     declared = _schema(schema)
-    return truth_of(declared.bind(_tree(tree)), event, declared)
+    with asked_at(now, declared.zone):
+        return truth_of(declared.bind(_tree(tree)), event, declared)
 
 
-def score(tree: Expression, event: Event, weights: Weights | None = None, schema: Schema | None = None) -> float | None:
-    """Return the score of a rule on an event, or None if the rule is not true of it.
+def score(
+    tree: Expression, event: Event, weights: Weights | None = None, schema: Schema | None = None, *, now: Now = None
+) -> float | None:
+    """Return the score of a rule on an event, or None if the rule is not true of it. `now` is as in `evaluate`.
 
     >>> from ruledex import parse, score
     >>> score(parse("age >= 18^2.5 AND country = 'IN'"), {"age": 20, "country": "IN"})
@@ -34,7 +38,8 @@ def score(tree: Expression, event: Event, weights: Weights | None = None, schema
     if weights is not None and not isinstance(weights, Mapping):
         raise EventError(f"weights are a mapping of attributes to numbers, not {quoted(weights)}")
     declared = _schema(schema)
-    return score_of(declared.bind(_tree(tree)), event, weights, declared)
+    with asked_at(now, declared.zone):
+        return score_of(declared.bind(_tree(tree)), event, weights, declared)
 
 
 def to_text(tree: Expression) -> str:

@@ -14,7 +14,7 @@ from typing import Final
 
 from ruledex import limits
 from ruledex.errors import RuleLimitError, RuleSyntaxError, RuleTypeError, did_you_mean
-from ruledex.language import build
+from ruledex.language import build, time_syntax
 from ruledex.language.build import NULL, Constant, Item
 from ruledex.language.lambda_syntax import call_with_lambda, open_lambda
 from ruledex.language.postfix import POSTFIXES, cast_constant, read_postfix
@@ -59,10 +59,15 @@ def parse(rule: str | bytes) -> Expression:
 
 def parse_operand(text: str) -> Operand:
     """Return the attribute, or the function of attributes, that a text is."""
-    item = _Parser(check_text(text)).parse_item()
+    item = time_syntax.as_operand(parse_item(text))  # current_timestamp() is a constant where it is compared
     if not isinstance(item, Attribute | Call):
         raise RuleSyntaxError("expected an attribute", text)
     return item
+
+
+def parse_item(text: str) -> Item:
+    """Return the condition, the operand or the constant that a text is."""
+    return _Parser(check_text(text)).parse_item()
 
 
 class _Parser(TextReader):
@@ -182,13 +187,11 @@ class _Parser(TextReader):
             self._nest(Operator(NOT, "NOT", start, 1))
             return False
         following = scan(self.text, self.position)
-        if following.lastgroup in ("string", "raw") and upper in ("DATE", "TIMESTAMP"):
-            self.position = following.end()
-            token, at = token_of(following)
-            content = read_string(token, self.text, at)
-            self._push_constant(build.time_literal(upper, content, self.text, start), start)
+        if (found := time_syntax.read_constant(upper, self.text, self.position, start)) is not None:
+            value, self.position = found
+            self._push_constant(value, start)
         elif following["sign"] == "(" and (upper not in RESERVED or upper in ("LIKE", "ILIKE")):
-            self.position = following.end()
+            word, self.position = time_syntax.read_opening(word, self.text, following)
             self._nest(Operator(OPEN, word, start, 1))
             if scan(self.text, self.position)["sign"] == ")":
                 raise RuleSyntaxError(f"{word}() needs at least one argument", self.text, start)
@@ -479,7 +482,11 @@ class _Parser(TextReader):
         hint = ""
         if match.lastgroup == "end":
             self._unexpected(token, start, "a constant")
-        if match["sign"] in (None, "-", "+") and token.upper() != "NOT":
+        if (end := time_syntax.end_of_moment(self.text, match)) is not None:
+            item, self.position = time_syntax.read_moment(self.text, start, end), end
+            if isinstance(item, Constant):
+                return item
+        elif match["sign"] in (None, "-", "+") and token.upper() != "NOT":
             n_operators = len(self.operators)
             self._operand()
             if len(self.operators) == n_operators:

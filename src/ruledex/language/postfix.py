@@ -6,13 +6,14 @@ import math
 from typing import TYPE_CHECKING, Final
 
 from ruledex.errors import RuleSyntaxError, RuleTypeError, did_you_mean
-from ruledex.language import build
+from ruledex.language import build, time_syntax
 from ruledex.language.build import Constant, Item
 from ruledex.language.functions.casts import PREFIX, fold
 from ruledex.language.functions.registry import FUNCTIONS
 from ruledex.language.reader import OPEN
 from ruledex.language.scanner import scan, token_of
 from ruledex.language.tree import Attribute, Call
+from ruledex.language.value_types import Interval, Moment
 
 if TYPE_CHECKING:
     from ruledex.language.parser import _Parser
@@ -82,6 +83,10 @@ def read_type(text: str, position: int) -> tuple[str, list[int], int]:
 
 def cast(item: Item, name: str, sizes: list[int], text: str, position: int) -> Item:
     """Return an operand or a constant as another type."""
+    if isinstance(item, Constant) and isinstance(item.value, Interval | Moment):
+        item = time_syntax.cast_item(item.value, name, text, position)
+        if isinstance(item, Constant):
+            return item
     function = FUNCTIONS[f"{PREFIX}{name}"]
     if isinstance(item, Constant):
         if item.weighted:

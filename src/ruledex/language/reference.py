@@ -12,6 +12,7 @@ from datetime import tzinfo
 from typing import Any, TypeAlias
 
 from ruledex.errors import EventError, RuledexError
+from ruledex.language.clock import moment_at
 from ruledex.language.elements import element_events
 from ruledex.language.lambdas import element_name
 from ruledex.language.many import FEW_PAIRS, each_is_met, equal_to, some_pair
@@ -47,8 +48,10 @@ from ruledex.language.tree import (
     Within,
     Xnor,
     Xor,
+    replace,
 )
 from ruledex.language.value import HOLDS, compare, constant_family, family_of, fit
+from ruledex.language.value_types import Moment
 
 # The weights of an event: per attribute one number, or one number per value. The default weight is 1.
 Weights: TypeAlias = Mapping[str, float | Mapping[Any, float]]
@@ -127,6 +130,7 @@ _JOINED: dict[type, Callable[[list[bool | None]], bool | None]] = {
 
 
 def _holds(predicate: Predicate, event: Event, schema: Schema) -> bool | None:
+    predicate = as_of_now(predicate, schema.zone)
     match predicate:
         case IsNull(operand):
             return not values_of(operand, event, schema)
@@ -143,6 +147,22 @@ def _holds(predicate: Predicate, event: Event, schema: Schema) -> bool | None:
     if _satisfying(predicate, event, schema):
         return True
     return None if isinstance(predicate, In) and predicate.has_null else False
+
+
+def as_of_now(predicate: Predicate, zone: tzinfo) -> Predicate:
+    """Return a predicate with the times that moments counted from now have in this call."""
+
+    def at(value: Value) -> Value:
+        return moment_at(value, zone) if isinstance(value, Moment) else value
+
+    match predicate:
+        case Compare(_, _, Moment() as value) | NullSafe(_, Moment() as value):
+            return replace(predicate, value=at(value))
+        case Between(_, low, high) if isinstance(low, Moment) or isinstance(high, Moment):
+            return replace(predicate, low=at(low), high=at(high))
+        case In(_, values) if any(isinstance(value, Moment) for value in values):
+            return replace(predicate, values=tuple(map(at, values)))
+    return predicate
 
 
 def _satisfying(predicate: Predicate, event: Event, schema: Schema) -> list[Any]:
@@ -301,6 +321,7 @@ def weight_of(value: Any, weights: Mapping[Any, float]) -> float:
 
 def _literal_score(predicate: Predicate, event: Event, weights: Weights, schema: Schema) -> float:
     """Return the largest product of the predicate's weight and the event's, over the values that satisfy it."""
+    predicate = as_of_now(predicate, schema.zone)
 
     def of_event(operand: Operand, value: Any) -> float:
         given = weights.get(operand_text(operand), 1.0)

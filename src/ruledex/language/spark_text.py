@@ -14,6 +14,7 @@ from ruledex.errors import RuleError
 from ruledex.language.any_text import is_any_text
 from ruledex.language.functions.registry import function_of
 from ruledex.language.functions.text import INT32_MAX, INT32_MIN
+from ruledex.language.interval_text import interval_text, moment_text
 from ruledex.language.lambdas import with_variable
 from ruledex.language.tree import (
     And,
@@ -47,6 +48,7 @@ from ruledex.language.tree import (
     Xnor,
     Xor,
 )
+from ruledex.language.value_types import Interval, Moment
 
 # How tightly a text binds. A text that binds too loosely for its place gets parentheses, and no other does: Spark's
 # parser looks ahead to the end of each pair, and takes seconds for rules full of them.
@@ -178,6 +180,10 @@ def _constant(value: Value) -> str:
         return _string(value)
     if isinstance(value, datetime):
         return f"TIMESTAMP '{value.isoformat(sep=' ')}'"
+    if isinstance(value, Interval):
+        return interval_text(value)
+    if isinstance(value, Moment):
+        return moment_text(value)
     assert isinstance(value, date), value  # versions and networks are only compared with functions that Spark lacks
     return f"DATE '{value.isoformat()}'"
 

@@ -333,7 +333,7 @@ def _call(document: Mapping[str, Json], place: Place) -> Item:
         raise RuleTypeError(f"{place}: {name} is a condition, not a function of values", hint="write it as an op")
     inner = Place(place, "arguments")
     items: list[Item] = []
-    for i, argument in enumerate(list_of(document, "arguments", place, least=1)):
+    for i, argument in enumerate(list_of(document, "arguments", place, least=0)):
         is_operand = isinstance(argument, Mapping) and ("attribute" in argument or "function" in argument)
         items.append((_operand if is_operand else constant_in)(argument, Place(inner, i)))
     return placed(place, build.call, name, items, "", 0)

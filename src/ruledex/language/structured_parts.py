@@ -12,10 +12,11 @@ from typing import Any, Final, NamedTuple, TypeAlias, TypeVar
 from ruledex.errors import RuleError, RuleSyntaxError, RuleTypeError, did_you_mean, quoted
 from ruledex.language import build
 from ruledex.language.build import MAX_WEIGHT, Constant
+from ruledex.language.interval_text import interval_text, moment_text
 from ruledex.language.scanner import read_number
 from ruledex.language.tree import Value
 from ruledex.language.value import INT64_MAX, INT64_MIN
-from ruledex.language.value_types import Network, Version
+from ruledex.language.value_types import Interval, Moment, Network, Version
 
 Json: TypeAlias = Any  # None, bool, int, float, str, or a list or dict of such
 _Made = TypeVar("_Made")
@@ -67,6 +68,10 @@ def constant_out(value: Value) -> Json:
             return {"version": value.text}
         case Network():
             return {"network": value.text}
+        case Interval():
+            return {"interval": interval_text(value).removeprefix("INTERVAL ")}
+        case Moment():
+            return {"moment": moment_text(value)}
 
 
 def constant_in(document: Json, place: Place) -> Constant:
@@ -146,6 +151,23 @@ def _by(read: Callable[[str], Value]) -> Callable[[Json, Place], Value]:
     return typed
 
 
+def _time_item(text: str, kind: type[Interval | Moment], place: Place) -> Value:
+    """Return an interval, or now plus or minus intervals, as they are written in rules."""
+    item = placed(place, _read_item, text)
+    value = getattr(item, "value", None)
+    if not isinstance(value, kind) or getattr(item, "weighted", True):
+        example = "now() - INTERVAL '1' DAY" if kind is Moment else "'1' DAY"
+        raise RuleSyntaxError(f"{place}: {quoted(text)} is not {_NAMES[kind]}", hint=f"such as {example}")
+    return value
+
+
+def _read_item(text: str) -> object:
+    from ruledex.language.parser import parse_item
+
+    return parse_item(text)
+
+
+_NAMES: Final = {Interval: "an interval", Moment: "a moment counted from now"}
 _TYPED: Final[dict[str, Callable[[Json, Place], Value]]] = {
     "decimal": _decimal,
     "double": _double,
@@ -153,6 +175,8 @@ _TYPED: Final[dict[str, Callable[[Json, Place], Value]]] = {
     "timestamp": _time("TIMESTAMP"),
     "version": _by(Version),
     "network": _by(Network),
+    "interval": lambda content, place: _time_item(f"INTERVAL {_text(content, place)}", Interval, place),
+    "moment": lambda content, place: _time_item(_text(content, place), Moment, place),
 }
 
 

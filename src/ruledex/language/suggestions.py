@@ -14,7 +14,7 @@ _REACH: Final = 80  # characters around the fault that are looked at
 
 _X = r"(?<![\w.])(?P<x>[^\W\d]\w*+(?:\.\w++)*?)"  # an attribute
 _V = r"""(?P<v>'[^']*'|"[^"]*"|[\w.+-]+)"""  # a constant
-_CLOCK = "now|today|current_date|current_timestamp|current_time|getdate|sysdate|utcnow|localtimestamp|timestamp|time"
+_CLOCK = "today|current_time|getdate|sysdate|utcnow|localtimestamp|timestamp|time"
 _NULL = "None|nil|undefined|NaN|missing"
 
 Suggestion = str | Callable[[re.Match[str]], str]
@@ -88,7 +88,7 @@ _FORMS: Final[tuple[tuple[str, Suggestion], ...]] = (
     (rf"\b(is_?empty|empty)\(\s*{_X}\s*\)", lambda m: f"write size({m['x']}) = 0, or {m['x']} IS NULL"),
     (
         rf"\b({_CLOCK})\(\s*\)",
-        "a rule has no clock: let the event carry the time, or write TIMESTAMP '2024-12-31 23:59:59'",
+        "write now() for the time of the call, or current_date() for its day",
     ),
     (rf"{_X}\.(?P<name>\w+)\(\s*\)", _method),
     (

@@ -11,6 +11,7 @@ from decimal import Decimal
 from typing import Final
 
 from ruledex.language.any_text import SIGN, is_any_text
+from ruledex.language.interval_text import added_text, interval_text, moment_text
 from ruledex.language.lambdas import with_variable
 from ruledex.language.scanner import NAME
 from ruledex.language.tree import (
@@ -45,7 +46,7 @@ from ruledex.language.tree import (
     Xnor,
     Xor,
 )
-from ruledex.language.value_types import Network, Version
+from ruledex.language.value_types import Interval, Moment, Network, Version
 
 _PLAIN_NAME: Final = re.compile(NAME)
 # fmt: off
@@ -243,6 +244,11 @@ def _operand_text(operand: Operand | Value, outer: int) -> str:
         if operand.function == "negative":
             inner = _operand_text(operand.arguments[0], 3)
             return f"-({inner})" if inner.startswith("-") else f"-{inner}"  # two signs would start a comment
+        if operand.function == "add_interval":
+            start, interval = operand.arguments
+            assert isinstance(interval, Interval)
+            text = f"{_operand_text(start, 1)}{added_text(interval)}"
+            return f"({text})" if outer > 1 else text
         listed = [_operand_text(argument, 0) for argument in operand.arguments]
         if operand.function.startswith("cast_"):
             sizes = f"({', '.join(listed[1:])})" if listed[1:] else ""
@@ -283,6 +289,10 @@ def constant_text(value: Value) -> str:
         return f"TIMESTAMP '{value.isoformat(sep=' ')}'"
     if isinstance(value, date):
         return f"DATE '{value.isoformat()}'"
+    if isinstance(value, Interval):
+        return interval_text(value)
+    if isinstance(value, Moment):
+        return moment_text(value)
     assert isinstance(value, Version | Network)
     return string_text(value.text)
 

@@ -19,9 +19,9 @@ from decimal import Decimal
 from typing import ClassVar, TypeAlias
 
 from ruledex.errors import DefinitionError
-from ruledex.language.value_types import Network, Version
+from ruledex.language.value_types import Interval, Moment, Network, Version
 
-Value: TypeAlias = bool | int | Decimal | float | str | date | datetime | Version | Network
+Value: TypeAlias = bool | int | Decimal | float | str | date | datetime | Version | Network | Interval | Moment
 
 
 class Node:

@@ -14,7 +14,7 @@ from decimal import Decimal
 from enum import StrEnum
 
 from ruledex.language.tree import Between, Compare, Exists, In, Like, NullSafe, Predicate, Rlike, SetTest, Value, Within
-from ruledex.language.value_types import Network, Version
+from ruledex.language.value_types import Interval, Moment, Network, Version
 
 INT64_MIN, INT64_MAX = -(2**63), 2**63 - 1
 
@@ -28,6 +28,7 @@ class Family(StrEnum):
     TIME = "time"
     VERSION = "version"
     ADDRESS = "address"
+    INTERVAL = "interval"
     ANY = "any"  # of an undeclared attribute: the family of the constant
 
 
@@ -41,6 +42,8 @@ _FAMILY_OF_TYPE: dict[type, Family] = {
     datetime: Family.TIME,
     Version: Family.VERSION,
     Network: Family.ADDRESS,
+    Interval: Family.INTERVAL,
+    Moment: Family.TIME,
 }
 
 

@@ -1,4 +1,4 @@
-"""The types of constants that Python lacks: versions, and IP addresses and networks.
+"""The types of constants that Python lacks: versions, addresses and networks, intervals, and moments counted from now.
 
 Versions have the order of semantic versioning, with dotted numbers of any length: `1.2 = 1.2.0`, `1.10 > 1.9`, a
 pre-release comes before its release, and build metadata does not count. The package `semver` reads exactly three
@@ -6,13 +6,18 @@ numbers, but many applications use more or fewer.
 
 Addresses and networks are ranges of one ordered domain. An address is a network of one. All of version 4 lies below all
 of version 6, so a network of either version is one range of integers.
+
+Intervals are of Spark's two kinds: months, or microseconds. A moment is the time of the call plus intervals; clock.py
+says which time that is.
 """
 
 from __future__ import annotations
 
 import ipaddress
 import re
+from dataclasses import dataclass
 from functools import total_ordering
+from typing import Final
 
 from ruledex.errors import quoted
 
@@ -104,3 +109,46 @@ class Network:
 
     def __repr__(self) -> str:
         return f"Network({self.text!r})"
+
+
+MICROSECONDS_PER_DAY: Final = 86_400_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Interval:
+    """A length of time: months, or microseconds, one of them zero.
+
+    `is_days` says that it was written in days or weeks: a date plus such an interval, or plus months, is a date. Whole
+    days among the microseconds are days of the calendar, which daylight saving makes longer or shorter, and 24 hours
+    are one day, as in Spark.
+    """
+
+    months: int = 0
+    microseconds: int = 0
+    is_days: bool = False
+
+    @property
+    def keeps_dates(self) -> bool:
+        """Whether a date plus this interval is a date."""
+        return self.is_days or not self.microseconds
+
+    def negated(self) -> Interval:
+        """Return the interval in the other direction."""
+        return Interval(-self.months, -self.microseconds, self.is_days)
+
+
+@dataclass(frozen=True, slots=True)
+class Moment:
+    """The time or the date of the call, plus months, and then plus microseconds. Those of a date are whole days."""
+
+    months: int = 0
+    microseconds: int = 0
+    is_date: bool = False
+
+    def steps(self) -> list[Interval]:
+        """Return the intervals that are added to now, in order: months, and then the rest."""
+        steps = [Interval(months=self.months)] if self.months else []
+        if self.microseconds:
+            is_days = self.microseconds % MICROSECONDS_PER_DAY == 0
+            steps.append(Interval(microseconds=self.microseconds, is_days=is_days))
+        return steps

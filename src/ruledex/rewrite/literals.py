@@ -40,6 +40,7 @@ from ruledex.language.tree import (
     Within,
 )
 from ruledex.language.value import Family, family_of
+from ruledex.rewrite.moments import has_moment, place_moments
 from ruledex.rewrite.spans import Ambiguous, Order, Spans
 from ruledex.rewrite.walk import bottom_up
 
@@ -82,6 +83,8 @@ def _complement(tree: Expression) -> Expression:
 def rewrite_literal(predicate: Predicate, negated: bool, schema: Schema) -> Expression:
     """Return one predicate, or its negation, in canonical form."""
     literal: Expression
+    if has_moment(predicate):
+        return _without_moments(place_moments(predicate, schema), negated, schema)
     if isinstance(predicate, Compare) and predicate.op != "=":  # the most frequent first: `match` tries one by one
         literal = Within(predicate.operand, (), (_half_line(predicate.op, _plain(predicate.value)),))
         return Not(literal) if negated else literal
@@ -112,6 +115,13 @@ def rewrite_literal(predicate: Predicate, negated: bool, schema: Schema) -> Expr
     if not negated:
         return literal
     return Not(literal)
+
+
+def _without_moments(tree: Expression, negated: bool, schema: Schema) -> Expression:
+    if not isinstance(tree, Or):
+        return rewrite_literal(tree, negated, schema)  # type: ignore[arg-type]  # a predicate
+    children = tuple(rewrite_literal(child, negated, schema) for child in tree.children)  # type: ignore[arg-type]
+    return (And if negated else Or)(children)
 
 
 def _plain(value: Value) -> Value:

@@ -14,6 +14,7 @@ from ruledex.language.functions.signature import Function
 from ruledex.language.parser import parse
 from ruledex.language.tree import Call, operands, predicates
 from ruledex.language.value import INT64_MAX, INT64_MIN, Family, family_of, fit, is_missing
+from ruledex.language.value_types import Interval
 
 NEW_YORK = ZoneInfo("America/New_York")
 
@@ -50,19 +51,29 @@ TIMES = st.one_of(
 PATTERNS = st.sampled_from(
     ["yyyy-MM-dd", "yyyy-M-d", "dd.MM.yy", "H:m:s", "yyyy/MM/dd HH:mm:ss.SSS XXX", "M/d/yyyy", "h:m a", "d MMM yyyy Z"]
 )
+CONSTANTS = {
+    "pattern": PATTERNS,
+    "unit": st.sampled_from(["YEAR", "quarter", "mon", "week", "dd", "hour", "minute", "second", "microsecond"]),
+    "field": st.sampled_from(["second", "SECS", "yearofweek", "dow_iso"]),
+    "interval": st.one_of(
+        st.integers(-150_000, 150_000).map(lambda months: Interval(months=months)),
+        st.integers(-4_000_000, 4_000_000).map(lambda days: Interval(microseconds=days * 86_400_000_000, is_days=True)),
+        st.integers(-(10**17), 10**17).map(lambda microseconds: Interval(microseconds=microseconds)),
+    ),
+}
 VALUES = {Family.NUMBER: NUMBERS, Family.STRING: TEXTS, Family.TIME: TIMES}
 VALUES[Family.ANY] = st.one_of(NUMBERS, TEXTS, TIMES, st.booleans())
 
 
 def arguments(function: Function) -> st.SearchStrategy[tuple[object, ...]]:
     """Fitted arguments whose constants the function's own check lets pass."""
-    parameters = list(function.parameters) + [function.parameters[-1]] * (2 if function.variadic else 0)
+    parameters = list(function.parameters) + list(function.parameters[-1:]) * (2 if function.variadic else 0)
     places = []
     for place, parameter in enumerate(parameters):
         if function.whole and place == 0:
             places.append(st.none() | st.lists(VALUES[Family.ANY]).map(tuple))
-        elif parameter.name == "pattern":
-            places.append(PATTERNS)
+        elif parameter.name in CONSTANTS:
+            places.append(CONSTANTS[parameter.name])
         elif parameter.literal and parameter.family is Family.NUMBER:
             places.append(st.integers(-40, 40) | st.sampled_from([-(2**31), 2**31 - 1]))
         else:

@@ -62,6 +62,11 @@ class LiveState:
         return LiveState(state.base, np.zeros(0, np.int64), None, None, Delta.empty(state.dictionary.schema))
 
     @cached_property
+    def may_use_now(self) -> bool:
+        """Whether some rule of the base asks for the time of the call, or there is a delta, whose rules may."""
+        return len(self.delta) > 0 or self.base.dictionary.uses_now
+
+    @cached_property
     def positions(self) -> LivePositions:
         """The positions of all rules in the order of ids."""
         return LivePositions(self.removed, self.delta.before, len(self.base.identities))

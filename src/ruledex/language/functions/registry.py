@@ -5,7 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from ruledex.language import any_text
-from ruledex.language.functions import arithmetic, casts, hashes, mathematics, searching, text, times
+from ruledex.language.functions import (
+    arithmetic,
+    calendar,
+    casts,
+    hashes,
+    mathematics,
+    moment_places,
+    searching,
+    text,
+    times,
+)
 from ruledex.language.functions.signature import Function, Parameter
 from ruledex.language.tree import Attribute, Call, Node, Operand, Value
 from ruledex.language.value import Family, family_of
@@ -54,15 +64,20 @@ _FAMILIES: tuple[tuple[Function, ...], ...] = (
     casts.FUNCTIONS,
     _OF_ALL_VALUES,
     times.FUNCTIONS,
+    calendar.FUNCTIONS,
 )
 FUNCTIONS: dict[str, Function] = {function.name: function for family in _FAMILIES for function in family}
+# Made by rewrites; users are not told of them.
+_INTERNAL: dict[str, Function] = {function.name: function for function in moment_places.FUNCTIONS}
 
 ALIASES: dict[str, str] = {
     "ceiling": "ceil",
     "char_length": "length",
     "character_length": "length",
+    "curdate": "current_date",
     "datediff": "date_diff",
     "dayofmonth": "day",
+    "now": "current_timestamp",
     "power": "pow",
     "sha": "sha1",
     "signum": "sign",
@@ -74,7 +89,7 @@ ALIASES: dict[str, str] = {
 def lookup(name: str) -> Function | None:
     """Return the function with a name, sign or alias, or None."""
     lowered = name.lower()
-    return FUNCTIONS.get(ALIASES.get(lowered, lowered))
+    return FUNCTIONS.get(ALIASES.get(lowered, lowered)) or _INTERNAL.get(lowered)
 
 
 def names() -> list[str]:
