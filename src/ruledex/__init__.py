@@ -4,13 +4,14 @@ from typing import TYPE_CHECKING, Any
 
 from ruledex.errors import RuledexError, RuleError
 from ruledex.language.checked import evaluate, score, to_text
+from ruledex.language.functions.custom import function
 from ruledex.language.parser import parse
 from ruledex.language.schema import Schema
 
 if TYPE_CHECKING:
     from ruledex.index import Index
 
-__all__ = ["Index", "RuleError", "RuledexError", "Schema", "evaluate", "parse", "score", "to_text"]
+__all__ = ["Index", "RuleError", "RuledexError", "Schema", "evaluate", "function", "parse", "score", "to_text"]
 __version__ = "0.1.0"
 
 

@@ -18,6 +18,7 @@ WITH_SPARK = [page for page in WITH_CODE if any(block.needs_spark for block in b
 @pytest.mark.parametrize("page", WITH_CODE, ids=name_of)
 def test_blocks_do_what_the_page_says(page, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(tmp_path)  # as a script in that folder has it
     run = PageRun(page)
     for block in takewhile(lambda block: not block.needs_spark, blocks_of(page)):
         run.run(block)
@@ -26,6 +27,7 @@ def test_blocks_do_what_the_page_says(page, tmp_path, monkeypatch):
 @pytest.mark.parametrize("page", WITH_SPARK, ids=name_of)
 def test_blocks_with_spark_do_what_the_page_says(page, tmp_path, monkeypatch, spark):
     monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(tmp_path)  # as a script in that folder has it
     run = PageRun(page, spark=spark)
     for block in blocks_of(page):
         run.run(block)

@@ -29,6 +29,7 @@ CONDITIONS = [
     "labels = 'x'",
     "TRUE",
     "tenant = 'nobody'",
+    "* = 'x'",
 ]
 
 

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from ruledex.compiled.constants import CELL
 from ruledex.dictionary.slot import Slot
+from ruledex.errors import EventError
 from ruledex.events.batch import EventBatch
 from ruledex.language.elements import element_events
 from ruledex.language.lambdas import PRODUCT, element_name
@@ -83,7 +84,10 @@ class ElementIndex:
         if events is None:
             return []
         cells = [] if self.there < 0 else [self.there]
-        batch = self.encoder.encode(events)
+        try:
+            batch = self.encoder.encode(events)
+        except EventError as error:  # its number is that of an element
+            raise EventError(str(error).removeprefix(f"events[{error.number}]: ")) from error.__cause__
         if len(self.key_cells) and batch.n_events:
             cells += self.key_cells[self.engine.match(batch).rule].tolist()
         return cells

@@ -56,6 +56,7 @@ from ruledex.index.storage import (
     TAGS,
     Counts,
     build_engine,
+    functions_in,
     metadata_of,
     read_dictionary,
     table_name,
@@ -123,6 +124,7 @@ class MergedShards(NamedTuple):
     n_operands: int
     common: str
     positions: str
+    functions: Mapping[str, Any]  # of users, that rules call
 
 
 class BuiltShard(NamedTuple):
@@ -238,7 +240,7 @@ def merge_shards(job: BuildJob, shards: Sequence[CompiledShard], stats: Stats | 
             writer.array(f"rules/{shard.shard}", mine)
         if statistics is not None:
             writer.array("cell_frequency", statistics.cell_frequency)
-        return MergedShards(merged.n_cells, len(merged.slots), common, writer.publish({}))
+        return MergedShards(merged.n_cells, len(merged.slots), common, writer.publish({}), functions_in(merged))
 
 
 def _in_order(ids: Sequence[pa.Array]) -> tuple[pa.Array, list[NDArray[np.int32]]]:
@@ -324,7 +326,7 @@ def publish_parts(
         merged.n_operands,
     )
     schema = Schema.of_mapping(job.schema).to_mapping()
-    return assemble(job.root, parts, metadata_of(job.engine, schema, merged.n_cells, counts))
+    return assemble(job.root, parts, metadata_of(job.engine, schema, merged.n_cells, counts, merged.functions))
 
 
 # The staging folder.

@@ -32,12 +32,15 @@ from ruledex.events.mappings import EventEncoder
 from ruledex.index.identities import stored_identities
 from ruledex.index.state import BuiltState, Shard, matcher_of
 from ruledex.index.tags import RuleTags
+from ruledex.language.functions.custom import custom_functions, describe_functions, require_functions
 from ruledex.language.schema import Schema
+from ruledex.language.tree import Operand, Predicate
 from ruledex.program.invariants import check_shards, program_of
 from ruledex.program.program import Program
 
 KIND: Final = "ruledex.index"
 LAYOUT: Final = 2  # of what this module writes; the artifact has a format of its own
+_FUNCTIONS: Final = "functions"  # the metadata of functions of users
 TAGS: Final = "tags"  # the column of tags, which an index without tags lacks
 
 
@@ -63,8 +66,8 @@ def save_state(state: BuiltState, root: RootLike) -> str:
             sum(program.n_nodes for program in programs),
             len(state.dictionary.slots),
         )
-        schema = state.dictionary.schema.to_mapping()
-        return writer.publish(metadata_of(state.engine.name, schema, state.dictionary.n_cells, counts))
+        schema, functions = state.dictionary.schema.to_mapping(), functions_in(state.dictionary)
+        return writer.publish(metadata_of(state.engine.name, schema, state.dictionary.n_cells, counts, functions))
 
 
 class Counts(NamedTuple):
@@ -77,9 +80,18 @@ class Counts(NamedTuple):
     operands: int
 
 
-def metadata_of(engine: str, schema: Mapping[str, Any], n_cells: int, counts: Counts) -> dict[str, Any]:
-    """Return the metadata of an index."""
-    return {
+def functions_in(dictionary: Dictionary) -> dict[str, dict[str, str]]:
+    """Return the functions of users that the rules call, each with its module and version."""
+    nodes: list[Operand | Predicate] = [slot.operand for slot in dictionary.derived]
+    nodes += [key.predicate for slot in dictionary.derived for key in slot.keys]  # those of a lambda have its body
+    return describe_functions(custom_functions(nodes))
+
+
+def metadata_of(
+    engine: str, schema: Mapping[str, Any], n_cells: int, counts: Counts, functions: Mapping[str, Any]
+) -> dict[str, Any]:
+    """Return the metadata of an index. Without functions of users they are as before there were any."""
+    found = {
         "kind": KIND,
         "layout": LAYOUT,
         "engine": engine,
@@ -87,6 +99,7 @@ def metadata_of(engine: str, schema: Mapping[str, Any], n_cells: int, counts: Co
         "n_cells": n_cells,
         "counts": counts._asdict(),
     }
+    return found | {_FUNCTIONS: dict(functions)} if functions else found
 
 
 def write_dictionary(writer: ArtifactWriter, dictionary: Dictionary) -> None:
@@ -138,6 +151,9 @@ def read_metadata(metadata: Mapping[str, Any]) -> IndexMetadata:
     if metadata.get("layout") != LAYOUT:
         again = "build it again from its rules, which are in the version's folder as tables/rules.parquet"
         raise ArtifactError(f"this index has the layout {quoted(metadata.get('layout'))}, not {LAYOUT}: {again}")
+    if not isinstance(functions := metadata.get(_FUNCTIONS, {}), Mapping):
+        raise ArtifactError("the metadata of this index are damaged: its functions cannot be read")
+    require_functions(functions)
     try:
         schema, counts = Schema.of_mapping(metadata["schema"]), metadata["counts"]
         found = IndexMetadata(schema, counts["rules"], counts["shards"], metadata["n_cells"], metadata["engine"])

@@ -361,6 +361,21 @@ def operands(predicate: Predicate) -> tuple[Operand, ...]:
     return (predicate.operand,)
 
 
+def called(node: Operand | Predicate) -> Iterator[str]:
+    """Yield the names of the functions that an operand or a predicate calls, those in lambdas included."""
+    if isinstance(node, Call):
+        yield node.function
+        for argument in node.arguments:
+            if isinstance(argument, Call):
+                yield from called(argument)
+    elif isinstance(node, Exists):
+        for predicate in predicates(node.body):
+            yield from called(predicate)
+    elif not isinstance(node, Attribute):
+        for operand in operands(node):
+            yield from called(operand)
+
+
 def attributes(operand: Operand) -> Iterator[Attribute]:
     """Yield the attributes that an operand is computed from."""
     if isinstance(operand, Attribute):

@@ -76,9 +76,10 @@ _UNTYPED: Final = frozenset(
 class EventColumns:
     """The columns of one batch. Remembers what it has found."""
 
-    def __init__(self, batch: Any, n_events: int) -> None:
+    def __init__(self, batch: Any, n_events: int, first: int = 0) -> None:
         self.n_events = n_events  # a slice of a table without columns does not know it
         self.n_combinations: NDArray[np.int64] | None = None  # of elements, where the events are those of a lambda
+        self.first: int | None = first  # the number of the first event; None if they are elements of events
         # Of two columns with one name the last counts.
         self._columns = dict(zip(batch.schema.names, batch.columns, strict=True))
         self._sparse: dict[str, SparseColumn] = {}
@@ -91,7 +92,7 @@ class EventColumns:
     def of_arrays(cls, arrays: dict[str, Array], n_events: int) -> EventColumns:
         """Return the columns of arrays that have one value per event."""
         made = cls(pa.table({}), n_events)
-        made._columns = arrays
+        made._columns, made.first = arrays, None
         return made
 
     def taken(self, name: str, events: NDArray[np.int64]) -> Array:

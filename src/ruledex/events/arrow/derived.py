@@ -6,7 +6,8 @@ events are numbered by their inputs, and one event per number is evaluated, by t
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -14,12 +15,14 @@ from numpy.typing import NDArray
 
 from ruledex.dictionary.dictionary import inputs_of
 from ruledex.dictionary.slot import Slot
+from ruledex.errors import EventError
 from ruledex.events.arrow.buffers import there
 from ruledex.events.arrow.columns import EventColumns, Leaves, Path
 from ruledex.events.arrow.slots import Pairs, cell_table
 from ruledex.events.arrow.texts import texts_in
 from ruledex.events.arrow.values import OPAQUE, distinct, is_nameless, spark_type_of, to_python
 from ruledex.language.any_text import WHOLE_EVENT, is_any_text
+from ruledex.language.functions.custom import custom_functions, prefetched
 from ruledex.language.reference import truth_of
 from ruledex.language.resolve import over_limit, values_of
 from ruledex.language.schema import Schema
@@ -50,6 +53,7 @@ class DerivedColumns:
         self._slot = slot
         self.paths = inputs_of(slot)
         self.is_any_text = is_any_text(slot.operand)
+        self._functions = custom_functions([slot.operand])
         # Inputs get names of their own, since one may lie in another, as `p.q` lies in `p`.
         names = {path: f"input{number}" for number, path in enumerate(self.paths)}
         self._operand = _renamed(slot.operand, names)
@@ -58,20 +62,16 @@ class DerivedColumns:
         self._zone = slot.schema.time_zone
         self._schema = Schema(declared, self._zone)
 
-    def encode(self, inputs: Sequence[Inputs], n_events: int, pairs: Pairs) -> None:
-        """Add the pairs of all events of a batch. `inputs` are those of `paths`."""
+    def encode(self, inputs: Sequence[Inputs], n_events: int, pairs: Pairs, first: int | None) -> None:
+        """Add the pairs of all events of a batch. `inputs` are those of `paths`; `first` numbers the first event."""
         numbers, examples = _combined(inputs, n_events)
         schema = self._schema_of([given.spark_type for given in inputs])
-        n_alike = np.bincount(numbers, minlength=len(examples))
-        cells: list[Sequence[int]] = []
-        for number, example in enumerate(examples.tolist()):
-            event = {f"input{at}": given.leaves(example) for at, given in enumerate(inputs)}
-            n_before = over_limit.n
-            value = self._value(event, schema)
-            if over_limit.n != n_before:  # counted once per event that this is the example of
-                over_limit.n = n_before + (over_limit.n - n_before) * int(n_alike[number])
-            cells.append(() if value is None else self._slot.cells(value))
-            pairs.single &= not (isinstance(value, tuple) and len(value) > 1)
+
+        def value(example: int) -> Any:
+            return self._value({f"input{at}": given.leaves(example) for at, given in enumerate(inputs)}, schema)
+
+        with prefetched(lambda: _try(value, examples), self._functions):
+            cells = _cells_of(self._slot, value, numbers, examples, pairs, first)
         pairs.gather(np.arange(n_events), numbers, cell_table(cells))
 
     def encode_texts(self, columns: EventColumns, pairs: Pairs) -> None:
@@ -99,6 +99,39 @@ class DerivedColumns:
         if isinstance(self._operand, CompareOperands | SetTest):
             return truth_of(self._operand, event, schema)
         return values_of(self._operand, event, schema)
+
+
+def _try(value: Callable[[int], Any], examples: NDArray[np.int64]) -> None:
+    """Evaluate all examples, to find out what functions are called with."""
+    n_before = over_limit.n
+    for example in examples.tolist():
+        with suppress(EventError):
+            value(example)
+    over_limit.n = n_before
+
+
+def _cells_of(
+    slot: Slot,
+    value: Callable[[int], Any],
+    numbers: NDArray[np.int64],
+    examples: NDArray[np.int64],
+    pairs: Pairs,
+    first: int | None,
+) -> list[Sequence[int]]:
+    """Return the cells of each example."""
+    n_alike = np.bincount(numbers, minlength=len(examples))
+    cells: list[Sequence[int]] = []
+    for number, example in enumerate(examples.tolist()):
+        n_before = over_limit.n
+        try:
+            found = value(example)
+        except EventError as error:
+            raise (error if first is None else error.at(first + example)) from error.__cause__
+        if over_limit.n != n_before:  # counted once per event that this is the example of
+            over_limit.n = n_before + (over_limit.n - n_before) * int(n_alike[number])
+        cells.append(() if found is None else slot.cells(found))
+        pairs.single &= not (isinstance(found, tuple) and len(found) > 1)
+    return cells
 
 
 def inputs_at(columns: EventColumns, path: Path) -> Inputs:

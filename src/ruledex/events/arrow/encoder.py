@@ -52,7 +52,7 @@ class ArrowEncoder:
             return self.encode_columns(EventColumns(table, n_events))
         starts = range(0, n_events, ROWS_PER_BLOCK)
         parts = [(start, min(ROWS_PER_BLOCK, n_events - start)) for start in starts]
-        return _joined([self.encode_columns(EventColumns(table.slice(*part), part[1])) for part in parts])
+        return _joined([self.encode_columns(EventColumns(table.slice(*part), part[1], part[0])) for part in parts])
 
     def _check_names(self, names: list[str]) -> None:
         """Refuse two columns of one name that rules use: it is not clear which is meant."""
@@ -78,7 +78,7 @@ class ArrowEncoder:
                 for path in derived.paths:
                     if path not in inputs:
                         inputs[path] = inputs_at(columns, path)
-                derived.encode([inputs[path] for path in derived.paths], columns.n_events, pairs)
+                derived.encode([inputs[path] for path in derived.paths], columns.n_events, pairs, columns.first)
             for lambdas in self._element_columns():
                 path = lambdas.path
                 lambdas.encode(columns, pairs)

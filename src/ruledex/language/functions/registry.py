@@ -86,15 +86,18 @@ ALIASES: dict[str, str] = {
 }
 
 
+CUSTOM: dict[str, Function] = {}  # the functions that users have added (custom.py); none has a name from above
+
+
 def lookup(name: str) -> Function | None:
     """Return the function with a name, sign or alias, or None."""
     lowered = name.lower()
-    return FUNCTIONS.get(ALIASES.get(lowered, lowered)) or _INTERNAL.get(lowered)
+    return FUNCTIONS.get(ALIASES.get(lowered, lowered)) or _INTERNAL.get(lowered) or CUSTOM.get(lowered)
 
 
 def names() -> list[str]:
     """Return all names and aliases in order, without the signs, to suggest one for a misspelt name."""
-    return sorted(name for name in (*FUNCTIONS, *ALIASES) if name.isidentifier())
+    return sorted(name for name in (*FUNCTIONS, *ALIASES, *CUSTOM) if name.isidentifier())
 
 
 def function_of(call: Call) -> Function:

@@ -25,6 +25,7 @@ from ruledex.spark.jobs.coverage import partition_by_rule
 from ruledex.spark.worker.blocks import ROWS_PER_BATCH, match_blocks, spark_ids, split_batches
 from ruledex.spark.worker.columns import KEPT, project_events, refuse_stream, require_columns
 from ruledex.spark.worker.events import Layout, events_of_block, fields_of, mappings
+from ruledex.spark.worker.functions import with_functions
 from ruledex.spark.worker.needs import id_type, read_needs
 from ruledex.spark.worker.opened import explain_memory_errors, open_index
 
@@ -108,7 +109,7 @@ def backtest(
         return compare_rules(request, batches)
 
     one_task = events.sparkSession.range(1, numPartitions=1)
-    texts = one_task.mapInArrow(compare, StructType([rule, change]))
+    texts = one_task.mapInArrow(with_functions(compare), StructType([rule, change]))
     # Every rule has a row, even if it is true of no event.
     rules = texts.select(
         "rule",
@@ -116,7 +117,7 @@ def backtest(
         *(functions.lit(0).cast("bigint").alias(name) for name in _COUNTERS),
         *(functions.array().cast(example).alias(name) for name in _EXAMPLES),
     )
-    counted_rules = read.mapInArrow(count, StructType([rule, change, *counters, *examples_of]))
+    counted_rules = read.mapInArrow(with_functions(count), StructType([rule, change, *counters, *examples_of]))
     return (
         partition_by_rule(counted_rules.unionAll(rules), max(before.n_rules, after.n_rules), "rule")
         .groupBy("rule")

@@ -23,6 +23,7 @@ from ruledex.index import Index, IndexMatches, RuleId
 from ruledex.spark.worker.blocks import match_blocks, spark_ids, split_batches
 from ruledex.spark.worker.columns import project_events, refuse_stream
 from ruledex.spark.worker.events import Layout
+from ruledex.spark.worker.functions import with_functions
 from ruledex.spark.worker.needs import id_type, read_needs
 from ruledex.spark.worker.opened import explain_memory_errors, open_index
 
@@ -134,9 +135,9 @@ def coverage(
     def zero(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         return write_zeros(request, batches)
 
-    all_rules = events.sparkSession.range(1, numPartitions=1).mapInArrow(zero, schema)
+    all_rules = events.sparkSession.range(1, numPartitions=1).mapInArrow(with_functions(zero), schema)
     keys = ("kind", "rule", "other")
-    found = partition_by_rule(read.mapInArrow(count, schema).unionAll(all_rules), needs.n_rules, *keys)
+    found = partition_by_rule(read.mapInArrow(with_functions(count), schema).unionAll(all_rules), needs.n_rules, *keys)
     return Coverage(found.groupBy(*keys).agg(functions.sum("n").alias("matches")))
 
 
@@ -166,7 +167,9 @@ def choose_positions(
         for _ in batches:
             yield _choose(root, version, wanted, seed, trust)
 
-    (row,) = session.range(1, numPartitions=1).mapInArrow(choose, "chosen string, error string").collect()
+    (row,) = (
+        session.range(1, numPartitions=1).mapInArrow(with_functions(choose), "chosen string, error string").collect()
+    )
     if row.error is not None:
         raise RuledexError(row.error)
     return tuple(json.loads(row.chosen))

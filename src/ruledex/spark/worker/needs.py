@@ -10,6 +10,7 @@ from ruledex.artifact import current
 from ruledex.artifact.pins import list_pins
 from ruledex.errors import ArtifactError, RuledexError
 from ruledex.spark.worker.distribution import local_root
+from ruledex.spark.worker.functions import with_functions
 from ruledex.spark.worker.opened import open_index, require_room
 
 if TYPE_CHECKING:
@@ -62,7 +63,7 @@ def read_needs(
             yield _read(root, version, with_pinned, trust)
 
     require_room(session, root)
-    (row,) = session.range(1, numPartitions=1).mapInArrow(read, "needs string, error string").collect()
+    (row,) = session.range(1, numPartitions=1).mapInArrow(with_functions(read), "needs string, error string").collect()
     if row.error is not None:
         raise ArtifactError(row.error)
     found = json.loads(row.needs)

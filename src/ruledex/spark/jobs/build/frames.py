@@ -31,6 +31,7 @@ from ruledex.index.parts import TAGS
 from ruledex.spark.jobs.build.checking import RULES_PER_CHUNK
 from ruledex.spark.jobs.build.keys import RULE_BITS, first_keys, heavy_buckets
 from ruledex.spark.jobs.build.tasks import check_task, tags_task
+from ruledex.spark.worker.functions import with_functions
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
@@ -117,7 +118,7 @@ def check_rules(
     # The number of partitions is explicit, because Spark does not join small partitions of what is cached: 200 tasks
     # with a few rules each would take longer than the rules do.
     n_partitions = max(n_rows // RULES_PER_CHUNK + 1, min(n_shards, n_rows // _FEWEST_PER_CHUNK + 1))
-    return sort_by_id(given.rules, n_partitions).mapInArrow(check_task(schema, over), columns)
+    return sort_by_id(given.rules, n_partitions).mapInArrow(with_functions(check_task(schema, over)), columns)
 
 
 def select_ids(given: GivenRules, ids: pa.Array) -> GivenRules:

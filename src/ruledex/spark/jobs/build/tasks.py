@@ -8,6 +8,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from ruledex.errors import ArtifactError, RuledexError
+from ruledex.spark.worker.functions import with_functions
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -47,7 +48,9 @@ def compile_whole(rules: DataFrame, job: BuildJob, over: Mapping[RuleId, str]) -
     """Check and compile rules, which are sorted and in one partition."""
     from ruledex.spark.jobs.build.checking import check_and_compile
 
-    found: list[CompiledWhole] = _collect(rules.mapInArrow(partial(_compile_whole, job, over), _OUTCOME))
+    found: list[CompiledWhole] = _collect(
+        rules.mapInArrow(with_functions(partial(_compile_whole, job, over)), _OUTCOME)
+    )
     # If there are no rules, Spark may run no task at all.
     return (found or run_tasks(rules.sparkSession, check_and_compile, [(job, over, ())]))[0]
 
@@ -62,7 +65,7 @@ def _compile_whole(
 
 def compile_shards(rules: DataFrame, job: BuildJob) -> list[CompiledShard]:
     """Compile all shards. The rules of a shard are in one partition. Returns the shards in ascending order."""
-    found = _collect(rules.mapInArrow(partial(_compile, job), _OUTCOME))
+    found = _collect(rules.mapInArrow(with_functions(partial(_compile, job)), _OUTCOME))
     return sorted(found, key=lambda shard: shard.shard)
 
 
@@ -75,7 +78,7 @@ def _compile(job: BuildJob, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.Re
 def run_tasks(session: SparkSession, function: Callable[..., T], calls: Sequence[tuple[Any, ...]]) -> list[T]:
     """Call a function of a module once per tuple of arguments, each in its own task. Returns the results in order."""
     numbers = session.range(0, len(calls), 1, len(calls))
-    return _collect(numbers.mapInArrow(partial(_run, function, calls), _OUTCOME))
+    return _collect(numbers.mapInArrow(with_functions(partial(_run, function, calls)), _OUTCOME))
 
 
 def _run(

@@ -16,9 +16,11 @@ from ruledex.engines.protocol import Rank
 from ruledex.errors import RuledexError, quoted
 from ruledex.events.mappings import float_weights
 from ruledex.index import check_filter
+from ruledex.language.functions.custom import function_modules, import_functions
 from ruledex.spark.worker.columns import columns_to_keep, project_events, require_columns
 from ruledex.spark.worker.distribution import is_shipped
 from ruledex.spark.worker.events import Layout
+from ruledex.spark.worker.functions import with_functions
 from ruledex.spark.worker.needs import Path, id_type, read_needs
 
 if TYPE_CHECKING:
@@ -125,7 +127,7 @@ def match(
 
         return match_partition(request, batches)
 
-    return read.mapInArrow(answer, StructType([*(events.schema[name] for name in kept), *added]))
+    return read.mapInArrow(with_functions(answer), StructType([*(events.schema[name] for name in kept), *added]))
 
 
 def _check(top: int | None, rank: str, weights: object, explode: bool, count: bool) -> None:
@@ -204,7 +206,10 @@ def match_ids(
     root = root_path(index)
     needs = read_needs(SparkSession.active() if session is None else session, root, version, trust=trust)
 
+    modules = function_modules()
+
     def found(events: pa.Array) -> pa.Array:
+        import_functions(modules)
         return _ids_of(root, needs.version, trust, events)
 
     of_arrays: Any = arrow_udf  # it reads the kind of function from annotations, but is not declared so

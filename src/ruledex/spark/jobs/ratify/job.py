@@ -20,6 +20,7 @@ from ruledex.spark.jobs.ratify.documented import documented_difference, is_of_ti
 from ruledex.spark.jobs.ratify.sql import NUMBER, Answers, SqlTable
 from ruledex.spark.worker.columns import project_events, refuse_stream
 from ruledex.spark.worker.events import EVENT, Layout, events_of_block, mappings
+from ruledex.spark.worker.functions import with_functions
 from ruledex.spark.worker.needs import Path, read_needs
 
 if TYPE_CHECKING:
@@ -203,7 +204,7 @@ def _draw_rules(sample: DataFrame, request: RatifyRequest, n_rules: int, seed: i
 
         return draw_rules(request, n_rules, seed, batches)
 
-    (row,) = sample.repartition(1).mapInArrow(draw, "drawn string").collect()
+    (row,) = sample.repartition(1).mapInArrow(with_functions(draw), "drawn string").collect()
     rules, schema = json.loads(row.drawn)
     return [(rule_id, text) for rule_id, text in rules], Schema.of_mapping(schema)
 
@@ -217,7 +218,7 @@ def _answers(sample: DataFrame, request: RatifyRequest, rules: Rules) -> tuple[A
         return answer_rules(request, rules, batches)
 
     schema = f"{NUMBER} bigint, index array<boolean>, reference array<boolean>"
-    rows = sample.mapInArrow(answer, schema).collect()
+    rows = sample.mapInArrow(with_functions(answer), schema).collect()
     return {row[0]: row[1] for row in rows}, {row[0]: row[2] for row in rows}
 
 
