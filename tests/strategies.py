@@ -40,6 +40,7 @@ from ruledex.language.tree import (
     SetTest,
     Truth,
     Value,
+    Weighed,
     Xnor,
     Xor,
     attributes,
@@ -117,10 +118,19 @@ def trees(depth: int, names: Sequence[str] = tuple(DOMAINS), weighted: bool = Tr
     They are trees that the parser makes: branches have two children or more, a list has weights only if one of
     them is not 1. Branches of one kind may stand in each other, and NOT before anything.
     """
-    return branches(depth, small_predicates(names, weighted))
+    leaves = small_predicates(names, weighted)
+    return branches(depth, st.one_of(leaves, leaves, leaves, weighed(leaves)) if weighted else leaves)
 
 
-def branches(depth: int, leaves: st.SearchStrategy[Predicate]) -> st.SearchStrategy[Expression]:
+def weighed(leaves: st.SearchStrategy[Predicate]) -> st.SearchStrategy[Expression]:
+    """What scores 0 by itself, with a weight: IS NULL, IS TRUE and its kin, and negations."""
+    tested = st.builds(Is, leaves, st.sampled_from([True, False, None]))
+    missing = leaves.map(lambda leaf: IsNull(operands(leaf)[0]))
+    zero = st.one_of(leaves.map(Not), tested, tested.map(Not), missing, missing.map(Not))
+    return st.builds(Weighed, zero, st.sampled_from(WEIGHTS))
+
+
+def branches(depth: int, leaves: st.SearchStrategy[Expression]) -> st.SearchStrategy[Expression]:
     """Trees of at most `depth` branches over given leaves; now and then TRUE, FALSE or NULL for a leaf."""
     truths = st.sampled_from([Truth(True), Truth(False), Truth(None)])
     # Six of seven leaves are predicates: a tree of constants folds away and shows little.
@@ -259,7 +269,8 @@ def _patterns(
 
 def wild_trees(depth: int) -> st.SearchStrategy[Expression]:
     """Trees of whatever the language can write: odd names, long paths, every type of constant, functions."""
-    return branches(depth, wild_predicates())
+    leaves = wild_predicates()
+    return branches(depth, st.one_of(leaves, leaves, leaves, weighed(leaves)))
 
 
 def wild_names() -> st.SearchStrategy[tuple[str, ...]]:

@@ -23,6 +23,7 @@ from ruledex.language.tree import (
     Truth,
     Value,
     Weak,
+    Weighed,
     Within,
     Xnor,
     Xor,
@@ -70,6 +71,8 @@ def _can_score(tree: Expression, negated: bool, schema: Schema) -> bool:
     match tree:
         case Not(child):
             return _can_score(child, not negated, schema)
+        case Weighed(child, weight):
+            return _can_score(child, True, schema) if negated else weight > 0
         case Required(child):
             return _can_score(child, negated, schema)
         case And(children) | Or(children):

@@ -31,6 +31,7 @@ from ruledex.language.tree import (
     Truth,
     Untrue,
     Weak,
+    Weighed,
     Xnor,
     Xor,
     attributes,
@@ -98,7 +99,8 @@ class Clause:
         """The predicate of a clause of that kind, and whether it is negated."""
         negated = isinstance(self.tree, Not)
         inner = self.tree.child if isinstance(self.tree, Not) else self.tree
-        assert not isinstance(inner, And | Or | Xor | Xnor | Not | Is | Required | Named | Truth | Weak | Untrue)
+        assert not isinstance(inner, And | Or | Xor | Xnor | Not | Is | Required | Weighed | Named | Truth)
+        assert not isinstance(inner, Weak | Untrue)
         return inner, negated
 
     def leaves(self) -> Iterator[Clause]:
@@ -128,7 +130,7 @@ def clause_of(tree: Expression, event: Event, schema: Schema, name_position: int
 
     `name_position` is where the name of the condition that this is a part of is used in the rule's text.
     """
-    if isinstance(tree, Required):  # it does not affect truth
+    if isinstance(tree, Required | Weighed):  # they do not affect truth
         return clause_of(tree.child, event, schema, name_position)
     if isinstance(tree, Named):
         position = tree.position if name_position is None else name_position
@@ -144,7 +146,7 @@ def clause_of(tree: Expression, event: Event, schema: Schema, name_position: int
         child = clause_of(tested.child, event, schema, name_position)
         truth = (child.truth is tested.truth) == (tested is tree)
         return Clause("is", tree, truth, child.position, (), (child,))
-    if isinstance(tested, And | Or | Xor | Xnor | Not | Is | Required | Named | Truth | Weak | Untrue):
+    if isinstance(tested, And | Or | Xor | Xnor | Not | Is | Required | Weighed | Named | Truth | Weak | Untrue):
         child = clause_of(tested, event, schema, name_position)
         return Clause("not", tree, None if child.truth is None else not child.truth, child.position, (), (child,))
     deciding = deciding_fields(tested, event, schema)

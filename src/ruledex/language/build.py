@@ -20,6 +20,7 @@ from ruledex.language.functions.searching import PATTERN_TESTS, pattern_of
 from ruledex.language.pattern import check_like, like_pattern
 from ruledex.language.regex import MissingRe2Error, PatternTooLargeError, check_regex
 from ruledex.language.tree import (
+    PREDICATES,
     And,
     Attribute,
     Between,
@@ -41,6 +42,7 @@ from ruledex.language.tree import (
     SetTest,
     Truth,
     Value,
+    Weighed,
 )
 from ruledex.language.value import HOLDS, Family, compare, family_of, read_time
 from ruledex.language.value_types import Interval, Moment, Network, Version
@@ -94,14 +96,14 @@ def with_weight(item: Expression, weight: float, text: str, position: int) -> Ex
         item.weight *= weight  # the node belongs to this parse, and nobody else has it yet
         check_weight(item.weight, text, position)
         return item
-    named = {Not: "a negated predicate", IsNull: "IS NULL", Is: "IS TRUE, FALSE or UNKNOWN", Named: "a named condition"}
-    what = named.get(type(item), "this")
-    raise RuleSyntaxError(
-        f"{what} takes no weight",
-        text,
-        position,
-        "write weights after values, and after predicates that are not negated",
-    )
+    if isinstance(item, Weighed):
+        return Weighed(item.child, check_weight(item.weight * weight, text, position))
+    tested = item.child if isinstance(item, Not) else item
+    if isinstance(tested, (*PREDICATES, Is)):
+        return Weighed(item, weight)
+    what = "a named condition" if isinstance(tested, Named) else "this"
+    hint = "write weights after values, and after single predicates in parentheses"
+    raise RuleSyntaxError(f"{what} takes no weight", text, position, hint)
 
 
 def check_weight(weight: float, text: str, position: int) -> float:

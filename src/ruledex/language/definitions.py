@@ -33,6 +33,7 @@ from ruledex.language.tree import (
     Not,
     Predicate,
     Required,
+    Weighed,
     map_predicates,
     replace,
 )
@@ -81,7 +82,7 @@ def names_in(tree: Expression) -> list[Named]:
         node = pending.pop()
         if isinstance(node, BRANCHES):
             pending.extend(reversed(node.children))
-        elif isinstance(node, Not | Is | Required):
+        elif isinstance(node, Not | Is | Required | Weighed):
             pending.append(node.child)
         elif isinstance(node, Named):
             found.append(node)
@@ -161,7 +162,7 @@ def _parse_definition(text: str, schema: Schema) -> Expression:
             raise RuleSyntaxError("REQUIRED belongs into rules, around a name if need be: REQUIRED(@name)", text)
         if isinstance(node, BRANCHES):
             pending += node.children
-        elif isinstance(node, Not | Is):
+        elif isinstance(node, Not | Is | Weighed):
             pending.append(node.child)
     return schema.bind_predicates(tree, text)
 
@@ -264,4 +265,6 @@ def _put(tree: Expression, condition_of: Callable[[Named], Expression]) -> Expre
         return type(tree)(tuple(children))
     if isinstance(tree, Not | Required):
         return type(tree)(_put(tree.child, condition_of))
+    if isinstance(tree, Weighed):
+        return Weighed(_put(tree.child, condition_of), tree.weight)
     return Is(_put(tree.child, condition_of), tree.truth) if isinstance(tree, Is) else tree

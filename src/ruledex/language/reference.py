@@ -45,9 +45,12 @@ from ruledex.language.tree import (
     Untrue,
     Value,
     Weak,
+    Weighed,
     Within,
     Xnor,
     Xor,
+    operands,
+    predicates,
     replace,
 )
 from ruledex.language.value import HOLDS, compare, constant_family, family_of, fit
@@ -77,7 +80,7 @@ def _evaluate(tree: Expression, event: Event, schema: Schema) -> bool | None:
             return _not(_evaluate(child, event, schema))
         case Is(child, truth):
             return _evaluate(child, event, schema) is truth
-        case Required(child):
+        case Required(child) | Weighed(child):
             return _evaluate(child, event, schema)
         case Named():
             return _evaluate(tree.condition, event, schema)
@@ -289,6 +292,10 @@ def _score(tree: Expression, negated: bool, event: Event, weights: Weights, sche
             return _score(child, negated, event, weights, schema)
         case Named():
             return _score(tree.condition, negated, event, weights, schema)
+        case Weighed(child) if negated:
+            return _score(child, True, event, weights, schema)
+        case Weighed():
+            return _weighed_score(tree, event, weights, schema)
         case And(children) | Or(children):
             scores = [s for s in (side(child, negated) for child in children) if s is not None]
             # The negation of an OR is an AND of negations, and vice versa.
@@ -319,13 +326,27 @@ def weight_of(value: Any, weights: Mapping[Any, float]) -> float:
     return weights.get(value, 1.0) if family_of(value) is not None else 1.0
 
 
+def _event_weight(operand: Operand, value: Any, weights: Weights) -> float:
+    given = weights.get(operand_text(operand), 1.0)
+    return float(given if isinstance(given, int | float) else weight_of(value, given))
+
+
+def _weighed_score(tree: Weighed, event: Event, weights: Weights, schema: Schema) -> float:
+    """Return the weight; of IS NOT NULL times the largest that the event gives to one of the values."""
+    if not tree.is_presence:
+        return tree.weight
+    (predicate,) = predicates(tree.child)
+    (operand,) = operands(predicate)
+    values = values_of(operand, event, schema) or ()
+    return float(max(tree.weight * _event_weight(operand, value, weights) for value in values))
+
+
 def _literal_score(predicate: Predicate, event: Event, weights: Weights, schema: Schema) -> float:
     """Return the largest product of the predicate's weight and the event's, over the values that satisfy it."""
     predicate = as_of_now(predicate, schema.zone)
 
     def of_event(operand: Operand, value: Any) -> float:
-        given = weights.get(operand_text(operand), 1.0)
-        return float(given if isinstance(given, int | float) else weight_of(value, given))
+        return _event_weight(operand, value, weights)
 
     match predicate:
         case CompareOperands() | SetTest() | Exists():  # of no single value to which an event could give a weight

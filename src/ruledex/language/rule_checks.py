@@ -3,7 +3,20 @@
 from __future__ import annotations
 
 from ruledex.errors import RuleLimitError, RuleSyntaxError
-from ruledex.language.tree import MAX_DEPTH, And, Expression, Is, Not, Or, Required, Xnor, Xor, depth_of, predicates
+from ruledex.language.tree import (
+    MAX_DEPTH,
+    And,
+    Expression,
+    Is,
+    Not,
+    Or,
+    Required,
+    Weighed,
+    Xnor,
+    Xor,
+    depth_of,
+    predicates,
+)
 
 
 def check_depth(tree: Expression, text: str) -> None:
@@ -48,6 +61,6 @@ def _first_required(tree: Expression) -> Required | None:
             return part
         if isinstance(part, And | Or | Xor | Xnor):
             pending.extend(reversed(part.children))
-        elif isinstance(part, Not | Is):
+        elif isinstance(part, Not | Is | Weighed):
             pending.append(part.child)
     return None

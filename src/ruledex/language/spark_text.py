@@ -44,6 +44,7 @@ from ruledex.language.tree import (
     Untrue,
     Value,
     Weak,
+    Weighed,
     Within,
     Xnor,
     Xor,
@@ -73,7 +74,7 @@ def _write(tree: Expression) -> tuple[str, int]:
             return f"({to_spark(child)}) IS {'UNKNOWN' if truth is None else str(truth).upper()}", _LEAF
         case Untrue(literal):
             return f"({to_spark(literal)}) IS NOT TRUE", _LEAF
-        case Required(child):
+        case Required(child) | Weighed(child):
             return _write(child)
         case Named():
             return _write(tree.condition)

@@ -59,6 +59,7 @@ from ruledex.language.tree import (
     Rlike,
     SetTest,
     Truth,
+    Weighed,
     Xnor,
     Xor,
 )
@@ -92,6 +93,8 @@ def to_structured(tree: Expression) -> Json:
             return {"op": _NAME_OF_TEST[truth], "child": to_structured(child)}
         case Required(child):
             return {"op": "required", "child": to_structured(child)}
+        case Weighed(child, weight):
+            return to_structured(child) | {"weight": weight}
         case Named(name):
             return {"named": name}
         case Compare(operand, op, value, weight):
@@ -185,9 +188,11 @@ def _expression(document: Json, place: Place) -> Expression:
         inner = Place(place, "children")
         return kind(tuple([_expression(child, Place(inner, i)) for i, child in enumerate(children)]))
     if isinstance(name, str) and name in _AROUND:
-        check_fields(document, place, ("child",))
+        check_fields(document, place, ("child",), () if name == "required" else ("weight",))
         child = _expression(document["child"], Place(place, "child"))
-        return Not(child) if name == "not" else Required(child) if name == "required" else Is(child, _TESTS[name])
+        if name == "required":
+            return Required(child)
+        return _weighted(Not(child) if name == "not" else Is(child, _TESTS[name]), document, place)
     return _predicate(document, place)
 
 
@@ -247,8 +252,8 @@ def _rlike(_op: str, document: Mapping[str, Json], place: Place) -> Expression:
 
 
 def _is_null(_op: str, document: Mapping[str, Json], place: Place) -> Expression:
-    check_fields(document, place, ("operand",))
-    return placed(place, build.null_test, _left(document, place), "", 0)
+    check_fields(document, place, ("operand",), ("weight",))
+    return _weighted(placed(place, build.null_test, _left(document, place), "", 0), document, place)
 
 
 def _set_test(op: str, document: Mapping[str, Json], place: Place) -> Expression:

@@ -42,6 +42,7 @@ from ruledex.language.tree import (
     Untrue,
     Value,
     Weak,
+    Weighed,
     Within,
     Xnor,
     Xor,
@@ -91,6 +92,8 @@ def _write(tree: Expression) -> tuple[str, int]:
             return _is_text(child, truth, ""), _LEAF
         case Untrue(literal):
             return _is_text(literal, True, "NOT "), _LEAF
+        case Weighed(child, weight):
+            return f"({_write(child)[0]}){_weight(weight) or '^1'}", _LEAF
         case Required(child):
             return f"REQUIRED({_write(child)[0]})", _LEAF
         case Named(name):

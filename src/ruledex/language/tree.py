@@ -162,6 +162,22 @@ class Named(Node):
         return self.child
 
 
+@dataclass(slots=True, eq=False)
+class Weighed(Node):
+    """`(child)^weight`: as true as the child, and scores the weight where it is true.
+
+    The child is what scores 0 by itself: IS NULL, IS TRUE and its kin, or the negation of a predicate.
+    """
+
+    child: Expression
+    weight: float
+
+    @property
+    def is_presence(self) -> bool:
+        """Whether the child is IS NOT NULL: its values have the weights that an event gives them."""
+        return isinstance(self.child, Not) and isinstance(self.child.child, IsNull)
+
+
 # Predicates: the leaves. `weight` is their score if they are true.
 
 
@@ -320,7 +336,9 @@ class Untrue(Node):
 Predicate: TypeAlias = (
     Compare | In | Between | Like | Rlike | IsNull | NullSafe | CompareOperands | SetTest | Exists | Within
 )
-Expression: TypeAlias = Truth | Not | And | Or | Xor | Xnor | Is | Required | Named | Predicate | Weak | Untrue
+Expression: TypeAlias = (
+    Truth | Not | And | Or | Xor | Xnor | Is | Required | Weighed | Named | Predicate | Weak | Untrue
+)
 Branch: TypeAlias = And | Or | Xor | Xnor
 
 PREDICATES = (Compare, In, Between, Like, Rlike, IsNull, NullSafe, CompareOperands, SetTest, Exists, Within)
@@ -334,7 +352,7 @@ def predicates(tree: Expression) -> Iterator[Predicate]:
     if isinstance(tree, BRANCHES):
         for child in tree.children:
             yield from predicates(child)
-    elif isinstance(tree, Not | Is | Required):
+    elif isinstance(tree, Not | Is | Required | Weighed):
         yield from predicates(tree.child)
     elif isinstance(tree, Named):
         if tree.child is not None:
@@ -398,6 +416,9 @@ def map_predicates(tree: Expression, change: Callable[[Predicate], Predicate]) -
     if isinstance(tree, Is):
         child = map_predicates(tree.child, change)
         return tree if child is tree.child else Is(child, tree.truth)
+    if isinstance(tree, Weighed):
+        child = map_predicates(tree.child, change)
+        return tree if child is tree.child else Weighed(child, tree.weight)
     if isinstance(tree, Truth | Weak | Untrue | Named):
         return tree
     return change(tree)
@@ -419,7 +440,7 @@ def depth_of(tree: Expression) -> int:
         below: tuple[object, ...]
         if isinstance(node, BRANCHES):
             below = node.children
-        elif isinstance(node, Not | Is | Required | Named):
+        elif isinstance(node, Not | Is | Required | Weighed | Named):
             below = (node.child,)
         elif isinstance(node, Weak):
             below = (node.predicate,)

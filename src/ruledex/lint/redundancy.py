@@ -24,6 +24,7 @@ from ruledex.language.tree import (
     Truth,
     Untrue,
     Weak,
+    Weighed,
     Within,
     Xnor,
     Xor,
@@ -107,7 +108,7 @@ def _size(tree: Expression) -> int | None:
             return None if None in sizes else sum(sizes)  # type: ignore[arg-type]
         case Xor() | Xnor() | Is():
             return None
-        case Not(child) | Untrue(child):
+        case Not(child) | Untrue(child) | Weighed(child):
             return _size(child)
         case Weak(predicate):
             inner = _size(predicate)
@@ -151,6 +152,8 @@ def _keys(tree: Expression, signs: Signs, schema: Schema) -> tuple[str, ...]:
 
 def _has_weight(part: Expression) -> bool:
     """Return whether a part has a weight: such a part affects the score."""
+    if isinstance(part, Weighed):
+        return True
     for predicate in predicates(part):
         if isinstance(predicate, In):
             if predicate.weights:

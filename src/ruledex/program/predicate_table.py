@@ -37,6 +37,7 @@ from ruledex.language.tree import (
     NullSafe,
     Or,
     Rlike,
+    Weighed,
 )
 from ruledex.program.rule_entries import (
     ARGUMENT,
@@ -108,10 +109,14 @@ class PredicateTable:
             # The parser reads the whole rule again, and says what is wrong and where.
             self._positive[number] = self._negative[number] = COMPLEX
             return
+        own_weight = None
+        if isinstance(tree, Weighed) and tree.is_presence:
+            own_weight = tree.weight  # of a positive literal: that of IS NULL scores nothing
+            tree = tree.child
         negated = isinstance(tree, Not)
         if isinstance(tree, Not):
             tree, positive, negative = tree.child, negative, positive
-        weight = _weight(tree)
+        weight = _weight(tree) if own_weight is None else own_weight
         if weight is None:
             self._positive[number] = self._negative[number] = COMPLEX
             return

@@ -4,6 +4,7 @@
     NOT (a AND b)  = NOT a OR NOT b          NOT (a OR b)    = NOT a AND NOT b
     NOT (a XOR b)  = a XNOR b                NOT (a XNOR b)  = a XOR b
     NOT TRUE       = FALSE                   NOT NULL        = NULL
+    NOT (a)^2      = NOT a, for what scores only where it is not negated
     NOT (a IS TRUE) stays as it is, and NOT is pushed down below IS
 
     odd(a, b)      = a AND NOT b  OR  NOT a AND b            a XOR b
@@ -15,7 +16,7 @@ answers of each half are made once and shared, so a chain of n needs 6n objects,
 
 from __future__ import annotations
 
-from ruledex.language.tree import And, Expression, Is, Not, Or, Required, Truth, Xnor, Xor
+from ruledex.language.tree import And, Expression, Is, Not, Or, Required, Truth, Weighed, Xnor, Xor
 from ruledex.rewrite.walk import with_children
 
 
@@ -37,6 +38,8 @@ def _push(tree: Expression, negated: bool) -> Expression:
             return _push_into_chain(tree, negated)
         case Required(child):  # it is never below NOT
             return Required(_push(child, False))
+        case Weighed(child, weight):  # the weight counts where the child is true
+            return _push(child, True) if negated else Weighed(_push(child, False), weight)
         case Is(child, truth):
             tested = Is(_push(child, False), truth)
             return Not(tested) if negated else tested

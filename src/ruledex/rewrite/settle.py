@@ -29,6 +29,7 @@ from ruledex.language.tree import (
     Required,
     Truth,
     Untrue,
+    Weighed,
     Xnor,
     Xor,
 )
@@ -56,11 +57,11 @@ class _Ask(Enum):
 
 
 def has_is(tree: Expression) -> bool:
-    """Return whether IS TRUE, IS FALSE or IS UNKNOWN is used in a tree of the parser, which shares no parts."""
+    """Return whether IS TRUE or its kin, or a weight above a predicate, is in a tree of the parser."""
     pending = [tree]
     while pending:
         node = pending.pop()
-        if isinstance(node, Is):
+        if isinstance(node, Is | Weighed):
             return True
         if isinstance(node, BRANCHES):
             pending += node.children
@@ -91,7 +92,7 @@ class _Settling:
                 return Truth((value is asked.truth) == asked.has_it)
             case Not(child):
                 return self.ask(child, asked.turned())
-            case Required(child):
+            case Required(child) | Weighed(child):
                 return self.ask(child, asked)
             case And(children) | Or(children):
                 # An AND is true if all children are and false if one is; "not true" is the complement.

@@ -15,7 +15,7 @@ from ruledex.language.scanner import TOKEN
 from ruledex.language.schema import Schema
 from ruledex.language.structured import from_structured, to_structured
 from ruledex.language.text import RESERVED, path_text
-from ruledex.language.tree import BRANCHES, Expression, Named, Not, Required, Truth
+from ruledex.language.tree import BRANCHES, Expression, Named, Not, Required, Truth, Weighed
 from ruledex.service.messages import Analysed, AnalyseIn, Completion, Token
 from ruledex.service.problems import Problem, fault_of
 from ruledex.service.request import Request
@@ -134,7 +134,7 @@ def tree_of(tree: Expression) -> dict[str, Any]:
         return {"kind": "constant", "text": to_text(tree)}
     if isinstance(tree, BRANCHES):
         return {"kind": type(tree).__name__.lower(), "children": [tree_of(child) for child in tree.children]}
-    if isinstance(tree, Not | Required):
+    if isinstance(tree, Not | Required | Weighed):
         return {"kind": type(tree).__name__.lower(), "children": [tree_of(tree.child)]}
     if isinstance(tree, Named):
         return {"kind": "named", "text": to_text(tree), "position": tree.position}

@@ -32,7 +32,22 @@ from ruledex.compiled.constants import (
 from ruledex.compiled.decorator import jit
 from ruledex.dictionary.literal_table import Form, LiteralTable
 from ruledex.language.schema import Schema
-from ruledex.language.tree import And, Expression, In, Is, IsNull, Not, Or, Required, SetTest, Truth, Weak, Xnor, Xor
+from ruledex.language.tree import (
+    And,
+    Expression,
+    In,
+    Is,
+    IsNull,
+    Not,
+    Or,
+    Required,
+    SetTest,
+    Truth,
+    Weak,
+    Weighed,
+    Xnor,
+    Xor,
+)
 from ruledex.program.rule_entries import ARGUMENT, BOTH, KIND, NEGATED, PredicateLiterals
 from ruledex.rewrite.literals import rewrite_literals
 from ruledex.rewrite.negation import push_not
@@ -61,6 +76,8 @@ class ScoreCode:
             self.write(tree.child, below_xor)
             self.steps.append((WEIGH, len(self.weights)))  # by 1, which is written for nothing else
             self.weights.append(1.0)
+        elif isinstance(tree, Weighed):
+            self._weighed(tree, below_xor)
         elif isinstance(tree, Is):
             # Below it, as below XOR, false must be told from unknown.
             self.write(push_not(Not(tree.child)) if tree.truth is False else tree.child, below_xor=True)
@@ -74,6 +91,17 @@ class ScoreCode:
             self._weighted_list(tree, below_xor)
         else:
             self._leaf(tree, _weight(tree), below_xor)
+
+    def _weighed(self, tree: Weighed, below_xor: bool) -> None:
+        """Write what scores 0 by itself, with a constant beside it that scores the weight."""
+        if tree.is_presence:  # a positive literal, to whose values an event may give weights
+            self._leaf(tree.child, tree.weight, below_xor)
+            return
+        self.write(tree.child, below_xor)
+        if tree.weight:
+            self.steps.append((CONSTANT, SCORES_ONE))
+            self._weigh(tree.weight)
+            self.steps.append((AND, 2))
 
     def _weighted_list(self, tree: In, below_xor: bool) -> None:
         """Write a list whose values weigh differently: it scores the largest of its parts, one part per weight."""
