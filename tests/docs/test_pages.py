@@ -3,16 +3,28 @@
 from __future__ import annotations
 
 import re
+import sys
 from itertools import takewhile
 
 import pytest
 
+from ruledex.language.functions import custom
 from tests.docs.pages import DOCS, LANGUAGES, ROOT, blocks_of, name_of, written_pages
 from tests.docs.running import PageRun
 
 PAGES = written_pages()
 WITH_CODE = [page for page in PAGES if any(block.language in {"python", "shell", "text"} for block in blocks_of(page))]
 WITH_SPARK = [page for page in WITH_CODE if any(block.needs_spark for block in blocks_of(page))]
+
+
+@pytest.fixture(autouse=True)
+def functions_of_the_page():
+    """Forget the functions that a page adds: tasks of Spark in later tests could not import its modules."""
+    before = custom.CUSTOM.copy()
+    yield
+    for name in custom.CUSTOM.keys() - before:
+        del custom.CUSTOM[name]
+        sys.modules.pop(custom._ORIGINS.pop(name).module, None)
 
 
 @pytest.mark.parametrize("page", WITH_CODE, ids=name_of)
