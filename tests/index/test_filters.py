@@ -30,6 +30,7 @@ CONDITIONS = [
     "TRUE",
     "tenant = 'nobody'",
     "* = 'x'",
+    "lower(tenant) = 'a' OR abs(team.size) = 5",
 ]
 
 

@@ -29,7 +29,6 @@ from ruledex.index.live.delta import Delta
 from ruledex.index.live.state import LiveState, Overlay
 from ruledex.index.state import BuiltState, Snapshot
 from ruledex.index.tags import NO_TAGS, RuleTags, TagSets, tags_of
-from ruledex.language.any_text import WHOLE_EVENT
 from ruledex.language.plain import level_of_caller
 from ruledex.language.schema import Schema
 from ruledex.limits import forget_when_changed
@@ -56,9 +55,9 @@ class TagFilter:
         if built.dictionary.uses_now:  # what a filter admits is kept
             raise RuledexError(f"a filter has no now(): write the time itself into {quoted(text)}")
         self.text = text
-        paths = built.dictionary.used_paths
-        self.names = sorted({path[0] for path in paths if path})
-        self._reads_all = WHOLE_EVENT in paths  # not some columns only
+        self.names = sorted({path[0] for path in built.dictionary.used_paths if path})
+        # Functions may look at more than the values of these names, and tell a null from what is absent.
+        self._fits_columns = not built.dictionary.derived
         self._encoder = EventEncoder(built.dictionary)
         self._engine: Any = engine_class("auto").build(built.program)
         self._known: dict[str, int] = {}  # tags of live rules that were asked about before
@@ -67,7 +66,7 @@ class TagFilter:
         """Return which rules of a version the filter admits."""
         if sets.codes is None:
             return read_only(np.full(n_rules, self._admits([{}])[0], np.uint8))
-        is_many = len(sets.texts) > _MANY and not self._reads_all
+        is_many = len(sets.texts) > _MANY and self._fits_columns
         table = sets.table([name for name in self.names if name in sets.names]) if is_many else None
         # A table without columns has no rows.
         is_columns = table is not None and table.num_columns > 0

@@ -42,7 +42,7 @@ def tags_text(given: Any) -> str | None:
         return None
     if isinstance(given, str | bytes):
         given = _parsed(given)
-    if not is_record(given):
+    if type(given) is not dict and not is_record(given):
         raise RuleError(f"{_WHAT}, not {quoted(given)}")
     try:
         text = orjson.dumps(_encoded(given, "", 0), option=orjson.OPT_SORT_KEYS).decode()
@@ -74,6 +74,8 @@ def _parsed(text: str | bytes) -> Any:
 
 def _encoded(value: Any, path: str, depth: int) -> Any:
     """Return a value as JSON has it."""
+    if type(value) is str or type(value) is bool or value is None:  # most are
+        return value
     value = plain(value)
     if depth > _DEEPEST:
         raise RuleError(f"the tag {quoted(path)} is nested deeper than {_DEEPEST} levels")
