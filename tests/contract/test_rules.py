@@ -67,6 +67,7 @@ CASES = {
             "greatest(a, b, 3) > 4",
             "pmod(hash(s, 'salt'), 10) < 5",
             "(endswith(s, t)) IS NOT TRUE",
+            "s COLLATE UTF8_LCASE IN ('A_B', 'XA_') AND s COLLATE UTF8_LCASE NOT LIKE 'Xb%'",
             "CAST(s AS INT) > 3 OR a::STRING = '3'",
             "s::BOOLEAN^2 AND a::DECIMAL(5, 2) IS NOT NULL",
         ],

@@ -358,6 +358,12 @@ class Generator:
         return CompareOperands(operand, self.pick([*COMPARISONS, "<=>"]), other())
 
     def _pattern(self, operand: Operand) -> Predicate:
+        if self.random.random() < 0.2 and not (isinstance(operand, Call) and operand.function in ("lower", "upper")):
+            operand = Call("collate", (operand, "UTF8_LCASE"))
+            if self.random.random() < 0.6:
+                return self._of_constants(operand, self._string, lambda: self.string(0))
+            pieces = self.random.choices(PATTERN_PIECES, k=self.random.randint(0, 4))
+            return Like(operand, ("".join(pieces),))
         if self.random.random() < 0.3:
             return Rlike(operand, self.pick(REGEXES))
         if self.random.random() < 0.3:

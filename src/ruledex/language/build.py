@@ -15,6 +15,7 @@ from ruledex.errors import PatternError, RuleLimitError, RuleSyntaxError, RuleTy
 from ruledex.language import time_syntax
 from ruledex.language.any_text import ANY_TEXT as ANY_TEXT
 from ruledex.language.any_text import SIGN, is_any_text
+from ruledex.language.functions.collation import COLLATE, COLLATE_LIKE, LOWER_CASE, compared_key, pattern_key
 from ruledex.language.functions.registry import lookup, names, result_family
 from ruledex.language.functions.searching import PATTERN_TESTS, pattern_of
 from ruledex.language.pattern import check_like, like_pattern
@@ -161,7 +162,11 @@ def _convert(constant: Constant, family: Family, operand: Operand, text: str) ->
         function = "version" if isinstance(value, Version) else "cidr"
         hint = f"write {function}({_shown(operand)}) and a plain string"
         raise RuleTypeError(f"{_shown(operand)} is not a {family_of(value)}", text, constant.position, hint)
-    return value
+    return compared_key(value) if _is_collated(operand) and isinstance(value, str) else value
+
+
+def _is_collated(item: Item) -> bool:
+    return isinstance(item, Call) and item.function in (COLLATE, COLLATE_LIKE)
 
 
 def _operand(item: Item, what: str, text: str, position: int) -> Operand:
@@ -224,6 +229,9 @@ def call(name: str, items: Sequence[Item], text: str, position: int) -> Item:
         elif isinstance(item, Attribute | Call):
             if parameter.literal:
                 raise RuleTypeError(f"the {parameter.name} of {name}() must be a constant", text, position)
+            if _is_collated(item) and not (function.name in PATTERN_TESTS and isinstance(items[-1], Constant)):
+                hint = "put COLLATE after the function, where its result is compared"
+                raise RuleTypeError(f"{name}() takes no COLLATE", text, position, hint)
             found = result_family(item)
             if Family.ANY not in (found, parameter.family) and found is not parameter.family:
                 message = f"{name}() takes a {parameter.family}, and {_shown(item)} gives a {found}"
@@ -316,6 +324,8 @@ def comparison(left: Item, op: str, right: Item, text: str, position: int) -> Ex
     family = result_family(left)
     if isinstance(right, Attribute | Call):
         other = result_family(right)
+        if _is_collated(left) != _is_collated(right):  # one side is enough to say how both compare
+            left, right = (o if _is_collated(o) else Call(COLLATE, (o, LOWER_CASE)) for o in (left, right))
         if Family.ANY not in (family, other) and family is not other:
             message = f"{_shown(left)} gives a {family} and {_shown(right)} a {other}: they never compare"
             raise RuleTypeError(message, text, position)
@@ -405,6 +415,9 @@ def like(
 ) -> Expression:
     """Return `left [I]LIKE pattern`, or LIKE ANY or ALL of several patterns."""
     operand = _string_operand(left, "LIKE", text, position)
+    collated = isinstance(operand, Call) and _is_collated(operand)
+    if collated and isinstance(operand, Call):
+        operand, ignore_case = Call(COLLATE_LIKE, operand.arguments), False
     patterns = []
     for constant in constants:
         if constant.value is None and len(constants) == 1:
@@ -414,7 +427,8 @@ def like(
         if constant.weighted and len(constants) > 1:
             raise RuleSyntaxError("a pattern of a list takes no weight", text, constant.position)
         try:
-            patterns.append(like_pattern(constant.value, escape))
+            pattern = like_pattern(constant.value, escape)
+            patterns.append(pattern_key(pattern) if collated else pattern)
             check_like(patterns[-1], ignore_case)
         except PatternTooLargeError as error:
             raise RuleLimitError(str(error), text, constant.position) from None
@@ -455,15 +469,18 @@ def regular_expression(left: Item, constant: Constant, text: str, position: int)
         return Truth(None)
     if not isinstance(constant.value, str):
         raise RuleTypeError("a regular expression is a string", text, constant.position)
+    pattern = constant.value
+    if isinstance(operand, Call) and _is_collated(operand) and isinstance(operand.arguments[0], Attribute | Call):
+        operand, pattern = operand.arguments[0], f"(?i){pattern}"
     try:
-        check_regex(constant.value)
+        check_regex(pattern)
     except PatternTooLargeError as error:
         raise RuleLimitError(str(error), text, constant.position) from None
     except MissingRe2Error as error:
         raise PatternError(str(error), text, constant.position) from None
     except ValueError as error:
         raise PatternError(f"RE2 refuses this regular expression: {error}", text, constant.position) from None
-    return Rlike(operand, constant.value, constant.weight, position)
+    return Rlike(operand, pattern, constant.weight, position)
 
 
 def null_test(left: Item, text: str, position: int) -> Expression:

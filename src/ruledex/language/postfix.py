@@ -1,4 +1,4 @@
-"""Reads what follows an operand and changes it: `AS type` within CAST, and `::type`."""
+"""Reads what follows an operand and changes it: `AS type` within CAST, `::type`, and `COLLATE name`."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from ruledex.errors import RuleSyntaxError, RuleTypeError, did_you_mean
 from ruledex.language import build, time_syntax
 from ruledex.language.build import Constant, Item
 from ruledex.language.functions.casts import PREFIX, fold
+from ruledex.language.functions.collation import BINARY, COLLATE, LOWER_CASE
 from ruledex.language.functions.registry import FUNCTIONS
 from ruledex.language.reader import OPEN
 from ruledex.language.scanner import scan, token_of
@@ -18,7 +19,7 @@ from ruledex.language.value_types import Interval, Moment
 if TYPE_CHECKING:
     from ruledex.language.parser import _Parser
 
-POSTFIXES: Final = ("AS",)
+POSTFIXES: Final = ("AS", "COLLATE")
 CASTS: Final = ("CAST", "TRY_CAST")
 _TYPES: Final = {
     **{name.upper(): name for name in ("int", "bigint", "double", "decimal", "string", "boolean", "date", "timestamp")},
@@ -32,6 +33,11 @@ _TYPES: Final = {
 def read_postfix(parser: _Parser, word: str, start: int, end: int) -> bool:
     """Read a postfix, which ends at `end`, and what belongs to it. Returns False: an operator may follow."""
     text = parser.text
+    if word == "COLLATE":
+        match = scan(text, end)
+        parser.position = match.end()
+        parser.items[-1] = collate(parser.items[-1], *token_of(match), text)
+        return False
     if word == "AS":
         parser._reduce(OPEN + 1)
         opened = parser.operators[-1] if parser.operators else None
@@ -44,6 +50,18 @@ def read_postfix(parser: _Parser, word: str, start: int, end: int) -> bool:
         raise RuleSyntaxError("a cast ends after its type", text, parser.position, "write CAST(x AS INT)")
     parser.items[-1] = cast(parser.items[-1], name, sizes, text, parser.starts[-1])
     return False
+
+
+def collate(item: Item, name: str, start: int, text: str) -> Item:
+    """Return an operand with a collation. UTF8_BINARY is how strings compare anyway."""
+    if name.upper() not in (LOWER_CASE, BINARY):
+        hint = did_you_mean(name.upper(), (LOWER_CASE, BINARY)) or f"the collations are {LOWER_CASE} and {BINARY}"
+        raise RuleSyntaxError(f"there is no collation {name[:40]!r}", text, start, hint)
+    if not isinstance(item, Attribute | Call):
+        raise RuleSyntaxError("COLLATE stands after an attribute", text, start, "write x COLLATE UTF8_LCASE = 'a'")
+    if name.upper() == BINARY:
+        return item
+    return build.call(COLLATE, [item, Constant(LOWER_CASE, 1.0, False, start)], text, start)
 
 
 def cast_constant(parser: _Parser, item: Constant) -> Constant:

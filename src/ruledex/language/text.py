@@ -161,6 +161,8 @@ def predicate_text(predicate: Predicate, negated: bool = False) -> str:
         case Like(operand, patterns, every, ignore_case, weight):
             word = ("NOT " if negated else "") + ("ILIKE" if ignore_case else "LIKE")
             listed = [string_text(pattern) for pattern in patterns]
+            if isinstance(operand, Call) and operand.function == "collate_like":
+                operand = Call("collate", operand.arguments)
             if len(patterns) == 1:
                 return f"{operand_text(operand)} {word} {listed[0]}{_weight(weight)}"
             quantifier = "ALL" if every != negated else "ANY"
@@ -252,6 +254,8 @@ def _operand_text(operand: Operand | Value, outer: int) -> str:
             assert isinstance(interval, Interval)
             text = f"{_operand_text(start, 1)}{added_text(interval)}"
             return f"({text})" if outer > 1 else text
+        if operand.function == "collate":
+            return f"{_operand_text(operand.arguments[0], 3)} COLLATE {operand.arguments[1]}"
         listed = [_operand_text(argument, 0) for argument in operand.arguments]
         if operand.function.startswith("cast_"):
             sizes = f"({', '.join(listed[1:])})" if listed[1:] else ""

@@ -134,7 +134,7 @@ def _double(name: str, compute: Callable[[float], float], summary: str, example:
         call=_of_double(compute),
         summary=summary,
         example=example,
-        spark=f"{name}(cast({{0}} as double))",
+        spark=f"nanvl({name}(cast({{0}} as double)), cast(null as double))",
     )
 
 
@@ -218,7 +218,7 @@ FUNCTIONS: tuple[Function, ...] = (
         summary="The number raised to a power, as a double; unknown if it is not a real number. Where the power "
         "is not whole, the last bit may differ from Spark's.",
         example="pow(growth, 12) > 2",
-        spark="pow(cast({0} as double), cast({1} as double))",
+        spark="nanvl(pow(cast({0} as double), cast({1} as double)), cast(null as double))",
     ),
     _double("exp", fdlibm.exp, "e raised to the number.", "exp(score) > 10"),
     _double("ln", fdlibm.log, "The natural logarithm; unknown for zero and below.", "ln(amount) > 3"),
