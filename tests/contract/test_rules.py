@@ -69,6 +69,8 @@ CASES = {
             "(endswith(s, t)) IS NOT TRUE",
             "s COLLATE UTF8_LCASE IN ('A_B', 'XA_') AND s COLLATE UTF8_LCASE NOT LIKE 'Xb%'",
             "CAST(s AS INT) > 3 OR a::STRING = '3'",
+            "present(b) AND b IS NULL",
+            "NOT present(s) OR typeof(s) = 'array<string>'",
             "s::BOOLEAN^2 AND a::DECIMAL(5, 2) IS NOT NULL",
         ],
         [

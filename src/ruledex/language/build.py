@@ -207,6 +207,8 @@ def call(name: str, items: Sequence[Item], text: str, position: int) -> Item:
     if not function.accepts(len(items)):
         wanted = " or ".join(str(n) for n in range(1, 9) if function.accepts(n)) if not function.variadic else "more"
         raise RuleSyntaxError(f"{name}() takes {wanted} argument(s), not {len(items)}", text, position)
+    if function.of_path and not isinstance(items[0], Attribute):
+        raise RuleTypeError(f"{name}() takes an attribute", text, position)
     arguments: list[Operand | Value] = []
     constants: list[Value | None] = []
     for index, item in enumerate(items):

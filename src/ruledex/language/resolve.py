@@ -39,6 +39,10 @@ def values_of(operand: Operand, event: Event, schema: Schema) -> Values:
     if is_any_text(operand):
         return texts_of(event)
     function = function_of(operand)
+    if function.of_path:
+        attribute = operand.arguments[0]
+        assert isinstance(attribute, Attribute)  # build.py lets nothing else pass
+        return _present((function.call(event, attribute.path, spark_type(attribute, schema)),))
     zone = schema.zone
     arguments = [values_of(a, event, schema) if isinstance(a, Node) else (a,) for a in operand.arguments]
     arguments += [(p.default,) for p in function.parameters[len(arguments) :]]

@@ -83,7 +83,9 @@ class EventColumns:
         # Of two columns with one name the last counts.
         self._columns = dict(zip(batch.schema.names, batch.columns, strict=True))
         self._sparse: dict[str, SparseColumn] = {}
+        self._packed: set[str] = set()
         for name, names in packed_in(batch.schema).items():
+            self._packed.update(names)
             self._sparse.update(sparse_columns(self._columns.pop(name), names))
         self._opened: dict[Path, Leaves] = {}
         self._maps: dict[Path, MapEntries | None] = {}
@@ -115,6 +117,23 @@ class EventColumns:
             return False
         column = self._columns.get(name)
         return column is None or bool(column.null_count == self.n_events)
+
+    def rows(self, names: Iterable[str]) -> list[dict[str, Any]]:
+        """Return the events as mappings with these names, those left out that no column has."""
+        rows: list[dict[str, Any]] = [{} for _ in range(self.n_events)]
+        for name in names:
+            if name in self._columns:
+                values = self._columns[name].to_pylist(maps_as_pydicts="lossy")
+            elif name in self._packed:
+                values = [None] * self.n_events
+                if (leaves := self.at((name,))).events is not None:
+                    for event, value in zip(leaves.events.tolist(), leaves.values.to_pylist(), strict=True):
+                        values[event] = value
+            else:
+                continue
+            for row, value in zip(rows, values, strict=True):
+                row[name] = value
+        return rows
 
     def at(self, path: Path) -> Leaves:
         """Return the values at the end of a path."""

@@ -23,10 +23,11 @@ from ruledex.events.arrow.texts import texts_in
 from ruledex.events.arrow.values import OPAQUE, distinct, is_nameless, spark_type_of, to_python
 from ruledex.language.any_text import WHOLE_EVENT, is_any_text
 from ruledex.language.functions.custom import custom_functions, prefetched
+from ruledex.language.functions.registry import reads_path
 from ruledex.language.reference import truth_of
 from ruledex.language.resolve import over_limit, values_of
 from ruledex.language.schema import Schema
-from ruledex.language.tree import Attribute, Call, CompareOperands, SetTest, replace
+from ruledex.language.tree import Attribute, Call, CompareOperands, Exists, SetTest, operands, replace
 
 _LONGEST_STEPPED: Final = 16  # leaves of a list that is numbered place by place
 
@@ -54,6 +55,9 @@ class DerivedColumns:
         self.paths = inputs_of(slot)
         self.is_any_text = is_any_text(slot.operand)
         self._functions = custom_functions([slot.operand])
+        assert not isinstance(slot.operand, Exists)  # elements.py encodes those
+        sides = operands(slot.operand) if isinstance(slot.operand, CompareOperands | SetTest) else (slot.operand,)
+        self.needs_rows = any(map(reads_path, sides))
         # Inputs get names of their own, since one may lie in another, as `p.q` lies in `p`.
         names = {path: f"input{number}" for number, path in enumerate(self.paths)}
         self._operand = _renamed(slot.operand, names)
@@ -73,6 +77,30 @@ class DerivedColumns:
         with prefetched(lambda: _try(value, examples), self._functions):
             cells = _cells_of(self._slot, value, numbers, examples, pairs, first)
         pairs.gather(np.arange(n_events), numbers, cell_table(cells))
+
+    def encode_rows(self, columns: EventColumns, pairs: Pairs) -> None:
+        """Add the pairs of a function of what stands at a path, which the leaves of the path do not tell."""
+        types = {path: spark_type_of(columns.at(path).values.type) for path in self.paths}
+        declared = self._slot.schema
+        undeclared = {path: kind for path, kind in types.items() if declared.of(Attribute(path)).type == "any"}
+        schema = Schema(declared.attributes, declared.time_zone, column_types=undeclared)
+        operand = self._slot.operand
+        seen: dict[Any, int] = {}
+        cells: list[Sequence[int]] = []
+        numbers = np.empty(columns.n_events, np.int64)
+        for event, row in enumerate(columns.rows(dict.fromkeys(path[0] for path in self.paths))):
+            if isinstance(operand, CompareOperands | SetTest):
+                value: Any = truth_of(operand, row, schema)
+            else:
+                assert not isinstance(operand, Exists)
+                value = values_of(operand, row, schema)
+            kinds = tuple(map(type, value)) if isinstance(value, tuple) else None
+            number = seen.setdefault((value, kinds), len(cells))
+            if number == len(cells):
+                cells.append(() if value is None else self._slot.cells(value))
+                pairs.single &= not (isinstance(value, tuple) and len(value) > 1)
+            numbers[event] = number
+        pairs.gather(np.arange(columns.n_events), numbers, cell_table(cells))
 
     def encode_texts(self, columns: EventColumns, pairs: Pairs) -> None:
         """Add the pairs of `*` itself. Each text has cells by itself, so that equal texts are looked at once."""

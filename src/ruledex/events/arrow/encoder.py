@@ -75,6 +75,10 @@ class ArrowEncoder:
                     path = WHOLE_EVENT
                     derived.encode_texts(columns, pairs)
                     continue
+                if derived.needs_rows:
+                    path = derived.paths[0]
+                    derived.encode_rows(columns, pairs)
+                    continue
                 for path in derived.paths:
                     if path not in inputs:
                         inputs[path] = inputs_at(columns, path)

@@ -13,6 +13,7 @@ from ruledex.language.functions import (
     hashes,
     mathematics,
     moment_places,
+    presence,
     searching,
     text,
     times,
@@ -64,6 +65,7 @@ _FAMILIES: tuple[tuple[Function, ...], ...] = (
     hashes.FUNCTIONS,
     casts.FUNCTIONS,
     collation.FUNCTIONS,
+    presence.FUNCTIONS,
     _OF_ALL_VALUES,
     times.FUNCTIONS,
     calendar.FUNCTIONS,
@@ -125,3 +127,12 @@ def result_family(operand: Operand, declared: Callable[[Attribute], Family] = _u
             return family_of(argument) or Family.ANY
     first = operand.arguments[0]
     return result_family(first, declared) if isinstance(first, Attribute | Call) else Family.ANY
+
+
+def reads_path(operand: Operand) -> bool:
+    """Return whether a part of an operand is a function of what stands at a path, such as present()."""
+    if isinstance(operand, Attribute):
+        return False
+    return function_of(operand).of_path or any(
+        reads_path(a) for a in operand.arguments if isinstance(a, Attribute | Call)
+    )

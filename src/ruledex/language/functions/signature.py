@@ -34,6 +34,8 @@ class Function:
     `nullable` function takes None for a missing attribute; a NULL of the rule is left out of its arguments. A `typed`
     function also takes the keyword `types`, with Spark's name for the type of each argument, or "" if it is not known.
 
+    An `of_path` function is of an attribute, and `call` takes the event, the path, and Spark's type of its numbers.
+
     `spark` is a template of the same function in Spark SQL, with `{0}` for the first argument and `{all}` for all
     arguments. It gives NULL where `call` returns None, also in ANSI mode. It is None if Spark has no such function.
     """
@@ -49,6 +51,7 @@ class Function:
     zoned: bool = False
     nullable: bool = False
     typed: bool = False
+    of_path: bool = False
     variadic: bool = False  # the last parameter may be repeated
     joins: bool = False  # the result is a text as long as all arguments together
     check: Callable[[Constants], str | None] | None = (
