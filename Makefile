@@ -7,7 +7,7 @@ READY := $(VENV)/ready
 DEMO := build/demo
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test quick matrix lint types unit uncompiled coverage hooks format docs benchmarks clean java
+.PHONY: help demo test quick matrix lint types unit uncompiled coverage hooks format docs benchmarks conformance clean java
 
 # A process per core, at most four; the tests of a file stay together.
 PYTEST = $(BIN)/pytest -n auto --maxprocesses 4 --dist loadfile
@@ -88,6 +88,9 @@ benchmarks: $(READY) ## measure, and write docs/benchmarks/ and docs/papers/; ov
 	@$(BIN)/python benchmarks/ranked2008.py
 	@$(BIN)/python benchmarks/atree2021.py
 	@$(BIN)/python benchmarks/spark.py
+
+conformance: $(READY) ## compare rules of other systems with their own answers: CASES=folder (tools/conformance.py)
+	@$(BIN)/python tools/conformance.py "$(CASES)"
 
 clean: ## remove the environment and all caches
 	rm -rf $(VENV) build dist .cache .mypy_cache .ruff_cache .pytest_cache .hypothesis src/*.egg-info .coverage

@@ -25,6 +25,7 @@ STAGES = (
     "lint",
     "explain",
     "sources",
+    "formats",
     "dictionary",
     "program",
     "events",

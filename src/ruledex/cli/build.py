@@ -91,15 +91,15 @@ def build_command(
         )
 
 
-def engine_options(given: list[str]) -> dict[str, int | str | bool]:
+def engine_options(given: list[str], what: str = "engine") -> dict[str, int | str | bool]:
     """Parse options of the form NAME=VALUE. Whole numbers become int; true and false become bool."""
     options: dict[str, int | str | bool] = {}
     for option in given:
         name, equals, value = option.partition("=")
         if not (name and equals):
-            raise RuledexError(f"write an option of the engine as NAME=VALUE, not {quoted(option)}")
+            raise RuledexError(f"write an option of the {what} as NAME=VALUE, not {quoted(option)}")
         if name in options:
-            raise RuledexError(f"the option {quoted(name)} of the engine is given twice")
+            raise RuledexError(f"the option {quoted(name)} of the {what} is given twice")
         is_number = value.removeprefix("-").isdecimal() and value.isascii() and len(value) < _LONGEST_NUMBER
         options[name] = int(value) if is_number else {"true": True, "false": False}.get(value.lower(), value)
     return options

@@ -25,6 +25,7 @@ from ruledex.cli.arguments import CLOSED, INTERRUPTED, UNUSABLE
 from ruledex.cli.build import build_command
 from ruledex.cli.check import check_command
 from ruledex.cli.compact import compact_command
+from ruledex.cli.convert import convert_command
 from ruledex.cli.define import define_command
 from ruledex.cli.describe import describe_command
 from ruledex.cli.doctor import doctor_command
@@ -105,6 +106,7 @@ app = typer.Typer(
 )
 app.command("check")(check_command)
 app.command("evaluate")(evaluate_command)
+app.command("convert")(convert_command)
 app.command("build")(build_command)
 app.command("add")(add_command)
 app.command("remove")(remove_command)

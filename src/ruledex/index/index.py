@@ -76,6 +76,7 @@ class Index(IndexAnswers[Id]):
         *,
         columns: Columns | None = None,
         definitions: Mapping[str, str] | None = None,
+        format: str | None = None,
         progress: Progress | None = None,
         engine_options: Mapping[str, Any] | None = None,
     ) -> Index[GivenId]: ...
@@ -91,6 +92,7 @@ class Index(IndexAnswers[Id]):
         *,
         columns: Columns | None = None,
         definitions: Mapping[str, str] | None = None,
+        format: str | None = None,
         progress: Progress | None = None,
         engine_options: Mapping[str, Any] | None = None,
     ) -> Index[Any]: ...
@@ -105,6 +107,7 @@ class Index(IndexAnswers[Id]):
         *,
         columns: Columns | None = None,
         definitions: Mapping[str, str] | None = None,
+        format: str | None = None,  # noqa: A002
         progress: Progress | None = None,
         engine_options: Mapping[str, Any] | None = None,
     ) -> Index[Any]:
@@ -115,7 +118,8 @@ class Index(IndexAnswers[Id]):
         `RulesError`; with `on_error="skip"` invalid rules are left out and kept in `faults`. `stats` is a sample of
         the expected events, or statistics of them; it changes speed, never an answer. `engine_options` are those of the
         engine, such as `{"overflow": "sparse"}` for engines that convert rules to another form. `definitions` are
-        conditions that rules use by name, `{"adults": "age >= 18"}` as `@adults`, beside those of the schema.
+        conditions that rules use by name, `{"adults": "age >= 18"}` as `@adults`, beside those of the schema. `format`
+        says that the rules are those of another system, such as `"eventbridge"` (docs/formats.md).
 
         >>> index = Index.build([{"id": 1, "expr": "age >= 18"}, {"id": 2, "expr": "age <"}], on_error="skip")
         >>> len(index)
@@ -130,6 +134,8 @@ class Index(IndexAnswers[Id]):
             raise RuledexError(
                 f"progress is a function of two numbers, the rules done and all rules, not {quoted(progress)}"
             )
+        if format is not None:
+            rules, definitions = _converted(rules, format, definitions)
         read = _read(rules, columns)
         schema = schema.with_definitions({} if definitions is None else definitions)
         schema = schema.with_definitions({name: row.text for name, row in read.definitions.items()})
@@ -413,6 +419,14 @@ class Index(IndexAnswers[Id]):
             return self._home
         how = f"it was opened from a URL, or at the fixed version {self.version}"
         raise RuledexError(f"this index cannot be changed: {how}; open a local folder without a version")
+
+
+def _converted(rules: Any, format: str, definitions: Mapping[str, str] | None) -> tuple[Any, Mapping[str, str]]:  # noqa: A002
+    """Return rules of another system as rows, and the definitions that they use beside those that are given."""
+    from ruledex.formats import read
+
+    found = read(rules, format)
+    return found.rows(), found.definitions | dict(definitions or {})
 
 
 def _read(rules: Rules, columns: Columns | None) -> RuleColumns:

@@ -17,6 +17,7 @@ from ruledex.language.functions import (
     searching,
     text,
     times,
+    version_keys,
 )
 from ruledex.language.functions.signature import Function, Parameter
 from ruledex.language.tree import Attribute, Call, Node, Operand, Value
@@ -68,6 +69,7 @@ _FAMILIES: tuple[tuple[Function, ...], ...] = (
     presence.FUNCTIONS,
     _OF_ALL_VALUES,
     times.FUNCTIONS,
+    version_keys.FUNCTIONS,
     calendar.FUNCTIONS,
 )
 FUNCTIONS: dict[str, Function] = {function.name: function for family in _FAMILIES for function in family}

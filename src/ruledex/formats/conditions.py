@@ -1,0 +1,148 @@
+"""Builds the trees that all formats need. Other systems know only true and false, so their NOT is IS NOT TRUE here."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, Final
+
+from ruledex.errors import RuleSyntaxError
+from ruledex.language.lambdas import lambda_of
+from ruledex.language.structured_parts import Place, json_text
+from ruledex.language.tree import (
+    And,
+    Attribute,
+    Call,
+    Compare,
+    Expression,
+    In,
+    Is,
+    IsNull,
+    Like,
+    Not,
+    Operand,
+    Or,
+    Truth,
+    Value,
+)
+from ruledex.language.value import INT64_MAX, INT64_MIN
+
+TRUE: Final = Truth(True)
+FALSE: Final = Truth(False)
+NULL_IS_ABSENT: Final = "an attribute that is null counts as absent"
+ELEMENT: Final = "\ue000element"  # the first step of the attributes of an element, until `some_element` binds it
+
+
+def all_of(conditions: Iterable[Expression]) -> Expression:
+    """Return the AND of conditions: TRUE if there are none."""
+    return _joined(And, conditions, TRUE, FALSE)
+
+
+def any_of(conditions: Iterable[Expression]) -> Expression:
+    """Return the OR of conditions: FALSE if there are none."""
+    return _joined(Or, conditions, FALSE, TRUE)
+
+
+def _joined(branch: type[And] | type[Or], given: Iterable[Expression], neutral: Truth, ending: Truth) -> Expression:
+    parts: list[Expression] = []
+    for condition in given:
+        if condition == ending:
+            return ending
+        for part in condition.children if isinstance(condition, branch) else (condition,):
+            if part != neutral and part not in parts:
+                parts.append(part)
+    return branch(tuple(parts)) if len(parts) > 1 else parts[0] if parts else neutral
+
+
+def negate(condition: Expression) -> Expression:
+    """Return what is true where the condition is false or unknown."""
+    match condition:
+        case Truth(value):
+            return Truth(value is not True)
+        case Not(Is(child, True)):
+            return Is(child, True)
+        case Is() | IsNull():
+            return Not(condition)
+        case Not(IsNull() as child):
+            return child
+    return Not(Is(condition, True))
+
+
+def equal(operand: Operand, values: Sequence[Value]) -> Expression:
+    """Return that an operand has one of the values, which may be of several types."""
+    by_type: dict[str, list[Value]] = {}
+    for value in values:
+        kind = "boolean" if isinstance(value, bool) else "string" if isinstance(value, str) else "number"
+        group = by_type.setdefault(kind, [])
+        if value not in group:
+            group.append(value)
+    return any_of(
+        Compare(operand, "=", group[0]) if len(group) == 1 else In(operand, tuple(group)) for group in by_type.values()
+    )
+
+
+def is_text(operand: Operand) -> Expression:
+    """Return that an operand has a value that is a string."""
+    return Like(operand, ("%",))
+
+
+def is_number(operand: Operand) -> Expression:
+    """Return that an operand has a value that is a number."""
+    return Or((Compare(operand, ">=", 0), Compare(operand, "<", 0)))
+
+
+def is_boolean(operand: Operand) -> Expression:
+    """Return that an operand has a value that is a boolean."""
+    return In(operand, (False, True))
+
+
+def is_scalar(operand: Operand) -> Expression:
+    """Return that an operand has a value that is neither null nor a struct."""
+    return any_of((is_text(operand), is_number(operand), is_boolean(operand)))
+
+
+def is_missing(operand: Operand) -> Expression:
+    """Return that an operand is absent or null. An empty array is neither."""
+    return all_of((IsNull(operand), negate(is_empty_array(operand))))
+
+
+def some_element(array: Operand, body: Callable[[], Expression]) -> Expression:
+    """Return that a condition on `ELEMENT` is true of some element of an array, or of the only value if it is none."""
+    assert isinstance(array, Attribute)
+    return lambda_of(array, ELEMENT, body(), 0)
+
+
+def is_empty_array(operand: Operand) -> Expression:
+    """Return that an operand is an array without elements."""
+    return Compare(Call("size", (operand,)), "=", 0)
+
+
+def plain_like(text: str) -> str:
+    """Return a LIKE pattern that only this text matches."""
+    return text.replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_")
+
+
+def string(given: Any, place: Place, what: str) -> str:
+    """Return a string of a document. Raises if it is something else, or not Unicode."""
+    if not isinstance(given, str):
+        raise RuleSyntaxError(f"{place}: {what} is a string, not {json_text(given)}")
+    try:
+        given.encode()
+    except UnicodeEncodeError:
+        raise RuleSyntaxError(f"{place}: this string has half of a surrogate pair") from None
+    return given
+
+
+def number(given: Any, place: Place, what: str) -> int | float:
+    """Return a number of a document that is finite and, if it is whole, fits 64 bits."""
+    if isinstance(given, bool) or not isinstance(given, int | float):
+        raise RuleSyntaxError(f"{place}: {what} is a number, not {json_text(given)}")
+    if isinstance(given, float) and not math.isfinite(given):
+        raise RuleSyntaxError(f"{place}: {what} is a finite number, not {given}")
+    if isinstance(given, int) and not INT64_MIN <= given <= INT64_MAX:
+        return float(given) if abs(given) < 1e300 else _too_large(place)
+    return given
+
+
+def _too_large(place: Place) -> float:
+    raise RuleSyntaxError(f"{place}: this number is too large")

@@ -1,0 +1,147 @@
+"""Finds the rules in files, folders and Python objects, before anything is known of their format.
+
+A file of JSON holds one rule, or a list of rules. One of JSON lines holds one rule per line. A rule stands alone, or in
+a record beside its id, score and tags.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final, TypeAlias
+
+import orjson
+
+from ruledex.errors import InputError, RuleError, RuleSyntaxError, quoted
+from ruledex.sources.lines import LineFile, convert_file_errors
+
+Source: TypeAlias = "str | os.PathLike[str] | Mapping[int | str, Any] | Iterable[tuple[int | str, Any]]"
+
+_SUFFIXES: Final = (".json", ".jsonl", ".ndjson")
+_IDS: Final = ("id", "Id", "name", "Name")
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """One rule as it was found, or the error that kept it from being found. `line` counts lines or elements from 1."""
+
+    rule_id: int | str
+    content: Any = None
+    score: float = 0.0
+    tags: Any = None
+    file: str = ""
+    line: int = 0
+    error: RuleError | None = None
+
+    def placed(self, error: RuleError) -> RuleError:
+        """Return an error with the name of the file."""
+        message = f"{self.file}: {error.message}" if self.file else error.message
+        return type(error)(message, hint=error.hint)
+
+
+def documents_of(source: Source, keys: tuple[str, ...]) -> Iterator[Document]:
+    """Yield all rules of a source. `keys` are the names under which a record holds a rule of the format."""
+    if isinstance(source, str | os.PathLike):
+        yield from _same_kind_of_ids(_of_path(Path(source), keys))
+        return
+    pairs: Any = source.items() if isinstance(source, Mapping) else source
+    if isinstance(source, bytes) or not isinstance(pairs, Iterable):
+        raise InputError(f"rules are a path, a mapping of ids to rules, or pairs of them, not {quoted(source)}")
+    yield from _same_kind_of_ids(_of_pairs(pairs))
+
+
+def _of_pairs(pairs: Iterable[Any]) -> Iterator[Document]:
+    for number, pair in enumerate(pairs, 1):
+        if not isinstance(pair, tuple | list) or len(pair) != 2 or not _is_id(pair[0]):
+            raise InputError(f"rules in Python are pairs of an id and a rule, not {quoted(pair)}")
+        yield Document(pair[0], pair[1], line=number)
+
+
+def _of_path(path: Path, keys: tuple[str, ...]) -> Iterator[Document]:
+    if not path.is_dir():
+        yield from _of_file(path, path.name.split(".")[0], keys)
+        return
+    with convert_file_errors(str(path)):
+        files = sorted(file for file in path.rglob("*") if file.is_file() and _suffix(file) in _SUFFIXES)
+    if not files:
+        raise InputError(f"{path}: the folder has no files that end in {', '.join(_SUFFIXES)}")
+    for file in files:
+        stem = file.relative_to(path).as_posix().removesuffix(".gz").rpartition(".")[0]
+        try:
+            yield from _of_file(file, stem, keys)
+        except InputError as error:  # one file of many
+            yield Document(stem, file=str(file), error=RuleError(str(error)))
+
+
+def _suffix(path: Path) -> str:
+    return Path(path.name.lower().removesuffix(".gz")).suffix
+
+
+def _of_file(path: Path, stem: str, keys: tuple[str, ...]) -> Iterator[Document]:
+    name = str(path)
+    with closing(LineFile(name).lines()) as lines:
+        if _suffix(path) in (".jsonl", ".ndjson"):
+            for number, line in enumerate(lines, 1):
+                if line.strip():
+                    yield _parsed(line.rstrip(), f"{stem}:{number}", name, number, keys)
+            return
+        content = b"".join(lines)
+    whole = _loaded(content, stem, name, 1)
+    if isinstance(whole, Document):
+        yield whole
+        return
+    if isinstance(whole, Mapping) and isinstance(whole.get("Rules"), list):  # as the AWS CLI lists rules
+        whole = whole["Rules"]
+    if not isinstance(whole, list):
+        yield _record(whole, stem, name, 1, keys)
+        return
+    for number, element in enumerate(whole, 1):
+        yield _record(element, f"{stem}:{number}", name, number, keys)
+
+
+def _parsed(line: bytes, rule_id: str, file: str, number: int, keys: tuple[str, ...]) -> Document:
+    found = _loaded(line, rule_id, file, number)
+    return found if isinstance(found, Document) else _record(found, rule_id, file, number, keys)
+
+
+def _loaded(content: bytes, rule_id: int | str, file: str, first_line: int) -> Any:
+    try:
+        return orjson.loads(content)
+    except orjson.JSONDecodeError as error:
+        message = f"{file}, line {first_line + error.lineno - 1}, column {error.colno}: this is not JSON: {error.msg}"
+        return Document(rule_id, file=file, line=first_line, error=RuleSyntaxError(message))
+
+
+def _record(found: Any, rule_id: int | str, file: str, line: int, keys: tuple[str, ...]) -> Document:
+    """Return the rule of a record, or what was found as a rule if it is no record."""
+    key = next((key for key in keys if isinstance(found, Mapping) and key in found), None)
+    if key is None:
+        return Document(rule_id, found, file=file, line=line)
+    given = next((found[name] for name in _IDS if _is_id(found.get(name))), rule_id)
+    content, score = found[key], found.get("score", 0.0)
+    if isinstance(content, str):  # a rule as a text of JSON, as the AWS CLI writes it
+        content = _loaded(content.encode("utf-8", "surrogatepass"), given, file, line)
+        if isinstance(content, Document):
+            return content
+    if isinstance(score, bool) or not isinstance(score, int | float) or not math.isfinite(score):
+        error = RuleError(f"{file}: a score is a finite number, not {quoted(score)}")
+        return Document(given, file=file, line=line, error=error)
+    return Document(given, content, float(score), found.get("tags"), file, line)
+
+
+def _is_id(given: Any) -> bool:
+    return isinstance(given, int | str) and not isinstance(given, bool) and given != ""
+
+
+def _same_kind_of_ids(documents: Iterator[Document]) -> Iterator[Document]:
+    """Yield documents whose ids are all integers or all strings: integers among strings become strings."""
+    found = list(documents)
+    if all(isinstance(document.rule_id, int) for document in found):
+        yield from found
+        return
+    for given in found:
+        yield Document(str(given.rule_id), given.content, given.score, given.tags, given.file, given.line, given.error)

@@ -1,0 +1,72 @@
+"""Comparisons and truth as JavaScript has them, which JsonLogic and GrowthBook take over.
+
+A text that names a number compares as that number, true as 1, and what is missing as 0. Only two texts compare as
+texts.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any, Final
+
+from ruledex.formats.conditions import (
+    FALSE,
+    any_of,
+    is_missing,
+    negate,
+    number,
+    string,
+)
+from ruledex.language.structured_parts import Place
+from ruledex.language.tree import Attribute, Call, Compare, Expression, IsNull, Operand
+from ruledex.language.value import HOLDS
+
+_NUMBER: Final = re.compile(r"\s*[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?\s*", re.ASCII)
+
+
+def as_number(operand: Operand) -> Operand:
+    """Return the number that an operand is, or that its text names."""
+    return Call("cast_double", (operand,))
+
+
+def is_truthy(operand: Operand, empty_array: bool) -> Expression:
+    """Return that a value counts as true: all but null, false, 0 and the empty text, and maybe the empty array."""
+    falsy = (Compare(operand, "=", False), Compare(operand, "=", 0), Compare(operand, "=", ""))
+    return negate(any_of((is_missing(operand) if empty_array else IsNull(operand), *falsy)))
+
+
+def compare_number(operand: Operand, op: str, expected: int | float) -> Expression:
+    """Return a comparison with a number, in which what is missing counts as 0."""
+    if not isinstance(operand, Attribute):
+        return Compare(operand, op, expected)
+    made: Expression = Compare(as_number(operand), op, expected)
+    return any_of((made, IsNull(operand))) if holds(0, op, expected) else made
+
+
+def compare_order(operand: Operand, op: str, expected: Any, place: Place) -> Expression:
+    """Return a comparison by < <= > or >= with a constant."""
+    if isinstance(expected, str) and not isinstance(operand, Attribute):  # a function, which gives a number
+        found = number_of(expected)
+        return FALSE if found is None else Compare(operand, op, found)
+    if isinstance(expected, str):
+        text: Expression = Compare(operand, op, string(expected, place, "a value"))
+        bound = number_of(expected)
+        if bound is None:
+            return text
+        missing = IsNull(operand) if holds(0, op, bound) else FALSE
+        return any_of((text, Compare(operand, op, bound), missing))
+    if expected is None or isinstance(expected, bool):
+        expected = int(expected or 0)
+    return compare_number(operand, op, number(expected, place, "what is compared with"))
+
+
+def number_of(text: str) -> float | None:
+    """Return the number that a text names, or None. The empty text is 0."""
+    if not text.strip():
+        return 0.0
+    return float(text) if _NUMBER.fullmatch(text) else None
+
+
+def holds(value: float | str, op: str, expected: float | str) -> bool:
+    """Return whether two constants compare so."""
+    return HOLDS[op]((value > expected) - (value < expected))  # type: ignore[operator]  # both are of one type

@@ -1,0 +1,352 @@
+"""Reads conditions of MongoDB's query language as GrowthBook targets features with them.
+
+GrowthBook's SDKs evaluate a condition as JavaScript compares values: `{"age": {"$lt": 30}}` holds of the text "25",
+and of a missing age, which counts as 0. `coerce=False` compares values of the same type only, as MongoDB does.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from functools import partial
+from pathlib import Path
+from typing import Any, Final
+
+import orjson
+
+from ruledex.errors import InputError, RuleError, RuleSyntaxError, RuleTypeError, did_you_mean, quoted
+from ruledex.formats.conditions import (
+    ELEMENT,
+    FALSE,
+    TRUE,
+    all_of,
+    any_of,
+    equal,
+    is_boolean,
+    is_missing,
+    is_number,
+    is_text,
+    negate,
+    number,
+    plain_like,
+    some_element,
+    string,
+)
+from ruledex.formats.javascript import compare_number, compare_order, holds, is_truthy
+from ruledex.formats.rules import Note
+from ruledex.language import build
+from ruledex.language.functions.version_keys import version_key
+from ruledex.language.structured_parts import Place, json_text
+from ruledex.language.text import tree_text
+from ruledex.language.tree import Attribute, Call, Compare, Expression, IsNull, Like, Named, Operand, Value
+
+_ORDER: Final = {"$lt": "<", "$lte": "<=", "$gt": ">", "$gte": ">="}
+_VERSIONS: Final = {"$veq": "=", "$vne": "!=", "$vlt": "<", "$vlte": "<=", "$vgt": ">", "$vgte": ">="}
+_JOINS: Final = ("$and", "$or", "$nor", "$not")
+_PLAIN_NUMBER: Final = re.compile(r"-?(?:0|[1-9]\d{0,14})(?:\.\d{0,14}[1-9])?", re.ASCII)
+
+
+class Conditions:
+    """Makes trees of conditions. `saved_groups` has the values of groups by name, or is a file of JSON that has."""
+
+    keys = ("condition",)
+
+    def __init__(self, saved_groups: Mapping[str, Any] | str | None = None, coerce: bool = True) -> None:
+        self.definitions: dict[str, str] = {}
+        self._groups = _loaded(saved_groups)
+        self._coerce = coerce
+
+    def translate(self, document: Any, place: Place, notes: list[Note]) -> Expression:
+        """Return the tree of a condition."""
+        return _Condition(notes, self._coerce, self._groups, self.definitions).fields(document, place, ())
+
+
+translator = Conditions
+
+
+def _loaded(groups: Mapping[str, Any] | str | None) -> Mapping[str, Any]:
+    if isinstance(groups, str):
+        try:
+            groups = orjson.loads(Path(groups).read_bytes())
+        except (OSError, ValueError) as error:
+            raise InputError(f"{groups}: {error}") from None
+    if groups is not None and not isinstance(groups, Mapping):
+        raise InputError(f"saved groups are a mapping of names to lists, not {quoted(groups)}")
+    return groups or {}
+
+
+class _Condition:
+    """One condition. `base` is the path of the element that is tested, or () for the event."""
+
+    def __init__(self, notes: list[Note], coerce: bool, groups: Mapping[str, Any], definitions: dict[str, str]) -> None:
+        self._notes = notes
+        self._coerce = coerce
+        self._groups = groups
+        self._definitions = definitions
+
+    def _note(self, place: Place, message: str) -> None:
+        self._notes.append(Note(str(place), message))
+
+    def fields(self, condition: Any, place: Place, base: tuple[str, ...]) -> Expression:
+        """Return that all fields of an object hold."""
+        if not isinstance(condition, Mapping):
+            raise RuleSyntaxError(f"{place}: a condition is an object, not {json_text(condition)}")
+        found = []
+        for name, given in condition.items():
+            at = Place(place, name)
+            if name in _JOINS:
+                found.append(self._join(name, given, at, base))
+                continue
+            steps = string(name, place, "a name").split(".")
+            if not all(steps):
+                raise RuleSyntaxError(f"{at}: a name between two dots is empty")
+            if any(step.isdecimal() for step in steps[1:]):
+                self._note(at, "a number in a path is read as a name, not as an element of an array")
+            found.append(self.value(given, Attribute((*base, *steps)), at))
+        return all_of(found)
+
+    def _join(self, name: str, given: Any, place: Place, base: tuple[str, ...]) -> Expression:
+        if name == "$not":
+            return negate(self.fields(given, place, base))
+        if not isinstance(given, list):
+            raise RuleSyntaxError(f"{place}: {name} takes a list of conditions, not {json_text(given)}")
+        parts = [self.fields(part, Place(place, i), base) for i, part in enumerate(given)]
+        if name == "$and":
+            return all_of(parts)
+        some = any_of(parts) if parts else TRUE  # GrowthBook takes an empty $or for true
+        return some if name == "$or" else negate(some)
+
+    def value(self, expected: Any, operand: Operand, place: Place) -> Expression:
+        """Return that an operand satisfies a plain value, or an object of operators."""
+        match expected:
+            case None:
+                return is_missing(operand)
+            case bool():
+                return self._boolean(operand, expected)
+            case str():
+                return self._text(operand, string(expected, place, "a value"))
+            case int() | float():
+                return self._number(operand, "=", number(expected, place, "a value"))
+            case list():
+                raise RuleTypeError(f"{place}: whole arrays cannot be compared", hint="write $all and $size")
+            case Mapping() if expected and all(str(key).startswith("$") for key in expected):
+                return all_of(self._operator(key, given, operand, Place(place, key)) for key, given in expected.items())
+            case Mapping():
+                raise RuleTypeError(f"{place}: whole objects cannot be compared", hint="compare their fields")
+        raise RuleSyntaxError(f"{place}: a value is one of JSON, not {quoted(expected)}")
+
+    # Plain values.
+
+    def _boolean(self, operand: Operand, expected: bool) -> Expression:
+        if not self._coerce:
+            return Compare(operand, "=", expected)
+        truthy = is_truthy(operand, empty_array=True)
+        return truthy if expected else all_of((negate(is_missing(operand)), negate(truthy)))
+
+    def _text(self, operand: Operand, expected: str) -> Expression:
+        same: list[Expression] = [Compare(operand, "=", expected)]
+        if self._coerce:  # JavaScript compares the text of the value
+            if expected in ("true", "false"):
+                same.append(Compare(operand, "=", expected == "true"))
+            elif expected == "null":
+                same.append(is_missing(operand))
+            elif _PLAIN_NUMBER.fullmatch(expected) and expected != "-0":
+                same.append(Compare(operand, "=", float(expected) if "." in expected else int(expected)))
+        return any_of(same)
+
+    def _number(self, operand: Operand, op: str, expected: int | float) -> Expression:
+        return compare_number(operand, op, expected) if self._coerce else Compare(operand, op, expected)
+
+    # Operators.
+
+    def _operator(self, name: str, given: Any, operand: Operand, place: Place) -> Expression:
+        if name in _ORDER:
+            return self._order(operand, _ORDER[name], given, place)
+        if name in _VERSIONS:
+            return self._version(operand, _VERSIONS[name], given, place)
+        make = _OPERATORS.get(name)
+        if make is None:
+            message = f"GrowthBook knows no {name} and takes it for false; {did_you_mean(name, _KNOWN)}"
+            self._note(place, message.rstrip("; "))
+            return FALSE
+        return make(self, given, operand, place)
+
+    def _order(self, operand: Operand, op: str, given: Any, place: Place) -> Expression:
+        if self._coerce:
+            return compare_order(operand, op, given, place)
+        made = string if isinstance(given, str) else number
+        return Compare(operand, op, made(given, place, "what is compared with"))
+
+    def _version(self, operand: Operand, op: str, given: Any, place: Place) -> Expression:
+        text = str(given) if isinstance(given, int | float) and not isinstance(given, bool) else given
+        key = version_key(string(text, place, "a version"))
+        plain = "=" if op == "!=" else op
+        same = any_of(
+            (
+                Compare(Call("version_key", (operand,)), plain, key),
+                IsNull(operand) if holds(version_key("0"), plain, key) else FALSE,
+            )
+        )
+        return negate(same) if op == "!=" else same
+
+    def equals(self, given: Any, operand: Operand, place: Place) -> Expression:
+        """Return `$eq`: the same value of the same type."""
+        if isinstance(given, list | Mapping):
+            self._note(place, "GrowthBook compares arrays and objects by identity here: they are never equal")
+            return FALSE
+        return self.among([given], operand, place)
+
+    def among(self, given: Any, operand: Operand, place: Place) -> Expression:
+        """Return `$in`: some value is one of a list."""
+        constants, found = list[Value](), list[Expression]()
+        for value, at in self._list(given, place):
+            if value is None:
+                found.append(is_missing(operand))
+            elif isinstance(value, bool):
+                constants.append(value)
+            elif isinstance(value, str):
+                constants.append(string(value, at, "a value"))
+            elif isinstance(value, int | float):
+                constants.append(number(value, at, "a value"))
+            else:
+                self._note(at, "GrowthBook compares arrays and objects by identity here: they are never equal")
+        return any_of((equal(operand, constants), *found))
+
+    def among_any_case(self, given: Any, operand: Operand, place: Place) -> Expression:
+        """Return `$ini`: as `$in`, and texts may differ in case."""
+        values = self._list(given, place)
+        patterns = tuple(plain_like(string(v, at, "a value")) for v, at in values if isinstance(v, str))
+        others = self.among([v for v, _ in values if not isinstance(v, str)], operand, place)
+        return any_of((Like(operand, patterns, False, True) if patterns else FALSE, others))
+
+    def _list(self, given: Any, place: Place) -> list[tuple[Any, Place]]:
+        if not isinstance(given, list):
+            raise _NotAListError(f"{place}: a list of values is expected, and GrowthBook takes anything else for false")
+        return [(value, Place(place, i)) for i, value in enumerate(given)]
+
+    def contains_all(self, given: Any, operand: Operand, place: Place, any_case: bool = False) -> Expression:
+        """Return `$all`: an array has for each value of a list an element that satisfies it."""
+        element = Attribute((ELEMENT,))
+        found = []
+        for value, at in self._list(given, place):
+            if isinstance(value, str):
+                pattern = plain_like(string(value, at, "a value"))
+                found.append(Like(operand, (pattern,), False, True) if any_case else self._text(operand, value))
+            else:
+                found.append(some_element(operand, partial(self.value, value, element, at)))
+        self._array(place)
+        return all_of(found)
+
+    def element(self, given: Any, operand: Operand, place: Place) -> Expression:
+        """Return `$elemMatch`: some element of an array satisfies operators, or a condition on its fields."""
+        if not isinstance(given, Mapping):
+            raise RuleSyntaxError(f"{place}: $elemMatch takes an object, not {json_text(given)}")
+        if given and all(str(key).startswith("$") for key in given) and not set(given) <= set(_JOINS) - {"$not"}:
+            body = some_element(operand, lambda: self.value(given, Attribute((ELEMENT,)), place))
+        else:
+            body = some_element(operand, lambda: self.fields(given, place, (ELEMENT,)))
+        self._array(place)
+        return body
+
+    def size(self, given: Any, operand: Operand, place: Place) -> Expression:
+        """Return `$size`: the length of an array is a number, or satisfies operators."""
+        if isinstance(given, bool) or not isinstance(given, int | float | Mapping):
+            raise RuleSyntaxError(f"{place}: $size takes a number or an object of operators, not {json_text(given)}")
+        self._array(place)
+        return self.value(given, Call("size", (operand,)), place)
+
+    def _array(self, place: Place) -> None:
+        self._note(place, "a single value counts as an array of one; GrowthBook takes it for false")
+
+    def regex(self, given: Any, operand: Operand, place: Place, flags: str = "", negated: bool = False) -> Expression:
+        """Return `$regex`: a regular expression matches somewhere in a text."""
+        pattern = string(given, place, "a regular expression")
+        constant = build.Constant(flags + pattern, 1.0, False, 0)
+        try:
+            found = build.regular_expression(operand, constant, "", 0)
+        except RuleError as error:
+            if _is_regex(pattern):
+                raise type(error)(f"{place}: {error.message}") from None
+            self._note(place, "this is not a regular expression, which GrowthBook takes for false")
+            return FALSE
+        return negate(found) if negated else found
+
+    def type(self, given: Any, operand: Operand, place: Place) -> Expression:
+        """Return `$type`: the value is of a type of JSON."""
+        test = _TYPES.get(given) if isinstance(given, str) else None
+        if test is None:
+            if given in ("array", "object"):
+                raise RuleTypeError(f"{place}: whether a value is an {given} cannot be tested")
+            self._note(place, f"there is no type {quoted(given)}: it is false; the types are {', '.join(_TYPES)}")
+            return FALSE
+        return test(operand)
+
+    def group(self, given: Any, operand: Operand, place: Place) -> Expression:
+        """Return `$inGroup`: the value is in a saved group, which becomes a named condition."""
+        name = string(given, place, "the name of a group")
+        if name not in self._groups:
+            self._note(place, f"there is no saved group {quoted(name)}, and no value is in it")
+            return FALSE
+        condition = self.among(self._groups[name], operand, place)
+        if not isinstance(operand, Attribute) or operand.path[0] == ELEMENT or condition == FALSE:
+            return condition  # a named condition is about the event, not about an element
+        named = f"{name} of {'.'.join(operand.path)}"
+        self._definitions[named] = tree_text(condition)
+        return Named(named, condition)
+
+
+class _NotAListError(RuleSyntaxError):
+    """An operator got something else than the list of values that it needs."""
+
+
+def _false_without_list(
+    make: Callable[..., Expression], negated: bool = False
+) -> Callable[[_Condition, Any, Operand, Place], Expression]:
+    def made(self: _Condition, given: Any, operand: Operand, place: Place) -> Expression:
+        try:
+            found = make(self, given, operand, place)
+        except _NotAListError as error:
+            self._note(place, error.message.removeprefix(f"{place}: "))
+            return FALSE
+        return negate(found) if negated else found
+
+    return made
+
+
+_OPERATORS: Final[dict[str, Callable[[_Condition, Any, Operand, Place], Expression]]] = {
+    "$eq": _Condition.equals,
+    "$ne": lambda self, given, operand, place: negate(self.equals(given, operand, place)),
+    "$in": _false_without_list(_Condition.among),
+    "$nin": _false_without_list(_Condition.among, negated=True),
+    "$ini": _false_without_list(_Condition.among_any_case),
+    "$nini": _false_without_list(_Condition.among_any_case, negated=True),
+    "$all": _false_without_list(_Condition.contains_all),
+    "$alli": _false_without_list(partial(_Condition.contains_all, any_case=True)),
+    "$exists": lambda _, given, operand, __: negate(is_missing(operand)) if given else is_missing(operand),
+    "$not": lambda self, given, operand, place: negate(self.value(given, operand, place)),
+    "$size": _Condition.size,
+    "$elemMatch": _Condition.element,
+    "$regex": _Condition.regex,
+    "$regexi": partial(_Condition.regex, flags="(?i)"),
+    "$notRegex": partial(_Condition.regex, negated=True),
+    "$notRegexi": partial(_Condition.regex, flags="(?i)", negated=True),
+    "$type": _Condition.type,
+    "$inGroup": _Condition.group,
+    "$notInGroup": lambda self, given, operand, place: negate(self.group(given, operand, place)),
+}
+_KNOWN: Final = (*_OPERATORS, *_ORDER, *_VERSIONS)
+_TYPES: Final[dict[str, Callable[[Operand], Expression]]] = {
+    "string": is_text,
+    "number": is_number,
+    "boolean": is_boolean,
+    "null": is_missing,
+}
+
+
+def _is_regex(pattern: str) -> bool:
+    """Return whether this is a regular expression of a larger language than RE2's, as JavaScript's is."""
+    try:
+        re.compile(pattern.replace("(?<", "(?P<") if "(?<=" not in pattern and "(?<!" not in pattern else pattern)
+    except (re.error, RecursionError, OverflowError):
+        return False
+    return True

@@ -1,0 +1,81 @@
+"""`make conformance` counts right, wrong and refused answers, and lists all that are not right."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import json
+import runpy
+import subprocess
+import sys
+import tarfile
+from pathlib import Path
+
+import pytest
+
+TOOL = Path(__file__).parents[2] / "tools" / "conformance.py"
+TOOLS = runpy.run_path(str(TOOL))
+has_variable, plain_json, report = TOOLS["has_variable"], TOOLS["plain_json"], TOOLS["report"]
+
+
+@pytest.fixture
+def cases(tmp_path):
+    patterns = {
+        "yes.json5": '{"Event": {"a": 1}, // a comment\n "EventPattern": {"a": [1,],},}',
+        "no_NEG.json5": '{"Event": {"a": "//x"}, "EventPattern": {"a": [1]}}',
+        "bad_EXC.json5": '{"Event": {}, "EventPattern": {"a": 1}}',
+    }
+    (tmp_path / "eventbridge").mkdir()
+    with tarfile.open(tmp_path / "eventbridge" / "patterns.tar.gz", "w:gz") as archive:
+        for name, text in patterns.items():
+            member = tarfile.TarInfo(f"templates/{name}")
+            member.size = len(text)
+            archive.addfile(member, io.BytesIO(text.encode()))
+    (tmp_path / "growthbook").mkdir()
+    conditions = [["a", {"x": 1}, {"x": 1}, True], ["b", {"g": {"$inGroup": "q"}}, {"g": 2}, True, {"q": [2]}]]
+    document = gzip.compress(json.dumps({"evalCondition": conditions}).encode())
+    (tmp_path / "growthbook" / "cases.json.gz").write_bytes(document)
+    (tmp_path / "jsonlogic").mkdir()
+    rules = [
+        "a comment",
+        [{"var": "x"}, {"x": 1}, True],
+        {"rule": {"map": [{"var": "x"}]}, "data": {}, "result": False},
+    ]
+    (tmp_path / "jsonlogic" / "rules.json").write_text(json.dumps([*rules, [{"==": [1, 1]}, {}, True]]))
+    return tmp_path
+
+
+def test_a_report_counts_each_format_and_lists_what_is_not_right(cases):
+    lines, is_right = report(cases)
+    assert [line.split() for line in lines[:4]] == [
+        ["format", "right", "wrong", "refused", "all"],
+        ["eventbridge", "3", "0", "0", "3"],
+        ["mongo", "2", "0", "0", "2"],
+        ["jsonlogic", "1", "0", "1", "2"],
+    ]
+    assert lines[4:] == ["refused: jsonlogic: rules.json 3: $.map: map cannot be said as a condition"]
+    assert is_right
+
+
+def test_a_wrong_answer_is_listed_and_sets_the_status(cases):
+    (cases / "jsonlogic" / "wrong.json").write_text(json.dumps([[{"var": "x"}, {"x": 1}, False]]))
+    result = subprocess.run([sys.executable, TOOL, cases], capture_output=True, text=True, check=False)
+    assert result.returncode == 1
+    assert "wrong: jsonlogic: wrong.json 1: True: " in result.stdout
+
+
+def test_without_a_folder_the_status_is_2(tmp_path):
+    result = subprocess.run([sys.executable, TOOL, tmp_path / "none"], capture_output=True, text=True, check=False)
+    assert result.returncode == 2
+
+
+def test_comments_and_last_commas_are_left_out():
+    assert json.loads(plain_json('{"a": "x // y, }", /* b */ "c": [1, // d }\n 2, ],}')) == {
+        "a": "x // y, }",
+        "c": [1, 2],
+    }
+
+
+def test_only_rules_with_a_variable_count():
+    assert has_variable({"and": [True, {"!": {"var": "x"}}]})
+    assert not has_variable({"and": [True, "var"]})

@@ -1,0 +1,155 @@
+"""Conditions mean what GrowthBook's SDKs make of them. Each case: a condition, attributes, and whether it holds."""
+
+from __future__ import annotations
+
+import pytest
+
+from ruledex import Index
+from ruledex.errors import InputError
+from ruledex.formats import read
+from tests.formats.answers import fault, holds
+
+CASES = [
+    ({}, {}, True),
+    ({"a": "x"}, {"a": "x"}, True),
+    ({"a": "x"}, {}, False),
+    ({"a.b": "x"}, {"a": {"b": "x"}}, True),
+    ({"a.b": "x"}, {"a": 1}, False),
+    ({"a": "1"}, {"a": 1}, True),
+    ({"a": "true"}, {"a": True}, True),
+    ({"a": 1}, {"a": "1"}, True),
+    ({"a": 1}, {"a": 2}, False),
+    ({"a": 0}, {}, True),
+    ({"a": None}, {}, True),
+    ({"a": None}, {"a": []}, False),
+    ({"a": None}, {"a": 0}, False),
+    ({"a": True}, {"a": "yes"}, True),
+    ({"a": True}, {"a": ""}, False),
+    ({"a": False}, {"a": 0}, True),
+    ({"a": False}, {}, False),
+    ({"a": {"$eq": 1}}, {"a": "1"}, False),
+    ({"a": {"$ne": 1}}, {}, True),
+    ({"a": {"$ne": 1}}, {"a": 1}, False),
+    ({"a": {"$gt": 5, "$lt": 10}}, {"a": 7}, True),
+    ({"a": {"$gt": 5}}, {"a": "7"}, True),
+    ({"a": {"$lt": 5}}, {}, True),
+    ({"a": {"$gt": 5}}, {}, False),
+    ({"a": {"$gt": "b"}}, {"a": "c"}, True),
+    ({"a": {"$gt": "5"}}, {"a": 7}, True),
+    ({"a": {"$gt": "5"}}, {"a": "10"}, False),
+    ({"a": {"$in": ["x", 1]}}, {"a": 1}, True),
+    ({"a": {"$in": ["x", None]}}, {}, True),
+    ({"a": {"$in": ["x"]}}, {"a": ["w", "x"]}, True),
+    ({"a": {"$nin": ["x"]}}, {"a": ["w", "x"]}, False),
+    ({"a": {"$nin": ["x"]}}, {}, True),
+    ({"a": {"$nin": "x"}}, {}, False),
+    ({"a": {"$ini": ["X%"]}}, {"a": "x%"}, True),
+    ({"a": {"$nini": ["X"]}}, {"a": "x"}, False),
+    ({"a": {"$all": ["x", "y"]}}, {"a": ["y", "x", "z"]}, True),
+    ({"a": {"$all": ["x", 1]}}, {"a": ["x"]}, False),
+    ({"a": {"$alli": ["X"]}}, {"a": ["x"]}, True),
+    ({"a": {"$elemMatch": {"$gt": 5, "$lt": 8}}}, {"a": [4, 9]}, False),
+    ({"a": {"$elemMatch": {"$gt": 5, "$lt": 8}}}, {"a": [4, 6]}, True),
+    ({"a": {"$elemMatch": {"k": "x", "v": {"$gt": 1}}}}, {"a": [{"k": "x", "v": 1}, {"k": "y", "v": 2}]}, False),
+    ({"a": {"$elemMatch": {"k": "x", "v": {"$gt": 1}}}}, {"a": [{"k": "x", "v": 2}]}, True),
+    ({"a": {"$not": {"$elemMatch": {"$eq": "x"}}}}, {"a": ["y"]}, True),
+    ({"a": {"$size": 2}}, {"a": [1, 2]}, True),
+    ({"a": {"$size": {"$gt": 2}}}, {"a": [1, 2]}, False),
+    ({"a": {"$size": 0}}, {"a": []}, True),
+    ({"a": {"$size": 0}}, {}, False),
+    ({"a": {"$exists": True}}, {"a": []}, True),
+    ({"a": {"$exists": False}}, {"a": None}, True),
+    ({"a": {"$type": "string"}}, {"a": "x"}, True),
+    ({"a": {"$type": "number"}}, {"a": "x"}, False),
+    ({"a": {"$type": "null"}}, {}, True),
+    ({"a": {"$regex": "^x.z$"}}, {"a": "xyz"}, True),
+    ({"a": {"$regexi": "^X"}}, {"a": "xyz"}, True),
+    ({"a": {"$notRegex": "^x"}}, {"a": "xyz"}, False),
+    ({"a": {"$notRegex": "^x"}}, {}, True),
+    ({"a": {"$regex": "(["}}, {"a": "xyz"}, False),
+    ({"a": {"$rgex": "x"}}, {"a": "xyz"}, False),
+    ({"$or": []}, {}, True),
+    ({"$nor": [{"a": 1}, {"b": 1}]}, {"c": 1}, True),
+    ({"$nor": [{"a": 1}, {"b": 1}]}, {"b": 1}, False),
+    ({"$not": {"a": 1, "b": 1}}, {"a": 1}, True),
+    ({"$and": [{"a": 1}, {"$or": [{"b": 1}, {"b": 2}]}]}, {"a": 1, "b": 2}, True),
+    ({"$groups": {"$in": ["x"]}}, {"$groups": ["x"]}, True),
+    ({"v": {"$vgt": "1.9.0"}}, {"v": "1.10.0"}, True),
+    ({"v": {"$vlt": "1.0.0"}}, {"v": "1.0.0-rc.1"}, True),
+    ({"v": {"$veq": "1.2.3"}}, {"v": "v1-2-3+build"}, True),
+    ({"v": {"$vne": "1.2.3"}}, {"v": "1.2.3"}, False),
+    ({"v": {"$vgte": "2.0.0"}}, {}, False),
+    ({"v": {"$vlt": "2.0.0"}}, {}, True),
+]
+
+
+@pytest.mark.parametrize(("condition", "attributes", "expected"), CASES, ids=str)
+def test_a_condition_holds_as_in_growthbook(condition, attributes, expected):
+    assert holds("mongo", condition, attributes) is expected
+
+
+@pytest.mark.parametrize(
+    ("condition", "attributes", "expected"),
+    [
+        ({"a": {"$lt": 5}}, {}, False),
+        ({"a": {"$gt": 5}}, {"a": "7"}, False),
+        ({"a": {"$gt": 5}}, {"a": 7}, True),
+        ({"a": True}, {"a": "yes"}, False),
+        ({"a": "1"}, {"a": 1}, False),
+        ({"a": {"$gt": "b"}}, {"a": "c"}, True),
+    ],
+    ids=str,
+)
+def test_without_coercion_only_values_of_one_type_compare(condition, attributes, expected):
+    assert holds("mongo", condition, attributes, coerce=False) is expected
+
+
+@pytest.mark.parametrize(
+    ("condition", "message"),
+    [
+        ([], "$: a condition is an object, not a list"),
+        ({"$or": {"a": 1}}, "$.$or: $or takes a list of conditions, not an object"),
+        ({"a": [1, 2]}, "$.a: whole arrays cannot be compared"),
+        ({"a": {"b": 1}}, "$.a: whole objects cannot be compared"),
+        ({"a": {"$elemMatch": 1}}, "$.a.$elemMatch: $elemMatch takes an object, not 1"),
+        ({"a": {"$size": "x"}}, "$.a.$size: $size takes a number or an object of operators, not 'x'"),
+        ({"a": {"$type": "array"}}, "$.a.$type: whether a value is an array cannot be tested"),
+        ({"a": {"$gt": []}}, "$.a.$gt: what is compared with is a number, not a list"),
+        ({"a": {"$regex": "x(?=y)"}}, "$.a.$regex: RE2 refuses this regular expression"),
+        ({"a..b": 1}, "$.a..b: a name between two dots is empty"),
+    ],
+    ids=str,
+)
+def test_what_cannot_be_said_is_refused_with_its_place(condition, message):
+    assert fault("mongo", condition).startswith(message)
+
+
+def test_saved_groups_are_named_conditions():
+    groups = {"beta": [1, "2", 3]}
+    for user, is_in in ((1, True), ("2", True), ("3", False), (4, False)):
+        assert holds("mongo", {"id": {"$inGroup": "beta"}}, {"id": user}, saved_groups=groups) is is_in
+        assert holds("mongo", {"id": {"$notInGroup": "beta"}}, {"id": user}, saved_groups=groups) is not is_in
+        assert holds("mongo", {"id": {"$inGroup": "none"}}, {"id": user}, saved_groups=groups) is False
+    found = read({"r": {"id": {"$inGroup": "beta"}}}, "mongo", saved_groups=groups)
+    assert found.definitions == {"beta of id": "id IN (1, 3) OR id = '2'"}
+    assert found[0].text == "@`beta of id`"
+
+
+def test_saved_groups_come_from_a_file(tmp_path):
+    path = tmp_path / "groups.json"
+    path.write_text('{"beta": [7]}')
+    assert holds("mongo", {"id": {"$inGroup": "beta"}}, {"id": 7}, saved_groups=str(path))
+    with pytest.raises(InputError, match="missing"):
+        read({}, "mongo", saved_groups=str(tmp_path / "missing.json"))
+
+
+def test_a_misspelt_operator_is_noted():
+    rule = read({"r": {"a": {"$rgex": "x"}}}, "mongo")[0]
+    assert str(rule.notes[0]) == "$.a.$rgex: GrowthBook knows no $rgex and takes it for false; did you mean $regex?"
+
+
+def test_an_index_matches_conditions():
+    rules = {"adult": {"age": {"$gte": 18}}, "not french": {"country": {"$ne": "FR"}}}
+    index = Index.build(rules, format="mongo")
+    assert index.match({"age": 20, "country": "FR"}) == ["adult"]
+    assert index.match({"age": "17"}) == ["not french"]

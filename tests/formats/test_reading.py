@@ -1,0 +1,201 @@
+"""Rules of other systems are found in files, folders and Python objects, and a broken one stops no other."""
+
+from __future__ import annotations
+
+import json
+import random
+
+import pytest
+
+from ruledex import Index
+from ruledex.errors import InputError, RuledexError, RulesError
+from ruledex.formats import FORMATS, read
+from tests.cli.samples import json_lines, run
+
+PATTERN = {"source": ["shop"]}
+
+
+def test_a_file_holds_one_rule(tmp_path):
+    path = tmp_path / "shop.json"
+    path.write_text(json.dumps(PATTERN))
+    found = read(path, "eventbridge")
+    assert [(rule.id, rule.text, rule.original, rule.file) for rule in found] == [
+        ("shop", "source = 'shop'", PATTERN, str(path))
+    ]
+
+
+def test_a_record_has_an_id_a_score_and_tags(tmp_path):
+    path = tmp_path / "rules.json"
+    records = [{"id": 7, "pattern": PATTERN, "score": 2, "tags": {"team": "a"}}, {"id": 8, "pattern": PATTERN}]
+    path.write_text(json.dumps(records))
+    found = read(path, "eventbridge")
+    assert [(rule.id, rule.score, rule.tags) for rule in found] == [(7, 2.0, {"team": "a"}), (8, 0.0, None)]
+
+
+def test_rules_are_read_as_the_aws_cli_lists_them(tmp_path):
+    path = tmp_path / "rules.json"
+    path.write_text(json.dumps({"Rules": [{"Name": "orders", "EventPattern": json.dumps(PATTERN)}]}))
+    assert [(rule.id, rule.text) for rule in read(path, "eventbridge")] == [("orders", "source = 'shop'")]
+
+
+def test_lines_of_json_have_one_rule_each(tmp_path):
+    path = tmp_path / "rules.jsonl"
+    path.write_text('{"id": "a", "condition": {"x": "1"}}\n\n{"x": "2"}\n{"id": "c", "condition": \n')
+    found = read(path, "mongo")
+    assert [(rule.id, rule.line) for rule in found] == [("a", 1), ("rules:3", 3)]
+    assert [(fault.rule_id, fault.line) for fault in found.faults] == [("rules:4", 4)]
+    assert f"{path}, line 4, column" in str(found.faults[0])
+
+
+def test_a_folder_with_broken_files_gives_the_others_and_lists_the_broken(tmp_path):
+    for i in range(100):
+        (tmp_path / f"sub{i % 3}").mkdir(exist_ok=True)
+        broken = ['{"source": [', '{"source": "shop"}', "", '{"source": [{"prefix": 1}]}', "\xff"]
+        text = broken[i // 20] if i % 20 == 0 else json.dumps(PATTERN)
+        (tmp_path / f"sub{i % 3}" / f"rule{i}.json").write_bytes(text.encode("latin-1"))
+    found = read(tmp_path, "eventbridge")
+    assert (len(found), len(found.faults)) == (95, 5)
+    assert all(str(tmp_path) in str(fault) for fault in found.faults)
+    assert found[0].id == "sub0/rule12"
+
+
+def test_ids_are_of_one_kind(tmp_path):
+    path = tmp_path / "rules.json"
+    path.write_text(json.dumps([{"id": 7, "pattern": PATTERN}, {"id": "x", "pattern": PATTERN}]))
+    assert [rule.id for rule in read(path, "eventbridge")] == ["7", "x"]
+
+
+@pytest.mark.parametrize(
+    ("source", "system", "message"),
+    [
+        ({}, "eventbrige", "did you mean eventbridge"),
+        ({}, 7, "the formats are eventbridge, jsonlogic, mongo"),
+        ("missing.json", "mongo", "missing.json: No such file"),
+        ([PATTERN], "eventbridge", "pairs of an id and a rule"),
+        (7, "eventbridge", "rules are a path, a mapping of ids to rules, or pairs"),
+    ],
+    ids=str,
+)
+def test_what_cannot_be_read_at_all_is_an_error(source, system, message):
+    with pytest.raises(InputError, match=message):
+        read(source, system)
+
+
+def test_an_unknown_option_is_an_error():
+    with pytest.raises(InputError, match="has no option"):
+        read({}, "eventbridge", dots=True)
+
+
+def test_an_empty_folder_is_an_error(tmp_path):
+    with pytest.raises(InputError, match="has no files that end in"):
+        read(tmp_path, "mongo")
+
+
+def test_an_index_is_built_from_rules_of_a_format(tmp_path):
+    (tmp_path / "a.json").write_text(json.dumps(PATTERN))
+    (tmp_path / "b.json").write_text('{"source": "shop"}')
+    with pytest.raises(RulesError) as raised:
+        Index.build(tmp_path, format="eventbridge")
+    assert [fault.rule_id for fault in raised.value.faults] == ["b"]
+    index = Index.build(tmp_path, on_error="skip", format="eventbridge")
+    assert index.match({"source": "shop"}) == ["a"]
+    assert len(index.faults) == 1
+
+
+def test_an_index_takes_the_definitions_of_a_format_and_others():
+    rules = {"r": {"id": {"$in": [1]}}}
+    assert Index.build(rules, format="mongo", definitions={"adults": "age >= 18"}).match({"id": 1}) == ["r"]
+
+
+def test_convert_writes_rules_that_build_reads(tmp_path):
+    source, output = tmp_path / "patterns", tmp_path / "out" / "rules.jsonl"
+    source.mkdir()
+    (source / "a.json").write_text(json.dumps(PATTERN))
+    (source / "b.json").write_text(json.dumps({"x": [{"exists": True}]}))
+    result = run("convert", source, "--from", "eventbridge", "-o", output)
+    assert result.exit_code == 0
+    assert "2 rules converted, 1 of them with notes, 0 refused" in result.stderr
+    assert "note: rule 'b': $.x[0].exists: an attribute that is null counts as absent" in result.stderr
+    first, second = json_lines(output.read_text())
+    assert first == {"id": "a", "expr": "source = 'shop'", "original": PATTERN}
+    assert second["notes"] == [{"place": "$.x[0].exists", "message": "an attribute that is null counts as absent"}]
+    assert Index.build(output).match({"source": "shop", "x": 1}) == ["a", "b"]
+
+
+def test_convert_reports_what_it_refuses(tmp_path):
+    path = tmp_path / "rules.jsonl"
+    path.write_text('{"id": 1, "rule": {"var": "x"}}\n{"id": 2, "rule": {"map": []}}\n')
+    result = run("convert", path, "--from", "jsonlogic")
+    assert result.exit_code == 1
+    assert [line["id"] for line in json_lines(result.stdout)] == [1]
+    assert f"error: line 2, rule 2: {path}: $.map: map cannot be said as a condition" in result.stderr
+
+
+def test_convert_writes_definitions_first(tmp_path):
+    (tmp_path / "groups.json").write_text('{"beta": [1, 2]}')
+    (tmp_path / "rules.jsonl").write_text('{"id": 1, "condition": {"user": {"$inGroup": "beta"}}}\n')
+    output = tmp_path / "converted.jsonl"
+    groups = f"saved_groups={tmp_path / 'groups.json'}"
+    result = run("convert", tmp_path / "rules.jsonl", "--from", "mongo", "--option", groups, "-o", output, "-q")
+    assert result.exit_code == 0
+    assert json_lines(output.read_text())[0] == {"define": "beta of user", "expr": "user IN (1, 2)"}
+    assert Index.build(output).match({"user": 2}) == [1]
+
+
+# Damaged rules.
+
+SOUND = {
+    "eventbridge": [
+        {"a": [{"anything-but": {"prefix": ["x", "y"]}}, 1, "b"], "c": {"d": [{"numeric": [">", 0, "<=", 5]}]}},
+        {"$or": [{"a": [{"exists": False}]}, {"b": {"c": [{"cidr": "10.0.0.0/8"}], "d": [{"wildcard": "a*b"}]}}]},
+    ],
+    "mongo": [
+        {"a": {"$gt": 5, "$in": [1, "x"]}, "$or": [{"b.c": {"$elemMatch": {"k": {"$regex": "x"}}}}, {"d": None}]},
+        {"v": {"$vgt": "1.2.3", "$not": {"$size": {"$lt": 3}}}, "$not": {"t": {"$all": ["a", 2]}}},
+    ],
+    "jsonlogic": [
+        {"and": [{"<": [1, {"var": "x"}, 5]}, {"some": [{"var": "y"}, {"in": [{"var": "k"}, ["a", 1]]}]}]},
+        {"if": [{"missing": ["a"]}, {"==": [{"+": [{"var": "x"}, 1]}, 2]}, {"missing_some": [1, ["a", "b"]]}]},
+    ],
+}
+ODD = [None, True, -1, 1e400, 10**400, "", "$or", "\ud800", "a.b", [], [[]], {}, {"$or": 1}, {"var": []}, {"": ""}]
+
+
+def damage(document, rng):
+    """Return a document with one part replaced by something odd, or removed, or renamed."""
+    if rng.random() < 0.2 or not isinstance(document, (dict, list)) or not document:
+        return rng.choice(ODD)
+    if isinstance(document, list):
+        at = rng.randrange(len(document))
+        return document[:at] + ([damage(document[at], rng)] if rng.random() < 0.8 else []) + document[at + 1 :]
+    key = rng.choice(list(document))
+    rest = {k: v for k, v in document.items() if k != key}
+    choice = rng.random()
+    if choice < 0.15:
+        return rest
+    if choice < 0.3:
+        return rest | {rng.choice(["", "x", "prefix", "$not", "var", "\ud800"]): document[key]}
+    return rest | {key: damage(document[key], rng)}
+
+
+@pytest.mark.parametrize("system", FORMATS)
+def test_damaged_rules_give_errors_with_a_place_and_no_other_exception(system):
+    rng = random.Random(f"damage {system}")
+    rules = {i: damage(damage(rng.choice(SOUND[system]), rng), rng) for i in range(1500)}
+    found = read(rules, system)
+    assert len(found) + len(found.faults) == len(rules)
+    assert all("$" in fault.error.message or "surrogate" in fault.error.message for fault in found.faults)
+    assert len(found) > 50
+    for rule in found:
+        assert not any(0xD800 <= ord(c) < 0xE000 for c in rule.text)
+
+
+@pytest.mark.parametrize("system", FORMATS)
+def test_what_is_read_can_be_indexed(system):
+    rng = random.Random(f"index {system}")
+    rules = {i: damage(rng.choice(SOUND[system]), rng) for i in range(150)}
+    kept = {rule.id: rules[rule.id] for rule in read(rules, system)}
+    try:
+        assert len(Index.build(kept, format=system)) == len(kept)
+    except RuledexError as error:
+        pytest.fail(str(error))

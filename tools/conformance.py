@@ -1,0 +1,167 @@
+"""Compares the readers of foreign rules with the answers of the rules' own systems, and prints a table.
+
+python tools/conformance.py CASES
+
+CASES is a folder with some of `eventbridge`, `growthbook` and `jsonlogic`, each with its published suite: files as they
+are, or in archives (.tar.gz, .gz).
+
+| folder | cases |
+| --- | --- |
+| eventbridge | JSON5 with `Event` and `EventPattern`; a name that ends in `_NEG` must not match, in `_EXC` is invalid |
+| growthbook | `evalCondition` in JSON: name, condition, attributes, answer, and perhaps saved groups |
+| jsonlogic | lists of rule, data and result in JSON: those that have a variable, and true or false as their result |
+
+The status is 1 if an answer is wrong. A rule that was refused is no wrong answer, but each one is listed.
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+import re
+import sys
+import tarfile
+from collections.abc import Callable, Iterator
+from pathlib import Path, PurePath
+from typing import Any, NamedTuple
+
+from ruledex import RuledexError, Schema, evaluate
+from ruledex.formats import read
+
+_TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|//[^\n]*|/\*.*?\*/|.', re.DOTALL)
+_CLOSING = re.compile(r"(?:\s|//[^\n]*\n)*[}\]]")
+_VARIABLES = {"var", "val", "exists", "missing", "missing_some"}
+
+
+class Case(NamedTuple):
+    """A rule, an event and the answer of the rule's own system: None if it refuses the rule."""
+
+    name: str
+    rule: Any
+    event: Any
+    answer: bool | None
+    options: dict[str, Any] = {}  # noqa: RUF012  # never changed
+
+
+class Result(NamedTuple):
+    """What became of a case: `right`, `wrong` or `refused`, and why."""
+
+    outcome: str
+    detail: str
+
+
+def outcome_of(case: Case, format: str) -> Result:  # noqa: A002
+    """Return whether ruledex gives the answer of a case."""
+    found = read({case.name: case.rule}, format, **case.options)
+    if found.faults:
+        message = found.faults[0].error.message
+        return Result("right", message) if case.answer is None else Result("refused", message)
+    if case.answer is None:
+        return Result("wrong", f"an invalid rule was read: {found[0].text}")
+    try:
+        answer = evaluate(found[0].tree, case.event, Schema().with_definitions(found.definitions)) is True
+    except RuledexError as error:
+        return Result("wrong", str(error))
+    shown = f"{answer}: {found[0].text}"
+    return Result("right" if answer == case.answer else "wrong", shown)
+
+
+# The suites.
+
+
+def eventbridge(folder: Path) -> Iterator[Case]:
+    """Yield event patterns with an event each."""
+    for name, content in _files(folder):
+        stem = PurePath(name).stem
+        document = json.loads(plain_json(content))
+        if isinstance(document, dict) and "EventPattern" in document:
+            answer = None if stem.endswith("_EXC") else not stem.endswith("_NEG")
+            yield Case(stem, document["EventPattern"], document.get("Event"), answer)
+
+
+def growthbook(folder: Path) -> Iterator[Case]:
+    """Yield conditions with attributes."""
+    for _, content in _files(folder):
+        for name, condition, attributes, answer, *groups in json.loads(content).get("evalCondition", ()):
+            yield Case(name, condition, attributes, answer, {"saved_groups": groups[0]} if groups else {})
+
+
+def jsonlogic(folder: Path) -> Iterator[Case]:
+    """Yield rules with data, of which the result is true or false."""
+    for name, content in _files(folder):
+        for number, case in enumerate(json.loads(content), 1):
+            parts = [case.get(key) for key in ("rule", "data", "result")] if isinstance(case, dict) else case
+            if isinstance(parts, list) and len(parts) >= 3 and isinstance(parts[2], bool) and has_variable(parts[0]):
+                yield Case(f"{name} {number}", parts[0], {} if parts[1] is None else parts[1], parts[2])
+
+
+def has_variable(rule: Any) -> bool:
+    """Return whether a JsonLogic rule looks at its data."""
+    if isinstance(rule, dict):
+        return any(key in _VARIABLES or has_variable(value) for key, value in rule.items())
+    return isinstance(rule, list) and any(map(has_variable, rule))
+
+
+def plain_json(text: str) -> str:
+    """Return JSON without what people write beside it: comments, and commas before a closing bracket."""
+    kept = []
+    for found in _TOKEN.finditer(text):
+        is_comment = found[0].startswith(("//", "/*"))
+        is_trailing = found[0] == "," and _CLOSING.match(text, found.end()) is not None
+        kept += [] if is_comment or is_trailing else [found[0]]
+    return "".join(kept)
+
+
+SUITES: dict[str, tuple[str, Callable[[Path], Iterator[Case]]]] = {
+    "eventbridge": ("eventbridge", eventbridge),
+    "growthbook": ("mongo", growthbook),
+    "jsonlogic": ("jsonlogic", jsonlogic),
+}
+
+
+def _files(folder: Path) -> Iterator[tuple[str, str]]:
+    """Yield the name and the text of each file of JSON in a folder, in archives too."""
+    for path in sorted(folder.rglob("*")):
+        if path.name.endswith((".tar.gz", ".tgz")):
+            with tarfile.open(path) as archive:
+                for member in sorted(archive.getmembers(), key=lambda member: member.name):
+                    file = archive.extractfile(member)
+                    if file is not None and PurePath(member.name).suffix in (".json", ".json5"):
+                        yield member.name, file.read().decode()
+        elif path.name.endswith(".json.gz"):
+            yield path.name, gzip.decompress(path.read_bytes()).decode()
+        elif path.suffix in (".json", ".json5"):
+            yield path.name, path.read_text("utf-8")
+
+
+def report(cases: Path) -> tuple[list[str], bool]:
+    """Return the lines of the report, and whether no answer is wrong."""
+    lines = ["format        right   wrong  refused      all"]
+    listed: list[str] = []
+    for suite, (format_name, cases_of) in SUITES.items():
+        folder = cases / suite
+        if not folder.is_dir():
+            continue
+        counts = {"right": 0, "wrong": 0, "refused": 0}
+        for case in cases_of(folder):
+            outcome, detail = outcome_of(case, format_name)
+            counts[outcome] += 1
+            if outcome != "right":
+                listed.append(f"{outcome}: {format_name}: {case.name}: {detail}")
+        numbers = "".join(f"{count:9,}" for count in (*counts.values(), sum(counts.values())))
+        lines.append(f"{format_name:<10}{numbers}")
+    return lines + listed, not any(line.startswith("wrong") for line in listed)
+
+
+def main() -> int:
+    """Print the report of the folder that the command line names. Returns the exit status."""
+    if len(sys.argv) != 2 or not Path(sys.argv[1]).is_dir():
+        print("usage: python tools/conformance.py CASES, a folder (or: make conformance CASES=folder)", file=sys.stderr)
+        return 2
+    lines, is_right = report(Path(sys.argv[1]))
+    print("\n".join(lines))
+    return 0 if is_right else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
