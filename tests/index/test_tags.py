@@ -80,6 +80,9 @@ def nested(depth):
 def test_tags_are_bounded():
     with pytest.raises(RuleError, match="nested deeper"):
         tags_text(nested(100))
+    for depth in (20, 500, 900, 100_000):
+        with pytest.raises(RuleError, match=r"nested deeper|this is not JSON"):
+            tags_text('{"x":' * depth + "1" + "}" * depth)
     with pytest.raises(RuleError, match="over the limit rule_characters"):
         tags_text({"x": "a" * limits.current().rule_characters})
 

@@ -60,7 +60,7 @@ def tags_of(text: str | None) -> Tags:
         return {}
     try:
         return {name: _decoded(value) for name, value in orjson.loads(text).items()}
-    except (ValueError, TypeError, AttributeError, InvalidOperation) as error:
+    except (ValueError, TypeError, AttributeError, InvalidOperation, RecursionError) as error:
         raise ArtifactError(f"the stored tags {quoted(text)} are damaged: {error}") from None
 
 
@@ -68,7 +68,7 @@ def _parsed(text: str | bytes) -> Any:
     try:
         found = orjson.loads(text)
         return {name: _decoded(value) for name, value in found.items()} if isinstance(found, dict) else found
-    except (ValueError, TypeError, InvalidOperation) as error:
+    except (ValueError, TypeError, InvalidOperation, RecursionError) as error:
         raise RuleError(f"{_WHAT}; this is not JSON: {error}") from None
 
 
