@@ -39,8 +39,13 @@ moment of 1970. A field without a fixed width (one letter, or `S`) needs a sign 
 """
 
 
+_FORMS = {"[]": "array[place]", ".": "element.name", "filter": "filter(array, i -> condition)"}
+
+
 def _signature(function: Function) -> str:
     shown = [f"[{p.name}]" if p.default is not None else p.name for p in function.parameters]
+    if function.name in _FORMS:
+        return _FORMS[function.name]
     if not function.name.isidentifier():
         return f" {function.name} ".join(shown)
     repeated = ", …" if function.variadic else ""

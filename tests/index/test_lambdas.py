@@ -24,6 +24,13 @@ RULES = [
     "exists(tags, t -> exists(tags, u -> u > t))",
     "exists(items, i -> i IS NULL) OR exists(items.tags, t -> t = 'y')",
     "exists(items, i -> i.price < 3)^2 OR exists(items, i -> i.price < 5)",
+    "items[0].price > 3 OR element_at(items, -1).kind = 'b'",
+    "tags[1] IS NULL AND array_contains(tags, 'x')",
+    "arrays_overlap(tags, items.tags) AND upper(items[1].tags[0]) = 'X'",
+    "array_min(items.price) < 3 AND array_max(tags) = 'z' OR array_size(tags) > 2",
+    "size(filter(items, i -> i.price > least)) > 1",
+    "exists(items, i -> i.tags[0] = tags[0] AND size(filter(items, j -> j.price < i.price)) = 1)",
+    "filter(items, i -> i.price > 5).kind = 'a' AND items[0].price > items[1].price",
 ]
 TREES = [parse(rule) for rule in RULES]
 COLUMNS = pa.schema(

@@ -114,3 +114,39 @@ def test_lambdas_are_true_false_and_unknown_where_spark_sql_says_so(spark, zone)
                 for number, tree in enumerate(trees):
                     ours, theirs = truth_of(tree, event), (row[number], row[N_RULES + number])
                     assert (ours, ours) == theirs, f"seed {seed}\n{texts[number]}\n{tree_text(tree)}\n{event}"
+
+
+# Places past the ends are errors in Spark's ANSI mode, so that `to_spark` writes functions that give NULL.
+OF_ARRAYS = [
+    "items[0].price > 2",
+    "element_at(items, -1).kind = 'a'",
+    "element_at(numbers, 2) < numbers[0]",
+    "numbers[2] IS NULL",
+    "items[1].tags[0] = word",
+    "items[0].parts[1].n <=> least",
+    "array_contains(numbers, 3)",
+    "NOT array_contains(words, 'a')",
+    "arrays_overlap(words, items[0].tags)",
+    "(arrays_overlap(words, items[1].tags)) IS UNKNOWN",
+    "array_min(numbers) = least",
+    "array_max(words) >= 'ab'",
+    "array_size(items) = 2",
+    "array_size(filter(items, i -> i.price > least)) > 1",
+    "size(filter(numbers, n -> n >= least AND n < 4)) = 1",
+    "exists(items, i -> array_size(filter(i.parts, p -> p.n < i.price)) = i.parts[0].n)",
+    "forall(items, i -> i.tags[0] = word OR array_contains(i.tags, 'b'))",
+]
+
+
+def test_functions_of_arrays_give_what_spark_sql_gives(spark):
+    drawing = Drawing(1)
+    events = [drawing.event() for _ in range(400)]
+    trees = [parse(text) for text in OF_ARRAYS]
+    schema = ", ".join(f"{name} {kind}" for name, kind in COLUMNS.items())
+    with session(spark, "UTC") as sql:
+        table = sql.createDataFrame([tuple(event.values()) for event in events], schema)
+        rows = table.selectExpr(*[f"{to_spark(tree)} AS answer{number}" for number, tree in enumerate(trees)]).collect()
+    for number, tree in enumerate(trees):
+        differing = [event for event, row in zip(events, rows, strict=True) if truth_of(tree, event) is not row[number]]
+        assert not differing, f"{OF_ARRAYS[number]}\n{differing[0]}"
+        assert {row[number] for row in rows} >= {True, False}, OF_ARRAYS[number]

@@ -16,7 +16,7 @@ from ruledex import limits
 from ruledex.errors import RuleLimitError, RuleSyntaxError, RuleTypeError, did_you_mean
 from ruledex.language import build, time_syntax
 from ruledex.language.build import NULL, Constant, Item
-from ruledex.language.lambda_syntax import call_with_lambda, open_lambda
+from ruledex.language.lambda_syntax import call_with_lambda, open_lambda, read_access
 from ruledex.language.postfix import POSTFIXES, cast_constant, read_postfix
 from ruledex.language.reader import AND, BINARY, BRANCH, COMPARE, NEGATIVE, NOT, OPEN, TRUTHS, Operator, TextReader
 from ruledex.language.rule_checks import check_depth, check_required
@@ -263,6 +263,8 @@ class _Parser(TextReader):
             return False
         if token == "::":
             return read_postfix(self, token, start, match.end())
+        if token in ("[", "."):
+            return read_access(self, token, start)
         if token == "->":
             return open_lambda(self.operators, self.items, self.starts, self.text, start)
         if token == ",":

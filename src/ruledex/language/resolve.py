@@ -44,6 +44,10 @@ def values_of(operand: Operand, event: Event, schema: Schema) -> Values:
         assert isinstance(attribute, Attribute)  # build.py lets nothing else pass
         return _present((function.call(event, attribute.path, spark_type(attribute, schema)),))
     zone = schema.zone
+    if function.raw:
+        from ruledex.language.arrays import values_of_array  # which stands on this module
+
+        return values_of_array(operand, event, schema)
     arguments = [values_of(a, event, schema) if isinstance(a, Node) else (a,) for a in operand.arguments]
     arguments += [(p.default,) for p in function.parameters[len(arguments) :]]
     keywords: dict[str, Any] = {"zone": zone} if function.zoned else {}

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import tomllib
 from collections.abc import Iterable, Mapping
+from copy import copy
 from dataclasses import dataclass, field
 from datetime import tzinfo
 from pathlib import Path
@@ -33,7 +34,6 @@ from ruledex.language.tree import (
     Expression,
     In,
     IsNull,
-    Node,
     NullSafe,
     Operand,
     Predicate,
@@ -133,8 +133,10 @@ class Schema:
         """Return whether an operand has at most one value in every event, because all of its attributes do."""
         if isinstance(operand, Attribute):
             return self.of(operand).single
-        if operand.function == "size":
+        if operand.function in ("size", "array_size", "array_min", "array_max"):
             return True
+        if function_of(operand).raw:
+            return False
         if is_any_text(operand):
             return False
         return all(self.is_single(a) for a in operand.arguments if isinstance(a, Attribute | Call))
@@ -145,7 +147,7 @@ class Schema:
         below = {path[length:]: kind for path, kind in self._by_path.items() if path[:length] == array.path}
         if not below:
             return self
-        inner = Schema(self.attributes, self.time_zone)
+        inner = copy(self)
         own = {(name, *path): kind if path else AttributeType(kind.type) for path, kind in below.items()}
         inner.__dict__["_by_path"] = {**self._by_path, **own}
         return inner
@@ -343,7 +345,7 @@ def _collect(operand: Operand, family: Family | None, found: dict[tuple[str, ...
         return
     function = function_of(operand)
     for index, argument in enumerate(operand.arguments):
-        if isinstance(argument, Node):
+        if isinstance(argument, Attribute | Call):
             _collect(argument, function.parameter_at(index).family, found)
 
 

@@ -153,6 +153,10 @@ def _operand(operand: Operand) -> str:
     for index, argument in enumerate(operand.arguments):
         if isinstance(argument, Attribute | Call):
             arguments.append(_operand(argument))
+        elif isinstance(argument, Exists):
+            arguments.append(f"filter({_predicate(argument).removeprefix('exists(')}")
+        elif function.name == ".":
+            arguments.append("`" + str(argument).replace("`", "``") + "`")
         else:
             assert not isinstance(argument, Node)
             # Where Spark wants a literal, it wants an INT and takes no BIGINT for it.

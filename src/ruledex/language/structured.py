@@ -17,7 +17,8 @@ from ruledex.language import build
 from ruledex.language.any_text import SIGN, is_any_text
 from ruledex.language.build import SET_TESTS, Constant, Item
 from ruledex.language.definitions import named_condition
-from ruledex.language.lambda_syntax import LAMBDAS, call_with_lambda
+from ruledex.language.functions.arrays import FILTER
+from ruledex.language.lambda_syntax import LAMBDAS, call_with_lambda, filter_of
 from ruledex.language.lambdas import with_variable
 from ruledex.language.parser import parse_operand
 from ruledex.language.rule_checks import check_depth, check_required
@@ -59,6 +60,7 @@ from ruledex.language.tree import (
     Rlike,
     SetTest,
     Truth,
+    Value,
     Weighed,
     Xnor,
     Xor,
@@ -137,8 +139,14 @@ def _operand_out(operand: Operand) -> Json:
         return {"attribute": path_text(operand.path)}
     if is_any_text(operand):
         return {"attribute": SIGN}
-    arguments = [_operand_out(a) if isinstance(a, Attribute | Call) else constant_out(a) for a in operand.arguments]
+    arguments = [_argument_out(argument) for argument in operand.arguments]
     return {"function": operand.function, "arguments": arguments}
+
+
+def _argument_out(argument: Operand | Value | Exists) -> Json:
+    if isinstance(argument, Exists):
+        return to_structured(argument)
+    return _operand_out(argument) if isinstance(argument, Attribute | Call) else constant_out(argument)
 
 
 # JSON to tree.
@@ -339,9 +347,12 @@ def _call(document: Mapping[str, Json], place: Place) -> Item:
     inner = Place(place, "arguments")
     items: list[Item] = []
     for i, argument in enumerate(list_of(document, "arguments", place, least=0)):
+        if isinstance(argument, Mapping) and "op" in argument:
+            items.append(_expression(argument, Place(inner, i)))
+            continue
         is_operand = isinstance(argument, Mapping) and ("attribute" in argument or "function" in argument)
         items.append((_operand if is_operand else constant_in)(argument, Place(inner, i)))
-    return placed(place, build.call, name, items, "", 0)
+    return placed(place, filter_of if name.lower() == FILTER else build.call, name, items, "", 0)
 
 
 def _constants(document: Mapping[str, Json], place: Place) -> list[Constant]:

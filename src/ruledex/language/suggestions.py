@@ -64,7 +64,7 @@ _FORMS: Final[tuple[tuple[str, Suggestion], ...]] = (
     (r"\bif\b.*\b(then|else)\b.*|\bCASE\s+WHEN\b.*|[^?]*\?[^?.:]*:.*", "write (a AND b) OR (NOT a AND c)"),
     # Methods and functions.
     (rf"{_X}\.(contains|includes|indexOf|has)\(\s*{_V}\s*\)", lambda m: _contains(m)),
-    (rf"\b(contains|includes|array_contains)\(\s*{_X}\s*,\s*{_V}", lambda m: _contains(m)),
+    (rf"\b(contains|includes)\(\s*{_X}\s*,\s*{_V}", lambda m: _contains(m)),
     (rf"{_X}\.(startsWith|starts_with|hasPrefix)\(\s*{_V}\s*\)", lambda m: f"write {m['x']} LIKE '{_inner(m)}%'"),
     (rf"\b(starts_?with|hasPrefix)\(\s*{_X}\s*,\s*{_V}", lambda m: f"write {m['x']} LIKE '{_inner(m)}%'"),
     (rf"{_X}\.(endsWith|ends_with|hasSuffix)\(\s*{_V}\s*\)", lambda m: f"write {m['x']} LIKE '%{_inner(m)}'"),
@@ -77,7 +77,7 @@ _FORMS: Final[tuple[tuple[str, Suggestion], ...]] = (
     (rf"{_X}\.equals\(\s*{_V}\s*\)", lambda m: f"write {m['x']} = {_as_constant(m['v'])}"),
     (rf"\bequals\(\s*{_X}\s*,\s*{_V}", lambda m: f"write {m['x']} = {_as_constant(m['v'])}"),
     (rf"{_X}\.(length|size|count|len)\(\s*\)", lambda m: _size_of(m)),
-    (rf"\b(len|strlen|count|cardinality|array_length|array_size)\(\s*{_X}\s*\)", lambda m: _size_of(m)),
+    (rf"\b(len|strlen|count|cardinality|array_length)\(\s*{_X}\s*\)", lambda m: _size_of(m)),
     (
         rf"{_X}\.(?P<how>exists|any|some|every|all|filter|map|find|exists_one)\(.*",
         lambda m: _lambda(m),
@@ -130,7 +130,7 @@ _FORMS: Final[tuple[tuple[str, Suggestion], ...]] = (
     (rf"{_X}\[\s*['\"](?P<name>\w+)['\"]\s*\]", lambda m: f"write {m['x']}.{m['name']}"),
     (
         rf"{_X}\[\s*-?\w+\s*\]",
-        lambda m: f"elements have no places: {m['x']} = 'a' holds if it does for some element",
+        lambda m: f"write {m['x']}[0] for the first element, or exists({m['x']}, i -> …) for some element",
     ),
     (rf"{_X}(\?\.|->)(?P<name>\w+)", lambda m: f"write {m['x']}.{m['name']}; what is missing is unknown"),
     (r"[$#]?\{+[^{}]*\}+|:\w+|%s|%\(\w+\)s|\?|[@$]\w+(?=\s*\Z)", "a rule has no parameters: write the value itself"),

@@ -56,6 +56,7 @@ RESERVED: Final = frozenset((
     "REGEXP", "IS", "ESCAPE", "ANY", "SOME", "ALL",
 ))
 # fmt: on
+_ACCESS: Final = ("[]", ".", "filter")
 _SIGNS: Final = {"+": 1, "-": 1, "*": 2, "/": 2, "%": 2, "div": 2}
 
 # How tightly the text of a node binds: a child that binds more loosely than its place needs parentheses.
@@ -244,6 +245,8 @@ def _operand_text(operand: Operand | Value, outer: int) -> str:
         return constant_text(operand)
     if is_any_text(operand):
         return SIGN
+    if operand.function in _ACCESS:
+        return _access_text(operand)
     tightness = _SIGNS.get(operand.function)
     if tightness is None:
         if operand.function == "negative":
@@ -264,6 +267,16 @@ def _operand_text(operand: Operand | Value, outer: int) -> str:
     left, right = operand.arguments
     text = f"{_operand_text(left, tightness)} {operand.function.upper()} {_operand_text(right, tightness + 1)}"
     return f"({text})" if tightness < outer else text
+
+
+def _access_text(call: Call) -> str:
+    first, *others = call.arguments
+    if isinstance(first, Exists):
+        return _lambda_text("filter", first)
+    text = _operand_text(first, 0)
+    if call.function == ".":
+        return f"{text}.{_name(str(others[0]), first=False)}"
+    return f"{text}[{others[0]}]"
 
 
 def path_text(path: tuple[str, ...]) -> str:

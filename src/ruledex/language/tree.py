@@ -77,7 +77,7 @@ class Call(Node):
     """A function of the registry on operands and constants: a derived attribute."""
 
     function: str
-    arguments: tuple[Operand | Value, ...]
+    arguments: tuple[Operand | Value, ...]  # of filter() an `Exists`, and of nothing else
 
 
 Operand: TypeAlias = Attribute | Call
@@ -402,6 +402,8 @@ def attributes(operand: Operand) -> Iterator[Attribute]:
     for argument in operand.arguments:
         if isinstance(argument, (Attribute, Call)):
             yield from attributes(argument)
+        elif isinstance(argument, Exists):  # of filter()
+            yield from operands(argument)  # attributes all
 
 
 def map_predicates(tree: Expression, change: Callable[[Predicate], Predicate]) -> Expression:

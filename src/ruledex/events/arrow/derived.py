@@ -22,6 +22,7 @@ from ruledex.events.arrow.slots import Pairs, cell_table
 from ruledex.events.arrow.texts import texts_in
 from ruledex.events.arrow.values import OPAQUE, distinct, is_nameless, spark_type_of, to_python
 from ruledex.language.any_text import WHOLE_EVENT, is_any_text
+from ruledex.language.arrays import reads_arrays
 from ruledex.language.functions.custom import custom_functions, prefetched
 from ruledex.language.functions.registry import reads_path
 from ruledex.language.reference import truth_of
@@ -58,6 +59,7 @@ class DerivedColumns:
         assert not isinstance(slot.operand, Exists)  # elements.py encodes those
         sides = operands(slot.operand) if isinstance(slot.operand, CompareOperands | SetTest) else (slot.operand,)
         self.needs_rows = any(map(reads_path, sides))
+        self.reads_arrays = reads_arrays(slot.operand)
         # Inputs get names of their own, since one may lie in another, as `p.q` lies in `p`.
         names = {path: f"input{number}" for number, path in enumerate(self.paths)}
         self._operand = _renamed(slot.operand, names)
@@ -111,6 +113,20 @@ class DerivedColumns:
         pairs.gather(
             texts.events, codes, cell_table([() if text is None else self._slot.cells(text) for text in values])
         )
+
+    def encode_arrays(self, rows: Sequence[dict[str, Any]], pairs: Pairs) -> None:
+        """Add the pairs of all events, computed from whole rows: for functions of places in arrays."""
+        cells: list[Sequence[int]] = []
+        for row in rows:
+            operand, schema = self._slot.operand, self._slot.schema
+            if isinstance(operand, CompareOperands | SetTest):
+                value: Any = truth_of(operand, row, schema)
+            else:
+                assert not isinstance(operand, Exists)
+                value = values_of(operand, row, schema)
+            cells.append(() if value is None else self._slot.cells(value))
+            pairs.single &= not (isinstance(value, tuple) and len(value) > 1)
+        pairs.gather(np.arange(len(rows)), np.arange(len(rows)), cell_table(cells))
 
     def _schema_of(self, types: Sequence[str]) -> Schema:
         """Return the schema with the types of a batch's columns where nothing is declared."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 import pyarrow as pa
@@ -22,10 +22,12 @@ from ruledex.errors import EventError, quoted
 from ruledex.events.arrow.columns import EventColumns, Path
 from ruledex.events.arrow.derived import DerivedColumns, Inputs, inputs_at
 from ruledex.events.arrow.elements import ElementColumns
+from ruledex.events.arrow.rows import rows_of
 from ruledex.events.arrow.slots import Pairs, SlotColumns
 from ruledex.events.arrow.tables import ArrowEvents, as_table
 from ruledex.events.batch import EventBatch
 from ruledex.events.cells import count_pairs, order_cells, place_cells
+from ruledex.forks import cached_property
 from ruledex.language.any_text import WHOLE_EVENT
 from ruledex.language.text import path_text
 from ruledex.language.tree import Exists
@@ -70,6 +72,7 @@ class ArrowEncoder:
             for slot, path in self._used(columns):
                 slot.encode(columns.at(path), columns.n_events, pairs)
             inputs: dict[Path, Inputs] = {}
+            rows: list[dict[str, Any]] | None = None
             for derived in self._derived_columns():
                 if derived.is_any_text:
                     path = WHOLE_EVENT
@@ -78,6 +81,12 @@ class ArrowEncoder:
                 if derived.needs_rows:
                     path = derived.paths[0]
                     derived.encode_rows(columns, pairs)
+                    continue
+                if derived.reads_arrays:
+                    path = derived.paths[0]
+                    if rows is None:
+                        rows = rows_of(columns, self._names_in_rows)
+                    derived.encode_arrays(rows, pairs)
                     continue
                 for path in derived.paths:
                     if path not in inputs:
@@ -109,6 +118,11 @@ class ArrowEncoder:
             slots = [slot for slot in self.dictionary.derived if not isinstance(slot.operand, Exists)]
             self._derived = [DerivedColumns(slot) for slot in slots]
         return self._derived
+
+    @cached_property
+    def _names_in_rows(self) -> set[str]:
+        """The names of what functions of whole arrays look at."""
+        return {path[0] for derived in self._derived_columns() if derived.reads_arrays for path in derived.paths}
 
     def _element_columns(self) -> list[ElementColumns]:
         if self._elements is None:

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from ruledex.language import any_text
 from ruledex.language.functions import (
     arithmetic,
+    arrays,
     calendar,
     casts,
     collation,
@@ -67,6 +68,7 @@ _FAMILIES: tuple[tuple[Function, ...], ...] = (
     casts.FUNCTIONS,
     collation.FUNCTIONS,
     presence.FUNCTIONS,
+    arrays.FUNCTIONS,
     _OF_ALL_VALUES,
     times.FUNCTIONS,
     version_keys.FUNCTIONS,
@@ -124,6 +126,10 @@ def result_family(operand: Operand, declared: Callable[[Attribute], Family] = _u
     function = function_of(operand)
     if function.result is not Family.ANY:
         return function.result
+    if function.raw:
+        from ruledex.language.arrays import path_of  # which stands on this module
+
+        return declared(Attribute(path_of(operand)))
     for argument in operand.arguments:
         if not isinstance(argument, Node):
             return family_of(argument) or Family.ANY

@@ -52,6 +52,7 @@ class Function:
     nullable: bool = False
     typed: bool = False
     of_path: bool = False
+    raw: bool = False  # language/arrays.py computes it from the event, not `call` from values
     variadic: bool = False  # the last parameter may be repeated
     joins: bool = False  # the result is a text as long as all arguments together
     check: Callable[[Constants], str | None] | None = (
