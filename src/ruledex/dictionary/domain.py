@@ -25,6 +25,7 @@ from decimal import Decimal
 from enum import IntEnum
 from typing import Any, Final, TypeAlias
 
+from ruledex.language.maven_version import MavenVersion
 from ruledex.language.tree import Bound, Value
 from ruledex.language.value import as_double, instant, shares_its_midnight
 from ruledex.language.value_types import Network, Version
@@ -45,6 +46,7 @@ class Kind(IntEnum):
     VERSION = 6
     ADDRESS = 7
     DATE = 8  # the same constants as days, numbered as Python does, for dates
+    MAVEN = 9  # versions of Maven, as texts in their order
 
 
 # A twin has the constants of the other domain too, and some values of events have their cells in the twin instead.
@@ -79,6 +81,7 @@ KIND_OF_TYPE: Final = {
     date: Kind.TIME,
     datetime: Kind.TIME,
     Version: Kind.VERSION,
+    MavenVersion: Kind.MAVEN,
     Network: Kind.ADDRESS,
 }
 
@@ -198,7 +201,7 @@ def _days(value: Value, zone: tzinfo) -> tuple[int, int]:
     return day, day
 
 
-_POINTS: Final = frozenset((Kind.EXACT, Kind.DOUBLE, Kind.STRING, Kind.BOOLEAN, Kind.VERSION))
+_POINTS: Final = frozenset((Kind.EXACT, Kind.DOUBLE, Kind.STRING, Kind.BOOLEAN, Kind.VERSION, Kind.MAVEN))
 
 
 def _domains_of(kind: Kind, domains: Mapping[Kind, Domain]) -> list[Domain]:

@@ -32,6 +32,7 @@ KINDS_OF_FAMILY: Final[dict[Family, tuple[Kind, ...]]] = {
     Family.BOOLEAN: (Kind.BOOLEAN,),
     Family.TIME: (Kind.TIME, Kind.DATE),
     Family.VERSION: (Kind.VERSION,),
+    Family.MAVEN: (Kind.MAVEN,),
     Family.ADDRESS: (Kind.ADDRESS,),
 }
 _FAMILY_OF_KIND: Final = {kind: family for family, kinds in KINDS_OF_FAMILY.items() for kind in kinds}

@@ -60,6 +60,7 @@ _FAMILIES: Final = (
     Family.VERSION,
     Family.ADDRESS,
     Family.ANY,
+    Family.MAVEN,
 )
 _NOT_NULL, _PRESENT, _MISFIT, _SETTLED = range(4)
 _ROWS_OF: Final = {"slot_domains": "domain_kind", "slot_specials": "special_what", "slot_keys": "key_cell"}

@@ -159,7 +159,7 @@ class PoolWriter:
 def _form(kind: Kind, cuts: Sequence[Cut]) -> Form:
     if kind in (Kind.DOUBLE, Kind.ROUNDED):
         return Form.DOUBLE
-    if kind is Kind.STRING:
+    if kind in (Kind.STRING, Kind.MAVEN):
         return Form.STRING
     if kind is Kind.VERSION:
         return Form.VERSION

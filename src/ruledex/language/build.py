@@ -18,6 +18,7 @@ from ruledex.language.any_text import SIGN, is_any_text
 from ruledex.language.functions.collation import COLLATE, COLLATE_LIKE, LOWER_CASE, compared_key, pattern_key
 from ruledex.language.functions.registry import lookup, names, result_family
 from ruledex.language.functions.searching import PATTERN_TESTS, pattern_of
+from ruledex.language.maven_version import MavenVersion
 from ruledex.language.pattern import check_like, like_pattern
 from ruledex.language.regex import MissingRe2Error, PatternTooLargeError, check_regex
 from ruledex.language.tree import (
@@ -135,6 +136,8 @@ def coerce(value: Value, family: Family) -> Value | None:
     if isinstance(value, str):
         if family is Family.VERSION:
             return Version(value)
+        if family is Family.MAVEN:
+            return MavenVersion(value)
         if family is Family.ADDRESS:
             return Network(value)
         if family is Family.TIME:
@@ -159,7 +162,8 @@ def _convert(constant: Constant, family: Family, operand: Operand, text: str) ->
             f"{_shown(operand)} gives a {family}, and this is a {family_of(constant.value)}", text, constant.position
         )
     if family is Family.ANY and isinstance(value, Version | Network):
-        function = "version" if isinstance(value, Version) else "cidr"
+        is_maven = isinstance(value, MavenVersion)
+        function = "maven_version" if is_maven else "version" if isinstance(value, Version) else "cidr"
         hint = f"write {function}({_shown(operand)}) and a plain string"
         raise RuleTypeError(f"{_shown(operand)} is not a {family_of(value)}", text, constant.position, hint)
     return compared_key(value) if _is_collated(operand) and isinstance(value, str) else value

@@ -13,6 +13,7 @@ from ruledex.errors import RuleError, RuleSyntaxError, RuleTypeError, did_you_me
 from ruledex.language import build
 from ruledex.language.build import MAX_WEIGHT, Constant
 from ruledex.language.interval_text import interval_text, moment_text
+from ruledex.language.maven_version import MavenVersion
 from ruledex.language.scanner import read_number
 from ruledex.language.tree import Value
 from ruledex.language.value import INT64_MAX, INT64_MIN
@@ -64,6 +65,8 @@ def constant_out(value: Value) -> Json:
             return {"timestamp": value.isoformat(sep=" ")}
         case date():
             return {"date": value.isoformat()}
+        case MavenVersion():
+            return {"maven_version": value.text}
         case Version():
             return {"version": value.text}
         case Network():
@@ -174,6 +177,7 @@ _TYPED: Final[dict[str, Callable[[Json, Place], Value]]] = {
     "date": _time("DATE"),
     "timestamp": _time("TIMESTAMP"),
     "version": _by(Version),
+    "maven_version": _by(MavenVersion),
     "network": _by(Network),
     "interval": lambda content, place: _time_item(f"INTERVAL {_text(content, place)}", Interval, place),
     "moment": lambda content, place: _time_item(_text(content, place), Moment, place),

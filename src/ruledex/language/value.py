@@ -13,6 +13,7 @@ from datetime import UTC, date, datetime, timedelta, tzinfo
 from decimal import Decimal
 from enum import StrEnum
 
+from ruledex.language.maven_version import MavenVersion
 from ruledex.language.tree import Between, Compare, Exists, In, Like, NullSafe, Predicate, Rlike, SetTest, Value, Within
 from ruledex.language.value_types import Interval, Moment, Network, Version
 
@@ -27,6 +28,7 @@ class Family(StrEnum):
     STRING = "string"
     TIME = "time"
     VERSION = "version"
+    MAVEN = "Maven version"
     ADDRESS = "address"
     INTERVAL = "interval"
     ANY = "any"  # of an undeclared attribute: the family of the constant
@@ -41,6 +43,7 @@ _FAMILY_OF_TYPE: dict[type, Family] = {
     date: Family.TIME,
     datetime: Family.TIME,
     Version: Family.VERSION,
+    MavenVersion: Family.MAVEN,
     Network: Family.ADDRESS,
     Interval: Family.INTERVAL,
     Moment: Family.TIME,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ruledex.language.functions.signature import Constants, Function, Parameter
+from ruledex.language.maven_version import MavenVersion
 from ruledex.language.tree import Value
 from ruledex.language.value import Family
 from ruledex.language.value_types import Network, Version
@@ -139,6 +140,16 @@ FUNCTIONS: tuple[Function, ...] = (
         call=Version.read,
         summary="The version that a string names, in the order of semantic versioning: `1.9` is below `1.10`.",
         example="version(app) < '4.10.2'",
+        spark=None,
+    ),
+    Function(
+        name="maven_version",
+        parameters=(_TEXT,),
+        result=Family.MAVEN,
+        call=MavenVersion.read,
+        summary="The version that a string names, in the order of Maven: `1-rc1` is below `1`, which equals `1.0` and "
+        "`1.Final` and is below `1-sp` and `1-1`.",
+        example="maven_version(artifact.version) >= '3.9.0-rc-1'",
         spark=None,
     ),
     Function(
