@@ -86,6 +86,18 @@ CASES = [
     ({"o": {"a": [1], "b": [{"exists": False}]}}, {"o": {"a": 1}}, True),
     ({"o": {"a": [1], "b": [{"exists": False}]}}, {"o": {"a": 1, "b": 2}}, False),
     ({"o": {"a": [1], "b": [{"exists": False}]}}, {}, False),
+    # Null is not absent.
+    ({"x": [None]}, {"x": None}, True),
+    ({"x": [None]}, {}, False),
+    ({"x": [None]}, {"x": []}, False),
+    ({"x": [None]}, {"x": "null"}, False),
+    ({"x": [None]}, {"x": [1, None]}, True),
+    ({"x": [None, "a"]}, {"x": "a"}, True),
+    ({"x": [{"exists": True}]}, {"x": None}, True),
+    ({"x": [{"exists": False}]}, {"x": None}, False),
+    ({"x": [{"anything-but": "a"}]}, {"x": None}, True),
+    ({"x": [{"anything-but": {"prefix": "a"}}]}, {"x": [None]}, True),
+    ({"x": [{"numeric": ["<", 1]}]}, {"x": None}, False),
     # Or.
     ({"$or": [{"a": [1]}, {"b": [2]}]}, {"b": 2}, True),
     ({"$or": [{"a": [1]}, {"b": [2]}], "c": [3]}, {"b": 2}, False),
@@ -112,7 +124,6 @@ INVALID = [
     ({"a": []}, "$.a: the list of values is empty"),
     ({"a": {}}, "$.a: an object has fields"),
     ({"a": [["x"]]}, "$.a[0]: a list in a list means nothing"),
-    ({"a": [None]}, "$.a[0]: null cannot be told from what is absent"),
     ({"a": [{"EXISTS": True}]}, "$.a[0]: there is no match type 'EXISTS'"),
     ({"a": [{"prefix": "a", "suffix": "b"}]}, "$.a[0]: a match expression has one key, not 2"),
     ({"a": [{"prefix": 1}]}, "$.a[0].prefix: prefix is a string, not 1"),
@@ -148,8 +159,10 @@ def test_an_invalid_pattern_is_refused_with_its_place(pattern, message):
 
 
 def test_what_means_something_else_here_is_noted():
-    rule = read({"r": {"a": [{"exists": True}], "b": [1]}}, "eventbridge")[0]
-    assert [str(note) for note in rule.notes] == ["$.a[0].exists: an attribute that is null counts as absent"]
+    rule = read({"r": {"a.b.c.d.e.f.g": ["x"]}}, "eventbridge")[0]
+    assert [str(note) for note in rule.notes] == [
+        "$.a.b.c.d.e.f.g: the names of the event must not have dots of their own"
+    ]
 
 
 def test_a_very_deep_pattern_is_refused():

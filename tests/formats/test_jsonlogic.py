@@ -15,6 +15,7 @@ CASES = [
     (X, {"x": "0"}, True),
     (X, {"x": []}, False),
     (X, {"x": {}}, True),
+    (X, {"x": [0]}, True),
     (X, {}, False),
     ({"var": ["x", True]}, {}, True),
     ({"var": ["x", True]}, {"x": False}, False),
@@ -51,6 +52,8 @@ CASES = [
     ({"in": [X, ["a", "b", 1]]}, {"x": "1"}, False),
     ({"in": ["b_", X]}, {"x": "ab_c"}, True),
     ({"in": ["b_", X]}, {"x": "abcd"}, False),
+    ({"in": ["b", X]}, {"x": ["abc"]}, False),
+    ({"in": ["b", X]}, {"x": ["a", "b"]}, True),
     ({"in": [1, X]}, {"x": [1, 2]}, True),
     ({"in": [{"var": "y"}, X]}, {"x": ["a"], "y": "a"}, True),
     ({"some": [X, {">": [{"var": ""}, 2]}]}, {"x": [1, 3]}, True),
@@ -75,6 +78,7 @@ CASES = [
     ({"missing_some": [2, ["x", "y"]]}, {"y": 1}, True),
     ({"exists": "x"}, {"x": 1}, True),
     ({"exists": "x"}, {}, False),
+    ({"exists": "x"}, {"x": None}, True),
 ]
 
 

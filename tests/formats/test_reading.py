@@ -111,15 +111,17 @@ def test_convert_writes_rules_that_build_reads(tmp_path):
     source, output = tmp_path / "patterns", tmp_path / "out" / "rules.jsonl"
     source.mkdir()
     (source / "a.json").write_text(json.dumps(PATTERN))
-    (source / "b.json").write_text(json.dumps({"x": [{"exists": True}]}))
+    (source / "b.json").write_text(json.dumps({"a.b.c.d.e.f.x": ["y"]}))
     result = run("convert", source, "--from", "eventbridge", "-o", output)
     assert result.exit_code == 0
     assert "2 rules converted, 1 of them with notes, 0 refused" in result.stderr
-    assert "note: rule 'b': $.x[0].exists: an attribute that is null counts as absent" in result.stderr
+    assert "note: rule 'b': $.a.b.c.d.e.f.x: the names of the event must not have dots of their own" in result.stderr
     first, second = json_lines(output.read_text())
     assert first == {"id": "a", "expr": "source = 'shop'", "original": PATTERN}
-    assert second["notes"] == [{"place": "$.x[0].exists", "message": "an attribute that is null counts as absent"}]
-    assert Index.build(output).match({"source": "shop", "x": 1}) == ["a", "b"]
+    assert second["notes"] == [
+        {"place": "$.a.b.c.d.e.f.x", "message": "the names of the event must not have dots of their own"}
+    ]
+    assert Index.build(output).match({"source": "shop"}) == ["a"]
 
 
 def test_convert_reports_what_it_refuses(tmp_path):

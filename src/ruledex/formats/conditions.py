@@ -29,7 +29,6 @@ from ruledex.language.value import INT64_MAX, INT64_MIN
 
 TRUE: Final = Truth(True)
 FALSE: Final = Truth(False)
-NULL_IS_ABSENT: Final = "an attribute that is null counts as absent"
 ELEMENT: Final = "\ue000element"  # the first step of the attributes of an element, until `some_element` binds it
 
 
@@ -104,6 +103,27 @@ def is_scalar(operand: Operand) -> Expression:
 def is_missing(operand: Operand) -> Expression:
     """Return that an operand is absent or null. An empty array is neither."""
     return all_of((IsNull(operand), negate(is_empty_array(operand))))
+
+
+def is_present(operand: Operand) -> Expression:
+    """Return that an operand is in the event, even if it is null."""
+    return Compare(Call("present", (operand,)), "=", True)
+
+
+def is_null_value(operand: Operand) -> Expression:
+    """Return that an operand is in the event, and null or an array of nulls."""
+    return all_of((is_present(operand), is_missing(operand)))
+
+
+def is_array(operand: Operand) -> Expression:
+    """Return that an operand is an array. One of mixed types has no type that Spark could name."""
+    kind = Call("typeof", (operand,))
+    return any_of((Like(kind, ("array%",)), IsNull(kind)))
+
+
+def is_object(operand: Operand) -> Expression:
+    """Return that an operand is an object."""
+    return Like(Call("typeof", (operand,)), ("struct%",))
 
 
 def some_element(array: Operand, body: Callable[[], Expression]) -> Expression:

@@ -12,14 +12,14 @@ from collections.abc import Callable, Mapping
 from itertools import product
 from typing import Any, Final
 
-from ruledex.errors import RuleSyntaxError, RuleTypeError, did_you_mean
+from ruledex.errors import RuleSyntaxError, did_you_mean
 from ruledex.formats.conditions import (
     ELEMENT,
     FALSE,
-    NULL_IS_ABSENT,
     all_of,
     any_of,
     equal,
+    is_null_value,
     is_scalar,
     negate,
     number,
@@ -137,21 +137,19 @@ class _Pattern:
             at = Place(place, i)
             if isinstance(value, Mapping):
                 kind, content = _expression(value, at)
-                if kind in ("exists", "anything-but"):
-                    self._notes.append(Note(str(Place(at, kind)), NULL_IS_ABSENT))
                 inside = Place(at, kind)
                 if kind == "exists":
                     if not isinstance(content, bool):
                         raise RuleSyntaxError(f"{inside}: exists is true or false, not {json_text(content)}")
                     full = f"{outer}.{below}" if outer else below
                     if content:
-                        found.append(self._at_each(is_scalar, outer, below, inside))
+                        found.append(self._at_each(_is_leaf, outer, below, inside))
                     else:
                         found.append(self._leaf(negate, full, inside))
                 else:
                     found.append(self._at_each(_TESTS[kind](content, inside), outer, below, inside))
             elif value is None:
-                raise RuleTypeError(f"{at}: null cannot be told from what is absent")
+                found.append(self._at_each(_has_null, outer, below, at))
             elif isinstance(value, list):
                 raise RuleSyntaxError(f"{at}: a list in a list means nothing")
             elif isinstance(value, str):
@@ -163,7 +161,7 @@ class _Pattern:
         return any_of(found)
 
     def _leaf(self, change: Callable[[Expression], Expression], full: str, place: Place) -> Expression:
-        return change(self._at_each(is_scalar, "", full, place))
+        return change(self._at_each(_is_leaf, "", full, place))
 
     def _at_each(self, test: Test, outer: str, below: str, place: Place) -> Expression:
         return any_of(test(attribute) for attribute in self._attributes(outer, below, place))
@@ -217,6 +215,14 @@ def _expression(value: Mapping[str, Any], place: Place) -> tuple[str, Any]:
     if kind not in _KINDS:
         raise RuleSyntaxError(f"{place}: there is no match type {kind!r}", hint=did_you_mean(str(kind), _KINDS))
     return kind, content
+
+
+def _is_leaf(operand: Operand) -> Expression:
+    return any_of((is_scalar(operand), is_null_value(operand)))
+
+
+def _has_null(operand: Operand) -> Expression:
+    return any_of((is_null_value(operand), some_element(operand, lambda: IsNull(Attribute((ELEMENT,))))))
 
 
 # Match types: each returns a test of an operand.
@@ -310,9 +316,10 @@ def _anything_but(content: Any, place: Place) -> Test:
     element = Attribute((ELEMENT,))
 
     def test(operand: Operand) -> Expression:
-        return some_element(
+        other = some_element(
             operand, lambda: all_of((any_of((is_scalar(element), IsNull(element))), negate(unwanted(element))))
         )
+        return any_of((other, is_null_value(operand)))
 
     return test
 

@@ -11,7 +11,10 @@ from typing import Any, Final
 
 from ruledex.formats.conditions import (
     FALSE,
+    all_of,
     any_of,
+    is_array,
+    is_empty_array,
     is_missing,
     negate,
     number,
@@ -32,7 +35,11 @@ def as_number(operand: Operand) -> Operand:
 def is_truthy(operand: Operand, empty_array: bool) -> Expression:
     """Return that a value counts as true: all but null, false, 0 and the empty text, and maybe the empty array."""
     falsy = (Compare(operand, "=", False), Compare(operand, "=", 0), Compare(operand, "=", ""))
-    return negate(any_of((is_missing(operand) if empty_array else IsNull(operand), *falsy)))
+    truthy = negate(any_of((is_missing(operand) if empty_array else IsNull(operand), *falsy)))
+    if not isinstance(operand, Attribute):
+        return truthy
+    array = is_array(operand)  # whatever its elements are
+    return any_of((truthy, array if empty_array else all_of((array, negate(is_empty_array(operand))))))
 
 
 def compare_number(operand: Operand, op: str, expected: int | float) -> Expression:

@@ -14,12 +14,13 @@ from ruledex.errors import RuleLimitError, RuleSyntaxError, RuleTypeError, did_y
 from ruledex.formats.conditions import (
     ELEMENT,
     FALSE,
-    NULL_IS_ABSENT,
     TRUE,
     all_of,
     any_of,
     equal,
+    is_array,
     is_missing,
+    is_present,
     negate,
     number,
     plain_like,
@@ -228,10 +229,11 @@ class _Rule:
         value = _scalar(wanted, Place(place, 0))
         if not isinstance(value, str):
             return _equal_to_any(whole, [value], place)
-        self._notes.append(
-            Note(str(place), "if the variable is an array, parts of its texts count, not only whole ones")
-        )
-        return Like(whole, (f"%{plain_like(string(value, place, 'a text'))}%",))
+        part = Like(whole, (f"%{plain_like(string(value, place, 'a text'))}%",))
+        if not isinstance(whole, Attribute):
+            return part
+        array = is_array(whole)
+        return any_of((all_of((negate(array), part)), all_of((array, Compare(whole, "=", value)))))
 
     # What is there.
 
@@ -257,9 +259,8 @@ class _Rule:
         return negate(any_of((is_missing(attribute), Compare(attribute, "=", ""))))
 
     def present(self, arguments: list[Any], place: Place, base: tuple[str, ...]) -> Expression:
-        """Return `exists`: an attribute is in the event."""
-        self._notes.append(Note(str(place), NULL_IS_ABSENT))
-        return negate(is_missing(_path("val", arguments, place, base)))
+        """Return `exists`: an attribute is in the event, even if it is null."""
+        return is_present(_path("val", arguments, place, base))
 
 
 _CONDITIONS: Final[dict[str, Callable[[_Rule, list[Any], Place, tuple[str, ...]], Expression]]] = {

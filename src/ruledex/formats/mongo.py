@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 from functools import partial
+from itertools import product
 from pathlib import Path
 from typing import Any, Final
 
@@ -22,9 +23,11 @@ from ruledex.formats.conditions import (
     all_of,
     any_of,
     equal,
+    is_array,
     is_boolean,
     is_missing,
     is_number,
+    is_object,
     is_text,
     negate,
     number,
@@ -43,6 +46,7 @@ from ruledex.language.tree import Attribute, Call, Compare, Expression, IsNull, 
 _ORDER: Final = {"$lt": "<", "$lte": "<=", "$gt": ">", "$gte": ">="}
 _VERSIONS: Final = {"$veq": "=", "$vne": "!=", "$vlt": "<", "$vlte": "<=", "$vgt": ">", "$vgte": ">="}
 _JOINS: Final = ("$and", "$or", "$nor", "$not")
+_MOST_NUMBERS: Final = 4  # of an object that is compared: each may be an integer or a double
 _PLAIN_NUMBER: Final = re.compile(r"-?(?:0|[1-9]\d{0,14})(?:\.\d{0,14}[1-9])?", re.ASCII)
 
 
@@ -132,7 +136,7 @@ class _Condition:
             case Mapping() if expected and all(str(key).startswith("$") for key in expected):
                 return all_of(self._operator(key, given, operand, Place(place, key)) for key, given in expected.items())
             case Mapping():
-                raise RuleTypeError(f"{place}: whole objects cannot be compared", hint="compare their fields")
+                return self._object(expected, operand, place)
         raise RuleSyntaxError(f"{place}: a value is one of JSON, not {quoted(expected)}")
 
     # Plain values.
@@ -156,6 +160,16 @@ class _Condition:
 
     def _number(self, operand: Operand, op: str, expected: int | float) -> Expression:
         return compare_number(operand, op, expected) if self._coerce else Compare(operand, op, expected)
+
+    def _object(self, expected: Mapping[str, Any], operand: Operand, place: Place) -> Expression:
+        """Return that an operand is this object: it has these fields in this order, which its type tells."""
+        if not isinstance(operand, Attribute):
+            raise RuleTypeError(f"{place}: a number is never an object")
+        same, numbers = list[Expression](), [0]
+        kinds = _struct_types(expected, place, operand, same, numbers)
+        if numbers[0] > _MOST_NUMBERS:
+            raise RuleTypeError(f"{place}: an object with more than {_MOST_NUMBERS} numbers cannot be compared")
+        return all_of((equal(Call("typeof", (operand,)), kinds), *same))
 
     # Operators.
 
@@ -234,8 +248,7 @@ class _Condition:
                 found.append(Like(operand, (pattern,), False, True) if any_case else self._text(operand, value))
             else:
                 found.append(some_element(operand, partial(self.value, value, element, at)))
-        self._array(place)
-        return all_of(found)
+        return all_of((is_array(operand), *found))
 
     def element(self, given: Any, operand: Operand, place: Place) -> Expression:
         """Return `$elemMatch`: some element of an array satisfies operators, or a condition on its fields."""
@@ -245,18 +258,13 @@ class _Condition:
             body = some_element(operand, lambda: self.value(given, Attribute((ELEMENT,)), place))
         else:
             body = some_element(operand, lambda: self.fields(given, place, (ELEMENT,)))
-        self._array(place)
-        return body
+        return all_of((is_array(operand), body))
 
     def size(self, given: Any, operand: Operand, place: Place) -> Expression:
         """Return `$size`: the length of an array is a number, or satisfies operators."""
         if isinstance(given, bool) or not isinstance(given, int | float | Mapping):
             raise RuleSyntaxError(f"{place}: $size takes a number or an object of operators, not {json_text(given)}")
-        self._array(place)
-        return self.value(given, Call("size", (operand,)), place)
-
-    def _array(self, place: Place) -> None:
-        self._note(place, "a single value counts as an array of one; GrowthBook takes it for false")
+        return all_of((is_array(operand), self.value(given, Call("size", (operand,)), place)))
 
     def regex(self, given: Any, operand: Operand, place: Place, flags: str = "", negated: bool = False) -> Expression:
         """Return `$regex`: a regular expression matches somewhere in a text."""
@@ -275,8 +283,6 @@ class _Condition:
         """Return `$type`: the value is of a type of JSON."""
         test = _TYPES.get(given) if isinstance(given, str) else None
         if test is None:
-            if given in ("array", "object"):
-                raise RuleTypeError(f"{place}: whether a value is an {given} cannot be tested")
             self._note(place, f"there is no type {quoted(given)}: it is false; the types are {', '.join(_TYPES)}")
             return FALSE
         return test(operand)
@@ -340,7 +346,35 @@ _TYPES: Final[dict[str, Callable[[Operand], Expression]]] = {
     "number": is_number,
     "boolean": is_boolean,
     "null": is_missing,
+    "array": is_array,
+    "object": is_object,
 }
+
+
+def _struct_types(
+    expected: Mapping[str, Any], place: Place, operand: Attribute, same: list[Expression], numbers: list[int]
+) -> list[Value]:
+    """Return the types that an object may have, add to `same` that its fields are equal, and count its numbers."""
+    choices: list[list[str]] = []
+    for name, value in expected.items():
+        at, field = Place(place, name), Attribute((*operand.path, string(name, place, "a name")))
+        if isinstance(value, Mapping):
+            kinds: list[Any] = _struct_types(value, at, field, same, numbers)
+        elif isinstance(value, list):
+            raise RuleTypeError(f"{at}: whole arrays cannot be compared", hint="write $all and $size")
+        elif value is None:
+            kinds = ["void"]
+        elif isinstance(value, bool | str):
+            same.append(Compare(field, "=", value if isinstance(value, bool) else string(value, at, "a value")))
+            kinds = ["boolean" if isinstance(value, bool) else "string"]
+        else:
+            same.append(Compare(field, "=", number(value, at, "a value")))
+            kinds = ["bigint", "double"]
+            numbers[0] += 1
+            if numbers[0] > _MOST_NUMBERS:
+                kinds = ["double"]  # it is refused, but only once it is read to its end
+        choices.append([f"{name}:{kind}" for kind in kinds])
+    return [f"struct<{','.join(fields)}>" for fields in product(*choices)]
 
 
 def _is_regex(pattern: str) -> bool:
