@@ -10,6 +10,7 @@ from typing import Any, Final
 
 from ruledex.errors import quoted
 from ruledex.explain.any_field import deciding_fields
+from ruledex.explain.elements import deciding_operands
 from ruledex.language.reference import truth_of
 from ruledex.language.resolve import EMPTY, Event, values_of
 from ruledex.language.schema import Schema
@@ -20,6 +21,7 @@ from ruledex.language.tree import (
     BRANCHES,
     And,
     Attribute,
+    Exists,
     Expression,
     Is,
     Named,
@@ -153,7 +155,8 @@ def clause_of(tree: Expression, event: Event, schema: Schema, name_position: int
     if deciding:  # of `*`: not all texts of the event, but those that decided
         seen = tuple(Seen(field, texts) for field, texts in deciding.items())
     else:
-        looked_at = (*operands(tested), *map(operand_of, moments_of(tested)))
+        named = deciding_operands(tested, event, schema) if isinstance(tested, Exists) else operands(tested)
+        looked_at = (*named, *map(operand_of, moments_of(tested)))
         seen = tuple(Seen(operand, values_of(operand, event, schema)) for operand in looked_at)
     position = tested.position if name_position is None else name_position
     return Clause("predicate", tree, truth_of(tree, event, schema), position, seen)

@@ -29,7 +29,7 @@ from ruledex.language.tree import (
     Value,
     Within,
 )
-from ruledex.language.value import constant_family
+from ruledex.language.value import Family, constant_family
 from ruledex.language.value_types import Network, Version
 
 _MOST: Final = 8  # values in a list
@@ -156,7 +156,11 @@ def _was(seen: Seen, clause: Clause, predicate: Predicate) -> str:
         return f"{seen.name} is an empty array"
     shown = values_text(seen.values)
     family = constant_family(predicate)
-    misfits = clause.truth is None and family is not None and not (isinstance(predicate, In) and predicate.has_null)
+    misfits = (
+        clause.truth is None
+        and family not in (None, Family.ANY)
+        and not (isinstance(predicate, In) and predicate.has_null)
+    )
     return f"{seen.name} is {shown}{f' (not a {family})' if misfits else ''}"
 
 
