@@ -32,7 +32,7 @@ from ruledex.program.rule_tokens import (
 KEYWORDS = {"AND": AND, "OR": OR, "XOR": XOR, "XNOR": XNOR, "NOT": NOT, "BETWEEN": BETWEEN}
 SIGNS = {"(": OPEN, ")": CLOSE, ".": DOT, ",": SIGN, "^": SIGN, "!": BANG}
 PIECES = [
-    *"aZ_ 059.'\"`\\()^,%*/+-!=<>rRdDlLeE\n\té ßあ¹",
+    *"aZ_ 059.'\"`\\()^,%*/+-!=<>@rRdDlLeE\n\té ßあ¹",
     *(
         "and",
         "Or",
@@ -72,9 +72,8 @@ def expected(text: str) -> list[tuple[int, int, int]]:
         match = scan(text, position)
         token, start = token_of(match)
         position = match.end()
-        kind = {"end": END, "quoted": NAME, "number": CONSTANT, "string": CONSTANT, "raw": CONSTANT}.get(
-            match.lastgroup or ""
-        )
+        kinds = {"end": END, "quoted": NAME, "named": NAME, "number": CONSTANT, "string": CONSTANT, "raw": CONSTANT}
+        kind = kinds.get(match.lastgroup or "")
         if kind is None:
             kind = KEYWORDS.get(token.upper(), NAME) if match.lastgroup == "word" else SIGNS.get(token, OPERATOR_SIGN)
         found.append((kind, len(text[:start].encode()), len(text[:position].encode())))
@@ -101,6 +100,7 @@ def test_what_is_readable_has_the_tokens_of_the_python_scanner(text: str) -> Non
         "x <=> -1.5e+3D^2",
         "a--c\nAND/* d */b",
         "straße = 1L",
+        "@a AND NOT @`b c` OR(@and)",
     ],
 )
 def test_the_language_is_readable(text: str) -> None:
@@ -108,7 +108,22 @@ def test_the_language_is_readable(text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["'a", "r'a", "`a", "/* a", "5x", "a & b", "a\u00a0= 1", "-- é", "\ud7ff".encode() + b"\x80"]
+    "text",
+    [
+        "'a",
+        "r'a",
+        "`a",
+        "/* a",
+        "5x",
+        "a & b",
+        "a\u00a0= 1",
+        "-- é",
+        "@ a",
+        "@5",
+        "@`a",
+        "a @",
+        "\ud7ff".encode() + b"\x80",
+    ],
 )
 def test_what_is_broken_or_doubtful_is_not_readable(text: str | bytes) -> None:
     assert tokens(text) is None

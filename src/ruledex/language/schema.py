@@ -230,7 +230,7 @@ class Schema:
     def with_all_definitions(self, definitions: Mapping[str, str]) -> Schema:
         """Return this schema with these named conditions and no others."""
         schema = Schema(self.attributes, self.time_zone, check_definitions(definitions))
-        _ = schema._bound_definitions  # what is invalid is refused here, not at the first rule
+        _ = schema.bound_definitions  # what is invalid is refused here, not at the first rule
         return schema
 
     def with_inferred(self, trees: Iterable[Expression]) -> Schema:
@@ -257,11 +257,11 @@ class Schema:
         tree = self.bind_predicates(tree, text)
         if text and "@" not in text:
             return tree
-        return expand(tree, text, self._bound_definitions, keep_names=False)
+        return expand(tree, text, self.bound_definitions, keep_names=False)
 
     def bind_named(self, tree: Expression, text: str = "") -> Expression:
         """Return the tree as `bind` does, with the names kept: each condition is below its name."""
-        return expand(self.bind_predicates(tree, text), text, self._bound_definitions, keep_names=True)
+        return expand(self.bind_predicates(tree, text), text, self.bound_definitions, keep_names=True)
 
     def bind_predicates(self, tree: Expression, text: str = "") -> Expression:
         """Return the tree with constants converted to the declared types. Names stay without their conditions."""
@@ -270,7 +270,8 @@ class Schema:
         return map_predicates(tree, lambda predicate: self._bound(predicate, text))
 
     @cached_property
-    def _bound_definitions(self) -> dict[str, Definition]:
+    def bound_definitions(self) -> dict[str, Definition]:
+        """The definitions as trees. Raises a RulesError if some are invalid."""
         return bind_definitions(self.definitions, self) if self.definitions else {}
 
     def _bound(self, predicate: Predicate, text: str) -> Predicate:

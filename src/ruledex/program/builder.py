@@ -9,7 +9,7 @@ and those whose error only the parser can explain. A rule means the same on both
 from __future__ import annotations
 
 from itertools import pairwise
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,8 +32,11 @@ from ruledex.program.predicate_table import PredicateTable
 from ruledex.program.program import Program
 from ruledex.program.rule_scanner import OK, scan_texts
 from ruledex.program.scores.compile import ScoreCode, add_score, empty_score_table
+from ruledex.program.written_names import NameWriter
 from ruledex.rewrite.pipeline import match_tree, score_tree
 from ruledex.rewrite.walk import post_order
+
+_MOST_WRITTEN = 1 << 24  # bytes of texts with their names written out that are read at once
 
 
 class Built(NamedTuple):
@@ -50,6 +53,7 @@ class ProgramBuilder:
         self._schema = schema
         self.literals = LiteralTable(schema)
         self._predicates = PredicateTable(self.literals, schema)
+        self._names = NameWriter(schema)
         self._nodes = empty_node_table()
         self._scores = empty_score_table()
         self._parts: list[NormalRules] = []
@@ -77,9 +81,9 @@ class ProgramBuilder:
         Invalid rules get no position: the rules after them move up.
         """
         text = read_only(text)
-        scan = scan_texts(text, offsets, MAX_DEPTH, limits.current().rule_characters)
-        known = self._predicates.intern(text, scan)
-        self._nodes, self._scores, rules = normalise_rules(self._nodes, self._scores, scan, *known)
+        rules = self._read(text, offsets)
+        if self._schema.definitions:
+            self._read_written_out(text, offsets, rules)
         faults = []
         is_rule = np.ones(len(rules.root), bool)
         for i in np.flatnonzero(rules.status != OK).tolist():
@@ -98,6 +102,39 @@ class ProgramBuilder:
         self._parts.append(rules)
         self._static.append(np.asarray(static_scores, WEIGHT))
         return faults
+
+    def _read(self, text: NDArray[np.uint8], offsets: NDArray[np.integer]) -> NormalRules:
+        """Make the nodes and score programs of the rules that compiled code can read."""
+        scan = scan_texts(text, offsets, MAX_DEPTH, limits.current().rule_characters)
+        known = self._predicates.intern(text, scan)
+        self._nodes, self._scores, rules = normalise_rules(self._nodes, self._scores, scan, *known)
+        return rules
+
+    def _read_written_out(self, text: NDArray[np.uint8], offsets: NDArray[np.integer], rules: NormalRules) -> None:
+        """Read rules that could not be read once more, with their named conditions written out."""
+        texts: dict[int, bytes] = {}
+        n_bytes = 0
+        for i in np.flatnonzero(rules.status != OK).tolist():
+            written = self._names.write_out(text[offsets[i] : offsets[i + 1]].tobytes())
+            if written is not None:
+                texts[i] = written
+                n_bytes += len(written)
+            if n_bytes > _MOST_WRITTEN:
+                self._read_into(texts, rules)
+                texts, n_bytes = {}, 0
+        self._read_into(texts, rules)
+
+    def _read_into(self, texts: dict[int, bytes], rules: NormalRules) -> None:
+        if not texts:
+            return
+        bounds = np.zeros(len(texts) + 1, np.int64)
+        np.cumsum([len(written) for written in texts.values()], out=bounds[1:])
+        found = self._read(read_only(np.frombuffer(b"".join(texts.values()), np.uint8)), bounds)
+        is_read = found.status == OK
+        places = np.array(list(texts))[is_read]
+        columns: Any = zip(rules, found, strict=True)
+        for old, new in columns:
+            old[places] = new[is_read]
 
     def _take(self, tree: Expression) -> tuple[int, int, int]:
         """Make a rule's nodes and score program. Returns its root's code, and the start and length of the program."""

@@ -1,7 +1,7 @@
 """Read the tokens of a rule from its bytes: the compiled twin of language/scanner.py.
 
 A token begins and ends exactly where it does there, or is `UNREADABLE`. Kinds of tokens are told apart only as far as
-the structure of a rule needs it: names, attributes in backticks and keywords such as IN are all `NAME`.
+the structure of a rule needs it: names, attributes in backticks, `@names` and keywords such as IN are all `NAME`.
 
 Numba counts the references to each array argument of a call with atomic instructions, unless it can see that this is
 not needed. With one call per token this took most of the time, so one loop reads a rule's tokens, and only rare tokens
@@ -28,7 +28,7 @@ _BAD, _BLANK, _BANG, _COMPARING, _OPEN, _CLOSE, _SIGN, _ARITHMETIC, _BACKTICK, _
 )
 
 _NEWLINE, _STAR, _PLUS, _MINUS, _SLASH, _POINT = 10, 42, 43, 45, 47, 46
-_LESS, _EQUAL, _GREATER, _BACKSLASH, _TICK, _LARGE_R, _SMALL_R = 60, 61, 62, 92, 96, 82, 114
+_LESS, _EQUAL, _GREATER, _BACKSLASH, _TICK, _LARGE_R, _SMALL_R, _AT = 60, 61, 62, 92, 96, 82, 114, 64
 
 
 def _byte_kinds() -> NDArray[np.uint8]:
@@ -165,6 +165,10 @@ def _odd_token(text: NDArray[np.uint8], start: int, end: int, plain_stop: int, p
         kind, stop = CONSTANT, _string_end(text, start, end)
     elif byte_kind == _BACKTICK:
         kind, stop = NAME, _quoted_name_end(text, start, end)
+    elif text[start] == _AT and following == _TICK:
+        kind, stop = NAME, _quoted_name_end(text, start + 1, end)
+    elif text[start] == _AT and start + 1 < end:
+        kind, stop = NAME, _word_end(text, start + 1, end)
     elif byte_kind == _BANG:
         kind = BANG
         if following == _EQUAL:
