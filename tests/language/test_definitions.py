@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ruledex import Schema, evaluate, parse, score, to_text
+from ruledex import Index, Schema, evaluate, parse, score, to_text
 from ruledex.errors import DefinitionError, RuleLimitError, RulesError, RuleSyntaxError, SchemaError
 from ruledex.language.definitions import names_in_text, users_of, write_out
 from ruledex.language.structured import from_structured, to_structured
@@ -82,6 +82,15 @@ def test_a_name_stands_for_its_condition():
     assert evaluate(parse("NOT @members"), {"age": 17}, schema) is True
     assert evaluate(parse("@members"), {"age": 20}, schema) is None
     assert score(parse("@members AND (x = 1)^3"), {"age": 20, "is_member": True, "x": 1}, schema=schema) == 5
+
+
+def test_a_test_of_a_name_takes_a_weight():
+    schema = defined(adults="age >= 18", present="(x IS NOT NULL)^2")
+    rule = parse("(@adults IS TRUE)^5 AND @present")
+    assert score(rule, {"age": 20, "x": 1}, schema=schema) == 7
+    index = Index.build([(1, to_text(rule)), (2, "NOT @present")], definitions=schema.definitions)
+    assert index.top({"age": 20, "x": 1}, 2) == [(1, 7.0)]
+    assert index.match({"age": 20}) == [2]
 
 
 def test_constants_of_definitions_get_the_declared_types():
