@@ -9,6 +9,7 @@ from itertools import takewhile
 import pytest
 
 from ruledex.language.functions import custom
+from ruledex.language.functions.registry import CUSTOM
 from tests.docs.pages import DOCS, LANGUAGES, ROOT, blocks_of, name_of, written_pages
 from tests.docs.running import PageRun
 
@@ -20,10 +21,10 @@ WITH_SPARK = [page for page in WITH_CODE if any(block.needs_spark for block in b
 @pytest.fixture(autouse=True)
 def functions_of_the_page():
     """Forget the functions that a page adds: tasks of Spark in later tests could not import its modules."""
-    before = custom.CUSTOM.copy()
+    before = CUSTOM.copy()
     yield
-    for name in custom.CUSTOM.keys() - before:
-        del custom.CUSTOM[name]
+    for name in CUSTOM.keys() - before:
+        del CUSTOM[name]
         sys.modules.pop(custom._ORIGINS.pop(name).module, None)
 
 
