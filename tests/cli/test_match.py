@@ -207,3 +207,19 @@ def test_a_filter_over_tags(tmp_path):
     refused = run("match", tmp_path / "index", tmp_path / "events.jsonl", "--where", "tenant =")
     assert refused.exit_code == 2
     assert "the rule ends here" in refused.stderr
+
+
+def test_the_time_of_the_call(tmp_path):
+    (tmp_path / "rules.jsonl").write_text('{"id": 1, "expr": "at > now() - INTERVAL 1 DAY"}\n')
+    (tmp_path / "events.jsonl").write_text('{"at": "2024-01-01"}\n{"at": "2024-01-05"}\n')
+    assert run("build", tmp_path / "rules.jsonl", "-o", tmp_path / "index").exit_code == 0
+    given = ("--now", "2024-01-03T00:00:00Z")
+    found = run("match", tmp_path / "index", tmp_path / "events.jsonl", *given)
+    assert [row["rules"] for row in json_lines(found.stdout)] == [[], [1]]
+    assert run("explain", tmp_path / "index", 1, '{"at": "2024-01-05"}', *given).exit_code == 0
+    assert run("explain", tmp_path / "index", 1, '{"at": "2024-01-05"}').exit_code == 1
+    evaluated = run("evaluate", tmp_path / "rules.jsonl", tmp_path / "events.jsonl", "--json", *given)
+    assert [row["true"] for row in json_lines(evaluated.stdout)] == [[], ["1"]]
+    refused = run("match", tmp_path / "index", tmp_path / "events.jsonl", "--now", "soon")
+    assert refused.exit_code == 2
+    assert "now is a time such as" in refused.stderr

@@ -230,3 +230,15 @@ def test_numbers_of_events_are_decimals_on_request(client):
     assert json.loads(lines.data)["rules"] == [1]
     told = client.ask("POST", "/v1/indexes/decimals/explain?rule=1&decimals=true", event).value
     assert told["truth"] is True
+
+
+def test_the_time_of_the_call(client):
+    client.build("times", [(1, "at > now() - INTERVAL 1 DAY"), (2, "at <= now()")])
+    event, now = {"at": "2024-01-05"}, "?now=2024-01-03T00:00:00Z"
+    assert client.ask("POST", f"/v1/indexes/times/match{now}", event).value["rules"] == [1]
+    assert client.ask("POST", "/v1/indexes/times/match", event).value["rules"] == [2]
+    assert client.ask("POST", f"/v1/indexes/times/count{now}", event).value["count"] == 1
+    assert client.ask("POST", f"/v1/indexes/times/top{now}", event).value["rules"] == [{"id": 1, "rank": 1.0}]
+    assert client.ask("POST", f"/v1/indexes/times/explain{now}&rule=2", event).value["truth"] is False
+    refused = client.ask("POST", "/v1/indexes/times/match?now=soon", event)
+    assert (refused.status, refused.code) == (400, "query")

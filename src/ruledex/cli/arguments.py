@@ -77,6 +77,11 @@ WhereOption: TypeAlias = Annotated[
     ),
 ]
 
+NowOption: TypeAlias = Annotated[
+    str | None,
+    typer.Option("--now", metavar="TIME", help="What now() means in rules, such as 2024-12-31T23:59:59Z."),
+]
+
 # Of the commands on Spark.
 MasterOption: TypeAlias = Annotated[
     str | None,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from typing import Annotated, Any, NamedTuple
 
 import orjson
@@ -13,11 +14,13 @@ from ruledex.cli.arguments import (
     DecimalsOption,
     ExprOption,
     IdOption,
+    NowOption,
     RulesArgument,
     SchemaOption,
     load_schema,
 )
 from ruledex.errors import EventError, RuleError, RulesError, one_line
+from ruledex.language.clock import asked_at, read_now
 from ruledex.language.parser import parse
 from ruledex.language.reference import score_of, truth_of
 from ruledex.language.schema import Schema
@@ -44,6 +47,7 @@ def evaluate_command(
     show_all: Annotated[bool, typer.Option("--all", help="Also show the rules that are unknown or false.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Write one JSON object per event.")] = False,
     decimals: DecimalsOption = False,
+    now: NowOption = None,
     id_column: IdOption = "id",
     expr_column: ExprOption = "expr",
 ) -> None:
@@ -63,13 +67,15 @@ def evaluate_command(
     """
     declared = load_schema(schema)
     usable, declared, n_bad = _load(rules, Columns(id=id_column, expr=expr_column), declared)
+    asked = read_now(datetime.now(UTC) if now is None else now, declared.zone)
     for line, event in read_events(events, decimals):
         if isinstance(event, EventError):
             typer.echo(f"{events}: {event}", err=True)
             n_bad += 1
             continue
         try:
-            answer = _answer(usable, event, declared, with_score)
+            with asked_at(asked, declared.zone):
+                answer = _answer(usable, event, declared, with_score)
         except EventError as error:
             typer.echo(f"{events}: line {line}: {error}", err=True)
             n_bad += 1

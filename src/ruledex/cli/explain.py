@@ -12,7 +12,16 @@ from rich.console import Group, RenderableType
 from rich.text import Text
 from rich.tree import Tree
 
-from ruledex.cli.arguments import CLEAN, FINDINGS, DecimalsOption, IndexArgument, JsonOption, TrustOption, VersionOption
+from ruledex.cli.arguments import (
+    CLEAN,
+    FINDINGS,
+    DecimalsOption,
+    IndexArgument,
+    JsonOption,
+    NowOption,
+    TrustOption,
+    VersionOption,
+)
 from ruledex.cli.terminal import console
 from ruledex.errors import EventError
 from ruledex.explain import Change, Clause, Explanation
@@ -35,6 +44,7 @@ def explain_command(
     version: VersionOption = None,
     trust: TrustOption = None,
     decimals: DecimalsOption = False,
+    now: NowOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Show each clause of a rule with its truth and value, and the smallest change that would flip the rule.
@@ -51,7 +61,7 @@ def explain_command(
 
     opened = Index.open(index, version, "scan", trust=trust)  # no engine is needed, and "scan" loads none
     rule_id = rule_id_of(opened, rule)
-    explanation = opened.explain(rule_id, _event(event, line), decimals=decimals)
+    explanation = opened.explain(rule_id, _event(event, line), decimals=decimals, now=now)
     if as_json:
         typer.echo(orjson.dumps({"rule": rule_id} | explanation.to_dict()))
     else:

@@ -6,6 +6,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from datetime import UTC, datetime
 from enum import StrEnum
 from functools import partial
 from pathlib import Path
@@ -19,6 +20,7 @@ from ruledex.cli.arguments import (
     FINDINGS,
     CountOption,
     DecimalsOption,
+    NowOption,
     QuietOption,
     Rank,
     RankOption,
@@ -72,6 +74,7 @@ def match_command(
     ] = Mode.EXACT,
     count: CountOption = False,
     where: WhereOption = None,
+    now: NowOption = None,
     decimals: DecimalsOption = False,
     engine: Annotated[str | None, typer.Option("--engine", help="An engine other than the stored one.")] = None,
     version: VersionOption = None,
@@ -101,7 +104,7 @@ def match_command(
         raise InputError("--count cannot be combined with --top")
     if mode is Mode.RELAXED and top is None:
         raise InputError("--mode relaxed needs --top")
-    ask = _Ask(top, choose_rank(rank, top), mode, count, where)
+    ask = _Ask(top, choose_rank(rank, top), mode, count, where, datetime.now(UTC) if now is None else now)
     if output is not None and leads_to(output, events):
         raise InputError(f"{output}: this is the file of events; the results would replace it, so name another one")
     opened = Index.open(index, version, engine, trust=trust)
@@ -140,6 +143,7 @@ class _Ask(NamedTuple):
     mode: Mode
     only_count: bool
     where: str | None  # the condition over tags
+    now: datetime | str  # the time of the call, which is one for all batches
 
 
 def _answer(index: Index, events: list[dict[str, object]] | pa.RecordBatch, ask: _Ask) -> tuple[pa.RecordBatch, int]:
@@ -147,12 +151,12 @@ def _answer(index: Index, events: list[dict[str, object]] | pa.RecordBatch, ask:
     import pyarrow as pa
 
     if ask.only_count:
-        counts = index.count(events, where=ask.where)
+        counts = index.count(events, where=ask.where, now=ask.now)
         return pa.RecordBatch.from_pydict({"count": counts}), int(counts.sum())
     if ask.top is None:
-        found = index.match_batch(events, where=ask.where)
+        found = index.match_batch(events, where=ask.where, now=ask.now)
     else:
-        found = index.top_batch(events, ask.top, ask.rank.value, mode=ask.mode.value, where=ask.where)
+        found = index.top_batch(events, ask.top, ask.rank.value, mode=ask.mode.value, where=ask.where, now=ask.now)
     return found.to_arrow(), found.n_matches
 
 

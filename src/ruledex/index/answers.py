@@ -376,6 +376,11 @@ class IndexAnswers(Generic[Id]):
         return self._state.identities.kind
 
     @property
+    def uses_now(self) -> bool:
+        """Whether some rule may ask for the time of the call."""
+        return self._state.may_use_now
+
+    @property
     def version(self) -> str | None:
         """The name of the version on disk; None if the index has not been saved.
 

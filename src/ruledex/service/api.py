@@ -54,6 +54,7 @@ _DECIMALS: Final = EndpointParameter("decimals", bool, "Read the numbers of JSON
 _IF_MATCH: Final = EndpointParameter("If-Match", str, "The tag of the rule that the editor has seen.", "header")
 _IF_NONE_MATCH: Final = EndpointParameter("If-None-Match", str, "*, if the rule must be new.", "header")
 _WHERE: Final = EndpointParameter("where", str, "Ask only the rules whose tags satisfy this condition.")
+_NOW: Final = EndpointParameter("now", str, "What now() means in rules, as ISO text; the clock's time by default.")
 _DRY_RUN: Final = EndpointParameter("dry_run", bool, "Answer what would happen, and change nothing.")
 _RANK: Final = EndpointParameter("rank", Literal["sum", "product", "static"], "What to rank by.")  # type: ignore[arg-type]
 _MODE: Final = EndpointParameter("mode", Literal["exact", "relaxed"], "relaxed: rules may be partly true.")  # type: ignore[arg-type]
@@ -90,7 +91,7 @@ def _questions(worker: Worker) -> list[Endpoint]:
                 about=about + many,
                 scope="read",
                 handler=handler_of(kind, worker),
-                parameters=(*parameters, _DECIMALS, _VERSION),
+                parameters=(*parameters, _NOW, _DECIMALS, _VERSION),
                 takes=takes,
                 gives={200: answer},
                 streams=streams,

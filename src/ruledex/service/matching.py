@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, cast
 
 import orjson
 import pyarrow as pa
 
-from ruledex.errors import EventError
+from ruledex.errors import EventError, RuledexError
 from ruledex.index import Index
+from ruledex.language.clock import Now, read_now
 from ruledex.service.problems import Problem, problem_of
 from ruledex.service.request import ARROW, JSON, NDJSON, Request, parse_event
 
@@ -34,6 +36,7 @@ class Question(NamedTuple):
     weights: dict[str, Any] | None = None
     rule: int | str = 0  # of explain
     where: str | None = None  # the condition over the rules' tags
+    now: Now = None  # the time of the call
     decimals: bool = False  # whether numbers of JSON events are decimals
 
     @property
@@ -45,8 +48,9 @@ class Question(NamedTuple):
 def question_of(kind: Kind, request: Request, index: Index) -> Question:
     """Return what the parameters of a request ask."""
     where = None if kind == "explain" else request.text("where")
+    now = _now(request, index)
     if kind == "match":
-        return Question(kind, request.integer("limit", None), where=where)
+        return Question(kind, request.integer("limit", None), where=where, now=now)
     if kind == "top":
         query = request.query
         k = request.integer("k", 10, 1, _MOST_RANKED)
@@ -58,12 +62,24 @@ def question_of(kind: Kind, request: Request, index: Index) -> Question:
         weights = None
         if (given := query.get("weights")) is not None:
             weights = parse_event(given.encode(), request.settings.event_depth)
-        return Question(kind, None, k, cast(Rank, rank), cast(Mode, mode), weights, where=where)
+        return Question(kind, None, k, cast(Rank, rank), cast(Mode, mode), weights, where=where, now=now)
     if kind == "explain":
         if (given := request.query.get("rule")) is None:
             raise Problem(400, "query", "A parameter is missing", "rule is the id of the rule to explain")
-        return Question(kind, rule=find_id(given, index))
-    return Question(kind, where=where)
+        return Question(kind, rule=find_id(given, index), now=now)
+    return Question(kind, where=where, now=now)
+
+
+def _now(request: Request, index: Index) -> Now:
+    """Return the time of the call: the given one, or the clock's, read once for all events of the request."""
+    given = request.text("now")
+    if given is None:
+        return datetime.now(UTC) if index.uses_now else None
+    try:
+        read_now(given, UTC)
+    except RuledexError as error:
+        raise Problem(400, "query", "A parameter is wrong", str(error)) from None
+    return given
 
 
 def find_id(text: str, index: Index) -> int | str:
@@ -91,16 +107,18 @@ def answer_one(index: Index, question: Question, event: dict[str, Any], version:
     """Return the answer for an event as JSON, and the number of matches. Lines of NDJSON have no version."""
     named: dict[str, Any] = {} if version is None else {"version": version}
     if question.kind == "match":
-        ids = index.match(event, where=question.where)
+        ids = index.match(event, where=question.where, now=question.now)
         shown = ids if question.limit is None else ids[: question.limit]
         return orjson.dumps({"rules": shown, "count": len(ids)} | named), len(ids)
     if question.kind == "count":
-        count = int(index.count([event], where=question.where)[0])
+        count = int(index.count([event], where=question.where, now=question.now)[0])
         return orjson.dumps({"count": count} | named), count
     if question.kind == "top":
-        best = index.top(event, question.k, question.rank, question.weights, question.mode, where=question.where)
+        best = index.top(
+            event, question.k, question.rank, question.weights, question.mode, where=question.where, now=question.now
+        )
         return orjson.dumps({"rules": [{"id": i, "rank": rank} for i, rank in best]} | named), len(best)
-    explained = index.explain(question.rule, event)
+    explained = index.explain(question.rule, event, now=question.now)
     return orjson.dumps(explained.to_dict(), default=str), int(explained.truth is True)
 
 
@@ -148,17 +166,19 @@ def _answer_many(index: Index, question: Question, events: list[dict[str, Any]])
         each = [answer_one(index, question, event, None) for event in events]
         return [answer for answer, _ in each], sum(n_found for _, n_found in each)
     if question.kind == "count":
-        counts = index.count(events, where=question.where).tolist()
+        counts = index.count(events, where=question.where, now=question.now).tolist()
         return [b'{"count":%d}' % count for count in counts], sum(counts)
     if question.kind == "match":
-        matched = index.match_batch(events, where=question.where)
+        matched = index.match_batch(events, where=question.where, now=question.now)
         answers = []
         for ids in matched:
             shown = ids if question.limit is None else ids[: question.limit]
             answers.append(b'{"rules":%b,"count":%d}' % (orjson.dumps(shown), len(ids)))
         return answers, matched.n_matches
     weights = None if question.weights is None else [question.weights] * len(events)
-    best = index.top_batch(events, question.k, question.rank, weights, question.mode, where=question.where)
+    best = index.top_batch(
+        events, question.k, question.rank, weights, question.mode, where=question.where, now=question.now
+    )
     assert best.scores is not None
     ranks, offsets = best.scores.tolist(), best.offsets.tolist()
     answers = []
@@ -171,13 +191,15 @@ def _answer_many(index: Index, question: Question, events: list[dict[str, Any]])
 def answer_batch(index: Index, question: Question, batch: pa.RecordBatch) -> tuple[pa.RecordBatch, int]:
     """Return one row per event: its rules, with scores for top, or their count."""
     if question.kind == "count":
-        counts = index.count(batch, where=question.where)
+        counts = index.count(batch, where=question.where, now=question.now)
         return pa.RecordBatch.from_pydict({"count": counts}), int(counts.sum())
     if question.kind == "match":
-        found = index.match_batch(batch, where=question.where)
+        found = index.match_batch(batch, where=question.where, now=question.now)
     else:
         weights = None if question.weights is None else [question.weights] * batch.num_rows
-        found = index.top_batch(batch, question.k, question.rank, weights, question.mode, where=question.where)
+        found = index.top_batch(
+            batch, question.k, question.rank, weights, question.mode, where=question.where, now=question.now
+        )
     return found.to_arrow(), found.n_matches
 
 

@@ -18,8 +18,10 @@ import pytest
 
 from ruledex.language.functions.registry import FUNCTIONS
 from ruledex.language.functions.signature import Function
+from ruledex.language.interval_text import interval_text
 from ruledex.language.tree import Value
 from ruledex.language.value import INT64_MAX, INT64_MIN, Family, is_missing, localize
+from ruledex.language.value_types import Interval
 
 N_ROWS = 300
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -268,7 +270,21 @@ PAIRS += [("integer", "double"), ("double", "integer"), ("decimal", "double"), (
 
 
 # The arguments of functions that take more than the rows below give them: columns by name, and constants.
+_DAY = 86_400_000_000  # microseconds
+_STEPS = [Interval(5), Interval(-5), Interval(0, 3 * _DAY, True), Interval(0, -_DAY, True), Interval(0, _DAY // 2 * 3)]
+_STEPS += [Interval(0, -_DAY // 24 * 25), Interval(0, 1), Interval(0, _DAY // 24)]
+_UNITS = ("YEAR", "quarter", "mon", "week", "dd", "hour", "minute", "second", "millisecond", "microsecond")
 LISTS: dict[str, list[list[Value]]] = {
+    "current_timestamp": [],
+    "current_date": [],
+    "add_interval": [["moment", Constant(step)] for step in _STEPS],
+    **{name: [["moment", Constant(n)] for n in (30, -300, 0)] for name in ("date_add", "date_sub")},
+    "add_months": [["moment", Constant(n)] for n in (1, -1, 7, -11)],
+    "timestamp_seconds": [["integer"], ["decimal"], ["double"], ["small"]],
+    **{name: [["integer"], ["small"]] for name in ("timestamp_millis", "timestamp_micros")},
+    "date_trunc": [[Constant(unit), column] for unit in _UNITS for column in ("moment", "day")],
+    "trunc": [[column, Constant(unit)] for unit in _UNITS[:4] for column in ("moment", "day")],
+    "date_part": [[Constant(field), "moment"] for field in ("second", "SECS", "yearofweek", "dow_iso")],
     **{
         name: [["text", "text2"], ["text", "part"], ["part", "text"]] for name in ("contains", "startswith", "endswith")
     },
@@ -330,6 +346,8 @@ LISTS: dict[str, list[list[Value]]] = {
 def _literal(value: Value) -> str:
     if isinstance(value, str):
         return "'" + value.replace("\\", "\\\\").replace("'", "\\'") + "'"
+    if isinstance(value, Interval):
+        return interval_text(value)
     return f"DATE '{value}'" if isinstance(value, date) else str(value)
 
 
@@ -367,7 +385,9 @@ def _comparable(sql: str, function: Function) -> str:
     """Times as numbers, since Python's Spark carries them through the machine's own zone."""
     if function.result is not Family.TIME:
         return sql
-    return f"unix_micros({sql})" if function.name.endswith("timestamp") else f"unix_date({sql})"
+    is_timestamp = function.name.endswith("timestamp") or function.name.startswith("timestamp_")
+    is_timestamp |= function.name in ("date_trunc", "add_interval")
+    return f"unix_micros({sql})" if is_timestamp else f"unix_date({sql})"
 
 
 def _carried(value: object) -> object:
@@ -420,7 +440,7 @@ def _answers(spark, columns: dict[str, Argument], expressions: list[str], zone_n
 
 
 def _depends_on_zone(function: Function) -> bool:
-    is_of_times = Family.TIME in (function.result, function.parameters[0].family)
+    is_of_times = Family.TIME in (function.result, *(parameter.family for parameter in function.parameters))
     return is_of_times and not function.nullable
 
 

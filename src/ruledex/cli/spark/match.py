@@ -12,6 +12,7 @@ from ruledex.cli.arguments import (
     CountOption,
     EventsArgument,
     MasterOption,
+    NowOption,
     OverwriteOption,
     QuietOption,
     RankOption,
@@ -59,6 +60,7 @@ def spark_match_command(
     explode: ExplodeOption = False,
     count: CountOption = False,
     where: WhereOption = None,
+    now: NowOption = None,
     version: VersionOption = None,
     trust: TrustOption = None,
     master: MasterOption = None,
@@ -95,6 +97,7 @@ def spark_match_command(
             version=version,
             trust=trust,
             where=where,
+            now=now,
         )
         seen = Observation()
         started = time.monotonic()

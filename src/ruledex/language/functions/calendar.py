@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from datetime import UTC, date, datetime, timedelta, tzinfo
+from datetime import UTC, date, datetime, time, timedelta, tzinfo
 from decimal import Decimal
 from typing import Final, TypeAlias
 
@@ -127,11 +127,18 @@ def date_trunc(unit: str, moment: date, *, zone: tzinfo) -> datetime | None:
     size = _SIZES.get(named)
     if size is None:
         day = day_of(moment)
-        return _time(instant(day if named == "day" else _first_day(named, day), zone), zone)
+        return _midnight(day if named == "day" else _first_day(named, day), zone)
     found = instant(moment, zone)
-    local = localize(_EPOCH + timedelta(microseconds=found), zone) if not isinstance(moment, datetime) else moment
+    local = moment if isinstance(moment, datetime) else _midnight(moment, zone)
+    if not _FIRST <= found <= _LAST:
+        return local if local.time() == time() else None  # in UTC, it lies beyond what Python can represent
     offset = (local.utcoffset() or timedelta(0)) // timedelta(microseconds=1)
     return _time((found + offset) // size * size - offset, zone)
+
+
+def _midnight(day: date, zone: tzinfo) -> datetime:
+    """Return the first moment of a day. For the first and last day of all, UTC may be beyond the years 1 to 9999."""
+    return _time(instant(day, zone), zone) or datetime(day.year, day.month, day.day, tzinfo=zone)
 
 
 def trunc(moment: date, unit: str) -> date:
@@ -198,11 +205,11 @@ def _check_part(constants: Constants) -> str | None:
 
 _TIME = Parameter("x", Family.TIME)
 _DAYS = Parameter("days", Family.NUMBER)
-_WITHIN_YEARS = "if({{0}} >= {first} and {{0}} <= {last}, {name}({{0}}), null)"
+_WITHIN_YEARS = "if({{0}} >= {first} and {{0}} < {end}, {name}({{0}}), null)"
 
 
 def _since_1970(name: str, call: Callable[..., datetime | None], unit: int, what: str, example: str) -> Function:
-    first, last = -(-_FIRST // unit), _LAST // unit
+    first, end = _FIRST // unit, (_LAST + 1) // unit
     return Function(
         name=name,
         parameters=(Parameter("x", Family.NUMBER),),
@@ -210,7 +217,7 @@ def _since_1970(name: str, call: Callable[..., datetime | None], unit: int, what
         call=call,
         summary=f"The time so many {what} after the beginning of 1970 in UTC; unknown beyond the years 1 to 9999.",
         example=example,
-        spark=_WITHIN_YEARS.format(first=first, last=last, name=name),
+        spark=_WITHIN_YEARS.format(first=first, end=end, name=name),
         zoned=True,
     )
 

@@ -58,13 +58,13 @@ def project_events(
     keep: Sequence[str],
     weights: str | None = None,
     *,
-    is_pinned: bool = False,
+    with_time: bool = False,
     is_packed: bool = True,
 ) -> tuple[DataFrame, Layout]:
     """Return the events as two structs, and the layout of the first: what rules look at, and the columns to keep.
 
     A struct must have a field: one that needs none has `NOTHING`, which is always null. If `weights` names a column, it
-    stands beside the structs. If `is_pinned`, so does the time of the micro-batch: Spark stores that time with the
+    stands beside the structs. If `with_time`, so does the time of the micro-batch: Spark stores that time with the
     micro-batch's offsets, so it is the same for all tasks, and when the micro-batch runs again.
     """
     paths = with_texts(events.schema, paths)
@@ -82,7 +82,7 @@ def project_events(
     columns = [functions.struct(*(read or [nothing])).alias(EVENT), kept.alias(KEPT)]
     if weights is not None:
         columns.append(functions.col(quote_name(weights)).alias(WEIGHTS))
-    if is_pinned:
+    if with_time:
         columns.append(functions.current_timestamp().alias(TIME))
     return events.select(*columns), Layout(tuple(variants), packed)
 

@@ -24,18 +24,19 @@ Path = tuple[str, ...]
 
 
 class Needs(NamedTuple):
-    """A version of an index, the kind of its ids, its number of rules, and the attributes that they look at."""
+    """A version of an index: the kind of its ids, its number of rules, what they look at, and if they ask for now."""
 
     version: str
     ids: str  # "integer" or "string"
     n_rules: int
     paths: tuple[Path, ...]
+    uses_now: bool = False
 
 
 def needs_of(index: Index) -> Needs:
     """Return the needs of an open index."""
     assert index.version is not None
-    return Needs(index.version, index.id_kind, len(index), tuple(index.paths))
+    return Needs(index.version, index.id_kind, len(index), tuple(index.paths), index.uses_now)
 
 
 def id_type(kind: str) -> DataType:
@@ -67,7 +68,7 @@ def read_needs(
     if row.error is not None:
         raise ArtifactError(row.error)
     found = json.loads(row.needs)
-    return Needs(found["version"], found["ids"], found["n_rules"], tuple(map(tuple, found["paths"])))
+    return Needs(found["version"], found["ids"], found["n_rules"], tuple(map(tuple, found["paths"])), found["uses_now"])
 
 
 def _read(root: str, version: str | None, with_pinned: bool, trust: bool | None) -> pa.RecordBatch:

@@ -497,3 +497,17 @@ def test_any_field_is_looked_for_in_all_columns(spark, events, tmp_path):
     wide = spark.range(3).select(*(functions.concat(functions.lit("x"), "id").alias(f"c{n}") for n in range(20)))
     Index.build([(1, "* = 'x1'"), (2, "c3 = 'x2'")]).save(tmp_path / "wide")
     assert [row.rules for row in match(wide, str(tmp_path / "wide"), keep=["c0"]).collect()] == [[], [1], [2]]
+
+
+def test_now_is_the_time_of_the_query_or_a_given_one(spark, tmp_path):
+    Index.build([(1, "seen > now() - INTERVAL 1 DAY"), (2, "seen <= now()")]).save(tmp_path / "index")
+    table = spark.sql("SELECT timestamp'2024-01-05 00:00:00 UTC' AS seen UNION ALL SELECT current_timestamp()")
+    root = str(tmp_path / "index")
+    assert sorted(row.rules for row in match(table, root).collect()) == [[1, 2], [2]]
+    given = match(table, root, now="2024-01-03T00:00:00Z")
+    assert [row.rules for row in given.collect()] == [[1], [1]]
+    assert [row.n_rules for row in match(table, root, count=True, now=datetime(2024, 1, 3)).collect()] == [1, 1]
+    assert sorted(row.rules for row in match(table, root, top=2, keep=[]).collect()) == [[1, 2], [2]]
+    assert sorted(row.ids for row in table.select(match_ids(root, "seen").alias("ids")).collect()) == [[1, 2], [2]]
+    with pytest.raises(RuledexError, match="now is a time such as"):
+        match(table, root, now="soon")

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping, Sequence
+from datetime import UTC, date
 from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, get_args
 
 import pyarrow as pa
@@ -16,8 +17,10 @@ from ruledex.engines.protocol import Rank
 from ruledex.errors import RuledexError, quoted
 from ruledex.events.mappings import float_weights
 from ruledex.index import check_filter
+from ruledex.language.clock import Now, read_now
 from ruledex.language.functions.custom import function_modules, import_functions
-from ruledex.spark.worker.columns import columns_to_keep, project_events, require_columns
+from ruledex.language.plain import plain
+from ruledex.spark.worker.columns import TIME, columns_to_keep, project_events, require_columns
 from ruledex.spark.worker.distribution import is_shipped
 from ruledex.spark.worker.events import Layout
 from ruledex.spark.worker.functions import with_functions
@@ -57,6 +60,7 @@ class MatchRequest(NamedTuple):
     tells_version: bool
     trust: bool | None = None  # None: each worker decides by who owns the files
     where: str | None = None  # the condition over the rules' tags
+    now: date | str | None = None  # the time of the call; None: that of the query or micro-batch
 
 
 def match(
@@ -73,6 +77,7 @@ def match(
     columns: Sequence[str] = (),
     trust: bool | None = None,
     where: str | None = None,
+    now: Now = None,
 ) -> DataFrame:
     """Return one row per event, with the ids of its true rules in the array `rules`.
 
@@ -88,13 +93,17 @@ def match(
 
     `trust` is as in `Index.open`: unless it is True, each host recompiles, once, an index that is at a URL or belongs
     to another user. Pass `trust=True` for a bucket that nobody else writes to. `where` is a condition over the rules'
-    tags, as in `Index.match`: only the rules that it is true of are asked.
+    tags, as in `Index.match`: only the rules that it is true of are asked. `now` is what now() means in rules; if it is
+    left out, that is the time at which the query, or in a stream the micro-batch, began.
     """
     from pyspark.sql.types import StructType
 
     _check(top, rank, weights, explode, count)
     if where is not None:
         check_filter(where)  # an error is better here than in a task
+    if now is not None:
+        read_now(now, UTC)
+        now = plain(now)
     index = root_path(index)
     column = weights if isinstance(weights, str) else None
     if column is not None:
@@ -107,7 +116,7 @@ def match(
     shape: Shape = "count" if count else "rows" if explode else "arrays"
     added = _added_columns(shape, needs.ids, top is not None, events.isStreaming)
     kept = columns_to_keep(events, keep, [field.name for field in added])
-    read, layout = project_events(events, paths, kept, column, is_pinned=is_pinned)
+    read, layout = project_events(events, paths, kept, column, with_time=is_pinned or (needs.uses_now and now is None))
     request = MatchRequest(
         index,
         needs.version,
@@ -120,6 +129,7 @@ def match(
         events.isStreaming,
         trust,
         where,
+        now,
     )
 
     def answer(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -210,21 +220,26 @@ def match_ids(
 
     def found(events: pa.Array) -> pa.Array:
         import_functions(modules)
-        return _ids_of(root, needs.version, trust, events)
+        return _ids_of(root, needs.version, trust, events, needs.uses_now)
 
     of_arrays: Any = arrow_udf  # it reads the kind of function from annotations, but is not declared so
-    column: Column = of_arrays(found, ArrayType(id_type(needs.ids), False))(functions.struct(*columns))
+    times = [functions.current_timestamp().alias(TIME)] if needs.uses_now else []
+    column: Column = of_arrays(found, ArrayType(id_type(needs.ids), False))(functions.struct(*columns, *times))
     return column
 
 
-def _ids_of(root: str, version: str, trust: bool | None, events: pa.StructArray) -> pa.Array:
-    from ruledex.spark.jobs.match.tasks import id_bytes, match_ids_of
+def _ids_of(root: str, version: str, trust: bool | None, events: pa.StructArray, uses_now: bool) -> pa.Array:
+    from ruledex.spark.jobs.match.tasks import id_bytes, match_ids_of, time_of
     from ruledex.spark.worker.events import with_variants
     from ruledex.spark.worker.opened import explain_memory_errors, open_index
 
     with explain_memory_errors(root):
         table = pa.Table.from_arrays(events.flatten(), [field.name for field in events.type])
-        found = open_index(root, version, trust).match_batch(with_variants(table, ()))
+        now = None
+        if uses_now:
+            # The time of the query is the last column.
+            now, table = time_of(table.columns[-1]), table.remove_column(table.num_columns - 1)
+        found = open_index(root, version, trust).match_batch(with_variants(table, ()), now=now)
         if found.n_matches * id_bytes(found) > _MOST_BYTES:
             raise RuledexError(
                 f"{found.n_events:,} events have {found.n_matches:,} matches, too many for one Arrow batch, "

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from datetime import UTC, date, datetime, timedelta
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
 
 BYTES_PER_BATCH: Final = 8 << 20  # a JVM reads a batch as a whole; 60 million matches at once kill a default JVM
 _SOME_IDS: Final = 4096
+_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 MOST_BYTES_PER_ROW: Final = (1 << 31) - 1  # the most that Spark holds in one value
 
 
@@ -55,7 +57,8 @@ def _match(request: MatchRequest, batches: Iterable[pa.RecordBatch]) -> Iterator
         added = {"version": version} if request.tells_version else {}
         kept = fields_of(table, KEPT)
         if request.shape == "count":
-            counts = index.count(events_of_block(table, request.layout), where=request.where)
+            now = _now(request, table)
+            counts = index.count(events_of_block(table, request.layout), where=request.where, now=now)
             yield from _counts(kept, counts, added)
             continue
         found = _found(request, index, table)
@@ -71,8 +74,21 @@ def _found(request: MatchRequest, index: Index, table: pa.Table) -> IndexMatches
     if weights is not None and isinstance(events, pa.Table):
         events = mappings(events)  # weights are looked up by value, per event
     if request.top is None:
-        return index.match_batch(events, where=request.where)
-    return index.top_batch(events, request.top, request.rank, weights, where=request.where)
+        return index.match_batch(events, where=request.where, now=_now(request, table))
+    now = _now(request, table)
+    return index.top_batch(events, request.top, request.rank, weights, where=request.where, now=now)
+
+
+def _now(request: MatchRequest, table: pa.Table) -> date | str | None:
+    """Return the time that now() means: the given one, or that of the query or micro-batch, if rules ask for it."""
+    if request.now is not None or TIME not in table.column_names:
+        return request.now
+    return time_of(table[TIME])
+
+
+def time_of(column: pa.ChunkedArray) -> datetime | None:
+    """Return the time that all rows of a column have, or None if there are no rows."""
+    return _EPOCH + timedelta(microseconds=column[0].value) if len(column) else None
 
 
 def _weights(request: MatchRequest, table: pa.Table) -> list[Weights] | None:
