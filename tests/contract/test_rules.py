@@ -70,8 +70,9 @@ CASES = {
             "s COLLATE UTF8_LCASE IN ('A_B', 'XA_') AND s COLLATE UTF8_LCASE NOT LIKE 'Xb%'",
             "CAST(s AS INT) > 3 OR a::STRING = '3'",
             "present(b) AND b IS NULL",
+            "s = array('xa_', 'b') OR s != array('a')",
             "NOT present(s) OR typeof(s) = 'array<string>'",
-            "s::BOOLEAN^2 AND a::DECIMAL(5, 2) IS NOT NULL",
+            "(s::BOOLEAN)^2 AND a::DECIMAL(5, 2) IS NOT NULL",
         ],
         [
             {"s": "a_b", "t": "a"},

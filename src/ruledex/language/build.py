@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 from typing import Final, TypeAlias
 
 from ruledex.errors import PatternError, RuleLimitError, RuleSyntaxError, RuleTypeError, did_you_mean, quoted
-from ruledex.language import time_syntax
+from ruledex.language import time_syntax, whole_syntax
 from ruledex.language.any_text import ANY_TEXT as ANY_TEXT
 from ruledex.language.any_text import SIGN, is_any_text
 from ruledex.language.functions.collation import COLLATE, COLLATE_LIKE, LOWER_CASE, compared_key, pattern_key
@@ -48,6 +48,7 @@ from ruledex.language.tree import (
 )
 from ruledex.language.value import HOLDS, Family, compare, family_of, read_time
 from ruledex.language.value_types import Interval, Moment, Network, Version
+from ruledex.language.whole_syntax import Whole as Whole
 
 NULL: Final = None
 MAX_WEIGHT: Final = 1e300  # weights are added and multiplied; the sums must stay finite
@@ -69,7 +70,7 @@ class Constant:
         self.position = position
 
 
-Item: TypeAlias = Operand | Constant | Expression
+Item: TypeAlias = Operand | Constant | Expression | Whole
 
 
 def condition(item: Item, text: str, position: int) -> Expression:
@@ -84,6 +85,8 @@ def condition(item: Item, text: str, position: int) -> Expression:
         if result_family(item) not in (Family.ANY, Family.BOOLEAN):
             raise RuleTypeError(f"{_shown(item)} gives a {result_family(item)}, not a condition", text, position)
         return Compare(item, "=", True, 1.0, position)
+    if isinstance(item, Whole):
+        raise RuleTypeError("an array or object is not a condition", text, position, "compare it with an attribute")
     return item
 
 
@@ -194,6 +197,8 @@ def call(name: str, items: Sequence[Item], text: str, position: int) -> Item:
     """Return a function of items: a derived attribute, a constant if all are constants, a condition, or REQUIRED(…)."""
     if name.lower() in SET_TESTS:
         return _set_test(name.lower(), items, text, position)
+    if name.lower() in whole_syntax.NAMES:
+        return whole_syntax.make(name, items, text, position)
     if name.lower() == REQUIRED:
         if len(items) != 1:
             raise RuleSyntaxError(f"{name}() takes one condition, not {len(items)}", text, position)
@@ -313,6 +318,8 @@ def comparison(left: Item, op: str, right: Item, text: str, position: int) -> Ex
         return _like_operand(left, op, right, text, position)
     op = "=" if op == "==" else op
     for item in (left, right):
+        if isinstance(item, Whole):
+            return whole_syntax.comparison(left, op, right, text, position)
         if not isinstance(item, Attribute | Call | Constant):
             at = item.position if isinstance(item, Named) else position
             raise RuleTypeError("a condition cannot be compared", text, at, "join conditions with AND, OR or XOR")
@@ -450,11 +457,6 @@ def _like_operand(left: Item, op: str, right: Item, text: str, position: int) ->
         return Not(_like_operand(left, op.removeprefix("NOT "), right, text, position))
     if isinstance(right, Constant) and not isinstance(left, Constant):
         return like(left, [right], False, op == "ILIKE", "\\", text, position)
-    for item in (left, right):
-        if isinstance(item, Constant) and item.weighted:
-            raise RuleSyntaxError(
-                "a weight is not allowed here", text, item.position, "put the predicate in parentheses"
-            )
     return condition(call(op.lower(), [left, right], text, position), text, position)
 
 

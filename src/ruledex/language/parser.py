@@ -15,7 +15,7 @@ from typing import Final
 from ruledex import limits
 from ruledex.errors import RuleLimitError, RuleSyntaxError, RuleTypeError, did_you_mean
 from ruledex.language import build, time_syntax
-from ruledex.language.build import NULL, Constant, Item
+from ruledex.language.build import NULL, Constant, Item, Whole
 from ruledex.language.lambda_syntax import call_with_lambda, open_lambda, read_access
 from ruledex.language.postfix import POSTFIXES, cast_constant, read_postfix
 from ruledex.language.reader import AND, BINARY, BRANCH, COMPARE, NEGATIVE, NOT, OPEN, TRUTHS, Operator, TextReader
@@ -366,7 +366,7 @@ class _Parser(TextReader):
     def _last_condition(self) -> Expression:
         """Return the last item, which is to be a condition. A bare attribute becomes a boolean one."""
         item = self.items[-1]
-        if isinstance(item, Constant | Attribute | Call):
+        if isinstance(item, Constant | Attribute | Call | Whole):
             item = self.items[-1] = self._condition(item, self.starts[-1])
         return item
 

@@ -19,6 +19,7 @@ from ruledex.language.functions import (
     text,
     times,
     version_keys,
+    wholes,
 )
 from ruledex.language.functions.signature import Function, Parameter
 from ruledex.language.tree import Attribute, Call, Node, Operand, Value
@@ -69,6 +70,7 @@ _FAMILIES: tuple[tuple[Function, ...], ...] = (
     collation.FUNCTIONS,
     presence.FUNCTIONS,
     arrays.FUNCTIONS,
+    wholes.FUNCTIONS,
     _OF_ALL_VALUES,
     times.FUNCTIONS,
     version_keys.FUNCTIONS,

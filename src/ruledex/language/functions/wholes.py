@@ -1,0 +1,83 @@
+"""Whole arrays and objects as values: `x = array(1, 2)` and `x = named_struct('a', 1)`.
+
+An array or object is compared by one text that has its elements in order, so that equality with a constant is that of a
+derived attribute. Numbers have one text for each value, whatever their type, and nulls are equal, as within Spark's
+arrays.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from datetime import date, datetime
+from decimal import Decimal
+from typing import Any, Final
+
+from ruledex import limits
+from ruledex.language.functions.signature import Function, Parameter
+from ruledex.language.plain import plain
+from ruledex.language.value import Family, is_missing
+
+WHOLE: Final = "whole"
+
+
+def text_of(given: Any, depth: int) -> str | None:
+    """Return the text by which a value is compared as a part of a whole, or None if no rule can name it."""
+    value = plain(given)
+    if is_missing(value):
+        return "null"
+    if isinstance(value, bool | str):
+        return json.dumps(value, ensure_ascii=False)
+    if isinstance(value, int | float | Decimal):
+        return _number_text(value)
+    if isinstance(value, date) and not isinstance(value, datetime):
+        return f"date {value.isoformat()}"
+    if not depth:
+        return None
+    if isinstance(value, list | tuple):
+        elements = [text_of(element, depth - 1) for element in value]
+        return None if None in elements else f"[{','.join(map(str, elements))}]"
+    if isinstance(value, Mapping):
+        fields = [(json.dumps(str(name), ensure_ascii=False), text_of(part, depth - 1)) for name, part in value.items()]
+        return None if any(text is None for _, text in fields) else f"{{{','.join(f'{n}:{t}' for n, t in fields)}}}"
+    return None
+
+
+def _number_text(value: int | float | Decimal) -> str:
+    """Return one text for equal numbers: 1, 1.0 and 1.00 are 1."""
+    if isinstance(value, int):
+        return str(value)
+    number = Decimal(repr(value)) if isinstance(value, float) else value
+    if not number.is_finite():
+        return str(number)
+    digits = number.as_tuple().digits
+    text = f"{number:f}" if abs(number.adjusted()) + len(digits) < 400 else f"{number.normalize():e}"
+    text = text.rstrip("0").rstrip(".") if "." in text else text
+    return "0" if text == "-0" else text
+
+
+def whole(event: Mapping[str, Any], path: tuple[str, ...], _: str) -> str | None:
+    """Return the text of the array or object at a path, or None for all else. The path leads through objects only."""
+    value: Any = event
+    for name in path:
+        value = plain(value)
+        if not isinstance(value, Mapping):
+            return None
+        value = value.get(name)
+    is_whole = isinstance(plain(value), list | tuple | Mapping)
+    return text_of(value, limits.current().event_depth) if is_whole else None
+
+
+FUNCTIONS: tuple[Function, ...] = (
+    Function(
+        name=WHOLE,
+        parameters=(Parameter("x", Family.ANY),),
+        result=Family.STRING,
+        call=whole,
+        summary="The whole of an array or object as one text; what `x = array(1, 2)` and `x = named_struct('a', 1)` "
+        "compare.",
+        example="x = array(1, 2)",
+        spark=None,
+        of_path=True,
+    ),
+)
