@@ -173,6 +173,7 @@ def restricted(delta: Delta, admitted: Admitted) -> Delta:
     """Return a delta that answers only for the rules that a filter admits, given by position."""
     view = copy.copy(delta)
     view.admitted = admitted
+    view.__dict__.pop("alive", None)  # of the delta without a filter, if that has been asked before
     return view
 
 

@@ -254,3 +254,14 @@ def test_a_journal_with_a_definition_that_cannot_be_is_refused(tmp_path):
     Journal(tmp_path, version).append(IndexChange(defined=(("a", "@nobody"),)), None)
     with pytest.raises(ArtifactError, match="cannot be applied to its version"):
         Index.open(tmp_path)
+
+
+def test_rules_keep_their_tags_when_a_definition_changes():
+    rows = [{"id": 1, "expr": "@r AND x = 1"}, {"id": 2, "expr": "@r", "tags": {"team": "a"}}]
+    index = Index.build(rows, definitions={"r": "y = 1"})
+    index.define("r", "y >= 1")
+    event = {"x": 1, "y": 2}
+    assert index.rule(2).tags == {"team": "a"}
+    assert index.match(event) == [1, 2]  # before a filter is asked
+    assert index.match(event, where="team = 'a'") == [2]
+    assert index.match(event) == [1, 2]
