@@ -263,8 +263,8 @@ def page(found: dict[str, Any]) -> str:
         f"({about['machine']}, {about['cores']} cores, a load of {about['load']:.1f}). Written by "
         "`python benchmarks/language_forms.py`.",
         "",
-        "Matches differ where the two conditions do, and more matches take more time. What counts is the growth in the "
-        "last table: no form grows with the number of rules where the plain one does not.",
+        "Matches differ where the two conditions do, and more matches take more time. The last table shows which forms "
+        "grow with the number of rules more than the plain rules do.",
     ]
     sizes = sorted({result["n_rules"] for one in found["forms"] for result in one["results"]})
     for n_rules in sizes:
