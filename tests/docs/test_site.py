@@ -24,7 +24,8 @@ def site(tmp_path_factory):
     folder = tmp_path_factory.mktemp("site")
     shutil.copytree(DOCS, folder / "docs")
     shutil.copy(ROOT / "mkdocs.yml", folder)
-    (folder / "src").symlink_to(ROOT / "src")
+    for name in ("src", "tools"):
+        (folder / name).symlink_to(ROOT / name)
     command = [Path(sys.executable).with_name("zensical"), "build", "--strict", "--config-file", folder / "mkdocs.yml"]
     built = subprocess.run(command, cwd=folder, capture_output=True, text=True)
     assert built.returncode == 0, built.stdout + built.stderr
@@ -80,3 +81,9 @@ def test_nothing_is_fetched_from_another_host(site):
     assert [tag for tag in found if "canonical" not in tag] == []
     styles = "".join(style.read_text("utf-8") for style in site.rglob("*.css"))
     assert re.findall(r"(?:url\(|@import)[\s\"']*(?:https?:)?//", styles) == []
+
+
+def test_examples_of_docstrings_are_shown_as_code(site):
+    page = (site / "api" / "ruledex.html").read_text("utf-8")
+    assert page.count("language-pycon") > 20
+    assert "&gt;&gt;&gt;" not in re.sub(r"<pre.*?</pre>", "", page, flags=re.DOTALL)

@@ -13,6 +13,7 @@ import pytest
 
 import ruledex
 from ruledex import Index, RuledexError, Schema
+from ruledex.errors import RuledexWarning
 from ruledex.limits import limited, set_limits
 
 RULES = [(1, "a = 1"), (2, "b > 2 OR c LIKE 'x%'"), (3, "a IN (1, 2) AND NOT b = 3")]
@@ -54,6 +55,15 @@ CALLS: dict[str, Callable[[Index, Any], object]] = {
     "set_score score": lambda i, v: i.set_score(1, v),
     "compact stats": lambda i, v: i.compact(v),
     "compact engine_options": lambda i, v: i.compact(engine_options=v),
+    "build definitions": lambda _, v: Index.build(RULES, "scan", definitions=v),
+    "build definition": lambda _, v: Index.build(RULES, "scan", definitions={"x": v}),
+    "build format": lambda _, v: Index.build(RULES, "scan", format=v),
+    "define name": lambda i, v: i.define(v, "a = 1"),
+    "define text": lambda i, v: i.define("adults", v),
+    "undefine": lambda i, v: i.undefine(v),
+    "match where": lambda i, v: i.match(EVENT, where=v),
+    "match now": lambda i, v: i.match(EVENT, now=v),
+    "match decimals": lambda i, v: i.match(EVENT, decimals=v),
     "match event": lambda i, v: i.match(v),
     "match value": lambda i, v: i.match({"a": v}),
     "match_batch events": lambda i, v: i.match_batch(v),
@@ -98,7 +108,9 @@ CALLS: dict[str, Callable[[Index, Any], object]] = {
 # What has no argument, or none that could be wrong.
 WITHOUT = {"refresh", "describe", "schema", "paths", "ids", "id_kind", "version", "engine", "faults"} | {
     "close",
+    "definitions",
     "rules",
+    "uses_now",
 }
 
 
@@ -124,7 +136,7 @@ def test_a_wrong_argument_is_an_error_that_a_user_can_read(call, kind, tmp_path_
     for value in WRONG:
         try:
             CALLS[call](index, value)
-        except RuledexError as error:
+        except (RuledexError, RuledexWarning) as error:
             message = str(error)
             assert message, value
             assert "object has no attribute" not in message, (value, message)

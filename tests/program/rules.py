@@ -24,7 +24,21 @@ from ruledex.compiled.constants import (
     WEIGH,
 )
 from ruledex.language.resolve import Event
-from ruledex.language.tree import MAX_DEPTH, And, Expression, In, Is, IsNull, Not, Or, Predicate, Truth, Xnor, Xor
+from ruledex.language.tree import (
+    MAX_DEPTH,
+    And,
+    Expression,
+    In,
+    Is,
+    IsNull,
+    Not,
+    Or,
+    Predicate,
+    Truth,
+    Weighed,
+    Xnor,
+    Xor,
+)
 from ruledex.program.layout import ProgramNodes, lay_out
 from ruledex.program.node_table import NodeTable, empty_node_table
 from ruledex.program.normalise import NormalRules, normalise_rules
@@ -190,7 +204,7 @@ def _predicate(
         return {True: (ALWAYS, NEVER, 0.0), False: (NEVER, ALWAYS, 0.0), None: (NEVER, NEVER, 0.0)}[tree.value]
     negated = isinstance(tree, Not)
     predicate = tree.child if isinstance(tree, Not) else tree
-    if isinstance(predicate, (Not, Is, Truth, *BRANCHES)) or (
+    if isinstance(predicate, (Not, Is, Truth, Weighed, *BRANCHES)) or (
         isinstance(predicate, In) and len(set(predicate.weights)) > 1
     ):
         return COMPLEX, COMPLEX, 0.0

@@ -29,6 +29,7 @@ from ruledex.index.live.delta import Delta
 from ruledex.index.live.state import LiveState, Overlay
 from ruledex.index.state import BuiltState, Snapshot
 from ruledex.index.tags import NO_TAGS, RuleTags, TagSets, tags_of
+from ruledex.language.parser import parse
 from ruledex.language.plain import level_of_caller
 from ruledex.language.schema import Schema
 from ruledex.limits import forget_when_changed
@@ -49,6 +50,7 @@ class TagFilter:
     """A compiled filter. It is true, false or unknown of a rule's tags, and admits the rules that it is true of."""
 
     def __init__(self, text: str, time_zone: str) -> None:
+        parse(text)  # the compiled reader takes only what UTF-8 can write
         built = build_program([text], np.zeros(1), Schema(time_zone=time_zone))
         if built.faults:
             raise built.faults[0][1]

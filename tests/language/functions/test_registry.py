@@ -96,7 +96,7 @@ def arguments(function: Function) -> st.SearchStrategy[tuple[object, ...]]:
     return drawn if function.check is None else drawn.filter(lambda values: function.check(values) is None)
 
 
-OF_VALUES = [function for function in FUNCTIONS.values() if not function.of_path]
+OF_VALUES = [function for function in FUNCTIONS.values() if not (function.of_path or function.raw)]
 
 
 @pytest.mark.parametrize("function", OF_VALUES, ids=lambda function: function.name)

@@ -39,7 +39,7 @@ def define(state: Snapshot, name: Any, text: Any) -> CheckedChange:
 def undefine(state: Snapshot, name: Any) -> CheckedChange:
     """Return the change that removes a definition. Raises an error that names its users if there are any."""
     known = state.schema.definitions
-    if name not in known:
+    if not isinstance(name, str) or name not in known:
         shown = shown_name(name) if isinstance(name, str) else quoted(name)
         hint = did_you_mean(shown, map(shown_name, known))
         raise RuledexError(f"there is no definition {shown} in this index{f'; {hint}' if hint else ''}")
