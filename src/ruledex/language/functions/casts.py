@@ -174,8 +174,8 @@ def to_timestamp(value: Value, *, zone: tzinfo) -> datetime | None:
         return None if moment is None else localize(moment, zone)
     if isinstance(value, datetime):
         return localize(value, zone)
-    if isinstance(value, date):
-        return _at(instant(value, zone), zone)
+    if isinstance(value, date):  # whose midnight may be beyond the years 1 to 9999 of UTC
+        return _at(instant(value, zone), zone) or datetime(value.year, value.month, value.day, tzinfo=zone)
     if isinstance(value, bool) or not isinstance(value, int | float | Decimal):
         return None
     if isinstance(value, Decimal):
