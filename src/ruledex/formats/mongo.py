@@ -9,12 +9,12 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 from functools import partial
-from itertools import product
 from pathlib import Path
 from typing import Any, Final
 
 import orjson
 
+from ruledex import limits
 from ruledex.errors import InputError, RuleError, RuleSyntaxError, RuleTypeError, did_you_mean, quoted
 from ruledex.formats.conditions import (
     ELEMENT,
@@ -39,6 +39,7 @@ from ruledex.formats.javascript import compare_number, compare_order, holds, is_
 from ruledex.formats.rules import Note
 from ruledex.language import build
 from ruledex.language.functions.version_keys import version_key
+from ruledex.language.functions.wholes import WHOLE, text_of
 from ruledex.language.structured_parts import Place, json_text
 from ruledex.language.text import tree_text
 from ruledex.language.tree import Attribute, Call, Compare, Expression, IsNull, Like, Named, Operand, Value
@@ -46,7 +47,6 @@ from ruledex.language.tree import Attribute, Call, Compare, Expression, IsNull, 
 _ORDER: Final = {"$lt": "<", "$lte": "<=", "$gt": ">", "$gte": ">="}
 _VERSIONS: Final = {"$veq": "=", "$vne": "!=", "$vlt": "<", "$vlte": "<=", "$vgt": ">", "$vgte": ">="}
 _JOINS: Final = ("$and", "$or", "$nor", "$not")
-_MOST_NUMBERS: Final = 4  # of an object that is compared: each may be an integer or a double
 _PLAIN_NUMBER: Final = re.compile(r"-?(?:0|[1-9]\d{0,14})(?:\.\d{0,14}[1-9])?", re.ASCII)
 
 
@@ -132,11 +132,11 @@ class _Condition:
             case int() | float():
                 return self._number(operand, "=", number(expected, place, "a value"))
             case list():
-                raise RuleTypeError(f"{place}: whole arrays cannot be compared", hint="write $all and $size")
+                return self._whole(expected, operand, place)
             case Mapping() if expected and all(str(key).startswith("$") for key in expected):
                 return all_of(self._operator(key, given, operand, Place(place, key)) for key, given in expected.items())
             case Mapping():
-                return self._object(expected, operand, place)
+                return self._whole(expected, operand, place)
         raise RuleSyntaxError(f"{place}: a value is one of JSON, not {quoted(expected)}")
 
     # Plain values.
@@ -161,15 +161,14 @@ class _Condition:
     def _number(self, operand: Operand, op: str, expected: int | float) -> Expression:
         return compare_number(operand, op, expected) if self._coerce else Compare(operand, op, expected)
 
-    def _object(self, expected: Mapping[str, Any], operand: Operand, place: Place) -> Expression:
-        """Return that an operand is this object: it has these fields in this order, which its type tells."""
+    def _whole(self, expected: Any, operand: Operand, place: Place) -> Expression:
+        """Return that an operand is this array or object: the same elements, or fields, in the same order."""
         if not isinstance(operand, Attribute):
-            raise RuleTypeError(f"{place}: a number is never an object")
-        same, numbers = list[Expression](), [0]
-        kinds = _struct_types(expected, place, operand, same, numbers)
-        if numbers[0] > _MOST_NUMBERS:
-            raise RuleTypeError(f"{place}: an object with more than {_MOST_NUMBERS} numbers cannot be compared")
-        return all_of((equal(Call("typeof", (operand,)), kinds), *same))
+            raise RuleTypeError(f"{place}: a number is never an array or object")
+        text = text_of(expected, limits.current().event_depth)
+        if text is None:
+            raise RuleTypeError(f"{place}: this nests too deep to be compared")
+        return Compare(Call(WHOLE, (operand,)), "=", text)
 
     # Operators.
 
@@ -349,32 +348,6 @@ _TYPES: Final[dict[str, Callable[[Operand], Expression]]] = {
     "array": is_array,
     "object": is_object,
 }
-
-
-def _struct_types(
-    expected: Mapping[str, Any], place: Place, operand: Attribute, same: list[Expression], numbers: list[int]
-) -> list[Value]:
-    """Return the types that an object may have, add to `same` that its fields are equal, and count its numbers."""
-    choices: list[list[str]] = []
-    for name, value in expected.items():
-        at, field = Place(place, name), Attribute((*operand.path, string(name, place, "a name")))
-        if isinstance(value, Mapping):
-            kinds: list[Any] = _struct_types(value, at, field, same, numbers)
-        elif isinstance(value, list):
-            raise RuleTypeError(f"{at}: whole arrays cannot be compared", hint="write $all and $size")
-        elif value is None:
-            kinds = ["void"]
-        elif isinstance(value, bool | str):
-            same.append(Compare(field, "=", value if isinstance(value, bool) else string(value, at, "a value")))
-            kinds = ["boolean" if isinstance(value, bool) else "string"]
-        else:
-            same.append(Compare(field, "=", number(value, at, "a value")))
-            kinds = ["bigint", "double"]
-            numbers[0] += 1
-            if numbers[0] > _MOST_NUMBERS:
-                kinds = ["double"]  # it is refused, but only once it is read to its end
-        choices.append([f"{name}:{kind}" for kind in kinds])
-    return [f"struct<{','.join(fields)}>" for fields in product(*choices)]
 
 
 def _is_regex(pattern: str) -> bool:

@@ -377,7 +377,11 @@ class IndexAnswers(Generic[Id]):
 
     @property
     def uses_now(self) -> bool:
-        """Whether some rule may ask for the time of the call."""
+        """Whether some rule may ask for the time of the call.
+
+        >>> Index.build([(1, "seen > now() - INTERVAL 1 DAY")]).uses_now
+        True
+        """
         return self._state.may_use_now
 
     @property
