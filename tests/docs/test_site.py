@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 import yaml
 
+from ruledex import Index
 from tests.docs.pages import DOCS, ROOT
 
 FACES = ["ruledex", "ruledex.spark"]
@@ -81,6 +82,12 @@ def test_nothing_is_fetched_from_another_host(site):
     assert [tag for tag in found if "canonical" not in tag] == []
     styles = "".join(style.read_text("utf-8") for style in site.rglob("*.css"))
     assert re.findall(r"(?:url\(|@import)[\s\"']*(?:https?:)?//", styles) == []
+
+
+def test_all_methods_of_an_index_are_in_the_reference(site):
+    page = (site / "api" / "ruledex.html").read_text("utf-8")
+    public = [name for name, _ in inspect.getmembers(Index) if not name.startswith("_")]
+    assert [name for name in public if f'id="ruledex.Index.{name}"' not in page] == []
 
 
 def test_examples_of_docstrings_are_shown_as_code(site):
