@@ -74,7 +74,7 @@ class Sound:
     def write(self, root: Path, mutation: Mutation) -> None:
         """Write the artifact with one change, and all that says what it is according to it."""
         files, manifest, draw = dict(self.files), deepcopy(self.manifest), Random(mutation.seed)
-        records = [orjson.dumps(change._asdict()) for change in self.changes]
+        records = [orjson.dumps(journal._document(change)) for change in self.changes]
         part, name, kind, _ = mutation
         if part == "array":
             _change_array(files, manifest, name, kind, draw)

@@ -141,7 +141,7 @@ def page(service):
 
 
 def filled(path, own):
-    return path.replace("{name}", own).replace("{id}", "1")
+    return path.replace("{name}", own).replace("{id}", "adults" if "definitions" in path else "1")
 
 
 BODIES = {
@@ -149,6 +149,7 @@ BODIES = {
     "top": {"a": 1},
     "count": {"a": 1},
     "explain": {"a": 1},
+    "define": {"text": "age >= 18"},
     "put_rule": {"text": "a = 7"},
     "patch_rule": {"score": 4},
     "change_rules": {"add": [{"id": 50, "text": "a = 9"}]},
@@ -177,7 +178,7 @@ def test_every_operation_of_the_page_answers_as_it_says(page, client, own):
             if name == "delete_rule":
                 client.put(own, 1, "a = 1")
             n_operations += 1
-    assert n_operations == 22
+    assert n_operations == 25
 
 
 def test_problems_are_as_the_page_says(page, client):
