@@ -9,7 +9,7 @@ from ruledex.errors import RuleError
 from ruledex.language.build import SET_TESTS
 from ruledex.language.checked import to_text
 from ruledex.language.definitions import shown_name
-from ruledex.language.functions.registry import ALIASES, FUNCTIONS, names
+from ruledex.language.functions.registry import lookup, names
 from ruledex.language.parser import parse
 from ruledex.language.scanner import TOKEN
 from ruledex.language.schema import Schema
@@ -31,13 +31,13 @@ _KINDS: Final = {"number": "number", "string": "string", "raw": "string", "quote
     "named": "definition"
 }
 _MOST_COMPLETIONS: Final = 50
-# All that is written as a call, by name, and what it is for.
-_CALLED: Final = dict(
-    sorted(
-        [(name, FUNCTIONS[ALIASES.get(name, name)].summary) for name in names()]
-        + [(name, "Compares all values of an attribute, as a set.") for name in SET_TESTS]
-    )
-)
+
+
+def _called() -> dict[str, str]:
+    """Return all that is written as a call, by name, and what it is for. Users may add functions at any time."""
+    found = {name: function.summary for name in names() if (function := lookup(name)) is not None}
+    found |= dict.fromkeys(SET_TESTS, "Compares all values of an attribute, as a set.")
+    return dict(sorted(found.items()))
 
 
 async def analyse(worker: Worker, request: Request) -> None:
@@ -101,7 +101,7 @@ def _kind_of_word(word: str, text: str, end: int) -> Any:
     if word.upper() in RESERVED:
         return "keyword"
     is_call = text[end:].lstrip().startswith("(")
-    if is_call and word.lower() in _CALLED:
+    if is_call and (lookup(word) is not None or word.lower() in SET_TESTS):
         return "function"
     return "keyword" if word.upper() in (*_OPERATORS, *_OTHERS) and not is_call else "attribute"
 
@@ -123,7 +123,7 @@ def completions_at(text: str, position: int, schema: Schema, paths: list[tuple[s
     attributes |= {name: str(kind.type) for name, kind in declared.items() if hasattr(kind, "type")}
     offered = [Completion(name, "attribute", begin, detail) for name, detail in sorted(attributes.items())]
     offered += [Completion(shown_name(name), "definition", begin, about) for name, about in schema.definitions.items()]
-    offered += [Completion(f"{name}(", "function", begin, about) for name, about in _CALLED.items()]
+    offered += [Completion(f"{name}(", "function", begin, about) for name, about in _called().items()]
     offered += [Completion(name, "keyword", begin) for name in sorted((*_OPERATORS, *_OTHERS))]
     return [one for one in offered if one.text.lower().replace("`", "").startswith(prefix)][:_MOST_COMPLETIONS]
 
