@@ -74,7 +74,7 @@ def draw_rules(n_rules, rng):
 
 
 def draw_events(rng, n_events=N_EVENTS):
-    """One row an attribute, -1 where an event lacks it."""
+    """One row per attribute, -1 where an event lacks it."""
     events = np.full((N_ATTRIBUTES, n_events), -1, np.int32)
     for event in range(n_events):
         events[rng.choice(N_ATTRIBUTES, EVENT_SIZE, replace=False), event] = rng.integers(0, N_VALUES, EVENT_SIZE)

@@ -43,17 +43,22 @@ def _with_high(x: float, high: int) -> float:
     return float(struct.unpack("<d", struct.pack("<Q", high << 32 | low))[0])
 
 
-def log(x: float) -> float:
-    """Return the natural logarithm. Raises ValueError for zero and below."""
+def _split(x: float) -> tuple[float, int, int]:
+    """Return a positive number, scaled up if it is subnormal, its upper 32 bits, and its exponent before scaling."""
     if x <= 0:
         raise ValueError("no logarithm")
-    if math.isinf(x):
-        return x
     k = 0
     if _high(x) < 0x00100000:  # subnormal
         k, x = -54, x * _TWO_54
     high = _high(x)
-    k += (high >> 20) - 1023
+    return x, high, k + (high >> 20) - 1023
+
+
+def log(x: float) -> float:
+    """Return the natural logarithm. Raises ValueError for zero and below."""
+    if math.isinf(x) and x > 0:
+        return x
+    x, high, k = _split(x)
     high &= 0x000FFFFF
     i = (high + 0x95F64) & 0x100000
     x = _with_high(x, high | (i ^ 0x3FF00000))  # between sqrt(2)/2 and sqrt(2)
@@ -80,15 +85,9 @@ def log(x: float) -> float:
 
 def log10(x: float) -> float:
     """Return the logarithm to base 10. Raises ValueError for zero and below."""
-    if x <= 0:
-        raise ValueError("no logarithm")
-    if math.isinf(x):
+    if math.isinf(x) and x > 0:
         return x
-    k = 0
-    if _high(x) < 0x00100000:  # subnormal
-        k, x = -54, x * _TWO_54
-    high = _high(x)
-    k += (high >> 20) - 1023
+    x, high, k = _split(x)
     i = int(k < 0)
     x = _with_high(x, (high & 0x000FFFFF) | ((0x3FF - i) << 20))
     y = float(k + i)
