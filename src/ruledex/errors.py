@@ -179,6 +179,8 @@ class DefinitionError(RuleError):
 class RuleFault(NamedTuple):
     """A rule that cannot be indexed, and why. `line` is its line or row in a file, from 1; 0 if it has none.
 
+    `file` is the file of a rule that was read from one of several, and "" elsewhere.
+
     >>> fault = Index.build([(1, "age <"), (2, "age > 1")], on_error="skip").faults[0]
     >>> fault.rule_id, fault.error.code
     (1, 'syntax')
@@ -187,6 +189,7 @@ class RuleFault(NamedTuple):
     rule_id: int | str | None
     error: RuleError
     line: int = 0
+    file: str = ""
 
     def __str__(self) -> str:
         named = "a rule without an id" if self.rule_id is None else f"rule {quoted(self.rule_id)}"

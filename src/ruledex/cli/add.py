@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -10,10 +10,14 @@ from ruledex.cli.arguments import (
     FINDINGS,
     ExprOption,
     FolderArgument,
+    FormatOption,
+    FormatOptions,
     IdOption,
     QuietOption,
     RulesArgument,
     TrustOption,
+    foreign_rules,
+    hint_at_format,
 )
 from ruledex.cli.terminal import rows_with_progress
 from ruledex.errors import RulesError, one_line
@@ -24,6 +28,8 @@ def add_command(
     index: FolderArgument,
     rules: RulesArgument,
     update: Annotated[bool, typer.Option("--update", help="Replace existing rules with the same ids.")] = False,
+    format: FormatOption = None,  # noqa: A002  # it is called so everywhere
+    format_options: FormatOptions = None,
     id_column: IdOption = "id",
     expr_column: ExprOption = "expr",
     trust: TrustOption = None,
@@ -45,10 +51,15 @@ def add_command(
     from ruledex.index import Index
 
     columns = Columns(id=id_column, expr=expr_column)
-    source = rules if rules.endswith(".parquet") else rows_with_progress(RuleFile(rules, columns), not quiet)
     opened = Index.open(index, None, "scan", trust=trust)  # no engine is needed, and "scan" loads none
     try:
-        n_rules = (opened.update if update else opened.add)(source, columns=columns)
+        with hint_at_format(rules):
+            source: Any = foreign_rules(rules, format, format_options)
+            if source is None:
+                source = (
+                    rules if rules.endswith(".parquet") else rows_with_progress(RuleFile(rules, columns), not quiet)
+                )
+            n_rules = (opened.update if update else opened.add)(source, columns=columns)
     except RulesError as error:
         typer.echo(f"error: {one_line(rules)}: {error}", err=True)
         raise typer.Exit(FINDINGS) from None

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Final, TypeAlias
 
 import typer
 
-from ruledex.errors import InputError
+from ruledex.errors import InputError, RuledexError, quoted
+from ruledex.formats import FORMATS, ForeignRules, hint_of, read
 from ruledex.language.schema import Schema
+from ruledex.sources.lines import STANDARD_INPUT
 
 # Exit statuses.
 CLEAN: Final = 0
@@ -17,6 +21,8 @@ FINDINGS: Final = 1  # some of the input is wrong
 UNUSABLE: Final = 2  # the command or a whole file cannot be used
 INTERRUPTED: Final = 130  # by Ctrl-C; a shell uses these two for a command that a signal ended
 CLOSED: Final = 141  # the reader of the output has closed it, as `head` does
+
+_LONGEST_NUMBER: Final = 20  # digits and a sign; longer values stay text
 
 IndexArgument: TypeAlias = Annotated[str, typer.Argument(metavar="DIR", help="An index: a path or URL.")]
 FolderArgument: TypeAlias = Annotated[str, typer.Argument(metavar="DIR", help="The folder of an index.")]
@@ -32,6 +38,18 @@ IdOption: TypeAlias = Annotated[
 ]
 ExprOption: TypeAlias = Annotated[
     str, typer.Option("--expr", metavar="NAME", help="The column or key that has the texts of rules.")
+]
+FormatOption: TypeAlias = Annotated[
+    str | None,
+    typer.Option(
+        "--format",
+        metavar="FORMAT",
+        help=f"The rules are those of another system: {', '.join(FORMATS)}, or auto if the file shows it.",
+    ),
+]
+FormatOptions: TypeAlias = Annotated[
+    list[str] | None,
+    typer.Option("--format-option", metavar="NAME=VALUE", help="An option of the format; repeatable."),
 ]
 TrustOption: TypeAlias = Annotated[
     bool | None,
@@ -103,6 +121,44 @@ EventsArgument: TypeAlias = Annotated[
 WorkerIndexArgument: TypeAlias = Annotated[
     str, typer.Argument(metavar="DIR", help="An index: a path or URL that the workers can read.")
 ]
+
+
+def foreign_rules(rules: str, format: str | None, options: list[str] | None) -> ForeignRules | None:  # noqa: A002
+    """Read rules of another system if a format is named. Without one, an unreadable file gets a hint at its format."""
+    if format is not None:
+        return read(rules, format, **named_options(options or [], "format"))
+    if options:
+        raise InputError("--format-option needs --format: each format has options of its own")
+    return None
+
+
+@contextmanager
+def hint_at_format(rules: str) -> Iterator[None]:
+    """Name the format of a file in the error that it cannot be read, if it is plainly in one."""
+    try:
+        yield
+    except InputError as error:
+        raise InputError(f"{error}{format_hint(rules)}") from None
+
+
+def format_hint(rules: str) -> str:
+    """Return what to add to an error of a file that is plainly in a format of another system, or ""."""
+    hint = "" if rules == STANDARD_INPUT else hint_of(rules)
+    return f"; {hint} (--format)" if hint else ""
+
+
+def named_options(given: list[str], what: str) -> dict[str, int | str | bool]:
+    """Parse options of the form NAME=VALUE. Whole numbers become int; true and false become bool."""
+    options: dict[str, int | str | bool] = {}
+    for option in given:
+        name, equals, value = option.partition("=")
+        if not (name and equals):
+            raise RuledexError(f"write an option of the {what} as NAME=VALUE, not {quoted(option)}")
+        if name in options:
+            raise RuledexError(f"the option {quoted(name)} of the {what} is given twice")
+        is_number = value.removeprefix("-").isdecimal() and value.isascii() and len(value) < _LONGEST_NUMBER
+        options[name] = int(value) if is_number else {"true": True, "false": False}.get(value.lower(), value)
+    return options
 
 
 def load_schema(path: Path | None) -> Schema:

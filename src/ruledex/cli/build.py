@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from enum import StrEnum
-from typing import Annotated, Final
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -12,17 +12,25 @@ from ruledex.cli.arguments import (
     FINDINGS,
     EngineOptions,
     ExprOption,
+    FormatOption,
+    FormatOptions,
     IdOption,
     QuietOption,
     RulesArgument,
     SchemaOption,
+    foreign_rules,
+    format_hint,
+    hint_at_format,
     load_schema,
+    named_options,
 )
 from ruledex.cli.terminal import bar, rows_with_progress
-from ruledex.errors import RuledexError, RulesError, one_line, quoted
+from ruledex.errors import RulesError, one_line
 from ruledex.sources import Columns, RuleFile
 
-_LONGEST_NUMBER: Final = 20  # digits and a sign; longer values stay text
+if TYPE_CHECKING:
+    from ruledex.formats import ForeignRules
+    from ruledex.index.rules import Rules
 
 
 class OnError(StrEnum):
@@ -41,6 +49,8 @@ def build_command(
     on_error: Annotated[
         OnError, typer.Option("--on-error", help="If rules cannot be used: build nothing, or leave them out.")
     ] = OnError.RAISE,
+    format: FormatOption = None,  # noqa: A002  # it is called so everywhere
+    format_options: FormatOptions = None,
     id_column: IdOption = "id",
     expr_column: ExprOption = "expr",
     quiet: QuietOption = False,
@@ -52,6 +62,8 @@ def build_command(
         ruledex build rules.jsonl -o index
 
         ruledex build rules.jsonl --engine dnf --engine-option overflow=sparse -o index
+
+        ruledex build patterns/ --format eventbridge -o index
 
         ruledex build rules.csv.gz --id rule_id --expr condition --schema schema.toml --on-error skip -o index
 
@@ -65,9 +77,13 @@ def build_command(
     check_target(output)  # before the build, not after it
     started = time.monotonic()
     columns = Columns(id=id_column, expr=expr_column)
-    source = rules if rules.endswith(".parquet") else rows_with_progress(RuleFile(rules, columns), not quiet)
     try:
-        with bar("building", "rules", not quiet) as shown:
+        with hint_at_format(rules), bar("building", "rules", not quiet) as shown:
+            source: Rules | ForeignRules | None = foreign_rules(rules, format, format_options)
+            if source is None:
+                source = (
+                    rules if rules.endswith(".parquet") else rows_with_progress(RuleFile(rules, columns), not quiet)
+                )
             index = Index.build(
                 source,
                 engine,
@@ -76,10 +92,11 @@ def build_command(
                 on_error.value,
                 columns=columns,
                 progress=shown.callback(),
-                engine_options=engine_options(options or []),
+                engine_options=named_options(options or [], "engine"),
             )
     except RulesError as error:
-        typer.echo(f"error: {one_line(rules)}: {error}", err=True)
+        hint = format_hint(rules) if format is None and len(error.faults) == error.n_rules else ""
+        typer.echo(f"error: {one_line(rules)}: {error}{hint}", err=True)
         raise typer.Exit(FINDINGS) from None
     if index.faults:
         typer.echo(f"{one_line(rules)}: {RulesError(index.faults, len(index) + len(index.faults))}", err=True)
@@ -89,17 +106,3 @@ def build_command(
         typer.echo(
             f"{len(index):,} rules in {seconds:.1f} s, engine {index.engine}, version {version[:12]} in {output}"
         )
-
-
-def engine_options(given: list[str], what: str = "engine") -> dict[str, int | str | bool]:
-    """Parse options of the form NAME=VALUE. Whole numbers become int; true and false become bool."""
-    options: dict[str, int | str | bool] = {}
-    for option in given:
-        name, equals, value = option.partition("=")
-        if not (name and equals):
-            raise RuledexError(f"write an option of the {what} as NAME=VALUE, not {quoted(option)}")
-        if name in options:
-            raise RuledexError(f"the option {quoted(name)} of the {what} is given twice")
-        is_number = value.removeprefix("-").isdecimal() and value.isascii() and len(value) < _LONGEST_NUMBER
-        options[name] = int(value) if is_number else {"true": True, "false": False}.get(value.lower(), value)
-    return options

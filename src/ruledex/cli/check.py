@@ -3,18 +3,30 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Generator, Iterator
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, Final
+from typing import Annotated, Any, Final, NamedTuple
 
 import orjson
 import typer
 from rich.table import Table
 from rich.text import Text
 
-from ruledex.cli.arguments import CLEAN, FINDINGS, ExprOption, IdOption, SchemaOption, load_schema
+from ruledex.cli.arguments import (
+    CLEAN,
+    FINDINGS,
+    ExprOption,
+    FormatOption,
+    FormatOptions,
+    IdOption,
+    SchemaOption,
+    foreign_rules,
+    format_hint,
+    hint_at_format,
+    load_schema,
+)
 from ruledex.cli.terminal import console, rows_with_progress
 from ruledex.errors import InputError, one_line
 from ruledex.language.definitions import shown_name
@@ -31,7 +43,9 @@ def check_command(
     files: Annotated[
         list[str],
         typer.Argument(
-            metavar="FILE...", help="Rules: .jsonl, .csv, .txt (each also .gz), .parquet, or - for standard input."
+            metavar="FILE...",
+            help="Rules: .jsonl, .csv, .txt (each also .gz), .parquet, or - for standard input; "
+            "with --format also files and folders of the format.",
         ),
     ],
     schema: SchemaOption = None,
@@ -48,6 +62,8 @@ def check_command(
             help="Show at most this many findings; all are counted. [default: 100; --json: all]",
         ),
     ] = None,
+    format: FormatOption = None,  # noqa: A002  # it is called so everywhere
+    format_options: FormatOptions = None,
     id_column: IdOption = "id",
     expr_column: ExprOption = "expr",
 ) -> None:
@@ -59,18 +75,24 @@ def check_command(
 
         ruledex check rules.csv.gz --id rule_id --expr condition --schema schema.toml --strict
 
+        ruledex check patterns/ --format eventbridge
+
         ruledex check - --json < rules.txt
+
+    With --format, rules of another system are converted, and then linted; what a rule means here that it does not mean
+    there is a note.
 
     The exit status is 0 if there are only warnings and notes, 1 if a rule cannot be used (or with --strict has a
     warning), and 2 if a file cannot be read.
     """
     linter = Linter(load_schema(schema))
     columns = Columns(id=id_column, expr=expr_column)
+    read_rows = _reader(columns, format, format_options, show_progress=not (quiet or as_json))
     tally = Tally()
     shown: list[LocatedFinding] = []
     limit = max_findings if max_findings is not None else None if as_json else _MOST_SHOWN
     try:
-        for located in _all_findings(files, columns, linter, schema, tally, show_progress=not (quiet or as_json)):
+        for located in _all_findings(files, read_rows, linter, schema, tally):
             tally.count(located.finding)
             if quiet or (limit is not None and tally.n_findings > limit):
                 continue
@@ -82,12 +104,53 @@ def check_command(
         # A file could not be read to its end; the findings before that are still worth showing.
         _show(shown, tally, as_json, quiet, with_file=len(files) > 1)
         raise
-    _show(shown, tally, as_json, quiet, with_file=len(files) > 1)
+    _show(shown, tally, as_json, quiet, with_file=len(files) > 1 or format is not None)
     raise typer.Exit(FINDINGS if tally.is_bad(strict) else CLEAN)
 
 
+class _Row(NamedTuple):
+    """A row, the file that it is from, and what is known of it before it is linted."""
+
+    row: RuleRow | BadRow | DefinitionRow
+    file: str
+    notes: tuple[Finding, ...] = ()
+
+
+def _reader(
+    columns: Columns,
+    format: str | None,  # noqa: A002
+    options: list[str] | None,
+    show_progress: bool,
+) -> Callable[[str], Generator[_Row]]:
+    """Return a function that yields the rows of a file: of ruledex, or of another system if a format is named."""
+
+    def read_own(name: str) -> Generator[_Row]:
+        with hint_at_format(name), closing(rows_with_progress(RuleFile(name, columns), show_progress)) as rows:
+            are_bad = set()
+            for row in rows:
+                are_bad.add(isinstance(row, BadRow))
+                yield _Row(row, name)
+        if are_bad == {True} and (hint := format_hint(name)):
+            typer.echo(one_line(f"{name}: no line has a rule of ruledex{hint}"), err=True)
+
+    def read_foreign(name: str) -> Generator[_Row]:
+        found = foreign_rules(name, format, options)
+        assert found is not None
+        yield from (_Row(DefinitionRow(0, *definition), name) for definition in found.definitions.items())
+        for rule in found:
+            notes = (Finding(str(rule.id), "format", Severity.NOTE, 0, str(note)) for note in rule.notes)
+            yield _Row(RuleRow(rule.line, rule.id, rule.text), rule.file or name, tuple(notes))
+        for fault in found.faults:
+            file = fault.file or name
+            message = fault.error.message.removeprefix(f"{file}: ")
+            yield _Row(BadRow(fault.line, "" if fault.rule_id is None else str(fault.rule_id), message), file)
+
+    foreign_rules("", None, options if format is None else None)  # options without a format are an error
+    return read_own if format is None else read_foreign
+
+
 def _all_findings(
-    files: list[str], columns: Columns, linter: Linter, schema: Path | None, tally: Tally, show_progress: bool
+    files: list[str], read_rows: Callable[[str], Generator[_Row]], linter: Linter, schema: Path | None, tally: Tally
 ) -> Iterator[LocatedFinding]:
     """Yield the findings of all rules and definitions. A definition comes before the rules that use it."""
     for finding in linter.check_definitions():
@@ -95,8 +158,8 @@ def _all_findings(
     places: dict[str, tuple[str, int]] = {}  # of definitions, by what stands for their ids
     for name in files:
         pending: dict[str, DefinitionRow] = {}
-        with closing(rows_with_progress(RuleFile(name, columns), show_progress)) as rows:
-            for row in rows:
+        with closing(read_rows(name)) as rows:
+            for row, file, notes in rows:
                 if isinstance(row, DefinitionRow):
                     if pending.setdefault(row.name, row).text != row.text:
                         yield LocatedFinding.of(name, row.line, linter.defined_twice(row.name), row.text)
@@ -104,8 +167,8 @@ def _all_findings(
                 yield from _define(pending, name, linter, places)
                 tally.n_rules += 1
                 text = _shown_text(row)
-                for finding in _findings_of(row, linter):
-                    yield LocatedFinding.of(name, row.line, finding, text)
+                for finding in (*notes, *_findings_of(row, linter)):
+                    yield LocatedFinding.of(file, row.line, finding, text)
         yield from _define(pending, name, linter, places)
     for finding in linter.unused_definitions():
         yield LocatedFinding.of(*places.get(finding.rule_id, (str(schema), 0)), finding, "")

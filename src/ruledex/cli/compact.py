@@ -6,8 +6,7 @@ import time
 
 import typer
 
-from ruledex.cli.arguments import EngineOptions, FolderArgument, QuietOption, TrustOption
-from ruledex.cli.build import engine_options
+from ruledex.cli.arguments import EngineOptions, FolderArgument, QuietOption, TrustOption, named_options
 
 
 def compact_command(
@@ -30,7 +29,7 @@ def compact_command(
 
     opened = Index.open(index, trust=trust)
     started, before = time.monotonic(), opened.version
-    version = opened.compact(engine_options=engine_options(options or []) or None)
+    version = opened.compact(engine_options=named_options(options or [], "engine") or None)
     assert version is not None
     if quiet:
         return

@@ -10,10 +10,9 @@ from typing import Annotated, Any, Final
 import orjson
 import typer
 
-from ruledex.cli.arguments import FINDINGS, QuietOption
-from ruledex.cli.build import engine_options
+from ruledex.cli.arguments import FINDINGS, QuietOption, named_options
 from ruledex.errors import MOST_SHOWN, one_line
-from ruledex.formats import FORMATS, ForeignRules, read
+from ruledex.formats import AUTO, FORMATS, ForeignRules, guess, read
 from ruledex.outputs import whole_file
 from ruledex.sources.lines import convert_file_errors
 
@@ -23,8 +22,13 @@ _STANDARD_OUTPUT: Final = "-"
 def convert_command(
     rules: Annotated[str, typer.Argument(metavar="RULES", help="A file of JSON or JSON lines, or a folder of them.")],
     format: Annotated[  # noqa: A002  # it is called so everywhere
-        str, typer.Option("--from", metavar="FORMAT", help=f"The format of the rules: {', '.join(FORMATS)}.")
-    ],
+        str,
+        typer.Option(
+            "--from",
+            metavar="FORMAT",
+            help=f"The format of the rules: {', '.join(FORMATS)}. [default: it is guessed]",
+        ),
+    ] = AUTO,
     output: Annotated[
         str, typer.Option("--output", "-o", metavar="FILE", help="A file of JSON lines, or - for standard output.")
     ] = _STANDARD_OUTPUT,
@@ -46,7 +50,11 @@ def convert_command(
     there. Rules that cannot be converted are reported on standard error; the others are written all the same. The exit
     status is 1 if there were any, and 2 if nothing can be read.
     """
-    found = read(rules, format, **engine_options(options or [], "format"))
+    if format == AUTO:
+        found_format, reason = guess(rules)
+        if not quiet:
+            typer.echo(one_line(f"format: {found_format} ({reason})"), err=True)
+    found = read(rules, format, **named_options(options or [], "format"))
     if output == _STANDARD_OUTPUT:
         sys.stdout.buffer.writelines(_lines(found))
     else:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from datetime import UTC, datetime
 from typing import Annotated, Any, NamedTuple
 
@@ -13,10 +14,13 @@ from ruledex.cli.arguments import (
     FINDINGS,
     DecimalsOption,
     ExprOption,
+    FormatOption,
+    FormatOptions,
     IdOption,
     NowOption,
     RulesArgument,
     SchemaOption,
+    foreign_rules,
     load_schema,
 )
 from ruledex.errors import EventError, RuleError, RulesError, one_line
@@ -26,7 +30,7 @@ from ruledex.language.reference import score_of, truth_of
 from ruledex.language.schema import Schema
 from ruledex.language.structured import from_structured
 from ruledex.language.tree import Expression
-from ruledex.sources import BadRow, Columns, DefinitionRow, RuleFile, RuleRow, read_events
+from ruledex.sources import BadRow, Columns, DefinitionRow, Row, RuleFile, RuleRow, read_events
 
 _NAMES = {True: "true", None: "unknown", False: "false"}
 
@@ -48,6 +52,8 @@ def evaluate_command(
     as_json: Annotated[bool, typer.Option("--json", help="Write one JSON object per event.")] = False,
     decimals: DecimalsOption = False,
     now: NowOption = None,
+    format: FormatOption = None,  # noqa: A002  # it is called so everywhere
+    format_options: FormatOptions = None,
     id_column: IdOption = "id",
     expr_column: ExprOption = "expr",
 ) -> None:
@@ -66,7 +72,9 @@ def evaluate_command(
     The exit status is 1 if a rule or an event cannot be used; the others are still answered.
     """
     declared = load_schema(schema)
-    usable, declared, n_bad = _load(rules, Columns(id=id_column, expr=expr_column), declared)
+    found = foreign_rules(rules, format, format_options)
+    rows = RuleFile(rules, Columns(id=id_column, expr=expr_column)).rows() if found is None else found.all_rows()
+    usable, declared, n_bad = _load(rules, rows, declared)
     asked = read_now(datetime.now(UTC) if now is None else now, declared.zone)
     for line, event in read_events(events, decimals):
         if isinstance(event, EventError):
@@ -89,7 +97,7 @@ def evaluate_command(
     raise typer.Exit(FINDINGS if n_bad else CLEAN)
 
 
-def _load(name: str, columns: Columns, schema: Schema) -> tuple[list[_Rule], Schema, int]:
+def _load(name: str, given: Iterable[Row], schema: Schema) -> tuple[list[_Rule], Schema, int]:
     """Return the usable rules, the schema with the definitions among them, and how many are not usable.
 
     Reports each of those on standard error.
@@ -98,7 +106,7 @@ def _load(name: str, columns: Columns, schema: Schema) -> tuple[list[_Rule], Sch
     n_bad = 0
     rows = list[RuleRow | BadRow]()
     definitions = dict[str, str]()
-    for row in RuleFile(name, columns).rows():
+    for row in given:
         if not isinstance(row, DefinitionRow):
             rows.append(row)
         elif definitions.setdefault(row.name, row.text) != row.text:

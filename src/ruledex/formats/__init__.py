@@ -7,10 +7,13 @@ its own system, a note says so, with the place.
 from __future__ import annotations
 
 import importlib
+import os
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 from ruledex.errors import InputError, RuleError, RuleFault, RuleLimitError, RuleSyntaxError, did_you_mean, quoted
 from ruledex.formats.documents import Document, Source, documents_of
+from ruledex.formats.guessing import OWN, Guess, guess, hint_of
 from ruledex.formats.rules import ForeignRule, ForeignRules, Note, Translator
 from ruledex.language.parser import parse
 from ruledex.language.rule_checks import check_depth
@@ -22,14 +25,16 @@ if TYPE_CHECKING:
 
 FORMATS: Final = ("eventbridge", "jsonlogic", "mongo")
 
-__all__ = ["FORMATS", "ForeignRule", "ForeignRules", "Note", "read"]
+AUTO: Final = "auto"  # asks for a guess
+
+__all__ = ["AUTO", "FORMATS", "ForeignRule", "ForeignRules", "Guess", "Note", "guess", "hint_of", "read"]
 
 
 def read(source: Source, format: str, **options: Any) -> ForeignRules:  # noqa: A002  # as `open` and others call it
     """Read rules of another system: a file or folder of JSON, a mapping of ids to rules, or pairs of them.
 
     The result is a sequence of rules; `faults` are those that cannot be used, `definitions` the named conditions that
-    the rules use. The options are those of the format (docs/formats.md).
+    the rules use. The options are those of the format (docs/formats.md). The format `"auto"` is `guess`'s.
 
     >>> from ruledex import formats
     >>> rules = formats.read({"big": {"detail": {"size": [{"numeric": [">", 100]}]}}, "bad": {"a": 1}}, "eventbridge")
@@ -38,17 +43,31 @@ def read(source: Source, format: str, **options: Any) -> ForeignRules:  # noqa: 
     >>> print(rules.faults[0])
     rule 'bad': $.a: a field takes a list of values, or an object of fields, not 1
     """
+    if format == AUTO:
+        source = source if isinstance(source, str | os.PathLike | Mapping) else _pairs(source)
+        format = _guessed(source)  # noqa: A001
     translator = _translator(format, options)
     found, faults = list[ForeignRule](), list[RuleFault]()
     for document in documents_of(source, translator.keys):
         if document.error is not None:
-            faults.append(RuleFault(document.rule_id, document.error, document.line))
+            faults.append(RuleFault(document.rule_id, document.error, document.line, document.file))
             continue
         try:
             found.append(_translated(document, translator))
         except RuleError as error:
-            faults.append(RuleFault(document.rule_id, document.placed(error), document.line))
-    return ForeignRules(found, faults, dict(translator.definitions))
+            faults.append(RuleFault(document.rule_id, document.placed(error), document.line, document.file))
+    return ForeignRules(found, faults, dict(translator.definitions), format)
+
+
+def _pairs(source: Any) -> Any:
+    return list(source) if isinstance(source, Iterable) and not isinstance(source, bytes) else source
+
+
+def _guessed(source: Source) -> str:
+    found = guess(source)
+    if found.format == OWN:
+        raise InputError(f"these are rules of ruledex already ({found.reason}), and need no format")
+    return found.format
 
 
 def _translated(document: Document, translator: Translator) -> ForeignRule:

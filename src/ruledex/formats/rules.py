@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, Protocol, overload
 from ruledex.errors import RuleFault
 from ruledex.language.structured_parts import Place
 from ruledex.language.tree import Expression
-from ruledex.sources import BadRow, RuleRow
+from ruledex.sources import BadRow, DefinitionRow, Row, RuleRow
 
 
 class Note(NamedTuple):
@@ -56,6 +56,7 @@ class ForeignRules(Sequence[ForeignRule]):
     rules: list[ForeignRule]
     faults: list[RuleFault]
     definitions: dict[str, str]
+    format: str = ""
 
     @overload
     def __getitem__(self, at: int) -> ForeignRule: ...
@@ -67,8 +68,14 @@ class ForeignRules(Sequence[ForeignRule]):
     def __len__(self) -> int:
         return len(self.rules)
 
+    def all_rows(self) -> Iterator[Row]:
+        """Yield the definitions, and then all rules and faults, as rows of a file."""
+        for name, text in self.definitions.items():
+            yield DefinitionRow(0, name, text)
+        yield from self.rows()
+
     def rows(self) -> Iterator[RuleRow | BadRow]:
-        """Yield all rules and faults as rows of a file, in the order of their lines."""
+        """Yield all rules and faults as rows of a file."""
         for rule in self.rules:
             yield RuleRow(rule.line, rule.id, rule.text, None, rule.score, rule.tags)
         for fault in self.faults:

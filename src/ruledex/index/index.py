@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Final, Literal, Self, TypeVar, get_args, overload
 
 from ruledex.artifact import RootLike, current, locate
 from ruledex.engines.registry import read_options
-from ruledex.errors import ArtifactError, BudgetError, RuledexError, RuleFault, RulesError, quoted
+from ruledex.errors import ArtifactError, BudgetError, InputError, RuledexError, RuleFault, RulesError, quoted
 from ruledex.forks import ForkSafeLock
 from ruledex.index.answers import ClosedState, IndexAnswers
 from ruledex.index.build import Progress, build_program, compact_state, state_of_rules
@@ -23,9 +24,11 @@ from ruledex.index.opening import OpenOptions, open_state
 from ruledex.index.rules import RuleColumns, Rules, read_rules
 from ruledex.index.state import Snapshot, with_threads
 from ruledex.language.checked import check_schema
+from ruledex.language.definitions import check_definitions
 from ruledex.language.schema import Schema
 
 if TYPE_CHECKING:
+    from ruledex.formats import ForeignRules
     from ruledex.index.copies import PackedIndex
     from ruledex.sources import Columns
 
@@ -119,7 +122,8 @@ class Index(IndexAnswers[Id]):
         the expected events, or statistics of them; it changes speed, never an answer. `engine_options` are those of the
         engine, such as `{"overflow": "sparse"}` for engines that convert rules to another form. `definitions` are
         conditions that rules use by name, `{"adults": "age >= 18"}` as `@adults`, beside those of the schema. `format`
-        says that the rules are those of another system, such as `"eventbridge"` (docs/formats.md).
+        says that the rules are those of another system, such as `"eventbridge"`, or `"auto"` if they show it; what
+        `formats.read` returns is taken as it is (docs/formats.md).
 
         >>> index = Index.build([{"id": 1, "expr": "age >= 18"}, {"id": 2, "expr": "age <"}], on_error="skip")
         >>> len(index)
@@ -134,10 +138,11 @@ class Index(IndexAnswers[Id]):
             raise RuledexError(
                 f"progress is a function of two numbers, the rules done and all rules, not {quoted(progress)}"
             )
-        if format is not None:
-            rules, definitions = _converted(rules, format, definitions)
+        definitions = {} if definitions is None else definitions
+        if (foreign := _foreign(rules, format)) is not None:
+            rules, definitions = foreign.rows(), foreign.definitions | check_definitions(definitions)
         read = _read(rules, columns)
-        schema = schema.with_definitions({} if definitions is None else definitions)
+        schema = schema.with_definitions(definitions)
         schema = schema.with_definitions({name: row.text for name, row in read.definitions.items()})
         n_given = len(read.ids) + len(read.faults)
         built = build_program(read.texts, read.scores, schema, progress)
@@ -277,7 +282,7 @@ class Index(IndexAnswers[Id]):
 
     # Changing.
 
-    def add(self, rules: Rules, *, columns: Columns | None = None) -> int:
+    def add(self, rules: Rules, *, columns: Columns | None = None, format: str | None = None) -> int:  # noqa: A002
         """Add rules with new ids, in any form that `build` accepts. Returns how many.
 
         Every invalid rule is reported in one `RulesError`, and then nothing is changed. If the index was opened or
@@ -289,9 +294,9 @@ class Index(IndexAnswers[Id]):
         >>> index.match({"a": 1})
         [1, 2]
         """
-        return self._put(_read(rules, columns), replace=False)
+        return self._put(_read(_rows(rules, format), columns), replace=False)
 
-    def update(self, rules: Rules, *, columns: Columns | None = None) -> int:
+    def update(self, rules: Rules, *, columns: Columns | None = None, format: str | None = None) -> int:  # noqa: A002
         """Replace the rules of the same ids, and their static scores, in one step. Returns how many.
 
         A rule keeps its tags unless others are given; `{}` removes them.
@@ -302,9 +307,9 @@ class Index(IndexAnswers[Id]):
         >>> index.match({"a": 1})
         [1, 2]
         """
-        return self._put(_read(rules, columns), replace=True)
+        return self._put(_read(_rows(rules, format), columns), replace=True)
 
-    def upsert(self, rules: Rules, *, columns: Columns | None = None) -> int:
+    def upsert(self, rules: Rules, *, columns: Columns | None = None, format: str | None = None) -> int:  # noqa: A002
         """Replace the rules whose ids are known and add the others, in one step. Returns how many.
 
         >>> index = Index.build([(1, "a = 1"), (2, "a = 2")])
@@ -313,7 +318,7 @@ class Index(IndexAnswers[Id]):
         >>> index.match({"a": 3})
         [2, 3]
         """
-        return self._put(_read(rules, columns), replace=None)
+        return self._put(_read(_rows(rules, format), columns), replace=None)
 
     def remove(self, ids: Iterable[RuleId]) -> int:
         """Remove rules. Returns how many. Every unknown id is reported in one error, and then nothing is changed.
@@ -421,16 +426,37 @@ class Index(IndexAnswers[Id]):
         raise RuledexError(f"this index cannot be changed: {how}; open a local folder without a version")
 
 
-def _converted(rules: Any, format: str, definitions: Mapping[str, str] | None) -> tuple[Any, Mapping[str, str]]:  # noqa: A002
-    """Return rules of another system as rows, and the definitions that they use beside those that are given."""
-    from ruledex.formats import read
+def _foreign(rules: Any, format: str | None) -> ForeignRules | None:  # noqa: A002
+    """Return rules of another system in the language of ruledex, or None if they are rules of ruledex."""
+    from ruledex import formats
 
-    found = read(rules, format)
-    return found.rows(), found.definitions | dict(definitions or {})
+    if format is not None:
+        return formats.read(rules, format)
+    return rules if isinstance(rules, formats.ForeignRules) else None
+
+
+def _rows(rules: Any, format: str | None) -> Any:  # noqa: A002
+    """Return rules of another system as rows, their definitions among them, and other rules as they are given."""
+    foreign = _foreign(rules, format)
+    return rules if foreign is None else foreign.all_rows()
 
 
 def _read(rules: Rules, columns: Columns | None) -> RuleColumns:
-    return read_rules(rules, check_columns(columns))
+    """Read rules. Where a file has none of ruledex, but plainly those of another system, the error says so."""
+    columns = check_columns(columns)
+    if not isinstance(rules, str | os.PathLike):
+        return read_rules(rules, columns)
+    from ruledex.formats import hint_of
+
+    try:
+        read = read_rules(rules, columns)
+    except InputError as error:
+        if hint := hint_of(rules):
+            raise InputError(f"{error}; {hint}") from None
+        raise
+    if read.faults and not len(read.ids) and (hint := hint_of(rules)):
+        raise InputError(f"{os.fspath(rules)}: no line has a rule of ruledex; {hint}")
+    return read
 
 
 def _open_copy(root: str, version: str, options: OpenOptions, is_changed: bool, faults: list[RuleFault]) -> Index[Any]:

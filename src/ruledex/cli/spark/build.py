@@ -18,8 +18,8 @@ from ruledex.cli.arguments import (
     QuietOption,
     SchemaOption,
     load_schema,
+    named_options,
 )
-from ruledex.cli.build import engine_options
 from ruledex.cli.spark.session import session, show_stages
 from ruledex.cli.spark.tables import read_table, require_absent, write_table
 from ruledex.errors import RulesError, one_line
@@ -107,7 +107,7 @@ def spark_build_command(
                     on_error.value,
                     tags=tags_column,
                     engine=engine,
-                    engine_options=engine_options(options or []),
+                    engine_options=named_options(options or [], "engine"),
                 )
         except RulesError as error:
             typer.echo(f"error: {one_line(rules)}: {error}", err=True)

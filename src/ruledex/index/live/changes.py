@@ -61,6 +61,8 @@ def put_rules(state: Snapshot, read: RuleColumns, *, replace: bool | None) -> Ch
     """
     n_given, faults = len(read.ids) + len(read.faults) + len(read.definitions), list(read.faults)
     for row in read.definitions.values():
+        if state.schema.definitions.get(row.name) == row.text:
+            continue  # nothing is changed
         error = RuleError("definitions are given when an index is built, and changed by Index.define")
         faults.append(RuleFault(row.rule_id, error, row.line))
     # A missing text is read as an empty one, which is no rule either; its error is corrected below.
