@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import ruledex
-from ruledex import Index, RuledexError, Schema
+from ruledex import Index, RuledexError, Schema, formats
 from ruledex.errors import RuledexWarning
 from ruledex.limits import limited, set_limits
 
@@ -61,6 +61,13 @@ CALLS: dict[str, Callable[[Index, Any], object]] = {
     "add format": lambda i, v: i.add(RULES, format=v),
     "update format": lambda i, v: i.update(RULES, format=v),
     "upsert format": lambda i, v: i.upsert(RULES, format=v),
+    "write rules": lambda _, v: formats.write(v, "spark"),
+    "write rule": lambda _, v: formats.write([v], "spark"),
+    "write id": lambda _, v: formats.write([(v, "a = 1")], "spark"),
+    "write text": lambda _, v: formats.write([(1, v)], "spark"),
+    "write format": lambda i, v: formats.write(i, v),
+    "write definitions": lambda i, v: formats.write(i, "spark", definitions=v),
+    "write progress": lambda i, v: formats.write(i, "spark", progress=v),
     "define name": lambda i, v: i.define(v, "a = 1"),
     "define text": lambda i, v: i.define("adults", v),
     "undefine": lambda i, v: i.undefine(v),

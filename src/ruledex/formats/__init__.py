@@ -1,4 +1,4 @@
-"""Read rules that were written for other systems. One module per format; `read` joins them.
+"""Read and write rules of other systems. One module per format; `read` and `write` join them.
 
 A rule that cannot be read becomes a fault and does not stop the others. Where a rule means something else here than in
 its own system, a note says so, with the place.
@@ -7,6 +7,7 @@ its own system, a note says so, with the place.
 from __future__ import annotations
 
 import importlib
+import inspect
 import os
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Final
@@ -15,6 +16,8 @@ from ruledex.errors import InputError, RuleError, RuleFault, RuleLimitError, Rul
 from ruledex.formats.documents import Document, Source, documents_of
 from ruledex.formats.guessing import OWN, Guess, guess, hint_of
 from ruledex.formats.rules import ForeignRule, ForeignRules, Note, Translator
+from ruledex.formats.writing import Progress, Written, WrittenRule, WrittenRules, given_rules, tree_of
+from ruledex.language.definitions import check_definitions
 from ruledex.language.parser import parse
 from ruledex.language.rule_checks import check_depth
 from ruledex.language.structured_parts import Place
@@ -24,10 +27,28 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 FORMATS: Final = ("eventbridge", "jsonlogic", "mongo")
+# Formats that can be written: the module that has `write_rule`, and the key of a rule in a file.
+_WRITERS: Final = {"spark": ("spark", "where")}
+WRITABLE: Final = tuple(_WRITERS)
+_EVERY: Final = 256  # rules between two calls of `progress`
 
 AUTO: Final = "auto"  # asks for a guess
 
-__all__ = ["AUTO", "FORMATS", "ForeignRule", "ForeignRules", "Guess", "Note", "guess", "hint_of", "read"]
+__all__ = [
+    "AUTO",
+    "FORMATS",
+    "WRITABLE",
+    "ForeignRule",
+    "ForeignRules",
+    "Guess",
+    "Note",
+    "WrittenRule",
+    "WrittenRules",
+    "guess",
+    "hint_of",
+    "read",
+    "write",
+]
 
 
 def read(source: Source, format: str, **options: Any) -> ForeignRules:  # noqa: A002  # as `open` and others call it
@@ -70,6 +91,53 @@ def _guessed(source: Source) -> str:
     return found.format
 
 
+def write(
+    rules: Written,
+    format: str,  # noqa: A002
+    *,
+    definitions: Mapping[str, str] | None = None,
+    progress: Progress | None = None,
+    **options: Any,
+) -> WrittenRules:
+    """Write rules of ruledex in the format of another system.
+
+    Rules are an index, what `read` returned, a file of rules, a mapping of ids to texts, or pairs of them. The result
+    is a sequence of rules with a `document` each; `faults` are those that the format cannot say. `definitions` has
+    named conditions that the rules use beside their own. The options are those of the format (docs/formats.md).
+
+    >>> from ruledex import formats
+    >>> written = formats.write({"adults": "age >= 18 AND country IN ('IN', 'US')", "any": "* LIKE '%x%'"}, "spark")
+    >>> written.documents()
+    {'adults': "`age` >= 18L AND `country` IN ('IN', 'US')"}
+    >>> print(written.faults[0])
+    line 2, rule 'any': Spark SQL has no * for any field (it looks at every text of an event, in all columns)
+    """
+    _check_name(format, WRITABLE, "written")
+    if progress is not None and not callable(progress):
+        raise InputError(f"progress is a function of two numbers, the rules done and all rules, not {quoted(progress)}")
+    module, key = _WRITERS[format]
+    write_rule: Callable[..., Any] = importlib.import_module(f"ruledex.formats.{module}").write_rule
+    given, faults, schema = given_rules(rules, check_definitions({} if definitions is None else definitions))
+    found = list[WrittenRule]()
+    _check_options(format, write_rule, options)
+    for n_done, rule in enumerate(given):
+        if progress is not None and n_done % _EVERY == 0:
+            progress(n_done, len(given))
+        notes = list(rule.notes)
+        try:
+            tree, text = tree_of(rule, schema)
+            document = write_rule(tree, notes, **options)
+        except RuleError as error:
+            faults.append(RuleFault(rule.id, error, rule.line))
+        except RecursionError:
+            faults.append(RuleFault(rule.id, RuleLimitError("the rule nests too deep"), rule.line))
+        else:
+            found.append(WrittenRule(rule.id, document, text, rule.score, rule.tags, notes))
+    if progress is not None:
+        progress(len(given), len(given))
+    return WrittenRules(found, faults, key)
+
+
 def _translated(document: Document, translator: Translator) -> ForeignRule:
     notes: list[Note] = []
     try:
@@ -90,10 +158,24 @@ def _translated(document: Document, translator: Translator) -> ForeignRule:
     return ForeignRule(given.rule_id, text, tree, given.score, given.tags, given.content, notes, given.file, given.line)
 
 
+def _check_name(name: Any, known: tuple[str, ...], what: str) -> None:
+    if isinstance(name, str) and name in known:
+        return
+    if isinstance(name, str) and name in FORMATS:
+        raise InputError(f"rules cannot be {what} in the format {name}; those that can are {', '.join(known)}")
+    hint = did_you_mean(name, known) if isinstance(name, str) else ""
+    raise InputError(f"there is no format {quoted(name)}; {hint or 'the formats are ' + ', '.join(known)}")
+
+
+def _check_options(name: str, made: Callable[..., Any], options: dict[str, Any]) -> None:
+    known = [p.name for p in inspect.signature(made).parameters.values()][2:]
+    unknown = [option for option in options if option not in known]
+    if unknown:
+        raise InputError(f"the format {name} has no option among {', '.join(map(quoted, unknown))}")
+
+
 def _translator(name: str, options: dict[str, Any]) -> Translator:
-    if name not in FORMATS:
-        hint = did_you_mean(name, FORMATS) if isinstance(name, str) else ""
-        raise InputError(f"there is no format {quoted(name)}; {hint or 'the formats are ' + ', '.join(FORMATS)}")
+    _check_name(name, FORMATS, "read")
     make: Callable[..., Translator] = importlib.import_module(f"ruledex.formats.{name}").translator
     try:
         return make(**options)
