@@ -24,7 +24,6 @@ STAGES = (
     "rewrite",
     "lint",
     "explain",
-    "ratify",
     "sources",
     "formats",
     "dictionary",

@@ -2,14 +2,15 @@
 
 python tools/conformance.py CASES
 
-CASES is a folder with some of `eventbridge`, `growthbook` and `jsonlogic`, each with its published suite: files as they
-are, or in archives (.tar.gz, .gz).
+CASES is a folder with some of `eventbridge`, `growthbook`, `jsonlogic` and `mustang`, each with its published suite:
+files as they are, or in archives (.tar.gz, .gz).
 
 | folder | cases |
 | --- | --- |
 | eventbridge | JSON5 with `Event` and `EventPattern`; a name that ends in `_NEG` must not match, in `_EXC` is invalid |
 | growthbook | `evalCondition` in JSON: name, condition, attributes, answer, and perhaps saved groups |
 | jsonlogic | lists of rule, data and result in JSON: those that have a variable, and true or false as their result |
+| mustang | lines of `mustang` (criteria), `event`, `expected` (ids), perhaps `scores`; `:top` ends names for the best |
 
 The status is 1 if an answer is wrong. A rule that was refused is no wrong answer, but each one is listed.
 """
@@ -27,6 +28,7 @@ from typing import Any, NamedTuple
 
 from ruledex import RuledexError, Schema, evaluate
 from ruledex.formats import read
+from ruledex.language.reference import score_of
 
 _TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|//[^\n]*|/\*.*?\*/|.', re.DOTALL)
 _CLOSING = re.compile(r"(?:\s|//[^\n]*\n)*[}\]]")
@@ -41,6 +43,17 @@ class Case(NamedTuple):
     event: Any
     answer: bool | None
     options: dict[str, Any] = {}  # noqa: RUF012  # never changed
+
+
+class SetCase(NamedTuple):
+    """Several rules, an event, and the ids of those that are true of it in their own system, perhaps with scores."""
+
+    name: str
+    rules: dict[str, Any]
+    event: Any
+    expected: list[str]
+    scores: dict[str, float]
+    best: int | None  # how many of the best are expected, or None for all
 
 
 class Result(NamedTuple):
@@ -64,6 +77,21 @@ def outcome_of(case: Case, format: str) -> Result:  # noqa: A002
         return Result("wrong", str(error))
     shown = f"{answer}: {found[0].text}"
     return Result("right" if answer == case.answer else "wrong", shown)
+
+
+def outcome_of_set(case: SetCase, format: str) -> Result:  # noqa: A002
+    """Return whether ruledex finds the same rules of a case, with the same scores."""
+    found = read(case.rules, format)
+    if found.faults:
+        return Result("refused", "; ".join(str(fault) for fault in found.faults))
+    schema = Schema().with_definitions(found.definitions)
+    scored = {rule.id: score_of(rule.tree, case.event, None, schema) for rule in found}
+    true = [rule_id for rule_id, score in scored.items() if score is not None]
+    answer = sorted(true, key=lambda rule_id: -(scored[rule_id] or 0))
+    if sorted(map(str, answer[: case.best])) != sorted(case.expected):
+        return Result("wrong", f"{answer[: case.best]}, not {case.expected}: {[rule.text for rule in found]}")
+    other = {i: (scored[i], case.scores[i]) for i in case.expected if i in case.scores and scored[i] != case.scores[i]}
+    return Result("wrong", f"scores {other}: {[rule.text for rule in found]}") if other else Result("right", "")
 
 
 # The suites.
@@ -95,6 +123,16 @@ def jsonlogic(folder: Path) -> Iterator[Case]:
                 yield Case(f"{name} {number}", parts[0], {} if parts[1] is None else parts[1], parts[2])
 
 
+def mustang(folder: Path) -> Iterator[SetCase]:
+    """Yield criteria with an event, the ids of those that match, and their scores."""
+    for _, content in _files(folder):
+        for line in content.splitlines():
+            case = json.loads(line)
+            rules = {criteria["id"]: criteria for criteria in case["mustang"]}
+            best = len(case["expected"]) if case["name"].endswith(":top") else None
+            yield SetCase(case["name"], rules, case["event"], case["expected"], case.get("scores") or {}, best)
+
+
 def has_variable(rule: Any) -> bool:
     """Return whether a JsonLogic rule looks at its data."""
     if isinstance(rule, dict):
@@ -112,10 +150,11 @@ def plain_json(text: str) -> str:
     return "".join(kept)
 
 
-SUITES: dict[str, tuple[str, Callable[[Path], Iterator[Case]]]] = {
+SUITES: dict[str, tuple[str, Callable[[Path], Iterator[Case | SetCase]]]] = {
     "eventbridge": ("eventbridge", eventbridge),
     "growthbook": ("mongo", growthbook),
     "jsonlogic": ("jsonlogic", jsonlogic),
+    "mustang": ("mustang", mustang),
 }
 
 
@@ -128,9 +167,9 @@ def _files(folder: Path) -> Iterator[tuple[str, str]]:
                     file = archive.extractfile(member)
                     if file is not None and PurePath(member.name).suffix in (".json", ".json5"):
                         yield member.name, file.read().decode()
-        elif path.name.endswith(".json.gz"):
+        elif path.name.endswith((".json.gz", ".jsonl.gz")):
             yield path.name, gzip.decompress(path.read_bytes()).decode()
-        elif path.suffix in (".json", ".json5"):
+        elif path.suffix in (".json", ".json5", ".jsonl"):
             yield path.name, path.read_text("utf-8")
 
 
@@ -144,7 +183,8 @@ def report(cases: Path) -> tuple[list[str], bool]:
             continue
         counts = {"right": 0, "wrong": 0, "refused": 0}
         for case in cases_of(folder):
-            outcome, detail = outcome_of(case, format_name)
+            is_set = isinstance(case, SetCase)
+            outcome, detail = outcome_of_set(case, format_name) if is_set else outcome_of(case, format_name)
             counts[outcome] += 1
             if outcome != "right":
                 listed.append(f"{outcome}: {format_name}: {case.name}: {detail}")

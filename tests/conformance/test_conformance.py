@@ -64,6 +64,23 @@ def test_a_wrong_answer_is_listed_and_sets_the_status(cases):
     assert "wrong: jsonlogic: wrong.json 1: True: " in result.stdout
 
 
+def test_cases_of_several_rules_compare_ids_and_scores(tmp_path):
+    def line(name, expected, scores):
+        predicates = [{"type": "INCLUDED", "lhs": "$.a", "weight": 3, "values": [1]}]
+        rules = [{"form": "UNF", "type": "AND", "id": "x", "predicates": predicates}, {"form": "DNF", "id": "y"}]
+        return json.dumps({"name": name, "mustang": rules, "event": {"a": 1}, "expected": expected, "scores": scores})
+
+    answers = [("a", ["y", "x"], {"x": 3}), ("b:top", ["x"], {}), ("c", ["x"], {}), ("d", ["x", "y"], {"x": 4})]
+    (tmp_path / "mustang").mkdir()
+    lines = "\n".join(line(*answer) for answer in answers)
+    (tmp_path / "mustang" / "cases.jsonl.gz").write_bytes(gzip.compress(lines.encode()))
+    lines, is_right = report(tmp_path)
+    assert lines[1].split() == ["mustang", "2", "2", "0", "4"]
+    assert lines[2].startswith("wrong: mustang: c: ['x', 'y'], not ['x']: ")
+    assert lines[3].startswith("wrong: mustang: d: scores {'x': (3.0, 4)}: ")
+    assert not is_right
+
+
 def test_without_a_folder_the_status_is_2(tmp_path):
     result = subprocess.run([sys.executable, TOOL, tmp_path / "none"], capture_output=True, text=True, check=False)
     assert result.returncode == 2

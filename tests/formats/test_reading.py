@@ -146,6 +146,14 @@ def test_convert_writes_definitions_first(tmp_path):
 
 # Damaged rules.
 
+
+def _included(caveat, **detail):
+    operations = [{"type": "LENGTH"}, {"type": "ADDITION", "rhs": 0.5}]
+    path = "$.a[?(@.b == 'x' && @.c < 5)].d"
+    detail = {"caveat": caveat, **detail}
+    return {"type": "INCLUDED", "lhs": path, "weight": 2, "preOperations": operations, "detail": detail}
+
+
 SOUND = {
     "eventbridge": [
         {"a": [{"anything-but": {"prefix": ["x", "y"]}}, 1, "b"], "c": {"d": [{"numeric": [">", 0, "<=", 5]}]}},
@@ -159,23 +167,10 @@ SOUND = {
         {"and": [{"<": [1, {"var": "x"}, 5]}, {"some": [{"var": "y"}, {"in": [{"var": "k"}, ["a", 1]]}]}]},
         {"if": [{"missing": ["a"]}, {"==": [{"+": [{"var": "x"}, 1]}, 2]}, {"missing_some": [1, ["a", "b"]]}]},
     ],
-    "sigma": [
-        {
-            "title": "x",
-            "logsource": {"product": "windows"},
-            "detection": {
-                "s": {"a|contains|all": ["x", 1], "b|re": "x+"},
-                "f": ["k"],
-                "condition": "s and not 1 of f*",
-            },
-        },
-        {
-            "title": "y",
-            "logsource": {"category": "dns"},
-            "level": "low",
-            "tags": ["attack.t1"],
-            "detection": {"s": [{"a.b|cidr": "10.0.0.0/8"}, {"c|gte": 5}], "condition": ["s", "not s"]},
-        },
+    "mustang": [
+        {"form": "CNF", "disjunctions": [{"predicates": [_included("EQUALITY", values=["x", 1.5, True])]}]},
+        {"form": "DNF", "conjunctions": [{"predicates": [_included("RANGE", lowerBound=1, upperBound=5.5)]}]},
+        {"form": "UNF", "type": "OR", "criterias": [], "predicates": [_included("SUBSET", values=["x", 1])]},
     ],
 }
 ODD = [None, True, -1, 1e400, 10**400, "", "$or", "\ud800", "a.b", [], [[]], {}, {"$or": 1}, {"var": []}, {"": ""}]
