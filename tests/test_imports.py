@@ -24,6 +24,7 @@ STAGES = (
     "rewrite",
     "lint",
     "explain",
+    "ratify",
     "sources",
     "formats",
     "dictionary",

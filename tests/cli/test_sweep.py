@@ -33,7 +33,7 @@ INPUTS += [
     "check {rules} --schema {input}",
 ]
 INDEXES = ["add {index} {more}", "remove {index} 1", "compact {index}", "match {index} {events}", "verify {index}"]
-INDEXES += ["explain {index} 1 '{{}}'", "describe {index}", "gc {index}"]
+INDEXES += ["explain {index} 1 '{{}}'", "describe {index}", "gc {index}", "ratify {index} --events 3"]
 OUTPUTS = ["match {index} {events} -o {output}.jsonl", "match {index} {events} -o {output}.parquet"]
 OUTPUTS += ["generate demo --rules 2 -o {output}.jsonl"]
 BAD_OPTIONS = {
@@ -48,6 +48,8 @@ BAD_OPTIONS = {
     "build {rules} -o {events}/below": "events.jsonl is a file; an index is a folder",
     "build {rules} -o": "option '-o' requires an argument",
     "gc": "missing argument 'DIR'",
+    "ratify {index} --events 0": "invalid value for '--events'",
+    "ratify {index} --engine none": "there is no engine 'none'",
     "generate demo": "give either --rules or --events",
     "generate none --rules 1": "there is no workload 'none'",
     "nothing": "no such command 'nothing'",
@@ -76,7 +78,7 @@ BAD_OPTIONS = {
 }
 WRITING = ["check {rules}", "check {rules} --json", "evaluate {rules} {events}", "match {index} {events}", "--help"]
 WRITING += ["describe {index}", "describe {index} --json", "explain {index} 1 '{{}}'", "verify {index}", "--version"]
-WRITING += ["gc {index}", "generate demo --events 100", "spark --help"]
+WRITING += ["gc {index}", "ratify {index} --events 3", "generate demo --events 100", "spark --help"]
 
 
 @pytest.fixture

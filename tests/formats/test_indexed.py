@@ -6,9 +6,14 @@ import pytest
 
 from ruledex import Index, evaluate
 from ruledex.formats import read
-from tests.formats import test_eventbridge, test_jsonlogic, test_mongo
+from tests.formats import test_eventbridge, test_jsonlogic, test_mongo, test_sigma
 
-CASES = {"eventbridge": test_eventbridge.CASES, "jsonlogic": test_jsonlogic.CASES, "mongo": test_mongo.CASES}
+CASES = {
+    "eventbridge": test_eventbridge.CASES,
+    "jsonlogic": test_jsonlogic.CASES,
+    "mongo": test_mongo.CASES,
+    "sigma": test_sigma.CASES,
+}
 
 
 @pytest.mark.parametrize("system", CASES)

@@ -167,6 +167,24 @@ SOUND = {
         {"and": [{"<": [1, {"var": "x"}, 5]}, {"some": [{"var": "y"}, {"in": [{"var": "k"}, ["a", 1]]}]}]},
         {"if": [{"missing": ["a"]}, {"==": [{"+": [{"var": "x"}, 1]}, 2]}, {"missing_some": [1, ["a", "b"]]}]},
     ],
+    "sigma": [
+        {
+            "title": "x",
+            "logsource": {"product": "windows"},
+            "detection": {
+                "s": {"a|contains|all": ["x", 1], "b|re": "x+"},
+                "f": ["k"],
+                "condition": "s and not 1 of f*",
+            },
+        },
+        {
+            "title": "y",
+            "logsource": {"category": "dns"},
+            "level": "low",
+            "tags": ["attack.t1"],
+            "detection": {"s": [{"a.b|cidr": "10.0.0.0/8"}, {"c|gte": 5}], "condition": ["s", "not s"]},
+        },
+    ],
     "mustang": [
         {"form": "CNF", "disjunctions": [{"predicates": [_included("EQUALITY", values=["x", 1.5, True])]}]},
         {"form": "DNF", "conjunctions": [{"predicates": [_included("RANGE", lowerBound=1, upperBound=5.5)]}]},

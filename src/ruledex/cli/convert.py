@@ -131,5 +131,6 @@ def _lines(found: ForeignRules | WrittenRules) -> Iterator[bytes]:
     else:
         records = [{"define": name, "expr": text} for name, text in found.definitions.items()]
         records += [rule.record() for rule in found]
+        records += found.correlations
     for record in records:
         yield orjson.dumps(record, option=orjson.OPT_APPEND_NEWLINE | orjson.OPT_NON_STR_KEYS, default=str)

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 from ruledex.errors import InputError, RuleError, RuleFault, RuleLimitError, RuleSyntaxError, did_you_mean, quoted
 from ruledex.formats.documents import Document, Source, documents_of
 from ruledex.formats.guessing import OWN, Guess, guess, hint_of
-from ruledex.formats.rules import ForeignRule, ForeignRules, Note, Translator
+from ruledex.formats.rules import ForeignRule, ForeignRules, Note, SetTranslator, Translator
 from ruledex.formats.writing import Progress, Written, WrittenRule, WrittenRules, given_rules, tree_of
 from ruledex.language.definitions import check_definitions
 from ruledex.language.parser import parse
@@ -26,7 +26,7 @@ from ruledex.language.text import tree_text
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-FORMATS: Final = ("eventbridge", "jsonlogic", "mongo", "mustang")
+FORMATS: Final = ("eventbridge", "jsonlogic", "mongo", "mustang", "sigma")
 # Formats that can be written: the module that has `write_rule`, and the key of a rule in a file.
 _WRITERS: Final = {"spark": ("spark", "where")}
 WRITABLE: Final = tuple(_WRITERS)
@@ -69,7 +69,9 @@ def read(source: Source, format: str, **options: Any) -> ForeignRules:  # noqa: 
         format = _guessed(source)  # noqa: A001
     translator = _translator(format, options)
     found, faults = list[ForeignRule](), list[RuleFault]()
-    for document in documents_of(source, translator.keys):
+    whole = translator if isinstance(translator, SetTranslator) else None
+    documents = list(documents_of(source, translator.keys, whole))
+    for document in documents if whole is None else whole.gather(documents):
         if document.error is not None:
             faults.append(RuleFault(document.rule_id, document.error, document.line, document.file))
             continue
@@ -77,7 +79,8 @@ def read(source: Source, format: str, **options: Any) -> ForeignRules:  # noqa: 
             found.append(_translated(document, translator))
         except RuleError as error:
             faults.append(RuleFault(document.rule_id, document.placed(error), document.line, document.file))
-    return ForeignRules(found, faults, dict(translator.definitions), format)
+    correlations = [] if whole is None else whole.correlations
+    return ForeignRules(found, faults, dict(translator.definitions), format, correlations)
 
 
 def _pairs(source: Any) -> Any:

@@ -1,7 +1,7 @@
 """Finds the rules in files, folders and Python objects, before anything is known of their format.
 
 A file of JSON holds one rule, or a list of rules. One of JSON lines holds one rule per line. A rule stands alone, or in
-a record beside its id, score and tags.
+a record beside its id, score and tags. A format may have files of its own, such as YAML.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, Protocol, TypeAlias
 
 import orjson
 
@@ -44,10 +44,19 @@ class Document:
         return type(error)(message, hint=error.hint)
 
 
-def documents_of(source: Source, keys: tuple[str, ...]) -> Iterator[Document]:
+class Files(Protocol):
+    """The files of a format that are not JSON."""
+
+    suffixes: tuple[str, ...]
+
+    def load(self, content: bytes) -> Iterator[tuple[int, Any]]:
+        """Yield the documents of a file and their lines. Raises RuleError."""
+
+
+def documents_of(source: Source, keys: tuple[str, ...], files: Files | None = None) -> Iterator[Document]:
     """Yield all rules of a source. `keys` are the names under which a record holds a rule of the format."""
     if isinstance(source, str | os.PathLike):
-        yield from _same_kind_of_ids(_of_path(Path(source), keys))
+        yield from _same_kind_of_ids(_of_path(Path(source), keys, files))
         return
     pairs: Any = source.items() if isinstance(source, Mapping) else source
     if isinstance(source, bytes) or not isinstance(pairs, Iterable):
@@ -62,18 +71,19 @@ def _of_pairs(pairs: Iterable[Any]) -> Iterator[Document]:
         yield Document(pair[0], pair[1], line=number)
 
 
-def _of_path(path: Path, keys: tuple[str, ...]) -> Iterator[Document]:
+def _of_path(path: Path, keys: tuple[str, ...], files: Files | None) -> Iterator[Document]:
     if not path.is_dir():
-        yield from _of_file(path, path.name.split(".")[0], keys)
+        yield from _of_file(path, path.name.split(".")[0], keys, files)
         return
+    suffixes = (*files.suffixes, *_SUFFIXES) if files is not None else _SUFFIXES
     with convert_file_errors(str(path)):
-        files = sorted(file for file in path.rglob("*") if file.is_file() and _suffix(file) in _SUFFIXES)
-    if not files:
-        raise InputError(f"{path}: the folder has no files that end in {', '.join(_SUFFIXES)}")
-    for file in files:
+        found = sorted(file for file in path.rglob("*") if file.is_file() and _suffix(file) in suffixes)
+    if not found:
+        raise InputError(f"{path}: the folder has no files that end in {', '.join(suffixes)}")
+    for file in found:
         stem = file.relative_to(path).as_posix().removesuffix(".gz").rpartition(".")[0]
         try:
-            yield from _of_file(file, stem, keys)
+            yield from _of_file(file, stem, keys, files)
         except InputError as error:  # one file of many
             yield Document(stem, file=str(file), error=RuleError(str(error)))
 
@@ -82,15 +92,18 @@ def _suffix(path: Path) -> str:
     return Path(path.name.lower().removesuffix(".gz")).suffix
 
 
-def _of_file(path: Path, stem: str, keys: tuple[str, ...]) -> Iterator[Document]:
+def _of_file(path: Path, stem: str, keys: tuple[str, ...], files: Files | None) -> Iterator[Document]:
     name = str(path)
     with closing(LineFile(name).lines()) as lines:
         if _suffix(path) in (".jsonl", ".ndjson"):
             for number, line in enumerate(lines, 1):
                 if line.strip():
-                    yield _parsed(line.rstrip(), f"{stem}:{number}", name, number, keys)
+                    yield _parsed(line.rstrip(), f"{stem}:{number}", name, number, keys, files)
             return
         content = b"".join(lines)
+    if files is not None and _suffix(path) in files.suffixes:
+        yield from _of_documents(content, stem, name, files)
+        return
     whole = _loaded(content, stem, name, 1)
     if isinstance(whole, Document):
         yield whole
@@ -100,15 +113,33 @@ def _of_file(path: Path, stem: str, keys: tuple[str, ...]) -> Iterator[Document]
     elif isinstance(whole, Mapping) and isinstance(whole.get("allCriterias"), Mapping):  # as Mustang exports an index
         whole = list(whole["allCriterias"].values())
     if not isinstance(whole, list):
-        yield _record(whole, stem, name, 1, keys)
+        yield _record(whole, stem, name, 1, keys, files)
         return
     for number, element in enumerate(whole, 1):
-        yield _record(element, f"{stem}:{number}", name, number, keys)
+        yield _record(element, f"{stem}:{number}", name, number, keys, files)
 
 
-def _parsed(line: bytes, rule_id: str, file: str, number: int, keys: tuple[str, ...]) -> Document:
+def _of_documents(content: bytes, stem: str, name: str, files: Files) -> Iterator[Document]:
+    """Yield the documents of a file of the format's own kind."""
+    found: list[tuple[int, Any]] = []
+    error = None
+    try:
+        found.extend(files.load(content))
+    except RuleError as raised:
+        error = type(raised)(f"{name}, {raised.message}", hint=raised.hint)
+    n_all = len(found) + (error is not None)
+    ids = [stem] if n_all == 1 else [f"{stem}:{number}" for number in range(1, n_all + 1)]
+    for rule_id, (line, document) in zip(ids, found, strict=False):
+        yield Document(rule_id, document, file=name, line=line)
+    if error is not None:
+        yield Document(ids[-1], file=name, line=1, error=error)
+    elif not found:
+        yield Document(stem, file=name, line=1, error=RuleSyntaxError(f"{name}: the file has no rule"))
+
+
+def _parsed(line: bytes, rule_id: str, file: str, number: int, keys: tuple[str, ...], files: Files | None) -> Document:
     found = _loaded(line, rule_id, file, number)
-    return found if isinstance(found, Document) else _record(found, rule_id, file, number, keys)
+    return found if isinstance(found, Document) else _record(found, rule_id, file, number, keys, files)
 
 
 def _loaded(content: bytes, rule_id: int | str, file: str, first_line: int) -> Any:
@@ -119,14 +150,16 @@ def _loaded(content: bytes, rule_id: int | str, file: str, first_line: int) -> A
         return Document(rule_id, file=file, line=first_line, error=RuleSyntaxError(message))
 
 
-def _record(found: Any, rule_id: int | str, file: str, line: int, keys: tuple[str, ...]) -> Document:
+def _record(
+    found: Any, rule_id: int | str, file: str, line: int, keys: tuple[str, ...], files: Files | None
+) -> Document:
     """Return the rule of a record, or what was found as a rule if it is no record."""
     key = next((key for key in keys if isinstance(found, Mapping) and (key == WHOLE or key in found)), None)
     if key is None:
         return Document(rule_id, found, file=file, line=line)
     given = next((found[name] for name in _IDS if _is_id(found.get(name))), rule_id)
     content, score = found if key == WHOLE else found[key], found.get("score", 0.0)
-    if isinstance(content, str):  # a rule as a text of JSON, as the AWS CLI writes it
+    if isinstance(content, str) and files is None:  # a rule as a text of JSON, as the AWS CLI writes it
         content = _loaded(content.encode("utf-8", "surrogatepass"), given, file, line)
         if isinstance(content, Document):
             return content

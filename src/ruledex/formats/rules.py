@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple, Protocol, overload
+from typing import Any, NamedTuple, Protocol, overload, runtime_checkable
 
 from ruledex.errors import RuleFault
+from ruledex.formats.documents import Document, Files
 from ruledex.language.structured_parts import Place
 from ruledex.language.tree import Expression
 from ruledex.sources import BadRow, DefinitionRow, Row, RuleRow
@@ -51,12 +52,16 @@ class ForeignRule:
 
 @dataclass(frozen=True, slots=True)
 class ForeignRules(Sequence[ForeignRule]):
-    """Rules that were read, those that could not be (`faults`), and the named conditions that the rules use."""
+    """Rules that were read, those that could not be (`faults`), and the named conditions that the rules use.
+
+    `correlations` are what a format says of several rules over time, as data of JSON: an index does not answer them.
+    """
 
     rules: list[ForeignRule]
     faults: list[RuleFault]
     definitions: dict[str, str]
     format: str = ""
+    correlations: list[dict[str, Any]] = field(default_factory=list)
 
     @overload
     def __getitem__(self, at: int) -> ForeignRule: ...
@@ -90,3 +95,13 @@ class Translator(Protocol):
 
     def translate(self, document: Any, place: Place, notes: list[Note]) -> Expression:
         """Return the tree of a rule, and add to `notes` what it approximates. Raises RuleError with a place."""
+
+
+@runtime_checkable
+class SetTranslator(Files, Translator, Protocol):
+    """A translator that looks at all documents before it translates one: some say something of others."""
+
+    correlations: list[dict[str, Any]]
+
+    def gather(self, documents: Sequence[Document]) -> list[Document]:
+        """Return the documents that are rules, and keep what the others say."""

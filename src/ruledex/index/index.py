@@ -10,8 +10,9 @@ from ruledex.artifact import RootLike, current, locate
 from ruledex.engines.registry import read_options
 from ruledex.errors import ArtifactError, BudgetError, InputError, RuledexError, RuleFault, RulesError, quoted
 from ruledex.forks import ForkSafeLock
-from ruledex.index.answers import ClosedState, IndexAnswers
+from ruledex.index.answers import ClosedState
 from ruledex.index.build import Progress, build_program, compact_state, state_of_rules
+from ruledex.index.checks import IndexChecks
 from ruledex.index.identities import Id, RuleId
 from ruledex.index.inputs import (
     Stats,
@@ -37,7 +38,7 @@ _AS_SAVED: Final = OpenOptions()
 GivenId = TypeVar("GivenId", int, str)
 
 
-class Index(IndexAnswers[Id]):
+class Index(IndexChecks[Id]):
     """Rules, ready to be matched. Made by `Index.build` and `Index.open`.
 
     Any number of threads may read and change an index, and readers never wait: a change or a `refresh` replaces the

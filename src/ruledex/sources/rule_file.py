@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 EMPTY_ID: Final = "a rule needs an id; an empty string is not an id"
 _MISSING: Final = object()
 _DEFINE: Final = "define"  # the key of a definition's name
+_CORRELATE: Final = "correlate"  # the key of a correlation's name, which is no rule
 _FORMS: Final = {".jsonl": "jsonl", ".ndjson": "jsonl", ".csv": "csv", ".txt": "txt", ".parquet": "parquet"}
 _COMMENT: Final = b"#"
 _PARQUET_ROWS: Final = 8_192  # read at once
@@ -169,7 +170,8 @@ def _peek(lines: Iterator[bytes]) -> tuple[bytes, Iterator[bytes]]:
 
 def _read_jsonl(lines: Iterator[bytes], columns: Columns) -> Iterator[Row]:
     """Yield the rules of JSON lines: `{"id": …, "expr": …, "score": …, "tags": …}`, or `rule`, the structured form, for
-    `expr`; and definitions, `{"define": name, "expr": …}` without an id."""
+    `expr`; and definitions, `{"define": name, "expr": …}` without an id. Correlations have the key `correlate`; they
+    are no rules, and are passed over."""
     for number, line in enumerate(lines, 1):
         if not line.strip():
             continue
@@ -183,6 +185,8 @@ def _read_jsonl(lines: Iterator[bytes], columns: Columns) -> Iterator[Row]:
             continue
         if (definition := definition_in(record, columns, number)) is not None:
             yield definition
+            continue
+        if _CORRELATE in record and columns.id not in record:  # as `ruledex convert` keeps it beside the rules
             continue
         names = columns.id, columns.expr, columns.rule, columns.score, columns.tags
         found = [record.get(name, _MISSING) for name in names]

@@ -23,6 +23,7 @@ from ruledex.cli.spark.session import session, show_stages
 from ruledex.cli.spark.tables import read_table
 from ruledex.errors import quoted
 from ruledex.outputs import whole_file
+from ruledex.ratify.comparing import difference_words
 from ruledex.sources.lines import convert_file_errors
 
 if TYPE_CHECKING:
@@ -85,7 +86,5 @@ def _tell(found: Ratification) -> None:
 
 def _line(difference: AnswerDifference) -> str:
     who = "the index" if difference.asked == "index" else "Spark SQL"
-    answers = {True: "true", False: "not true"}
-    event = orjson.dumps(difference.event, default=str).decode()
-    said = f"{who} says {answers[difference.answer]}, and the reference says {answers[difference.reference]}"
-    return f"rule {quoted(difference.rule)}: {difference.text}\n  {said}, of {event}"
+    found = difference.rule, difference.text, difference.event
+    return difference_words(*found, who, reference=difference.reference)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from itertools import groupby
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
@@ -16,8 +16,9 @@ from ruledex.language.reference import truth_of
 from ruledex.language.schema import Schema
 from ruledex.language.spark_text import to_spark
 from ruledex.language.tree import Expression, Predicate, attributes, operands, predicates
+from ruledex.ratify.comparing import Answers, differing_pairs
 from ruledex.spark.jobs.ratify.documented import documented_difference, is_of_times
-from ruledex.spark.jobs.ratify.sql import NUMBER, Answers, SqlTable
+from ruledex.spark.jobs.ratify.sql import NUMBER, SqlTable
 from ruledex.spark.worker.columns import project_events, refuse_stream
 from ruledex.spark.worker.events import EVENT, Layout, events_of_block, mappings
 from ruledex.spark.worker.functions import with_functions
@@ -133,7 +134,9 @@ def ratify(
     zone = events.sparkSession.conf.get("spark.sql.session.timeZone")
     judged = _Judged(rules, rows if isinstance(rows, list) else mappings(rows), by_reference, schema, str(zone))
     everything = range(len(rules))
-    differences = [judged.difference(*place, "index", None) for place in judged.find_differences(by_index, everything)]
+    differences = [
+        judged.difference(*place, "index", None) for place in differing_pairs(by_index, by_reference, everything)
+    ]
     refusals, n_asked = _ask_spark(judged, SqlTable(sample, needs.paths), layout.variants, differences)
     n_true = sum(truth is True for truths in by_reference.values() for truth in truths)
     return Ratification(needs.version, table.num_rows, len(rules), n_true, n_asked, differences, refusals)
@@ -156,15 +159,6 @@ class _Judged:
         self.reference = reference
         self.schema = schema
         self.spark_zone = spark_zone
-
-    def find_differences(self, answers: Answers, rules: Iterable[int]) -> list[tuple[int, int]]:
-        """Return the pairs of rule and event where one side says true and the other does not."""
-        return [
-            (rule, event)
-            for rule in rules
-            for event in sorted(answers)
-            if (answers[event][rule] is True) != (self.reference[event][rule] is True)
-        ]
 
     def difference(self, rule: int, event: int, asked: Asked, documented: str | None) -> AnswerDifference:
         """Return the report of one difference."""
@@ -238,7 +232,7 @@ def _ask_spark(
     answers, refused = table.ask(conditions)
     refusals += [Refusal(*judged.rules[rule], reason) for rule, reason in sorted(refused.items())]
     asked = [rule for rule in conditions if rule not in refused]
-    for rule, places in groupby(judged.find_differences(answers, asked), key=lambda place: place[0]):
+    for rule, places in groupby(differing_pairs(answers, judged.reference, asked), key=lambda place: place[0]):
         events = [event for _, event in places]
         reasons = _reasons(judged, table, rule, events)
         differences += [judged.difference(rule, event, "spark", reasons[event]) for event in events]

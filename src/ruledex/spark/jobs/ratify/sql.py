@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Final, TypeAlias
+from typing import TYPE_CHECKING, Final
 
 from pyspark.errors import PySparkException
 from pyspark.sql import functions
 from pyspark.sql.types import ArrayType, DataType, MapType, StructType
 
+from ruledex.ratify.comparing import Answers
 from ruledex.spark.worker.columns import quote_name
 from ruledex.spark.worker.events import EVENT
 
@@ -19,8 +20,6 @@ if TYPE_CHECKING:
 
 NUMBER: Final = "number"
 CONDITIONS_PER_QUERY: Final = 100  # Spark compiles a query as a whole, which takes seconds for a long one
-
-Answers: TypeAlias = Mapping[int, Mapping[int, bool | None] | Sequence[bool | None]]  # by event, then by rule
 
 
 class SqlTable:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import random
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple, TypeAlias
 
@@ -16,6 +15,7 @@ from ruledex.index import IndexMatches, RuleId, read_schema
 from ruledex.language.parser import parse
 from ruledex.language.reference import truth_of
 from ruledex.language.schema import Schema
+from ruledex.ratify.comparing import choose_rules
 from ruledex.spark.jobs.ratify.sql import NUMBER
 from ruledex.spark.worker.blocks import match_blocks
 from ruledex.spark.worker.distribution import local_root
@@ -52,12 +52,8 @@ def draw_rules(
     is_true = np.zeros(len(index), np.bool_)
     for _, (found,) in match_blocks(batches, request.layout, [index]):
         is_true[found.position] = True
-    generator = random.Random(seed)
-    true = np.flatnonzero(is_true).tolist()
-    chosen = set(generator.sample(true, min(len(true), n_rules // 2)))
-    others = generator.sample(range(len(index)), min(len(index), n_rules))
-    chosen.update([position for position in others if position not in chosen][: n_rules - len(chosen)])
-    ids = index.ids.take(pa.array(sorted(chosen), pa.int64())).to_pylist()
+    chosen = choose_rules(len(index), n_rules, seed, np.flatnonzero(is_true).tolist())
+    ids = index.ids.take(pa.array(chosen, pa.int64())).to_pylist()
     found_rules = DrawnRules([(rule_id, index.rule(rule_id).text) for rule_id in ids], _schema(request))
     yield pa.RecordBatch.from_pydict({"drawn": pa.array([json.dumps(found_rules)], pa.string())})
 
