@@ -7,11 +7,24 @@ from ruledex.language.checked import evaluate, score, to_text
 from ruledex.language.functions.custom import function
 from ruledex.language.parser import parse
 from ruledex.language.schema import Schema
+from ruledex.rewrite.normal_form import to_cnf, to_dnf
 
 if TYPE_CHECKING:
     from ruledex.index import Index
 
-__all__ = ["Index", "RuleError", "RuledexError", "Schema", "evaluate", "function", "parse", "score", "to_text"]
+__all__ = [
+    "Index",
+    "RuleError",
+    "RuledexError",
+    "Schema",
+    "evaluate",
+    "function",
+    "parse",
+    "score",
+    "to_cnf",
+    "to_dnf",
+    "to_text",
+]
 __version__ = "0.1.0"
 
 

@@ -10,7 +10,7 @@ from ruledex import evaluate, parse, score
 from ruledex.language.schema import Schema
 from ruledex.language.tree import Not
 from ruledex.program.builder import ProgramBuilder
-from ruledex.rewrite.normal_form import to_cnf, to_dnf
+from ruledex.rewrite.normal_form import multiply_out
 from ruledex.rewrite.pipeline import match_tree
 
 # whang2009, Figure 1, with the weights of Figure 2.
@@ -45,7 +45,7 @@ def test_whang2009_section_3_finds_conjunctions_4_and_5():
 def test_whang2009_figure_1_sizes_count_positive_literals():
     sizes = {}
     for name, text in CONJUNCTIONS.items():
-        (conjunction,) = to_dnf(match_tree(parse(text)))
+        (conjunction,) = multiply_out(match_tree(parse(text)), "DNF")
         sizes[name] = sum(not isinstance(literal, Not) for literal in conjunction)
     assert sizes == {1: 2, 2: 2, 3: 2, 4: 2, 5: 1, 6: 0}
 
@@ -71,7 +71,9 @@ def test_whang2009_section_5_scores_cnf_3_with_2_46():
 
 
 def test_whang2009_figure_7_is_in_conjunctive_normal_form_already():
-    sizes = {name: sorted(map(len, to_cnf(match_tree(parse(text))))) for name, text in DISJUNCTIONS.items()}
+    sizes = {
+        name: sorted(map(len, multiply_out(match_tree(parse(text)), "CNF"))) for name, text in DISJUNCTIONS.items()
+    }
     assert sizes == {1: [2, 2], 2: [2, 2], 3: [2, 2], 4: [2, 2], 5: [2, 3], 6: [2]}
 
 
@@ -89,7 +91,7 @@ def test_fontoura2010_figure_5_is_satisfied_in_exactly_three_ways():
     }
     minimal = {chosen for chosen in holds if not any(set(other) < set(chosen) for other in holds)}
     assert minimal == {("A", "B"), ("C",), ("D", "E", "F")}
-    assert {len(conjunction) for conjunction in to_dnf(match_tree(tree))} == {1, 2, 3}
+    assert {len(conjunction) for conjunction in multiply_out(match_tree(tree), "DNF")} == {1, 2, 3}
 
 
 def test_fontoura2010_figure_2_is_satisfied_by_a_d_e_f_and_not_by_b_and_d():

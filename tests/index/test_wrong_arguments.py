@@ -105,6 +105,10 @@ CALLS: dict[str, Callable[[Index, Any], object]] = {
     "ratify progress": lambda i, v: i.ratify(3, progress=v),
     "parse": lambda _, v: ruledex.parse(v),
     "to_text": lambda _, v: ruledex.to_text(v),
+    "to_dnf rule": lambda _, v: ruledex.to_dnf(v),
+    "to_dnf budget": lambda _, v: ruledex.to_dnf("a = 1", budget=v),
+    "to_dnf schema": lambda _, v: ruledex.to_dnf("a = 1", schema=v),
+    "to_cnf rule": lambda _, v: ruledex.to_cnf(v),
     "evaluate tree": lambda _, v: ruledex.evaluate(v, EVENT),
     "evaluate event": lambda _, v: ruledex.evaluate(ruledex.parse("a = 1"), v),
     "evaluate schema": lambda _, v: ruledex.evaluate(ruledex.parse("a = 1"), EVENT, v),
@@ -141,7 +145,7 @@ def _index(kind: str, tmp_path_factory: pytest.TempPathFactory) -> Index:
 @pytest.mark.parametrize("kind", ["built", "saved", "changed"])
 @pytest.mark.parametrize("call", CALLS)
 def test_a_wrong_argument_is_an_error_that_a_user_can_read(call, kind, tmp_path_factory, monkeypatch):
-    if kind != "built" and (call.startswith(("build", "parse", "to_text", "evaluate", "score", "schema", "limit"))):
+    if kind != "built" and (call.startswith(("build", "parse", "to_", "evaluate", "score", "schema", "limit"))):
         pytest.skip("has no index")
     if kind == "built" and call in ("open version", "open engine", "open threads"):
         pytest.skip("has no root")
