@@ -8,7 +8,7 @@ files as they are, or in archives (.tar.gz, .gz).
 | folder | cases |
 | --- | --- |
 | eventbridge | JSON5 with `Event` and `EventPattern`; a name that ends in `_NEG` must not match, in `_EXC` is invalid |
-| growthbook | `evalCondition` in JSON: name, condition, attributes, answer, and perhaps saved groups |
+| growthbook | `evalCondition` in JSON: name, condition, attributes, answer, perhaps saved groups; and `feature` |
 | jsonlogic | lists of rule, data and result in JSON: those that have a variable, and true or false as their result |
 | mustang | lines of `mustang` (criteria), `event`, `expected` (ids), perhaps `scores`; `:top` ends names for the best |
 
@@ -94,6 +94,21 @@ def outcome_of_set(case: SetCase, format: str) -> Result:  # noqa: A002
     return Result("wrong", f"scores {other}: {[rule.text for rule in found]}") if other else Result("right", "")
 
 
+def feature_outcome(case: Case, format: str) -> Result:  # noqa: A002
+    """Return whether the first rule that holds gives a feature the value of a case."""
+    context, feature = case.rule
+    if "forcedVariations" in context:
+        return Result("refused", "variations that are forced for one user are not in the file of features")
+    found = read({"features": context.get("features", {}), "savedGroups": context.get("savedGroups")}, format)
+    if found.faults:
+        return Result("refused", found.faults[0].error.message)
+    schema = Schema().with_definitions(found.definitions)
+    rules = sorted((rule for rule in found if rule.tags["feature"] == feature), key=lambda rule: rule.tags["order"])
+    held = (rule.tags["value"] for rule in rules if evaluate(rule.tree, case.event, schema) is True)
+    value = next(held, None)
+    return Result("right" if json.dumps(value) == json.dumps(case.answer) else "wrong", repr(value))
+
+
 # The suites.
 
 
@@ -112,6 +127,13 @@ def growthbook(folder: Path) -> Iterator[Case]:
     for _, content in _files(folder):
         for name, condition, attributes, answer, *groups in json.loads(content).get("evalCondition", ()):
             yield Case(name, condition, attributes, answer, {"saved_groups": groups[0]} if groups else {})
+
+
+def features(folder: Path) -> Iterator[Case]:
+    """Yield files of features with attributes and the value of a feature."""
+    for _, content in _files(folder):
+        for name, context, feature, answer in json.loads(content).get("feature", ()):
+            yield Case(name, (context, feature), context.get("attributes", {}), answer["value"])
 
 
 def jsonlogic(folder: Path) -> Iterator[Case]:
@@ -153,6 +175,7 @@ def plain_json(text: str) -> str:
 SUITES: dict[str, tuple[str, Callable[[Path], Iterator[Case | SetCase]]]] = {
     "eventbridge": ("eventbridge", eventbridge),
     "growthbook": ("mongo", growthbook),
+    "growthbook features": ("growthbook", features),
     "jsonlogic": ("jsonlogic", jsonlogic),
     "mustang": ("mustang", mustang),
 }
@@ -178,13 +201,15 @@ def report(cases: Path) -> tuple[list[str], bool]:
     lines = ["format        right   wrong  refused      all"]
     listed: list[str] = []
     for suite, (format_name, cases_of) in SUITES.items():
-        folder = cases / suite
+        folder = cases / suite.split()[0]
         if not folder.is_dir():
             continue
         counts = {"right": 0, "wrong": 0, "refused": 0}
         for case in cases_of(folder):
-            is_set = isinstance(case, SetCase)
-            outcome, detail = outcome_of_set(case, format_name) if is_set else outcome_of(case, format_name)
+            if isinstance(case, SetCase):
+                outcome, detail = outcome_of_set(case, format_name)
+            else:
+                outcome, detail = (feature_outcome if cases_of is features else outcome_of)(case, format_name)
             counts[outcome] += 1
             if outcome != "right":
                 listed.append(f"{outcome}: {format_name}: {case.name}: {detail}")

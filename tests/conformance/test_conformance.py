@@ -33,7 +33,10 @@ def cases(tmp_path):
             archive.addfile(member, io.BytesIO(text.encode()))
     (tmp_path / "growthbook").mkdir()
     conditions = [["a", {"x": 1}, {"x": 1}, True], ["b", {"g": {"$inGroup": "q"}}, {"g": 2}, True, {"q": [2]}]]
-    document = gzip.compress(json.dumps({"evalCondition": conditions}).encode())
+    flag = {"features": {"f": {"defaultValue": 1, "rules": [{"force": 2, "condition": {"a": 1}}]}}}
+    features = [["c", {"attributes": {"a": 1}, **flag}, "f", {"value": 2}], ["d", flag, "f", {"value": 1}]]
+    features.append(["e", {"forcedVariations": {"f": 1}, **flag}, "f", {"value": 1}])
+    document = gzip.compress(json.dumps({"evalCondition": conditions, "feature": features}).encode())
     (tmp_path / "growthbook" / "cases.json.gz").write_bytes(document)
     (tmp_path / "jsonlogic").mkdir()
     rules = [
@@ -47,13 +50,17 @@ def cases(tmp_path):
 
 def test_a_report_counts_each_format_and_lists_what_is_not_right(cases):
     lines, is_right = report(cases)
-    assert [line.split() for line in lines[:4]] == [
+    assert [line.split() for line in lines[:5]] == [
         ["format", "right", "wrong", "refused", "all"],
         ["eventbridge", "3", "0", "0", "3"],
         ["mongo", "2", "0", "0", "2"],
+        ["growthbook", "2", "0", "1", "3"],
         ["jsonlogic", "1", "0", "1", "2"],
     ]
-    assert lines[4:] == ["refused: jsonlogic: rules.json 3: $.map: map cannot be said as a condition"]
+    assert lines[5:] == [
+        "refused: growthbook: e: variations that are forced for one user are not in the file of features",
+        "refused: jsonlogic: rules.json 3: $.map: map cannot be said as a condition",
+    ]
     assert is_right
 
 

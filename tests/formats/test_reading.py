@@ -69,7 +69,7 @@ def test_ids_are_of_one_kind(tmp_path):
     ("source", "system", "message"),
     [
         ({}, "eventbrige", "did you mean eventbridge"),
-        ({}, 7, "the formats are eventbridge, jsonlogic, mongo"),
+        ({}, 7, "the formats are eventbridge, .*jsonlogic, .*mongo"),
         ("missing.json", "mongo", "missing.json: No such file"),
         ([PATTERN], "eventbridge", "pairs of an id and a rule"),
         (7, "eventbridge", "rules are a path, a mapping of ids to rules, or pairs"),
@@ -163,6 +163,20 @@ SOUND = {
         {"a": {"$gt": 5, "$in": [1, "x"]}, "$or": [{"b.c": {"$elemMatch": {"k": {"$regex": "x"}}}}, {"d": None}]},
         {"v": {"$vgt": "1.2.3", "$not": {"$size": {"$lt": 3}}}, "$not": {"t": {"$all": ["a", 2]}}},
     ],
+    "growthbook": [
+        {
+            "features": {
+                "f": {"defaultValue": 1, "rules": [{"force": 1, "condition": {"a": {"$gt": 5}}, "coverage": 0.5}]}
+            }
+        },
+        {
+            "features": {
+                "g": {"rules": [{"variations": [1, 2], "weights": [0.5, 0.5], "namespace": ["n", 0, 1]}]},
+                "h": {"rules": [{"parentConditions": [{"id": "g", "condition": {"value": 1}, "gate": True}]}]},
+            },
+            "savedGroups": {"s": [1]},
+        },
+    ],
     "jsonlogic": [
         {"and": [{"<": [1, {"var": "x"}, 5]}, {"some": [{"var": "y"}, {"in": [{"var": "k"}, ["a", 1]]}]}]},
         {"if": [{"missing": ["a"]}, {"==": [{"+": [{"var": "x"}, 1]}, 2]}, {"missing_some": [1, ["a", "b"]]}]},
@@ -216,7 +230,8 @@ def test_damaged_rules_give_errors_with_a_place_and_no_other_exception(system):
     rng = random.Random(f"damage {system}")
     rules = {i: damage(damage(rng.choice(SOUND[system]), rng), rng) for i in range(1500)}
     found = read(rules, system)
-    assert len(found) + len(found.faults) == len(rules)
+    n_found = len(found) + len(found.faults)
+    assert n_found >= len(rules) if system == "growthbook" else n_found == len(rules)  # a file has several rules
     assert all("$" in fault.error.message or "surrogate" in fault.error.message for fault in found.faults)
     assert len(found) > 50
     for rule in found:
@@ -227,8 +242,9 @@ def test_damaged_rules_give_errors_with_a_place_and_no_other_exception(system):
 def test_what_is_read_can_be_indexed(system):
     rng = random.Random(f"index {system}")
     rules = {i: damage(rng.choice(SOUND[system]), rng) for i in range(150)}
-    kept = {rule.id: rules[rule.id] for rule in read(rules, system)}
+    found = read(rules, system)
+    kept = [(number, rule.text) for number, rule in enumerate(found)]
     try:
-        assert len(Index.build(kept, format=system)) == len(kept)
+        assert len(Index.build(kept, definitions=found.definitions)) == len(kept)
     except RuledexError as error:
         pytest.fail(str(error))

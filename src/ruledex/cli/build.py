@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from enum import StrEnum
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -27,10 +27,6 @@ from ruledex.cli.arguments import (
 from ruledex.cli.terminal import bar, rows_with_progress
 from ruledex.errors import RulesError, one_line
 from ruledex.sources import Columns, RuleFile
-
-if TYPE_CHECKING:
-    from ruledex.formats import ForeignRules
-    from ruledex.index.rules import Rules
 
 
 class OnError(StrEnum):
@@ -79,7 +75,7 @@ def build_command(
     columns = Columns(id=id_column, expr=expr_column)
     try:
         with hint_at_format(rules), bar("building", "rules", not quiet) as shown:
-            source: Rules | ForeignRules | None = foreign_rules(rules, format, format_options)
+            source: Any = foreign_rules(rules, format, format_options)
             if source is None:
                 source = (
                     rules if rules.endswith(".parquet") else rows_with_progress(RuleFile(rules, columns), not quiet)

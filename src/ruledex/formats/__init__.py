@@ -26,7 +26,7 @@ from ruledex.language.text import tree_text
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-FORMATS: Final = ("eventbridge", "jsonlogic", "mongo", "mustang", "sigma")
+FORMATS: Final = ("eventbridge", "growthbook", "jsonlogic", "mongo", "mustang", "sigma")
 # Formats that can be written: the module that has `write_rule`, and the key of a rule in a file.
 _WRITERS: Final = {"spark": ("spark", "where")}
 WRITABLE: Final = tuple(_WRITERS)
@@ -69,8 +69,12 @@ def read(source: Source, format: str, **options: Any) -> ForeignRules:  # noqa: 
         format = _guessed(source)  # noqa: A001
     translator = _translator(format, options)
     found, faults = list[ForeignRule](), list[RuleFault]()
+    if isinstance(source, Mapping) and getattr(translator, "root_key", None) in source:
+        source = [("rules", source)]
     whole = translator if isinstance(translator, SetTranslator) else None
     documents = list(documents_of(source, translator.keys, whole))
+    if (split := getattr(translator, "split", None)) is not None:
+        documents = [part for document in documents for part in ([document] if document.error else split(document))]
     for document in documents if whole is None else whole.gather(documents):
         if document.error is not None:
             faults.append(RuleFault(document.rule_id, document.error, document.line, document.file))
@@ -158,7 +162,8 @@ def _translated(document: Document, translator: Translator) -> ForeignRule:
     except RuleError as error:
         raise type(error)(f"$: in the language of ruledex this is no rule: {error.message}", hint=error.hint) from None
     given = document
-    return ForeignRule(given.rule_id, text, tree, given.score, given.tags, given.content, notes, given.file, given.line)
+    original = given.content if given.original is None else given.original
+    return ForeignRule(given.rule_id, text, tree, given.score, given.tags, original, notes, given.file, given.line)
 
 
 def _check_name(name: Any, known: tuple[str, ...], what: str) -> None:

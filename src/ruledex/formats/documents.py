@@ -37,6 +37,7 @@ class Document:
     file: str = ""
     line: int = 0
     error: RuleError | None = None
+    original: Any = None  # as its owner wrote it, if `content` is something else
 
     def placed(self, error: RuleError) -> RuleError:
         """Return an error with the name of the file."""

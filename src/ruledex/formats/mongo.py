@@ -57,12 +57,12 @@ class Conditions:
 
     def __init__(self, saved_groups: Mapping[str, Any] | str | None = None, coerce: bool = True) -> None:
         self.definitions: dict[str, str] = {}
-        self._groups = _loaded(saved_groups)
+        self.groups = _loaded(saved_groups)
         self._coerce = coerce
 
     def translate(self, document: Any, place: Place, notes: list[Note]) -> Expression:
         """Return the tree of a condition."""
-        return _Condition(notes, self._coerce, self._groups, self.definitions).fields(document, place, ())
+        return _Condition(notes, self._coerce, self.groups, self.definitions).fields(document, place, ())
 
 
 translator = Conditions

@@ -90,6 +90,9 @@ class ForeignRules(Sequence[ForeignRule]):
 class Translator(Protocol):
     """Makes trees of the rules of one format. A module has a function `translator` that makes one from options."""
 
+    # It may also have `split(document)`, which yields the rules of a document that holds several, and `root_key`, the
+    # key of a mapping that is such a document.
+
     keys: tuple[str, ...]  # under which a record of a file may hold the rule
     definitions: dict[str, str]  # named conditions that translated rules use
 

@@ -69,6 +69,7 @@ LITERALS = {
     ("cast_decimal", "precision"): st.integers(1, 38),
     ("cast_decimal", "scale"): st.integers(0, 20),
     ("sha2", "bits"): st.sampled_from([0, 224, 256, 384, 512]),
+    ("growthbook_hash", "version"): st.sampled_from([1, 2]),
     ("collate", "collation"): st.just("UTF8_LCASE"),
     ("collate_like", "collation"): st.just("UTF8_LCASE"),
     ("regexp_extract", "pattern"): st.sampled_from(["a", "(a)|(b)", "^([0-9]+)-"]),

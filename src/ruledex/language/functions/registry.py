@@ -15,6 +15,7 @@ from ruledex.language.functions import (
     mathematics,
     moment_places,
     presence,
+    rollouts,
     searching,
     text,
     times,
@@ -74,6 +75,7 @@ _FAMILIES: tuple[tuple[Function, ...], ...] = (
     _OF_ALL_VALUES,
     times.FUNCTIONS,
     version_keys.FUNCTIONS,
+    rollouts.FUNCTIONS,
     calendar.FUNCTIONS,
 )
 FUNCTIONS: dict[str, Function] = {function.name: function for family in _FAMILIES for function in family}
