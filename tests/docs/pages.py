@@ -4,7 +4,7 @@
 | --- | --- |
 | ```` ```python ```` | is run; all blocks of a page share their names, and a folder of their own |
 | `expression  # literal` in it | the value must print as the literal |
-| ```` ```shell ```` | lines that start with `ruledex` are run; `# exit status 1` says how one ends |
+| ```` ```shell ```` | `ruledex …` and `python examples/…` are run; `# exit status 1` says how a command ends |
 | ```` ```output ```` | what the block before it must have printed; `…` stands for any text, or for any lines |
 | ```` ```json title="rules.jsonl" ```` | a file that later blocks find; the language may be another one |
 | ```` ```text ```` with lines that start with `ruledex` | a synopsis; its commands and options must exist |

@@ -6,16 +6,21 @@ import ast
 import contextlib
 import io
 import re
+import runpy
 import shlex
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import typer
 
 from ruledex.cli.main import app
 from tests.cli.samples import run as run_command
-from tests.docs.pages import Block
+from tests.docs.pages import ROOT, Block
+
+_EXAMPLE = "python examples/"  # how the command begins that runs an example of the repository
 
 
 class PageRun:
@@ -63,6 +68,9 @@ class PageRun:
     def _run_commands(self, code: str) -> Iterator[str]:
         for line in commands(code):
             command = shlex.split(line, comments=True)
+            if line.startswith(_EXAMPLE):
+                yield _run_example(command[1:])
+                continue
             assert not {"|", ">", "<", "&&", ";"} & set(command), f"a test cannot run {line!r}"
             if command[1] == "spark":  # would stop the session that all tests share; tests/cli/spark runs them
                 check_synopsis(line)
@@ -84,8 +92,15 @@ class PageRun:
 
 
 def commands(code: str) -> list[str]:
-    """Return the commands of ruledex in a shell block, each on one line."""
-    return [line for line in code.replace("\\\n", " ").splitlines() if line.startswith("ruledex ")]
+    """Return the commands of ruledex and the examples in a shell block, each on one line."""
+    return [line for line in code.replace("\\\n", " ").splitlines() if line.startswith(("ruledex ", _EXAMPLE))]
+
+
+def _run_example(arguments: list[str]) -> str:
+    printed = io.StringIO()
+    with patch.object(sys, "argv", arguments), contextlib.redirect_stdout(printed):
+        runpy.run_path(str(ROOT / arguments[0]), run_name="__main__")
+    return printed.getvalue()
 
 
 def check_synopsis(code: str) -> None:
