@@ -11,6 +11,8 @@ from ruledex import Schema, parse
 from ruledex.dictionary.stored import restore, store
 from ruledex.errors import ArtifactError
 from ruledex.events.mappings import EventEncoder
+from ruledex.language.structured import to_structured
+from ruledex.language.tree import Exists
 from ruledex.program.builder import ProgramBuilder
 from tests.program.test_builder import RULES, VALUES
 from tests.strategies import SINGLE, events, trees
@@ -130,3 +132,45 @@ def test_an_operand_that_cannot_be_read_is_refused_when_events_come():
     restored = restore(Schema(), arrays, lambda: document, program.n_cells, program.domain_offsets)
     with pytest.raises(ArtifactError, match="slot 0"):
         EventEncoder(restored).encode([{"x": 1}])
+
+
+LAMBDAS = ["exists(items, i -> i.price > 5 AND i.kind LIKE 'a%')", "forall(items, i -> i.seen > now() OR x = 1)"]
+
+
+def lambdas_of(dictionary):
+    return [key.predicate for slot in dictionary.slots for key in slot.keys if isinstance(key.predicate, Exists)]
+
+
+def test_lambdas_that_were_stored_without_their_index_come_back():
+    builder = ProgramBuilder(Schema())
+    for rule in LAMBDAS:
+        builder.add(parse(rule))
+    _, dictionary = builder.finish()
+    arrays, document = store(dictionary)
+    bodies = [to_structured(predicate) for predicate in lambdas_of(dictionary)]
+    earlier = {name: part for name, part in document.items() if name != "elements"} | {"keys": bodies}
+    assert document["keys"] == [None] * len(bodies)
+    offsets = dictionary.domain_offsets
+    made = [
+        restore(Schema(), arrays, lambda: document, dictionary.n_cells, offsets),
+        restore(Schema(), arrays, lambda: earlier, dictionary.n_cells, offsets),
+    ]
+    event = {"items": [{"price": 7, "kind": "abc"}], "x": 1}
+    cells = EventEncoder(dictionary).encode_one(event).cells.tolist()
+    for one in made:
+        assert lambdas_of(one) == lambdas_of(dictionary)
+        assert one.used_paths == dictionary.used_paths
+        assert one.uses_now
+        assert EventEncoder(one).encode_one(event).cells.tolist() == cells
+
+
+def test_texts_of_lambdas_that_lead_out_of_their_bytes_are_refused():
+    builder = ProgramBuilder(Schema())
+    builder.add(parse(LAMBDAS[0]))
+    _, dictionary = builder.finish()
+    arrays, document = store(dictionary)
+    name = next(name for name in arrays if name.endswith("key_offsets"))
+    arrays[name] = arrays[name] + 1
+    restored = restore(Schema(), arrays, lambda: document, dictionary.n_cells, dictionary.domain_offsets)
+    with pytest.raises(ArtifactError, match="damaged"):
+        EventEncoder(restored).encode_one({"items": [{"price": 7}]})

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import random
+import threading
 from typing import Any
 
 import pyarrow as pa
 import pytest
 
 from ruledex import Index, Schema, evaluate, parse
+from ruledex.dictionary.stored_cuts import Stored
+from ruledex.events.elements import element_index
+from ruledex.language.tree import Exists
 from ruledex.limits import limited
 from tests.contract.conftest import ENGINES
 
@@ -126,3 +130,78 @@ def test_elements_beside_elements_are_unknown_past_a_limit(as_table):
 def test_a_score_is_the_weight_of_what_is_true():
     index = Index.build([(0, "exists(a, i -> i > 1)^3 AND b = 1"), (1, "forall(a, i -> i > 1) AND b = 1")])
     assert index.top({"a": [2], "b": 1}, k=2) == [(0, 4.0), (1, 1.0)]
+
+
+def test_a_stored_index_of_elements_is_mapped_and_its_lambdas_are_not_read(tmp_path):
+    Index.build(list(enumerate(RULES))).save(tmp_path / "index")
+    with Index.open(tmp_path / "index") as index:
+        assert_right(index)
+        slots = [slot for slot in index._state.dictionary.derived if isinstance(slot.operand, Exists)]
+        assert len(slots) > 1
+        for slot in slots:
+            assert isinstance(slot.keys, Stored)
+            inner: Any = element_index(slot)
+            assert not inner.engine.index.and_edges.flags.owndata
+            assert inner.engine.program.n_rules == len(slot.keys)
+        assert index.paths == Index.build(list(enumerate(RULES))).paths
+        assert not index.uses_now
+
+
+def test_names_on_disk_never_mean_an_attribute_of_the_same_name(tmp_path):
+    rules = [
+        "exists(element0, i -> i.element0 > element1 AND exists(i.element1, j -> j < i.element0 + element0_))",
+        "exists(i, element0 -> upper(element0.element0) = 'A' OR abs(element0_) = 2)",
+    ]
+    events = [
+        {"element0": [{"element0": 5, "element1": [7]}], "element1": 4, "element0_": n, "i": [{"element0": "a"}]}
+        for n in (2, 3)
+    ]
+    expected = [[i for i, rule in enumerate(rules) if evaluate(parse(rule), event)] for event in events]
+    Index.build(list(enumerate(rules))).save(tmp_path / "index")
+    with Index.open(tmp_path / "index") as index:
+        assert [index.match(event) for event in events] == expected == [[1], [0, 1]]
+
+
+def test_a_live_index_of_elements_follows_every_change():
+    draw = random.Random(11)
+    index = Index.build([(1000, "x = 9")])
+    there: dict[int, str] = {}
+    for step in range(60):
+        rule = step % 12
+        if rule in there and draw.random() < 0.6:
+            index.remove([rule])
+            del there[rule]
+        else:
+            text = draw.choice(RULES) if draw.random() < 0.5 else f"exists(items, i -> i.price > {draw.randint(0, 9)})"
+            (index.update if rule in there else index.add)([(rule, text)])
+            there[rule] = text
+        if draw.random() < 0.7:
+            event = draw.choice(EVENTS)
+            expected = sorted(i for i, text in there.items() if evaluate(parse(text), event))
+            assert index.match(event) == expected
+            table = pa.Table.from_pylist([event], COLUMNS)
+            assert list(map(list, index.match_batch(table))) == [expected]
+
+
+def test_readers_of_live_lambdas_are_not_disturbed_by_changes():
+    index = Index.build([(1000, "x = 9")])
+    event = {"items": [{"price": 5}]}
+    failures: list[object] = []
+    done = threading.Event()
+
+    def read() -> None:
+        while not done.is_set():
+            found = index.match(event)
+            if found != list(range(len(found))):
+                failures.append(found)
+
+    readers = [threading.Thread(target=read) for _ in range(2)]
+    for reader in readers:
+        reader.start()
+    for number in range(25):
+        index.add([(number, f"exists(items, i -> i.price > {4 - number})")])
+    done.set()
+    for reader in readers:
+        reader.join()
+    assert not failures
+    assert index.match(event) == list(range(25))

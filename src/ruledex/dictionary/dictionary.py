@@ -115,9 +115,7 @@ class Dictionary:
     @cached_property
     def uses_now(self) -> bool:
         """Whether cells of events depend on the time of the call."""
-        return any(
-            uses_now(part) for slot in self.derived for part in (slot.operand, *(k.predicate for k in slot.keys))
-        )
+        return any(map(slot_uses_now, self.derived))
 
     @cached_property
     def used_paths(self) -> list[Path]:
@@ -126,6 +124,13 @@ class Dictionary:
         for slot in self.derived:
             found.update(inputs_of(slot))
         return sorted(found)
+
+
+def slot_uses_now(slot: Slot) -> bool:
+    """Return whether the cells that a slot gives to an event depend on the time of the call."""
+    if slot.stored_elements is not None:
+        return slot.stored_elements.uses_now
+    return any(map(uses_now, (slot.operand, *(key.predicate for key in slot.keys))))
 
 
 def uses_now(part: Operand | Predicate) -> bool:
@@ -143,6 +148,8 @@ def uses_now(part: Operand | Predicate) -> bool:
 def inputs_of(slot: Slot) -> list[Path]:
     """Return the paths that a slot's operand is computed from, in the order of its text; `*` is the whole event."""
     operand = slot.operand
+    if slot.stored_elements is not None:
+        return slot.stored_elements.paths
     if isinstance(operand, Exists):
         sides = tuple(side for key in slot.keys for side in operands(key.predicate)) or (operand.operand,)
     else:
@@ -196,10 +203,7 @@ def make_dictionary(schema: Schema, plans: Iterable[SlotPlan]) -> Dictionary:
             (slot.settled, plan.settled),
         ):
             special.update({family: take(1) for family in sorted(families)})
-        for predicate in plan.keys.values():
-            family = constant_family(predicate)
-            assert family is not None
-            slot.keys.append(Key(predicate, family, take(1)))
+        slot.keys = [_key(predicate, take(1)) for predicate in plan.keys.values()]
         for kind, cuts in sorted(_sorted_cuts(plan.cuts, schema).items()):
             slot.domains[kind] = Domain(kind, cuts, take(2 * len(cuts) + 1))
         slot.finish()
@@ -210,6 +214,12 @@ def make_dictionary(schema: Schema, plans: Iterable[SlotPlan]) -> Dictionary:
         )
     domain_offsets.append(next_cell)
     return Dictionary(schema, slots, next_cell, domain_offsets)
+
+
+def _key(predicate: Predicate, cell: int) -> Key:
+    family = constant_family(predicate)
+    assert family is not None
+    return Key(predicate, family, cell)
 
 
 def _sorted_cuts(given: dict[Kind, set[Cut]], schema: Schema) -> dict[Kind, list[Cut]]:

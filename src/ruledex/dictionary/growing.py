@@ -30,6 +30,7 @@ class GrowingSlot(Slot):
 
     def __init__(self, operand: SlotOperand, schema: Schema, ranges: CellRanges) -> None:
         super().__init__(operand, schema)
+        self.keys: list[Key] = []
         self.growing: dict[Kind, GrowingDomain] = {}
         self.n_literals = 0
         self._is_reshaped = True  # whether a domain or a mark was added or removed
@@ -45,6 +46,8 @@ class GrowingSlot(Slot):
         made.not_null, made.n_literals = self.not_null, self.n_literals
         made.present, made.misfit, made.settled = self.present.copy(), self.misfit.copy(), self.settled.copy()
         made.keys = self.keys.copy()
+        if self.element_index is not None:
+            made.element_index = self.element_index.copy(made)
         made._uses, made._predicates = self._uses.copy(), self._predicates.copy()
         made.finish()
         return made
@@ -157,7 +160,7 @@ class GrowingSlot(Slot):
         """Forget the cells of values after a change."""
         self._known.clear()
         if self._is_reshaped:
-            self.element_index = None
+            self.keys = self.keys.copy()  # another object, by which the index of lambdas knows that there are others
             for cached in ("_patterns", "_plain_keys"):
                 self.__dict__.pop(cached, None)
             self.finish()

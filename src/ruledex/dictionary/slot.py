@@ -12,10 +12,13 @@ literal needs it:
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import date, datetime
 from decimal import Decimal
 from typing import Any, Final, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
 
 from ruledex.dictionary.domain import TWINS, Domain, Kind, cut_of
 from ruledex.dictionary.patterns import PatternMatcher
@@ -46,6 +49,16 @@ class Key(NamedTuple):
     cell: int
 
 
+class StoredElements(NamedTuple):
+    """The index of the lambdas of one slot as it lies on disk."""
+
+    arrays: Mapping[str, NDArray[Any]]
+    document: Mapping[str, Any]
+    key_cells: NDArray[np.int32]
+    paths: list[tuple[str, ...]]  # into the event that the lambdas use
+    uses_now: bool
+
+
 class Slot:
     """One operand, or one predicate of a whole event, and its cells. Immutable but for what it remembers."""
 
@@ -57,15 +70,24 @@ class Slot:
         self.present: dict[Family, int] = {}
         self.misfit: dict[Family, int] = {}
         self.settled: dict[Family, int] = {}
-        self.keys: list[Key] = []
-        self.element_index: Any = None  # of a slot of lambdas; events/elements.py makes it for the first event
+        self.keys: Sequence[Key] = ()
+        # Of a slot of lambdas: their index, which events/elements.py makes, and what is on disk of it.
+        self.element_index: Any = None
+        self.stored_elements: StoredElements | None = None
         self._remembered: Remembered | None = None  # made for the first value: an event needs few slots of many
         self._known: dict[type, dict[Any, tuple[int, ...]]] = {}  # its tables
         self._families: tuple[Family, ...] = ()
         self._misfits: frozenset[int] = frozenset()
 
+    def key_cells(self) -> list[int]:
+        """Return the cells of all keys. Makes no key."""
+        stored = self.stored_elements
+        return [key.cell for key in self.keys] if stored is None else stored.key_cells.tolist()
+
     def finish(self) -> None:
         """Finish the slot, after all domains and special cells were added."""
+        if isinstance(self.operand, Exists):  # its elements have families, not the array
+            return
         asked = {_FAMILY_OF_KIND[kind] for kind in self.domains}
         asked.update(self.present, self.misfit, self.settled, [key.family for key in self.keys])
         self._families = tuple(sorted(asked))

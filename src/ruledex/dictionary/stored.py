@@ -8,13 +8,16 @@
     key_family, key_cell                       of predicates with a cell of their own
     integers, doubles, text_offsets, …         the pools of cuts
 
-The document holds the operand of each slot and the predicate of each key. An attribute is the list of its path's steps,
+The document holds the operand of each slot and the predicate of each key. Lambdas are keys too, and may be many, so
+that theirs lie as texts beside the arrays (`elements/<slot>/key_offsets`, `key_bytes`) and are read one by one; the
+document has `elements` for their slots, and null for each of them. An attribute is the list of its path's steps,
 so that names are found without a parser. The document also says that times are cut at exact moments; without that entry
 they are cut as `EarlierSlot` does.
 """
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, date, datetime, timedelta, tzinfo
 from typing import Any, Final, NamedTuple, overload
@@ -22,11 +25,13 @@ from typing import Any, Final, NamedTuple, overload
 import numpy as np
 from numpy.typing import NDArray
 
+from ruledex.compiled.arrays import read_only
 from ruledex.compiled.constants import CELL, OFFSET
-from ruledex.dictionary.dictionary import Dictionary, Path
+from ruledex.dictionary.dictionary import Dictionary, Path, inputs_of, slot_uses_now
 from ruledex.dictionary.domain import Domain, Kind
-from ruledex.dictionary.slot import Key, Slot
-from ruledex.dictionary.stored_cuts import Form, Pools, PoolWriter, Texts
+from ruledex.dictionary.slot import Key, Slot, StoredElements
+from ruledex.dictionary.stored_cuts import Form, Pools, PoolWriter, Stored, Texts
+from ruledex.dictionary.stored_names import ElementNames
 from ruledex.errors import ArtifactError, RuledexError, RuleLimitError
 from ruledex.forks import cached_property
 from ruledex.language.parser import parse_operand
@@ -96,16 +101,22 @@ class StoredDictionary(NamedTuple):
     document: dict[str, Any]
 
 
-def store(dictionary: Dictionary) -> StoredDictionary:
-    """Return all of a dictionary but its schema, its number of cells and their domains, which a Program has too."""
+def store(dictionary: Dictionary, n_elements: int = 0) -> StoredDictionary:
+    """Return all of a dictionary but its schema, its number of cells and their domains, which a Program has too.
+
+    `n_elements` is the number of lambdas around it, if it is one of elements.
+    """
     pools = PoolWriter()
     columns: dict[str, list[int]] = {name: [] for name in _DTYPES}
     operands: list[Any] = []
     keys: list[Any] = []
-    for slot in dictionary.slots:
+    lambdas: dict[str, NDArray[Any]] = {}
+    elements: dict[str, Any] = {}
+    names = ElementNames.apart_from((path[0] for path in dictionary.used_paths if path), n_elements)
+    for number, slot in enumerate(dictionary.slots):
         for offsets, rows in _ROWS_OF.items():
             columns[offsets].append(len(columns[rows]))
-        operands.append(_operand_to_json(slot.operand))
+        operands.append(_operand_to_json(names.node_out(slot.operand)))
         for domain in slot.domains.values():
             form, start, stop = pools.add(domain.kind, domain.cuts)
             row = {"kind": domain.kind, "form": form, "first_cell": domain.first_cell, "start": start, "stop": stop}
@@ -117,14 +128,27 @@ def store(dictionary: Dictionary) -> StoredDictionary:
         for key in slot.keys:
             columns["key_family"].append(_FAMILIES.index(key.family))
             columns["key_cell"].append(key.cell)
-            keys.append(_predicate_to_json(key.predicate))
+        documents = [_predicate_to_json(names.node_out(key.predicate)) for key in slot.keys]
+        if isinstance(slot.operand, Exists):
+            texts = Texts.of([json.dumps(document, ensure_ascii=True) for document in documents])
+            lambdas |= {f"elements/{number}/key_offsets": texts.offsets, f"elements/{number}/key_bytes": texts.bytes}
+            elements[str(number)] = {
+                "paths": list(map(names.path_out, inputs_of(slot))),
+                "uses_now": slot_uses_now(slot),
+            }
+            documents = [None] * len(documents)
+        keys += documents
     for offsets, rows in _ROWS_OF.items():
         columns[offsets].append(len(columns[rows]))
     arrays: dict[str, NDArray[Any]] = {name: np.array(column, _DTYPES[name]) for name, column in columns.items()}
     document: dict[str, Any] = {"operands": operands, "keys": keys}
     if not any(isinstance(slot, EarlierSlot) for slot in dictionary.slots):
         document["moments"] = _EXACT_MOMENTS
-    return StoredDictionary(arrays | pools.arrays(), document)
+    if names.names:
+        document["names"] = names.names
+    if elements:
+        document["elements"] = elements
+    return StoredDictionary(arrays | pools.arrays() | lambdas, document)
 
 
 def _specials(slot: Slot) -> list[tuple[int, int, int]]:
@@ -145,6 +169,16 @@ def restore(
     _check(arrays, n_cells)
     slots = StoredSlots(schema, arrays, document)
     return Dictionary(schema, slots, n_cells, domain_offsets, slots.paths)
+
+
+class Documents(NamedTuple):
+    """What the document has: operands of slots, predicates of keys, the indexes of lambdas, and names of elements."""
+
+    operands: list[Any]
+    keys: list[Any]
+    elements: Mapping[str, Any]
+    names: ElementNames
+    slot_class: type[Slot]
 
 
 class StoredSlots(Sequence[Slot]):
@@ -176,26 +210,29 @@ class StoredSlots(Sequence[Slot]):
         return self._made.setdefault(number, self._make(number)) if made is None else made
 
     @cached_property
-    def documents(self) -> tuple[list[Any], list[Any], type[Slot]]:
-        """The operands of slots, the predicates of keys, and the class of slots."""
+    def documents(self) -> Documents:
+        """The document, read."""
         document = self._document()
         try:
-            operands, keys = document["operands"], document["keys"]
+            operands, keys, elements = document["operands"], document["keys"], document.get("elements", {})
+            slot_class = Slot if document.get("moments") == _EXACT_MOMENTS else EarlierSlot
+            names = ElementNames(document.get("names", ()))
             if len(operands) == len(self) and len(keys) == len(self._columns["key_cell"]):
-                return operands, keys, Slot if document.get("moments") == _EXACT_MOMENTS else EarlierSlot
+                return Documents(operands, keys, elements, names, slot_class)
         except (TypeError, KeyError):
             pass
         raise ArtifactError("the stored dictionary is damaged: its document does not fit its arrays")
 
     def paths(self) -> list[Path | None]:
         """Return the path of each slot that is a plain attribute, None for the others. Makes no slot."""
-        return [tuple(operand) if isinstance(operand, list) else None for operand in self.documents[0]]
+        operands, names = self.documents.operands, self.documents.names
+        return [names.path_in(tuple(operand)) if isinstance(operand, list) else None for operand in operands]
 
     def _make(self, number: int) -> Slot:
-        operands, keys, slot_class = self.documents
+        operands, keys, elements, names, slot_class = self.documents
         columns = self._columns
         try:
-            slot = slot_class(_operand_from_json(operands[number]), self._schema)
+            slot = slot_class(names.node_in(_operand_from_json(operands[number])), self._schema)
             for row in self._rows("slot_domains", number):
                 kind, form = Kind(int(columns["domain_kind"][row])), Form(int(columns["domain_form"][row]))
                 cuts = self._pools.cuts(form, int(columns["domain_start"][row]), int(columns["domain_stop"][row]))
@@ -207,9 +244,17 @@ class StoredSlots(Sequence[Slot]):
                 else:
                     cells = {_PRESENT: slot.present, _MISFIT: slot.misfit, _SETTLED: slot.settled}[what]
                     cells[_FAMILIES[int(columns["special_family"][row])]] = cell
-            for row in self._rows("slot_keys", number):
-                family = _FAMILIES[int(columns["key_family"][row])]
-                slot.keys.append(Key(_predicate_from_json(keys[row]), family, int(columns["key_cell"][row])))
+            rows, families = self._rows("slot_keys", number), columns["key_family"]
+            stored = elements.get(str(number))
+            if stored is None:
+                read = [names.node_in(_predicate_from_json(keys[row])) for row in rows]
+                slot.keys = [
+                    Key(predicate, _FAMILIES[int(families[row])], int(columns["key_cell"][row]))
+                    for predicate, row in zip(read, rows, strict=True)
+                ]
+            else:
+                slot.stored_elements = self._elements(number, stored, columns["key_cell"][rows.start : rows.stop])
+                slot.keys = _stored_lambdas(slot.stored_elements, names)
         except RuleLimitError as error:
             raise ArtifactError(f"this index has a rule that the limits of this process refuse: {error}") from error
         except (RuledexError, ValueError, TypeError, KeyError, AssertionError) as error:
@@ -217,8 +262,33 @@ class StoredSlots(Sequence[Slot]):
         slot.finish()
         return slot
 
+    def _elements(self, number: int, document: Mapping[str, Any], key_cells: NDArray[np.int32]) -> StoredElements:
+        arrays = arrays_below(self._columns, f"elements/{number}/")
+        offsets, data = arrays["key_offsets"], arrays["key_bytes"]
+        _require(offsets.dtype == OFFSET and data.dtype == np.uint8, "the texts of lambdas have another type")
+        _check_offsets(offsets, len(data), "key_offsets")
+        _require(len(offsets) == len(key_cells) + 1, "key_offsets has the wrong length")
+        paths = [self.documents.names.path_in(tuple(path)) for path in document["paths"]]
+        return StoredElements(arrays, document, read_only(key_cells.astype(CELL)), paths, bool(document["uses_now"]))
+
     def _rows(self, offsets: str, number: int) -> range:
         return range(int(self._columns[offsets][number]), int(self._columns[offsets][number + 1]))
+
+
+def _stored_lambdas(stored: StoredElements, names: ElementNames) -> Sequence[Key]:
+    """Return the keys of a slot of lambdas, each made when it is asked for."""
+    texts = Texts(stored.arrays["key_offsets"], stored.arrays["key_bytes"])
+
+    def make(at: int) -> Key:
+        predicate = names.node_in(_predicate_from_json(json.loads(texts.text(at))))
+        return Key(predicate, Family.ANY, int(stored.key_cells[at]))
+
+    return Stored(make, 0, len(texts))
+
+
+def arrays_below(arrays: Arrays, prefix: str) -> dict[str, NDArray[Any]]:
+    """Return the arrays whose names begin with a prefix, by the rest of their names."""
+    return {name.removeprefix(prefix): array for name, array in arrays.items() if name.startswith(prefix)}
 
 
 # Operands and predicates as JSON values, and back.

@@ -149,7 +149,7 @@ def _add_derived(statistics: EventStatistics, dictionary: Dictionary, frequency:
 
 
 def _cells_of(slot: Slot) -> list[int]:
-    cells = [*slot.present.values(), *slot.misfit.values(), *slot.settled.values(), *(key.cell for key in slot.keys)]
+    cells = [*slot.present.values(), *slot.misfit.values(), *slot.settled.values(), *slot.key_cells()]
     cells += [slot.not_null] if slot.not_null >= 0 else []
     for domain in slot.domains.values():
         cells += range(domain.first_cell, domain.first_cell + domain.n_cells)

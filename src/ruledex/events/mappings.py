@@ -13,6 +13,7 @@ from decimal import Decimal
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ruledex.compiled.constants import CELL, EVERY, OFFSET, WEIGHT
 from ruledex.dictionary.dictionary import Dictionary, Names
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
 
 
 _PLAIN: Final = frozenset((int, float, str, bool))
+_FEW: Final = 32  # cells that Python sorts as quickly as NumPy
 _NO_WEIGHTS: Final = np.empty(0, WEIGHT)
 _NO_WEIGHTS.flags.writeable = False
 
@@ -67,7 +69,7 @@ class EventEncoder:
             try:
                 found = self._cells(event)
                 single &= found.single
-                ordered = sorted(set(found.cells))
+                ordered = found.ordered()
                 if given is not None:
                     weighed = self._weights(event, float_weights(given[number])) if number < len(given) else {}
                     cell_weights.extend([weighed.get(cell, 1.0) for cell in ordered])
@@ -77,7 +79,7 @@ class EventEncoder:
                 raise
             except Exception as error:  # events hold objects of any kind, and these may raise anything
                 raise EventError.of(error).at(number) from error
-            cells.extend(ordered)
+            cells += ordered
             offsets.append(len(cells))
         if given is not None and len(given) != len(offsets) - 1:
             raise EventError(f"weights has {len(given):,} entries, and there are {len(offsets) - 1:,} events")
@@ -96,7 +98,7 @@ class EventEncoder:
             raise
         except Exception as error:
             raise EventError.of(error) from error
-        ordered = array("i", sorted(set(found.cells)))
+        ordered = found.ordered()
         offsets = array("q", (0, len(ordered)))
         return EventBatch(np.frombuffer(offsets, OFFSET), np.frombuffer(ordered, CELL), _NO_WEIGHTS, found.single)
 
@@ -117,7 +119,7 @@ class EventEncoder:
             self._first_seen(found, rest)
         for slot in self.dictionary.derived:
             if isinstance(slot.operand, Exists):
-                found.cells += element_cells(slot, event)
+                found.take_many(element_cells(slot, event))
             else:
                 found.take(slot, _derived(slot, event))
         return found
@@ -177,12 +179,30 @@ def _weighed(operand: Operand) -> tuple[Operand, Callable[[Any], Call] | None]:
 class _Found:
     """The cells found so far of one event."""
 
-    __slots__ = ("cells", "event", "single")
+    __slots__ = ("cells", "event", "many", "single")
 
     def __init__(self, event: Mapping[str, Any]) -> None:
         self.event = event
         self.cells = [EVERY]
+        self.many: list[NDArray[np.int32]] = []  # further cells
         self.single = True
+
+    def ordered(self) -> array[int]:
+        """Return all cells, ascending, each once."""
+        if not self.many:
+            return array("i", sorted(set(self.cells)))
+        cells = np.concatenate([np.array(self.cells, CELL), *self.many])
+        cells.sort()
+        is_first = np.empty(len(cells), np.bool_)
+        is_first[0] = True
+        np.not_equal(cells[1:], cells[:-1], out=is_first[1:])
+        return array("i", cells[is_first].tobytes())
+
+    def take_many(self, cells: NDArray[np.int32]) -> None:
+        if len(cells) > _FEW:
+            self.many.append(cells)
+        else:
+            self.cells += cells.tolist()
 
     def take(self, slot: Slot, value: Any) -> None:
         if value is not None:

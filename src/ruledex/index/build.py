@@ -14,6 +14,7 @@ from ruledex.dictionary.dictionary import Dictionary
 from ruledex.dictionary.merging import cell_map, merge_dictionaries
 from ruledex.engines.protocol import Statistics
 from ruledex.errors import BudgetError, RuleError, RulesError, RuleSyntaxError
+from ruledex.events.elements import make_elements
 from ruledex.events.mappings import EventEncoder
 from ruledex.index.identities import identities_of
 from ruledex.index.inputs import Stats, cell_statistics
@@ -89,6 +90,7 @@ def state_of_rules(
 ) -> BuiltState:
     """Return the state of compiled rules, ready to match; `read` has the same rules, and no others."""
     encoder = EventEncoder(built.dictionary)
+    make_elements(built.dictionary)
     try:
         made = build_engine(engine, built.program, cell_statistics(encoder, stats), options)
     except BudgetError as error:

@@ -183,7 +183,7 @@ def write_compiled(job: BuildJob, shard: int, rules: pa.Table, built: BuiltRules
     program, dictionary, _ = built
     with write_part(job.root, job.build, f"compiled-{shard}") as writer:
         write_program(writer, "", program)
-        write_dictionary(writer, dictionary)
+        write_dictionary(writer, dictionary, with_elements=False)
         writer.arrays("rules/", identities_of(rules["id"].combine_chunks()).arrays())
         compiled = writer.publish({})
     with write_part(job.root, job.build, f"rules-{shard}") as writer:

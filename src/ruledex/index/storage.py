@@ -28,6 +28,7 @@ from ruledex.dictionary.stored import restore, store
 from ruledex.engines.protocol import Engine, Statistics
 from ruledex.engines.registry import engine_class, read_options
 from ruledex.errors import ArtifactError, RuledexError, quoted
+from ruledex.events.elements import stored_with_elements
 from ruledex.events.mappings import EventEncoder
 from ruledex.index.identities import stored_identities
 from ruledex.index.state import BuiltState, Shard, matcher_of
@@ -102,9 +103,9 @@ def metadata_of(
     return found | {_FUNCTIONS: dict(functions)} if functions else found
 
 
-def write_dictionary(writer: ArtifactWriter, dictionary: Dictionary) -> None:
+def write_dictionary(writer: ArtifactWriter, dictionary: Dictionary, *, with_elements: bool = True) -> None:
     """Write a dictionary without its schema and its number of cells, which are metadata."""
-    arrays, document = store(dictionary)
+    arrays, document = stored_with_elements(dictionary) if with_elements else store(dictionary)
     writer.arrays("dictionary/", arrays)
     writer.document("dictionary", document)
 

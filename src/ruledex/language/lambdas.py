@@ -32,6 +32,11 @@ def is_of_element(path: Path) -> bool:
     return path[0].startswith(_MARK)
 
 
+def element_level(path: Path) -> int:
+    """Return how many lambdas there are around the one whose element a path starts at."""
+    return int(path[0].removeprefix(_MARK))
+
+
 # Making and naming.
 
 
@@ -42,7 +47,7 @@ def lambda_of(array: Attribute, variable: str, body: Expression, position: int) 
         if path[0] == variable:
             return element_name(0), *path[1:]
         if is_of_element(path):
-            return element_name(int(path[0].removeprefix(_MARK)) + 1), *path[1:]
+            return element_name(element_level(path) + 1), *path[1:]
         return path
 
     return Exists(array, map_paths(body, enter, levels=1), 0, 1.0, position)
@@ -84,7 +89,7 @@ def outer_attributes(exists: Exists) -> list[Attribute]:
 
 
 def _is_outside(path: Path, level: int) -> bool:
-    return not is_of_element(path) or int(path[0].removeprefix(_MARK)) < level
+    return not is_of_element(path) or element_level(path) < level
 
 
 def levels_of(body: Expression) -> int:

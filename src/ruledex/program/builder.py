@@ -62,13 +62,19 @@ class ProgramBuilder:
 
     def add(self, tree: Expression, static_score: float = 0.0) -> None:
         """Add one rule, given as the parser's tree, bound to the schema."""
-        root, start, n_steps = self._take(tree)
+        self._append(*self._take(tree), static_score)
+
+    def add_unscored(self, tree: Expression) -> None:
+        """Add one rule whose score nobody asks for, given as the parser's tree, bound to the schema."""
+        self._append(self._root(match_tree(tree, self._schema)), 0, 0, 0.0)
+
+    def _append(self, root: int, score_start: int, n_score_steps: int, static_score: float) -> None:
         self._parts.append(
             NormalRules(
                 np.array([OK], np.uint8),
                 np.array([root], np.int32),
-                np.array([start], np.int64),
-                np.array([n_steps], np.int32),
+                np.array([score_start], np.int64),
+                np.array([n_score_steps], np.int32),
             )
         )
         self._static.append(np.array([static_score], WEIGHT))

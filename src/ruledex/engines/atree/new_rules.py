@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from itertools import groupby
 from typing import NamedTuple, TypeAlias
 
@@ -51,10 +51,22 @@ def encode_good_rules(schema: Schema, rules: Sequence[NewRule]) -> tuple[Encoded
         found = _add_texts(builder, run) if is_text else _add_trees(builder, schema, run)
         faults += [(first + place, error) for place, error in found]
         first += len(run)
+    return _encoded(builder), faults
+
+
+def encode_bodies(schema: Schema, bodies: Iterable[Expression]) -> EncodedRules:
+    """Encode the bodies of lambdas, which are bound and have no scores."""
+    builder = ProgramBuilder(schema)
+    for body in bodies:
+        builder.add_unscored(body)
+    return _encoded(builder)
+
+
+def _encoded(builder: ProgramBuilder) -> EncodedRules:
     meanings, program = meanings_of(builder.literals), builder.finish_without_cells()
     offsets, code = score_steps(program)
     static_score = read_only(program.static_scores())
-    return EncodedRules(program, meanings, static_score, read_only(offsets), read_only(code)), faults
+    return EncodedRules(program, meanings, static_score, read_only(offsets), read_only(code))
 
 
 def _add_texts(builder: ProgramBuilder, rules: Sequence[NewRule]) -> list[Fault]:

@@ -136,8 +136,17 @@ def _true_atoms(
     n_domains = domain_offsets.size - 1
     domain = 0
     while place < end:
-        domain = first_at_least(domain_offsets, domain, n_domains + 1, cells[place] + 1) - 1
+        # A domain has a cell at least, so the next one is no further than its cell is. Lambdas have a domain each.
+        furthest = min(n_domains + 1, domain + 1 + cells[place] - domain_offsets[domain])
+        domain = first_at_least(domain_offsets, domain, furthest, cells[place] + 1) - 1
         domain_begin, domain_end = domain_offsets[domain], domain_offsets[domain + 1]
+        if domain_end - domain_begin == 1:  # its only atom, if any, begins where it does
+            place += 1
+            first, last = at_most_offsets[domain], at_most_offsets[domain + 1]
+            if first < last:
+                ranges[2 * n_ranges], ranges[2 * n_ranges + 1] = first, last
+                n_ranges += 1
+            continue
         smallest = cells[place]
         levels = tree_levels[domain]
         while place < end and cells[place] < domain_end:
