@@ -28,7 +28,12 @@ if TYPE_CHECKING:
 
 FORMATS: Final = ("eventbridge", "growthbook", "jsonlogic", "mongo", "mustang", "sigma")
 # Formats that can be written: the module that has `write_rule`, and the key of a rule in a file.
-_WRITERS: Final = {"spark": ("spark", "where")}
+_WRITERS: Final = {
+    "eventbridge": ("eventbridge_writer", "EventPattern"),
+    "jsonlogic": ("jsonlogic_writer", "rule"),
+    "mongo": ("mongo_writer", "condition"),
+    "spark": ("spark", "where"),
+}
 WRITABLE: Final = tuple(_WRITERS)
 _EVERY: Final = 256  # rules between two calls of `progress`
 

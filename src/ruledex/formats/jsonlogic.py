@@ -207,7 +207,7 @@ class _Rule:
     def _array(
         self, arguments: list[Any], place: Place, base: tuple[str, ...]
     ) -> tuple[Attribute, Callable[[], Expression]]:
-        array = self.operand(_first(arguments), Place(place, 0), base)
+        array = self.operand(_unmerged(_first(arguments)), Place(place, 0), base)
         if not isinstance(array, Attribute) or array.path == (ELEMENT,):
             raise RuleTypeError(f"{place}: the elements of a variable can be tested, not of anything else")
         rule = arguments[1] if len(arguments) > 1 else None
@@ -286,6 +286,16 @@ def _operation(rule: Mapping[str, Any], place: Place) -> tuple[str, list[Any], P
         raise RuleSyntaxError(f"{place}: an operation is an object with one key, not {len(rule)}")
     ((name, given),) = rule.items()
     return string(name, place, "an operator"), given if isinstance(given, list) else [given], Place(place, name)
+
+
+def _unmerged(rule: Any) -> Any:
+    """Return the variable of `{"merge": [variable]}`, an array of one where the variable is a single value."""
+    if isinstance(rule, Mapping) and set(rule) == {"merge"}:
+        given = rule["merge"]
+        inner = given[0] if isinstance(given, list) and len(given) == 1 else given
+        if isinstance(inner, Mapping) and set(inner) <= {"var", "val"}:
+            return inner
+    return rule
 
 
 def _first(arguments: list[Any]) -> Any:

@@ -284,7 +284,9 @@ class _Condition:
         if test is None:
             self._note(place, f"there is no type {quoted(given)}: it is false; the types are {', '.join(_TYPES)}")
             return FALSE
-        return test(operand)
+        if not self._coerce or given not in _SCALARS or not isinstance(operand, Attribute):
+            return test(operand)
+        return all_of((test(operand), negate(is_array(operand))))  # MongoDB asks the elements of an array as well
 
     def group(self, given: Any, operand: Operand, place: Place) -> Expression:
         """Return `$inGroup`: the value is in a saved group, which becomes a named condition."""
@@ -348,6 +350,7 @@ _TYPES: Final[dict[str, Callable[[Operand], Expression]]] = {
     "array": is_array,
     "object": is_object,
 }
+_SCALARS: Final = ("string", "number", "boolean")
 
 
 def _is_regex(pattern: str) -> bool:
