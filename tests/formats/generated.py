@@ -13,6 +13,7 @@ from ruledex.language.tree import (
     And,
     Attribute,
     Between,
+    Call,
     Compare,
     CompareOperands,
     Exists,
@@ -30,7 +31,7 @@ from ruledex.language.tree import (
 )
 
 NUMBERS = [0, 1, 2, 5, -3, 1.5, Decimal("2.5"), 1.0, 7, -0.5]
-TEXTS = ["", "a", "b", "ab", "A", "1", "5", "a.b", "x%y", "null", "true", "ä"]
+TEXTS = ["", "a", "b", "ab", "A", " 1", "5", "a.b", "x%y", "null", "true", "ä"]
 PATTERNS = ["a%", "%b", "%a%", "a", "_", "%", "a%b", "", "a\\%b", "%.%", "1%", "Ä"]
 REGEXES = ["a", "^a", "b$", "a.b", "^[ab]+$", "x\\sy", "^$", "[^a]"]
 OTHERS = [None, [], [None], {"k": 1}]
@@ -90,6 +91,8 @@ class Rules:
             lambda: NullSafe(operand, value),
             lambda: Between(operand, value, self.pick(pool)),
         ]
+        if kind == "number":
+            tests.append(lambda: Compare(Call("cast_double", (operand,)), self.pick(COMPARISONS), value))
         if kind == "text":
             likes = tuple(self.rng.sample(PATTERNS, self.pick([1, 1, 2])))
             every = len(likes) > 1 and self.rng.random() < 0.5

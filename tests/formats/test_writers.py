@@ -121,6 +121,7 @@ def test_rules_of_jsonlogic():
     assert written("jsonlogic", "x LIKE '%a%'", **SHORT) == {"in": ["a", x]}
     assert written("jsonlogic", "x < 'm'", **SHORT) == {"<": [x, "m"]}
     assert written("jsonlogic", "x = y", **SHORT) == {"and": [{"!==": [x, None]}, {"===": [x, {"var": "y"}]}]}
+    assert written("jsonlogic", "CAST(x AS DOUBLE) > 5", **SHORT) == {">": [x, 5]}
     assert written("jsonlogic", "x = 1") == {"some": [{"merge": [x]}, {"===": [{"var": ""}, 1]}]}
 
 

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from ruledex.formats.javascript import number_of
+from ruledex.formats.javascript import holds, number_of
 from ruledex.formats.rules import Note
-from ruledex.formats.two_valued import TwoValuedWriter, equality, like_parts, path_shown, single_likes
+from ruledex.formats.two_valued import TwoValuedWriter, equality, is_converted, like_parts, path_shown, single_likes
 from ruledex.formats.writing import cannot_say
 from ruledex.language.lambdas import element_name
 from ruledex.language.reference import truth_of
@@ -61,6 +61,9 @@ class _Writer(TwoValuedWriter):
             return self._exists(predicate)
         if isinstance(predicate, CompareOperands):
             return self._operands(predicate)
+        if isinstance(predicate, Compare) and is_converted(predicate):
+            array: Any = predicate.operand.arguments[0]  # type: ignore[union-attr]  # a call
+            return self.any_value(array, predicate, lambda value: self._converted(predicate, value))
         attribute = self.attribute_of(predicate)
         if isinstance(predicate, IsNull):
             null = self.any_value(attribute, predicate, lambda value: {"!==": [value, None]})
@@ -98,6 +101,13 @@ class _Writer(TwoValuedWriter):
         if family is Family.STRING and all(number_of(end) is None for end in ends):
             return compared  # a number never compares with such a text
         return self.all_of((compared, _is_type(value, family)))
+
+    def _converted(self, predicate: Compare, value: Any) -> Any:
+        """Return a comparison as JavaScript makes it, of what is not missing."""
+        op = "==" if predicate.op == "=" else predicate.op
+        end: Any = self.constant(predicate.value, predicate)
+        compared = {op: [value, end]}
+        return self.both([compared, {"!==": [value, None]}]) if holds(0, predicate.op, end) else compared
 
     def _like(self, predicate: Like, value: Any) -> Any:
         parts = like_parts(predicate.patterns[0])

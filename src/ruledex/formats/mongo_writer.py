@@ -17,6 +17,7 @@ from ruledex.formats.two_valued import (
     FAMILIES,
     TwoValuedWriter,
     equality,
+    is_converted,
     like_parts,
     of_single_value,
     path_shown,
@@ -107,6 +108,9 @@ class _Writer(TwoValuedWriter):
     def test(self, predicate: Predicate) -> Any:
         if isinstance(predicate, Exists):
             return self._exists(predicate)
+        if self._coerce and isinstance(predicate, Compare) and is_converted(predicate):
+            name = self._name(predicate.operand.arguments[0], predicate)  # type: ignore[union-attr, arg-type]
+            return self._converted(name, predicate)
         attribute = self.attribute_of(predicate)
         name = self._name(attribute, predicate)
         if isinstance(predicate, IsNull):
@@ -165,6 +169,17 @@ class _Writer(TwoValuedWriter):
             return {name: operators}
         single = operators if self._coerce else {**operators, "$not": _ARRAY}
         return {"$or": [{name: single}, {name: {"$elemMatch": operators}}]}
+
+    def _converted(self, name: str, predicate: Compare) -> Any:
+        """Return a comparison as JavaScript makes it, of what is not missing."""
+        end = self.constant(predicate.value, predicate)
+        if predicate.op == "=":
+            operators = {"$gte": end, "$lte": end, "$exists": True}
+        else:
+            operators = {_ORDER[predicate.op]: end, "$exists": True}
+        if not self._may_be_array(name):
+            return {name: operators}
+        return {"$or": [{name: {**operators, "$not": _ARRAY}}, {name: {"$elemMatch": operators}}]}
 
     def has_type(self, attribute: Attribute, family: Family, part: Predicate) -> Any:
         return self._compared(self._name(attribute, part), {}, family)

@@ -28,6 +28,7 @@ from ruledex.language.text import operand_text, path_text
 from ruledex.language.tree import (
     And,
     Attribute,
+    Call,
     Compare,
     CompareOperands,
     Exists,
@@ -178,7 +179,7 @@ class TwoValuedWriter(ABC):
         family = constant_family(predicate)
         if family not in FAMILIES:
             raise cannot_say(predicate, self.system, f"has no constant of the type {family}")
-        return family  # type: ignore[return-value]  # not None, which is no key
+        return family
 
     def steps(self, attribute: Attribute, part: Predicate) -> tuple[str, ...]:
         """Return the path of an attribute from the element that is tested, or from the event."""
@@ -249,6 +250,14 @@ def equality(predicate: Predicate) -> list[Value] | None:
         case In(_, values):
             return list(values)
     return None
+
+
+def is_converted(predicate: Compare) -> bool:
+    """Return whether this is `CAST(attribute AS DOUBLE) op number`, which is how JavaScript compares."""
+    match predicate:
+        case Compare(Call("cast_double", (Attribute(),)), _, int() | float() | Decimal()):
+            return not isinstance(predicate.value, bool)
+    return False
 
 
 def path_shown(attribute: Attribute) -> str:
