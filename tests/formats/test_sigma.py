@@ -127,6 +127,7 @@ CASES = [
     (rule({"a|base64": "hidden"}), {"a": hidden("hidden")}, True),
     (rule({"a|base64offset|contains": "hidden"}), {"a": hidden("x hidden y")}, True),
     (rule({"a|wide|base64offset|contains": "ab"}), {"a": hidden("\x00a\x00b\x00c\x00")}, True),
+    (rule({"a|utf16le|base64offset|contains": "ab"}), {"a": hidden("\x00a\x00b\x00c\x00")}, True),
     (rule({"a|utf16be|base64offset|contains": "ab"}), {"a": hidden("\x00a\x00b")}, True),
     (rule({"a|windash|contains": " -enc "}), {"a": "x /ENC y"}, True),
     (rule({"a|windash|contains|all": [" -a", " -b"]}), {"a": "x /a –b"}, True),
@@ -173,6 +174,11 @@ def test_a_rule_means_what_the_specification_says(given, event, answer):
         (rule({"a|re": "x(?=y)"}), "the field a: RE2 refuses this regular expression: invalid perl operator: (?="),
         (rule({"a|cidr": "10.0.0.1/8"}), "$.detection: Invalid CIDR expression: 10.0.0.1/8 has host bits set"),
         (rule({"a|base64": "x*"}), "$.detection: Base64 encoding of strings with wildcards is not allowed"),
+        ("[" * 1_000, "at most 1,000,000 parts, 200 deep"),
+        ("[" * 100_000, "at most 1,000,000 parts, 200 deep"),
+        ("- " * 100_000, "at most 1,000,000 parts, 200 deep"),
+        ("a: &a [*a]", "at most 1,000,000 parts, 200 deep"),
+        ("a: !!python/name:os.system x", "could not determine a constructor"),
         ("title: [", "line 2, column 1: this is not YAML: "),
         ("a: 1\na: 2", "line 2, column 1: this is not YAML: the key 'a' is given twice"),
     ],
@@ -293,7 +299,7 @@ def test_what_a_rule_says_of_itself_are_tags():
     assert index.match({"a": 1}, where="level IN ('high', 'critical') AND logsource.product = 'windows'") == [1]
 
 
-def test_without_pysigma_the_error_says_what_to_install(monkeypatch):
+def test_without_pysigma_the_error_says_what_to_install():
     code = (
         "import sys; sys.modules['sigma.conditions'] = None\n"
         "from ruledex.formats import read\n"

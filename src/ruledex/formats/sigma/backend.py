@@ -22,6 +22,7 @@ from sigma.conversion.base import TextQueryBackend
 from sigma.conversion.state import ConversionState
 from sigma.correlations import SigmaCorrelationRule
 from sigma.exceptions import SigmaBackendError, SigmaConditionError, SigmaError, SigmaValueError
+from sigma.modifiers import SigmaWideModifier, modifier_mapping
 from sigma.processing.pipeline import ProcessingPipeline
 from sigma.rule import SigmaRule
 from sigma.types import SigmaFieldReference, SigmaQueryExpression
@@ -36,6 +37,8 @@ from ruledex.language.text import tree_text
 from ruledex.language.tree import Attribute, Expression
 
 Callback = Callable[[SigmaRule | SigmaCorrelationRule, str | None, int, Any, Any], Any]
+
+modifier_mapping.setdefault("utf16le", SigmaWideModifier)  # the specification's name, which pySigma 1.5 lacks
 
 _SELECTOR: Final = re.compile(r"\b(?:1|any|all)\s+of\s+([\w*]+)")
 _NUMBERS_UNSEEN: Final = "a keyword is looked for in texts: numbers of the event are not seen"

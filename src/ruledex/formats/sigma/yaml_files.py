@@ -11,6 +11,7 @@ from ruledex.errors import RuleLimitError, RuleSyntaxError
 
 _MOST_PARTS: Final = 1_000_000  # of a document, with aliases written out
 _DEEPEST: Final = 200
+_FEW: Final = 1_000  # levels that libyaml always has room for
 
 
 class _Loader(yaml.CSafeLoader):
@@ -39,6 +40,7 @@ def load_yaml(content: bytes | str) -> Iterator[tuple[int, Any]]:
     text = content if isinstance(content, str) else content.decode("utf-8", "replace")
     loader = None
     try:
+        _check_depth(text)
         loader = _Loader(text)
         while loader.check_node():
             node = loader.get_node()
@@ -59,6 +61,21 @@ def load_yaml(content: bytes | str) -> Iterator[tuple[int, Any]]:
             loader.dispose()
 
 
+def _check_depth(text: str) -> None:
+    """Raise if a file nests too deep. libyaml builds nodes by recursion, which nothing else would stop."""
+    if len(text) < _MOST_PARTS and sum(text.count(sign) for sign in "[{-?") < _FEW:
+        return  # each level takes one of these, or a longer indentation
+    depth = 0
+    for event in yaml.parse(text, yaml.CSafeLoader):
+        depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
+        if depth > _DEEPEST:
+            raise _too_large()
+
+
+def _too_large() -> RuleLimitError:
+    return RuleLimitError("a document has at most 1,000,000 parts, 200 deep, with its aliases written out")
+
+
 def _check_size(root: yaml.Node) -> None:
     """Raise if a document is too large or too deep, with each alias written out. One may contain itself."""
     n_parts = 0
@@ -67,7 +84,7 @@ def _check_size(root: yaml.Node) -> None:
         node, depth = pending.pop()
         n_parts += 1
         if n_parts > _MOST_PARTS or depth > _DEEPEST:
-            raise RuleLimitError("a document has at most 1,000,000 parts, 200 deep, with its aliases written out")
+            raise _too_large()
         if isinstance(node, yaml.MappingNode):
             pending += [(part, depth + 1) for pair in node.value for part in pair]
         elif isinstance(node, yaml.SequenceNode):
