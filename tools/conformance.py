@@ -2,8 +2,8 @@
 
 python tools/conformance.py CASES
 
-CASES is a folder with some of `eventbridge`, `growthbook`, `jsonlogic` and `mustang`, each with its published suite:
-files as they are, or in archives (.tar.gz, .gz).
+CASES is a folder with some of `eventbridge`, `growthbook`, `jsonlogic`, `mustang` and `sigma`, each with its published
+suite: files as they are, or in archives (.tar.gz, .gz).
 
 | folder | cases |
 | --- | --- |
@@ -11,6 +11,10 @@ files as they are, or in archives (.tar.gz, .gz).
 | growthbook | `evalCondition` in JSON: name, condition, attributes, answer, perhaps saved groups; and `feature` |
 | jsonlogic | lists of rule, data and result in JSON: those that have a variable, and true or false as their result |
 | mustang | lines of `mustang` (criteria), `event`, `expected` (ids), perhaps `scores`; `:top` ends names for the best |
+| sigma | rules in YAML, and in `regression_data` events in JSON, or one in .raw, in files with the ids of their rules |
+
+The answers for Sigma are those of an evaluation of pySigma's own trees (tests/formats/sigma_evaluator.py): for each
+rule on its own events and on one other event, and for each event in an index of all rules.
 
 The status is 1 if an answer is wrong. A rule that was refused is no wrong answer, but each one is listed.
 """
@@ -26,7 +30,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path, PurePath
 from typing import Any, NamedTuple
 
-from ruledex import RuledexError, Schema, evaluate
+from ruledex import Index, RuledexError, Schema, evaluate
 from ruledex.formats import read
 from ruledex.language.reference import score_of
 
@@ -54,6 +58,14 @@ class SetCase(NamedTuple):
     expected: list[str]
     scores: dict[str, float]
     best: int | None  # how many of the best are expected, or None for all
+
+
+class IndexCase(NamedTuple):
+    """The answer of an index for an event, and the ids that are right. What the index refuses has cases of its own."""
+
+    name: str
+    found: list[str]
+    expected: list[str]
 
 
 class Result(NamedTuple):
@@ -155,6 +167,61 @@ def mustang(folder: Path) -> Iterator[SetCase]:
             yield SetCase(case["name"], rules, case["event"], case["expected"], case.get("scores") or {}, best)
 
 
+def sigma(folder: Path) -> Iterator[Case | IndexCase]:
+    """Yield rules with events, and the answers of an index of all rules."""
+    import yaml
+
+    sys.path.insert(0, str(Path(__file__).parents[1]))  # where the tests are
+    from tests.formats.sigma_evaluator import evaluate_tree, sigma_trees
+
+    rules: dict[str, Any] = {}
+    events: list[tuple[str, Any]] = []
+    for name, content in _files(folder, (".yml", ".json", ".raw")):
+        path = PurePath(name)
+        if "regression_data" not in path.parts:
+            found = [yaml.safe_load(content)] if path.suffix == ".yml" else []
+            rules |= {rule["id"]: rule for rule in found if "detection" in rule}
+        elif path.suffix != ".yml":
+            found = [{"message": content}] if path.suffix == ".raw" else [windows_event(e) for e in _each_json(content)]
+            events += [(path.stem, event) for event in found]
+    refused = {fault.rule_id for fault in read(rules, "sigma").faults}
+    trees = {rule_id: sigma_trees(rule) for rule_id, rule in rules.items() if rule_id not in refused}
+    for number, (rule_id, rule) in enumerate(rules.items()):
+        own = [event for name, event in events if name == rule_id]
+        for event in [*own, events[number % len(events)][1]]:
+            answer = any(evaluate_tree(tree, event) for tree in trees.get(rule_id, ()))
+            yield Case(f"{rule_id} {rule['title']}", rule, event, answer)
+    index = Index.build({rule_id: rules[rule_id] for rule_id in trees}, format="sigma")
+    for name, event in events:
+        expected = sorted(i for i, each in trees.items() if any(evaluate_tree(tree, event) for tree in each))
+        yield IndexCase(f"all rules on an event of {name}", index.match(event), expected)
+
+
+def windows_event(event: dict[str, Any]) -> dict[str, Any]:
+    """Return an event of Windows in the flat form that Sigma's rules are written for."""
+    event = event.get("Event", event)
+    found: dict[str, Any] = {}
+    for name, value in (event.get("System") or {}).items():
+        if isinstance(value, dict):
+            found |= {f"{name}_{key}": inner for key, inner in (value.get("#attributes") or {}).items()}
+            found |= {name: value["#text"]} if "#text" in value else {}
+        else:
+            found[name] = value
+    inner = next(iter((event.get("UserData") or {}).values()), None) or {}
+    for part in (event.get("EventData") or {}, inner):
+        found |= {name: value for name, value in part.items() if name != "#attributes"}
+    return found or event
+
+
+def _each_json(text: str) -> Iterator[Any]:
+    """Yield the documents of a file that has one after the other."""
+    decoder = json.JSONDecoder()
+    at = 0
+    while (start := len(text) - len(text[at:].lstrip())) < len(text):
+        found, at = decoder.raw_decode(text, start)
+        yield from found if isinstance(found, list) else [found]
+
+
 def has_variable(rule: Any) -> bool:
     """Return whether a JsonLogic rule looks at its data."""
     if isinstance(rule, dict):
@@ -172,28 +239,29 @@ def plain_json(text: str) -> str:
     return "".join(kept)
 
 
-SUITES: dict[str, tuple[str, Callable[[Path], Iterator[Case | SetCase]]]] = {
+SUITES: dict[str, tuple[str, Callable[[Path], Iterator[Case | SetCase | IndexCase]]]] = {
     "eventbridge": ("eventbridge", eventbridge),
     "growthbook": ("mongo", growthbook),
     "growthbook features": ("growthbook", features),
     "jsonlogic": ("jsonlogic", jsonlogic),
     "mustang": ("mustang", mustang),
+    "sigma": ("sigma", sigma),
 }
 
 
-def _files(folder: Path) -> Iterator[tuple[str, str]]:
-    """Yield the name and the text of each file of JSON in a folder, in archives too."""
+def _files(folder: Path, suffixes: tuple[str, ...] = (".json", ".json5")) -> Iterator[tuple[str, str]]:
+    """Yield the name and the text of each file of JSON in a folder, or with other suffixes, in archives too."""
     for path in sorted(folder.rglob("*")):
         if path.name.endswith((".tar.gz", ".tgz")):
             with tarfile.open(path) as archive:
                 for member in sorted(archive.getmembers(), key=lambda member: member.name):
                     file = archive.extractfile(member)
-                    if file is not None and PurePath(member.name).suffix in (".json", ".json5"):
+                    if file is not None and PurePath(member.name).suffix in suffixes:
                         yield member.name, file.read().decode()
         elif path.name.endswith((".json.gz", ".jsonl.gz")):
             yield path.name, gzip.decompress(path.read_bytes()).decode()
-        elif path.suffix in (".json", ".json5", ".jsonl"):
-            yield path.name, path.read_text("utf-8")
+        elif path.suffix in (*suffixes, ".jsonl"):
+            yield path.relative_to(folder).as_posix(), path.read_text("utf-8")
 
 
 def report(cases: Path) -> tuple[list[str], bool]:
@@ -206,7 +274,9 @@ def report(cases: Path) -> tuple[list[str], bool]:
             continue
         counts = {"right": 0, "wrong": 0, "refused": 0}
         for case in cases_of(folder):
-            if isinstance(case, SetCase):
+            if isinstance(case, IndexCase):
+                outcome, detail = Result("right" if case.found == case.expected else "wrong", str(case.found))
+            elif isinstance(case, SetCase):
                 outcome, detail = outcome_of_set(case, format_name)
             else:
                 outcome, detail = (feature_outcome if cases_of is features else outcome_of)(case, format_name)

@@ -88,6 +88,26 @@ def test_cases_of_several_rules_compare_ids_and_scores(tmp_path):
     assert not is_right
 
 
+def test_sigma_rules_are_compared_with_an_evaluation_of_their_own(tmp_path):
+    ids = [f"6f8f2a3e-000{number}-4000-8000-000000000001" for number in range(3)]
+    values = ["x", "y", "'%z%'"]
+    for rule_id, value in zip(ids, values, strict=True):
+        detection = f"{{s: {{a|expand: {value}}}, condition: s}}"
+        text = f"title: t\nid: {rule_id}\nlogsource: {{product: windows}}\ndetection: {detection}"
+        (tmp_path / "sigma" / "rules").mkdir(parents=True, exist_ok=True)
+        (tmp_path / "sigma" / "rules" / f"{rule_id}.yml").write_text(text)
+    (tmp_path / "sigma" / "regression_data").mkdir()
+    (tmp_path / "sigma" / "regression_data" / "info.yml").write_text("id: other")
+    event = {"Event": {"System": {"Provider": {"#attributes": {"Name": "n"}}}, "EventData": {"a": "X"}}}
+    (tmp_path / "sigma" / "regression_data" / f"{ids[0]}.json").write_text(json.dumps(event) + "\n" + json.dumps(event))
+    (tmp_path / "sigma" / "regression_data" / f"{ids[1]}.raw").write_text("y")
+    lines, is_right = report(tmp_path)
+    assert lines[1].split() == ["sigma", "8", "0", "1", "9"]
+    assert "the placeholder %z% has no values" in lines[2]
+    assert is_right
+    assert TOOLS["windows_event"](event) == {"Provider_Name": "n", "a": "X"}
+
+
 def test_without_a_folder_the_status_is_2(tmp_path):
     result = subprocess.run([sys.executable, TOOL, tmp_path / "none"], capture_output=True, text=True, check=False)
     assert result.returncode == 2

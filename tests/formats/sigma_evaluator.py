@@ -8,6 +8,7 @@ from __future__ import annotations
 import ipaddress
 import re
 from datetime import UTC, datetime
+from functools import cache
 from typing import Any
 
 from sigma.conditions import ConditionAND, ConditionFieldEqualsValueExpression, ConditionNOT, ConditionOR
@@ -163,9 +164,14 @@ def refers(value: SigmaFieldReference, one: Any, other: Any) -> bool:
 
 
 def pattern_of(value: SigmaString) -> re.Pattern[str]:
+    return _pattern(tuple(value.s), isinstance(value, SigmaCasedString))
+
+
+@cache
+def _pattern(parts: tuple[Any, ...], is_cased: bool) -> re.Pattern[str]:
     signs = {SpecialChars.WILDCARD_MULTI: ".*", SpecialChars.WILDCARD_SINGLE: "."}
-    expression = "".join(re.escape(part) if isinstance(part, str) else signs[part] for part in value.s)
-    return re.compile(expression, re.DOTALL | (0 if isinstance(value, SigmaCasedString) else re.IGNORECASE))
+    expression = "".join(re.escape(part) if isinstance(part, str) else signs[part] for part in parts)
+    return re.compile(expression, re.DOTALL | (0 if is_cased else re.IGNORECASE))
 
 
 def expression_of(value: SigmaRegularExpression) -> re.Pattern[str]:
