@@ -39,6 +39,28 @@ def test_a_rule_is_created_replaced_changed_and_removed(client, service, own):
     assert client.ask("PATCH", path_of(own, 5), {"score": 1}).status == 404
 
 
+def test_a_rule_keeps_its_tags_until_others_are_given(client, service, own):
+    tags = {"tenant": "acme", "labels": ["beta", "eu"]}
+    created = client.ask("PUT", path_of(own, 5), {"text": "a = 1", "tags": tags}).value["rule"]
+    assert created["tags"] == tags
+    assert client.ask("GET", path_of(own, 5)).value == created
+    assert client.ask("POST", f"/v1/indexes/{own}/match?where=tenant='acme'", {"a": 1}).value["rules"] == [5]
+    patched = client.ask("PATCH", path_of(own, 5), {"text": "a = 2"}).value["rule"]
+    assert patched["tags"] == tags
+    retagged = client.ask("PATCH", path_of(own, 5), {"tags": {"tenant": "other"}}).value
+    assert (retagged["action"], retagged["rule"]["text"]) == ("replaced", "a = 2")
+    assert retagged["rule"]["etag"] != patched["etag"]
+    assert client.ask("PATCH", f"/v1/indexes/{own}/rules", {"update": [{"id": 5, "text": "a = 3"}]}).status == 200
+    assert dict(Index.open(service.root / own).rule(5).tags) == {"tenant": "other"}
+    assert client.put(own, 5, "a = 3", 0).value["rule"]["tags"] == {}  # the whole rule is replaced
+    deep = {"a": 1}
+    for _ in range(20):
+        deep = {"a": deep}
+    for query in ("", "?dry_run=true"):
+        refused = client.ask("PUT", path_of(own, 5) + query, {"text": "a = 1", "tags": deep})
+        assert (refused.status, "deep" in refused.value["detail"]) == (422, True), refused.value
+
+
 def test_a_structured_rule_is_taken(client, own):
     rule = {"op": "=", "operand": {"attribute": "a"}, "value": 8}
     assert client.ask("PUT", path_of(own, 6), {"rule": rule}).value["rule"]["text"] == "a = 8"

@@ -50,12 +50,13 @@ class Explained(msgspec.Struct):
 
 
 class RuleOut(msgspec.Struct):
-    """A rule. `etag` changes with its text and score."""
+    """A rule. `etag` changes with its text, score and tags."""
 
     id: RuleId
     text: str
     score: float
     etag: str
+    tags: dict[str, Any] = {}
 
 
 class RuleIn(msgspec.Struct, forbid_unknown_fields=True):
@@ -64,15 +65,17 @@ class RuleIn(msgspec.Struct, forbid_unknown_fields=True):
     text: str | None = None
     rule: Any = None
     score: float = 0.0
+    tags: dict[str, Any] = {}
 
 
 class RuleWithId(msgspec.Struct, forbid_unknown_fields=True):
-    """A rule with its id."""
+    """A rule with its id. An update without `tags` leaves them as they are."""
 
     id: RuleId
     text: str | None = None
     rule: Any = None
     score: float = 0.0
+    tags: dict[str, Any] | None = None
 
 
 class RulePatch(msgspec.Struct, forbid_unknown_fields=True):
@@ -81,6 +84,7 @@ class RulePatch(msgspec.Struct, forbid_unknown_fields=True):
     text: str | None = None
     rule: Any = None
     score: float | None = None
+    tags: dict[str, Any] | None = None
 
 
 class RulesPatch(msgspec.Struct, forbid_unknown_fields=True):

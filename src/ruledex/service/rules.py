@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import hashlib
 from bisect import bisect_right
-from typing import TYPE_CHECKING, Any, Final, cast
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, Final, TypeAlias, cast
 
 import msgspec
 import orjson
 
-from ruledex.errors import RuledexError, RuleSyntaxError
+from ruledex.errors import RuledexError, RulesError, RuleSyntaxError
 from ruledex.index import Index
 from ruledex.language.checked import to_text
 from ruledex.language.parser import parse
@@ -35,20 +36,23 @@ if TYPE_CHECKING:
     from ruledex.service.worker import Worker
 
 ANY_TAG: Final = "*"
+Content: TypeAlias = "tuple[str | None, float | None, dict[str, Any] | None]"  # text, score and tags; None: as it was
 
 
-def etag_of(rule_id: RuleId, text: str, score: float) -> str:
-    """Return the tag of a rule's content, in quotes as HTTP writes it."""
-    return f'"{hashlib.blake2b(orjson.dumps([rule_id, text, score]), digest_size=12).hexdigest()}"'
+def make_rule(rule_id: RuleId, text: str, score: float, tags: Mapping[str, Any]) -> RuleOut:
+    """Return a rule with the ETag of its content, in quotes as HTTP writes it."""
+    content = orjson.dumps([rule_id, text, score, dict(tags)], default=str, option=orjson.OPT_SORT_KEYS)
+    etag = f'"{hashlib.blake2b(content, digest_size=12).hexdigest()}"'
+    return RuleOut(rule_id, text, score, etag, dict(tags))
 
 
 def rule_out(index: Index, rule_id: RuleId) -> RuleOut:
     """Return a rule of an index."""
     rule = index.rule(rule_id)
-    return RuleOut(rule.id, rule.text, rule.static_score, etag_of(rule.id, rule.text, rule.static_score))
+    return make_rule(rule.id, rule.text, rule.static_score, rule.tags)
 
 
-def check_tag(current: RuleOut | None, if_match: str | None, if_none_match: str | None) -> None:
+def check_etag(current: RuleOut | None, if_match: str | None, if_none_match: str | None) -> None:
     """Raise unless the rule is in the state that the editor has seen."""
     if if_none_match is not None:
         if if_none_match.strip() != ANY_TAG:
@@ -114,30 +118,35 @@ class RuleEndpoints:
         text = text_of(given, request.settings.rule_characters)
         if text is None:
             raise Problem(422, "body", "The body is not as expected", "a rule has a text, or a rule")
-        await self._change(request, "put", text, given.score)
+        await self._change(request, "put", text, given.score, given.tags)
 
     async def patch(self, request: Request) -> None:
-        """Change the text or the score of a rule."""
+        """Change the text, the score or the tags of a rule."""
         given = await request.read(RulePatch)
-        await self._change(request, "patch", text_of(given, request.settings.rule_characters), given.score)
+        text = text_of(given, request.settings.rule_characters)
+        await self._change(request, "patch", text, given.score, given.tags)
 
     async def delete(self, request: Request) -> None:
         """Remove a rule."""
-        await self._change(request, "delete", None, None)
+        await self._change(request, "delete", None, None, None)
 
-    async def _change(self, request: Request, kind: str, text: str | None, score: float | None) -> None:
+    async def _change(
+        self, request: Request, kind: str, text: str | None, score: float | None, tags: dict[str, Any] | None
+    ) -> None:
         index = self._worker.indexes.get(request.index).index
         rule_id = id_of(request.parameters["id"], index)
-        tags = _header(request, b"if-match"), _header(request, b"if-none-match")
+        etags = _header(request, b"if-match"), _header(request, b"if-none-match")
         findings = []
         if text is not None:
             findings = await self._worker.long_work.run(_findings, index, text)
         if request.flag("dry_run"):
-            changed = preview(index, kind, rule_id, text, score, *tags)
+            changed = preview(index, kind, rule_id, (text, score, tags), *etags)
+            if tags:
+                _check_tags(rule_id, tags)
             changed.findings = findings
             await request.answer(200, changed)
             return
-        asked = {"kind": kind, "id": rule_id, "text": text, "score": score, "tags": tags}
+        asked = {"kind": kind, "id": rule_id, "content": (text, score, tags), "etags": etags}
         answer = await self._worker.change(request.index, asked)
         changed = msgspec.convert(answer, Changed)
         changed.findings = findings
@@ -154,8 +163,8 @@ class RuleEndpoints:
             raise Problem(422, "body", "The body is not as expected", told)
         kind, rows = kinds[0], getattr(given, kinds[0])
         if kind != "remove":
-            rows = [[row.id, text_of(row, request.settings.rule_characters), row.score] for row in rows]
-            if any(text is None for _, text, _ in rows):
+            rows = [[row.id, text_of(row, request.settings.rule_characters), row.score, row.tags] for row in rows]
+            if any(text is None for _, text, *_ in rows):
                 raise Problem(422, "body", "The body is not as expected", "each rule has a text, or a rule")
         version = _header(request, b"if-match")
         if request.flag("dry_run"):
@@ -167,22 +176,25 @@ class RuleEndpoints:
 
 
 def preview(
-    index: Index, kind: str, rule_id: RuleId, text: str | None, score: float | None, if_match: str | None,
-    if_none_match: str | None,
-) -> Changed:  # fmt: skip
+    index: Index, kind: str, rule_id: RuleId, content: Content, if_match: str | None, if_none_match: str | None
+) -> Changed:
     """Return what a change of one rule would do. Raises what the change would raise, except for the rule's text."""
+    text, score, tags = content
     current = rule_out(index, rule_id) if rule_id in index else None
-    check_tag(current, if_match, if_none_match)
+    check_etag(current, if_match, if_none_match)
     if current is None and kind != "put":
         raise Problem(404, "rule", "There is no such rule")
     if kind == "delete":
         return Changed(rule_id, "removed", dry_run=True)
     if current is not None and kind == "patch":
-        text, score = current.text if text is None else text, current.score if score is None else score
+        text = current.text if text is None else text
+        score = current.score if score is None else score
+        tags = current.tags if tags is None else tags
     assert text is not None
     assert score is not None
-    made = RuleOut(rule_id, text, score, etag_of(rule_id, text, score))
-    action = "created" if current is None else "unchanged" if current == made else "replaced"
+    assert tags is not None
+    made = make_rule(rule_id, text, score, tags)
+    action = "created" if current is None else "unchanged" if current.etag == made.etag else "replaced"
     return Changed(rule_id, cast(Any, action), dry_run=True, rule=made)
 
 
@@ -196,6 +208,14 @@ def preview_many(index: Index, kind: str, rows: list[Any]) -> ChangedRules:
     if kind != "remove":
         Index.build([tuple(row) for row in rows], "scan", schema=index.schema)
     return ChangedRules(**{{"add": "added", "update": "updated", "remove": "removed"}[kind]: len(ids)}, dry_run=True)
+
+
+def _check_tags(rule_id: RuleId, tags: dict[str, Any]) -> None:
+    """Raise a RuleError if a rule cannot have these tags."""
+    try:
+        Index.build([(rule_id, "TRUE", 0.0, tags)], "scan")
+    except RulesError as error:
+        raise error.faults[0].error from None
 
 
 def _findings(index: Index, text: str) -> list[FindingOut]:

@@ -153,7 +153,7 @@ def _source(request: Request, given: BuildIn) -> tuple[str | None, list[Any] | N
         raise Problem(422, "body", "The body is not as expected", "give either rules or a path")
     if given.rules is not None:
         most = request.settings.rule_characters
-        return None, [[row.id, text_of(row, most), row.score] for row in given.rules]
+        return None, [[row.id, text_of(row, most), row.score, row.tags] for row in given.rules]
     assert given.path is not None
     if request.settings.sources is None:
         raise Problem(403, "path", "Paths are not taken", "the service has no folder of sources")

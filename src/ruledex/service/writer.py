@@ -258,7 +258,7 @@ def make_change(index: Index, change: dict[str, Any]) -> Changed | ChangedRules 
         return _define(index, change["name"], change["text"])
     if kind in ("add", "update", "remove"):
         return _change_many(index, kind, change["rows"], change["version"])
-    changed = preview(index, kind, change["id"], change["text"], change["score"], *change["tags"])
+    changed = preview(index, kind, change["id"], tuple(change["content"]), *change["etags"])
     changed.dry_run = False
     if changed.action == "unchanged":
         return changed
@@ -266,11 +266,11 @@ def make_change(index: Index, change: dict[str, Any]) -> Changed | ChangedRules 
         index.remove([change["id"]])
         return changed
     rule = cast(RuleOut, changed.rule)
-    if changed.action == "replaced" and rule.text == rule_out(index, rule.id).text:
+    before = rule_out(index, rule.id) if changed.action == "replaced" else None
+    if before is not None and (rule.text, rule.tags) == (before.text, before.tags):
         index.set_score(rule.id, rule.score)
     else:
-        row = [(rule.id, rule.text, rule.score)]
-        _put(index, row, replace=changed.action == "replaced")
+        _put(index, [(rule.id, rule.text, rule.score, rule.tags)], replace=before is not None)
     changed.rule = rule_out(index, rule.id)
     return changed
 
@@ -292,7 +292,7 @@ def _define(index: Index, name: str, text: str | None) -> Defined:
         raise
 
 
-def _put(index: Index, rows: list[tuple[Any, str, float]], *, replace: bool) -> None:
+def _put(index: Index, rows: list[tuple[Any, ...]], *, replace: bool) -> None:
     try:
         index.update(rows) if replace else index.add(rows)
     except RulesError as error:
