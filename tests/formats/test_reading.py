@@ -69,7 +69,7 @@ def test_ids_are_of_one_kind(tmp_path):
     ("source", "system", "message"),
     [
         ({}, "eventbrige", "did you mean eventbridge"),
-        ({}, 7, "the formats are eventbridge, .*jsonlogic, .*mongo"),
+        ({}, 7, "the formats are .*eventbridge, .*jsonlogic, .*mongo"),
         ("missing.json", "mongo", "missing.json: No such file"),
         ([PATTERN], "eventbridge", "pairs of an id and a rule"),
         (7, "eventbridge", "rules are a path, a mapping of ids to rules, or pairs"),
@@ -155,6 +155,26 @@ def _included(caveat, **detail):
 
 
 SOUND = {
+    "elasticsearch": [
+        {
+            "bool": {
+                "must": [{"term": {"a": 1}}, {"range": {"b": {"gte": "now-1d/d", "lt": 5}}}],
+                "should": [{"ids": {}}],
+            }
+        },
+        {
+            "nested": {
+                "path": "a.b",
+                "query": {"query_string": {"query": "x:[1 TO 2] AND (y* OR z)", "fields": ["a.b.c"]}},
+            }
+        },
+        {"terms_set": {"a": {"terms": ["x", "y", 1, True, "z"], "minimum_should_match": "50%"}}},
+        {"bool": {"should": [{"terms": {"a": ["x", 1, "y", 2.5]}}, {"ids": {"values": ["a", "b"]}}], "boost": 1}},
+        {"multi_match": {"query": "a b c", "fields": ["x", "y^2", "z"], "operator": "and", "boost": 2}},
+        {"terms": {"a": ["x", 1, "y", 2.5, True, "z"], "boost": 2, "_name": "terms"}},
+        {"terms": {"a.b": ["x", 1, "y"], "boost": 2, "_name": "more"}},
+        {"dis_max": {"queries": [{"regexp": {"a": "x.<1-5>"}}, {"match": {"t": {"query": "a b", "operator": "and"}}}]}},
+    ],
     "eventbridge": [
         {"a": [{"anything-but": {"prefix": ["x", "y"]}}, 1, "b"], "c": {"d": [{"numeric": [">", 0, "<=", 5]}]}},
         {"$or": [{"a": [{"exists": False}]}, {"b": {"c": [{"cidr": "10.0.0.0/8"}], "d": [{"wildcard": "a*b"}]}}]},

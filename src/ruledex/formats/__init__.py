@@ -26,7 +26,15 @@ from ruledex.language.text import tree_text
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-FORMATS: Final = ("eventbridge", "growthbook", "jsonlogic", "mongo", "mustang", "sigma")
+FORMATS: Final = (
+    "elasticsearch",
+    "eventbridge",
+    "growthbook",
+    "jsonlogic",
+    "mongo",
+    "mustang",
+    "sigma",
+)
 # Formats that can be written: the module that has `write_rule`, and the key of a rule in a file.
 _WRITERS: Final = {
     "eventbridge": ("eventbridge_writer", "EventPattern"),

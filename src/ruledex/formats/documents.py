@@ -22,6 +22,8 @@ from ruledex.sources.lines import LineFile, convert_file_errors
 Source: TypeAlias = "str | os.PathLike[str] | Mapping[int | str, Any] | Iterable[tuple[int | str, Any]]"
 
 _SUFFIXES: Final = (".json", ".jsonl", ".ndjson")
+_QUERY: Final = "query"  # the key of Elasticsearch's percolator
+_ACTIONS: Final = (b'{"index"', b'{"create"', b'{ "index"', b'{ "create"')
 _IDS: Final = ("id", "Id", "name", "Name")
 WHOLE: Final = "*"  # among the keys of a format: the record itself is the rule, and has its id
 
@@ -97,9 +99,15 @@ def _of_file(path: Path, stem: str, keys: tuple[str, ...], files: Files | None) 
     name = str(path)
     with closing(LineFile(name).lines()) as lines:
         if _suffix(path) in (".jsonl", ".ndjson"):
+            given = None
             for number, line in enumerate(lines, 1):
-                if line.strip():
-                    yield _parsed(line.rstrip(), f"{stem}:{number}", name, number, keys, files)
+                action = _bulk_action(line, keys)
+                if action is not None:
+                    given = action.get("_id")
+                elif line.strip():
+                    rule_id = f"{stem}:{number}" if given is None or not _is_id(given) else given
+                    yield _parsed(line.rstrip(), rule_id, name, number, keys, files)
+                    given = None
             return
         content = b"".join(lines)
     if files is not None and _suffix(path) in files.suffixes:
@@ -113,6 +121,8 @@ def _of_file(path: Path, stem: str, keys: tuple[str, ...], files: Files | None) 
         whole = whole["Rules"]
     elif isinstance(whole, Mapping) and isinstance(whole.get("allCriterias"), Mapping):  # as Mustang exports an index
         whole = list(whole["allCriterias"].values())
+    elif isinstance(whole, Mapping) and isinstance(whole.get("hits"), Mapping) and "hits" in whole["hits"]:
+        whole = whole["hits"]["hits"]  # as a search of Elasticsearch answers
     if not isinstance(whole, list):
         yield _record(whole, stem, name, 1, keys, files)
         return
@@ -138,7 +148,20 @@ def _of_documents(content: bytes, stem: str, name: str, files: Files) -> Iterato
         yield Document(stem, file=name, line=1, error=RuleSyntaxError(f"{name}: the file has no rule"))
 
 
-def _parsed(line: bytes, rule_id: str, file: str, number: int, keys: tuple[str, ...], files: Files | None) -> Document:
+def _bulk_action(line: bytes, keys: tuple[str, ...]) -> Mapping[str, Any] | None:
+    """Return what a line of Elasticsearch's bulk format says about the document in the next line, or None."""
+    if _QUERY not in keys or not line.startswith(_ACTIONS):
+        return None
+    try:
+        ((_, about),) = orjson.loads(line).items()
+    except ValueError:  # no JSON, or more than the action
+        return None
+    return about if isinstance(about, Mapping) else None
+
+
+def _parsed(
+    line: bytes, rule_id: int | str, file: str, number: int, keys: tuple[str, ...], files: Files | None
+) -> Document:
     found = _loaded(line, rule_id, file, number)
     return found if isinstance(found, Document) else _record(found, rule_id, file, number, keys, files)
 
@@ -155,6 +178,8 @@ def _record(
     found: Any, rule_id: int | str, file: str, line: int, keys: tuple[str, ...], files: Files | None
 ) -> Document:
     """Return the rule of a record, or what was found as a rule if it is no record."""
+    if isinstance(found, Mapping) and isinstance(found.get("_source"), Mapping):  # a hit of Elasticsearch
+        found = {"id": found.get("_id"), **found["_source"]}
     key = next((key for key in keys if isinstance(found, Mapping) and (key == WHOLE or key in found)), None)
     if key is None:
         return Document(rule_id, found, file=file, line=line)
