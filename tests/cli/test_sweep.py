@@ -34,6 +34,7 @@ INPUTS += [
 ]
 INDEXES = ["add {index} {more}", "remove {index} 1", "compact {index}", "match {index} {events}", "verify {index}"]
 INDEXES += ["explain {index} 1 '{{}}'", "describe {index}", "gc {index}", "ratify {index} --events 3"]
+INDEXES += ["similar {index} 'a = 1'"]
 OUTPUTS = ["match {index} {events} -o {output}.jsonl", "match {index} {events} -o {output}.parquet"]
 OUTPUTS += ["generate demo --rules 2 -o {output}.jsonl"]
 BAD_OPTIONS = {
@@ -48,6 +49,11 @@ BAD_OPTIONS = {
     "build {rules} -o {events}/below": "events.jsonl is a file; an index is a folder",
     "build {rules} -o": "option '-o' requires an argument",
     "gc": "missing argument 'DIR'",
+    "similar {index}": "give either the text of a rule, or --id",
+    "similar {index} 'a = 1' --at-least 2": "at_least is a share above 0 and at most 1",
+    "similar {index} 'a ='": "",
+    "similar {index} --id 77": "there is no rule 77 in this index$",
+    "check {rules} --similar 7": "at_least is a share above 0 and at most 1",
     "ratify {index} --events 0": "invalid value for '--events'",
     "ratify {index} --engine none": "there is no engine 'none'",
     "generate demo": "give either --rules or --events",

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Generator, Iterator
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import chain
 from pathlib import Path
 from typing import Annotated, Any, Final, NamedTuple
 
@@ -32,6 +33,7 @@ from ruledex.errors import InputError, one_line
 from ruledex.language.definitions import shown_name
 from ruledex.lint import Finding, Linter, Severity
 from ruledex.lint.subject import line_and_column
+from ruledex.ratify.similarity import similar_finding
 from ruledex.sources import BadRow, Columns, DefinitionRow, RuleFile, RuleRow
 
 _MOST_SHOWN: Final = 100
@@ -62,6 +64,14 @@ def check_command(
             help="Show at most this many findings; all are counted. [default: 100; --json: all]",
         ),
     ] = None,
+    similar: Annotated[
+        float | None,
+        typer.Option(
+            "--similar",
+            metavar="SHARE",
+            help="Also find pairs of rules that share at least this much of their events, such as 0.9.",
+        ),
+    ] = None,
     format: FormatOption = None,  # noqa: A002  # it is called so everywhere
     format_options: FormatOptions = None,
     id_column: IdOption = "id",
@@ -76,6 +86,8 @@ def check_command(
         ruledex check rules.csv.gz --id rule_id --expr condition --schema schema.toml --strict
 
         ruledex check patterns/ --format eventbridge
+
+        ruledex check rules.jsonl --similar 0.9
 
         ruledex check - --json < rules.txt
 
@@ -92,7 +104,9 @@ def check_command(
     shown: list[LocatedFinding] = []
     limit = max_findings if max_findings is not None else None if as_json else _MOST_SHOWN
     try:
-        for located in _all_findings(files, read_rows, linter, schema, tally):
+        kept: list[_Row] = []
+        found = _all_findings(files, read_rows, linter, schema, tally, None if similar is None else kept)
+        for located in found if similar is None else chain(found, _similar_findings(kept, linter, similar)):
             tally.count(located.finding)
             if quiet or (limit is not None and tally.n_findings > limit):
                 continue
@@ -150,9 +164,17 @@ def _reader(
 
 
 def _all_findings(
-    files: list[str], read_rows: Callable[[str], Generator[_Row]], linter: Linter, schema: Path | None, tally: Tally
+    files: list[str],
+    read_rows: Callable[[str], Generator[_Row]],
+    linter: Linter,
+    schema: Path | None,
+    tally: Tally,
+    kept: list[_Row] | None,
 ) -> Iterator[LocatedFinding]:
-    """Yield the findings of all rules and definitions. A definition comes before the rules that use it."""
+    """Yield the findings of all rules and definitions. A definition comes before the rules that use it.
+
+    Rules that can be used are appended to `kept`, if it is given.
+    """
     for finding in linter.check_definitions():
         yield LocatedFinding.of(str(schema), 0, finding, "")
     places: dict[str, tuple[str, int]] = {}  # of definitions, by what stands for their ids
@@ -167,11 +189,28 @@ def _all_findings(
                 yield from _define(pending, name, linter, places)
                 tally.n_rules += 1
                 text = _shown_text(row)
-                for finding in (*notes, *_findings_of(row, linter)):
+                findings = _findings_of(row, linter)
+                for finding in (*notes, *findings):
                     yield LocatedFinding.of(file, row.line, finding, text)
+                if kept is not None and not any(finding.severity is Severity.ERROR for finding in findings):
+                    kept.append(_Row(row, file, tuple(findings)))
         yield from _define(pending, name, linter, places)
     for finding in linter.unused_definitions():
         yield LocatedFinding.of(*places.get(finding.rule_id, (str(schema), 0)), finding, "")
+
+
+def _similar_findings(kept: list[_Row], linter: Linter, at_least: float) -> Iterator[LocatedFinding]:
+    """Yield a note for each rule that shares events with an earlier one, unless it is a duplicate, which has a note."""
+    from ruledex.index import Index
+
+    rows = [row.row for row in kept if isinstance(row.row, RuleRow)]
+    numbered = [replace(row, rule_id=number) for number, row in enumerate(rows)]
+    for pair in Index.build(numbered, schema=linter.schema, on_error="skip").similar_pairs(at_least):
+        is_noted = any(finding.code == "duplicate" for finding in kept[int(pair.second)].notes)
+        if pair.relation != "equal" or not is_noted:
+            first, second = rows[int(pair.first)], rows[int(pair.second)]
+            finding = similar_finding(str(first.rule_id), str(second.rule_id), pair.relation, pair.jaccard)
+            yield LocatedFinding.of(kept[int(pair.second)].file, second.line, finding, "")
 
 
 def _define(

@@ -37,6 +37,7 @@ from ruledex.cli.match import match_command
 from ruledex.cli.ratify import ratify_command
 from ruledex.cli.remove import remove_command
 from ruledex.cli.serve import serve_command, token_command
+from ruledex.cli.similar import similar_command
 from ruledex.cli.spark import app as spark
 from ruledex.cli.verify import verify_command
 from ruledex.cli.warm import warm_command
@@ -118,6 +119,7 @@ app.command("explain")(explain_command)
 app.command("describe")(describe_command)
 app.command("verify")(verify_command)
 app.command("ratify")(ratify_command)
+app.command("similar")(similar_command)
 app.command("gc")(gc_command)
 app.command("generate")(generate_command)
 app.command("warm")(warm_command)

@@ -135,6 +135,11 @@ class Linter:
         self._first_with: dict[bytes, str] = {}  # digest of a match tree → the first rule that has it
         self._families: dict[tuple[str, ...], dict[Family, str]] = {}  # → the first rule that used it so
 
+    @property
+    def schema(self) -> Schema:
+        """The schema, with all definitions so far."""
+        return self._context.schema
+
     def check_text(self, rule_id: str, text: str | bytes) -> Findings:
         """Return the findings of a rule's text. A rule that cannot be used has one finding, its error."""
         try:

@@ -27,10 +27,10 @@ def match_tree(tree: Expression, schema: Schema = _UNDECLARED) -> Expression:
     tree = rewrite_literals(settle(tree) if has_is(tree) else expand_xor(push_not(tree)), schema)
     keys = NodeKeys()
     merger = Merger(schema, keys)
-    return bottom_up(tree, lambda node: _simplify(node, merger, keys))
+    return bottom_up(tree, lambda node: simplify_node(node, merger, keys))
 
 
-def _simplify(node: Expression, merger: Merger, keys: NodeKeys) -> Expression:
+def simplify_node(node: Expression, merger: Merger, keys: NodeKeys) -> Expression:
     """Return a node whose children are simple, after the passes over one node until none changes it.
 
     Each pass creates work for the others, and none makes a node larger than its children together.
