@@ -24,6 +24,7 @@ from ruledex.dictionary.domain import TWINS, Domain, Kind, cut_of
 from ruledex.dictionary.patterns import PatternMatcher
 from ruledex.dictionary.remembered import Remembered
 from ruledex.forks import cached_property
+from ruledex.language.prepared import Prepared, prepare
 from ruledex.language.reference import satisfies
 from ruledex.language.schema import Schema
 from ruledex.language.tree import CompareOperands, Exists, Like, Operand, Predicate, Rlike, SetTest
@@ -154,6 +155,12 @@ class Slot:
             return []
         others = [k.cell for k in self._plain_keys[family] if satisfies(value, k.predicate, self.schema)]
         return [*others, *self._patterns.cells(value)] if family is Family.STRING else others
+
+    @cached_property
+    def prepared(self) -> Prepared | None:
+        """The operand, ready for events with a plain value, if it is a function of one attribute."""
+        assert not isinstance(self.operand, CompareOperands | SetTest | Exists)
+        return prepare(self.operand, self.schema)
 
     @cached_property
     def _patterns(self) -> PatternMatcher:

@@ -162,6 +162,11 @@ def _derived(slot: Slot, event: Mapping[str, Any]) -> Any:
     if isinstance(slot.operand, CompareOperands | SetTest):
         return truth_of(slot.operand, event, slot.schema)
     assert not isinstance(slot.operand, Exists)
+    prepared = slot.prepared
+    if prepared is not None:
+        value = prepared.scalar(event)
+        if value is not None:
+            return prepared.call(value)
     return values_of(slot.operand, event, slot.schema)
 
 
