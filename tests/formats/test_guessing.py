@@ -116,6 +116,7 @@ def test_check_shows_findings_with_file_and_place(patterns):
     assert bad["file"] == str(patterns / "bad.json")
     assert bad["message"].startswith("$.source: a field takes a list of values")
     note = shown["good", "note", "format"]
+    assert note["original"] == {"format": "eventbridge", "rule": json.loads((patterns / "good.json").read_text())}
     assert note["file"] == str(patterns / "good.json")
     assert note["message"].startswith("$.a.b.c.d.e.f.x: the names of the event")
     assert last["summary"]["rules"] == 3

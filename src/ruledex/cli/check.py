@@ -30,6 +30,7 @@ from ruledex.cli.arguments import (
 )
 from ruledex.cli.terminal import console, rows_with_progress
 from ruledex.errors import InputError, one_line
+from ruledex.explain import Original
 from ruledex.language.definitions import shown_name
 from ruledex.lint import Finding, Linter, Severity
 from ruledex.lint.subject import line_and_column
@@ -111,7 +112,7 @@ def check_command(
             if quiet or (limit is not None and tally.n_findings > limit):
                 continue
             if as_json:
-                typer.echo(orjson.dumps(located.record()))
+                typer.echo(orjson.dumps(located.record(), option=orjson.OPT_NON_STR_KEYS, default=str))
             else:
                 shown.append(located)
     except InputError:
@@ -128,6 +129,7 @@ class _Row(NamedTuple):
     row: RuleRow | BadRow | DefinitionRow
     file: str
     notes: tuple[Finding, ...] = ()
+    original: Original | None = None
 
 
 def _reader(
@@ -153,7 +155,8 @@ def _reader(
         yield from (_Row(DefinitionRow(0, *definition), name) for definition in found.definitions.items())
         for rule in found:
             notes = (Finding(str(rule.id), "format", Severity.NOTE, 0, str(note)) for note in rule.notes)
-            yield _Row(RuleRow(rule.line, rule.id, rule.text), rule.file or name, tuple(notes))
+            original = Original(found.format, rule.original)
+            yield _Row(RuleRow(rule.line, rule.id, rule.text), rule.file or name, tuple(notes), original)
         for fault in found.faults:
             file = fault.file or name
             message = fault.error.message.removeprefix(f"{file}: ")
@@ -181,7 +184,7 @@ def _all_findings(
     for name in files:
         pending: dict[str, DefinitionRow] = {}
         with closing(read_rows(name)) as rows:
-            for row, file, notes in rows:
+            for row, file, notes, original in rows:
                 if isinstance(row, DefinitionRow):
                     if pending.setdefault(row.name, row).text != row.text:
                         yield LocatedFinding.of(name, row.line, linter.defined_twice(row.name), row.text)
@@ -191,9 +194,9 @@ def _all_findings(
                 text = _shown_text(row)
                 findings = _findings_of(row, linter)
                 for finding in (*notes, *findings):
-                    yield LocatedFinding.of(file, row.line, finding, text)
+                    yield LocatedFinding.of(file, row.line, finding, text, original)
                 if kept is not None and not any(finding.severity is Severity.ERROR for finding in findings):
-                    kept.append(_Row(row, file, tuple(findings)))
+                    kept.append(_Row(row, file, tuple(findings), original))
         yield from _define(pending, name, linter, places)
     for finding in linter.unused_definitions():
         yield LocatedFinding.of(*places.get(finding.rule_id, (str(schema), 0)), finding, "")
@@ -259,18 +262,20 @@ class LocatedFinding:
     line: int
     column: int
     excerpt: str
+    original: Original | None = None  # the rule as its owner wrote it for another system
 
     @staticmethod
-    def of(file: str, file_line: int, finding: Finding, text: str) -> LocatedFinding:
+    def of(file: str, file_line: int, finding: Finding, text: str, original: Original | None = None) -> LocatedFinding:
         """Return a finding with its line and column, and for an error an excerpt of the rule."""
         line, column = line_and_column(text, finding.position)
         shown = _excerpt(text, finding.position) if text and finding.severity is Severity.ERROR else ""
-        return LocatedFinding(file, file_line, finding, line, column, shown)
+        return LocatedFinding(file, file_line, finding, line, column, shown, original)
 
     def record(self) -> dict[str, Any]:
         """Return the finding as a JSON object."""
         finding = self.finding
-        return {
+        written = {} if self.original is None else {"original": self.original._asdict()}
+        return written | {
             "file": self.file,
             "file_line": self.file_line,
             "rule": finding.rule_id,
@@ -325,6 +330,8 @@ def _cell(located: LocatedFinding) -> Text:
         cell.append(f"; {one_line(finding.suggestion)}", "dim")
     if located.excerpt:
         cell.append(f"\n{located.excerpt}", "bold")
+    if located.original is not None:
+        cell.append(f"\n{one_line(str(located.original), 2 * _WINDOW)}", "dim")
     return cell
 
 

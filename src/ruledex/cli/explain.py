@@ -25,7 +25,7 @@ from ruledex.cli.arguments import (
 from ruledex.cli.terminal import console
 from ruledex.errors import EventError
 from ruledex.explain import Change, Clause, Explanation
-from ruledex.explain.rendering import SIGNS, advice_words, also_words, clause_label, seen_words
+from ruledex.explain.rendering import SIGNS, advice_words, also_words, clause_label, original_words, seen_words
 from ruledex.sources.lines import LineFile
 
 if TYPE_CHECKING:
@@ -93,7 +93,7 @@ def render_explanation(explanation: Explanation, name: str) -> RenderableType:
     tree = Tree(_line(explanation.clause), guide_style="dim")
     _add(tree, explanation.clause)
     changes = map(_change, explanation.changes or ())
-    return Group(title, tree, Text(advice_words(explanation)), *changes)
+    return Group(title, tree, Text(advice_words(explanation)), *changes, *map(Text, original_words(explanation)))
 
 
 def _add(tree: Tree, clause: Clause) -> None:

@@ -2,5 +2,6 @@
 
 from ruledex.explain.clause import Clause, Seen
 from ruledex.explain.explanation import Change, Explanation, explain
+from ruledex.explain.originals import Original, original_of
 
-__all__ = ["Change", "Clause", "Explanation", "Seen", "explain"]
+__all__ = ["Change", "Clause", "Explanation", "Original", "Seen", "explain", "original_of"]

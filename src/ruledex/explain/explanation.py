@@ -11,6 +11,7 @@ from typing import Any, Final
 from ruledex.errors import EventError, RuledexError, quoted
 from ruledex.explain.clause import Clause, Seen, clause_of, is_empty, write_value
 from ruledex.explain.flip import smallest_flip
+from ruledex.explain.originals import Original
 from ruledex.language.plain import Untyped, type_name
 from ruledex.language.resolve import Event
 from ruledex.language.schema import SEVERAL, Schema
@@ -90,15 +91,17 @@ class Explanation:
     truth: bool | None
     clause: Clause
     changes: tuple[Change, ...] | None
+    original: Original | None = None  # the rule as its owner wrote it for another system
 
     def to_dict(self) -> dict[str, Any]:
         """Return it for JSON."""
-        return {
+        made = {
             "text": self.text,
             "truth": self.truth,
             "clause": self.clause.to_dict(),
             "changes": None if self.changes is None else [change.to_dict() for change in self.changes],
         }
+        return made if self.original is None else made | {"original": self.original._asdict()}
 
     def __str__(self) -> str:
         """Return the tree of clauses that the command line shows."""
@@ -113,7 +116,7 @@ class Explanation:
         return to_html(self)
 
 
-def explain(tree: Expression, text: str, event: Event, schema: Schema) -> Explanation:
+def explain(tree: Expression, text: str, event: Event, schema: Schema, original: Original | None = None) -> Explanation:
     """Return the explanation of a parsed and bound rule on an event. `text` is the text of the rule."""
     try:
         root = clause_of(tree, event, schema)
@@ -123,7 +126,7 @@ def explain(tree: Expression, text: str, event: Event, schema: Schema) -> Explan
         raise EventError.of(error) from error
     flips = smallest_flip(root)
     if flips is None:
-        return Explanation(text, root.truth, root, None)
+        return Explanation(text, root.truth, root, None, original)
     changed = [id(clause) for clause, _ in flips]
     kept = [leaf for leaf in root.leaves() if id(leaf) not in changed]
     asked_elsewhere = {path for leaf in kept for path in _paths(leaf)}
@@ -131,7 +134,7 @@ def explain(tree: Expression, text: str, event: Event, schema: Schema) -> Explan
     for clause, wanted in flips:
         also = tuple(path_text(path) for path in dict.fromkeys(_paths(clause)) if path in asked_elsewhere)
         changes.append(Change(clause, wanted, _describe_change(clause, wanted), also))
-    return Explanation(text, root.truth, root, tuple(changes))
+    return Explanation(text, root.truth, root, tuple(changes), original)
 
 
 def _paths(leaf: Clause) -> list[tuple[str, ...]]:

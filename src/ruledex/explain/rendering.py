@@ -47,12 +47,17 @@ def also_words(change: Change) -> str:
     return f"({', '.join(change.also)} is used by other clauses too)" if change.also else ""
 
 
+def original_words(explanation: Explanation) -> list[str]:
+    """Return the line that shows the rule as its owner wrote it for another system, if there is one."""
+    return [] if explanation.original is None else [f"as written for {explanation.original}"]
+
+
 def to_tree_text(explanation: Explanation) -> str:
     """Return the explanation as the command line shows it, without colours."""
     lines = [f"the rule is {SIGNS[explanation.truth][1]} of this event", *_lines(explanation.clause, "", "")]
     lines.append(advice_words(explanation))
     changes = [f"  → {change.words}   {also_words(change)}".rstrip() for change in explanation.changes or ()]
-    return "\n".join([*lines, *changes])
+    return "\n".join([*lines, *changes, *original_words(explanation)])
 
 
 def _lines(clause: Clause, first: str, other: str) -> Iterator[str]:
@@ -90,5 +95,7 @@ def to_html(explanation: Explanation) -> str:
         f"<li>{escape(change.words)} <small>{escape(also_words(change))}</small></li>"
         for change in explanation.changes or ()
     ]
-    parts.append(f"{escape(advice_words(explanation))}<ul>{''.join(changes)}</ul></div>")
+    parts.append(f"{escape(advice_words(explanation))}<ul>{''.join(changes)}</ul>")
+    parts += [f"<small>{escape(words)}</small>" for words in original_words(explanation)]
+    parts.append("</div>")
     return "".join(parts)

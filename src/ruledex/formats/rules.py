@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Protocol, overload, runtime_checkable
 
 from ruledex.errors import RuleFault
+from ruledex.explain import Original
 from ruledex.formats.documents import Document, Files
 from ruledex.language.structured_parts import Place
 from ruledex.language.tree import Expression
@@ -82,7 +83,8 @@ class ForeignRules(Sequence[ForeignRule]):
     def rows(self) -> Iterator[RuleRow | BadRow]:
         """Yield all rules and faults as rows of a file."""
         for rule in self.rules:
-            yield RuleRow(rule.line, rule.id, rule.text, None, rule.score, rule.tags)
+            original = Original(self.format, rule.original).stored() if self.format else None
+            yield RuleRow(rule.line, rule.id, rule.text, None, rule.score, rule.tags, original)
         for fault in self.faults:
             yield BadRow(fault.line, "" if fault.rule_id is None else str(fault.rule_id), fault.error.message)
 

@@ -15,7 +15,7 @@ from ruledex.dictionary.merging import merge_dictionaries
 from ruledex.engines.inputs import check_k
 from ruledex.engines.protocol import OutdatedError, Rank
 from ruledex.errors import RuledexError
-from ruledex.explain import Explanation, explain
+from ruledex.explain import Explanation, Original, explain, original_of
 from ruledex.index.identities import Id, RuleId, plain_id
 from ruledex.index.inputs import Event, Events, as_mapping, check_rank, check_weights
 from ruledex.index.live.home import Home
@@ -47,9 +47,14 @@ class _RuleFields(NamedTuple, Generic[Id]):
 
 
 class Rule(_RuleFields[Id]):
-    """A rule of an index: a tuple of its id, text and static score, with its `tags` beside them."""
+    """A rule of an index: a tuple of its id, text and static score, with its `tags` beside them.
+
+    `original` is the rule as its owner wrote it for another system, or None (docs/formats.md). All rules of an index at
+    once come without it.
+    """
 
     tags: Mapping[str, Any] = MappingProxyType({})
+    original: Original | None = None
 
     def __new__(cls, id: Any, text: str, static_score: float, tags: Mapping[str, Any] | None = None) -> Self:  # noqa: A002
         """Return a rule."""
@@ -276,7 +281,8 @@ class IndexAnswers(Generic[Id]):
         schema = state.schema
         event = decimal_event(event) if decimals else event
         with asked_at(now, schema.zone):
-            return explain(schema.bind_named(parse(text), text), text, as_mapping(event), schema)
+            tree = schema.bind_named(parse(text), text)
+            return explain(tree, text, as_mapping(event), schema, original_of(state.original(plain_id(rule_id))))
 
     def why_not(self, event: Event, rule_id: RuleId, *, decimals: bool = False, now: Now = None) -> Explanation | None:
         """Explain why a rule is not true of an event. Returns None if it is true.
@@ -321,7 +327,9 @@ class IndexAnswers(Generic[Id]):
         Rule(id=1, text='age >= 18', static_score=0.5)
         """
         state, rule_id = self._state, plain_id(rule_id)
-        return self._rule(state, rule_id, state.text(rule_id))
+        found = self._rule(state, rule_id, state.text(rule_id))
+        found.original = original_of(state.original(rule_id))
+        return found
 
     def _rule(self, state: Snapshot, rule_id: Any, text: str) -> Rule[Id]:
         return Rule(rule_id, text, state.score(rule_id), tags_of(state.tags_text(rule_id)))

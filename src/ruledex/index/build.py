@@ -20,7 +20,7 @@ from ruledex.index.identities import identities_of
 from ruledex.index.inputs import Stats, cell_statistics
 from ruledex.index.live.state import LiveState
 from ruledex.index.rules import RuleColumns
-from ruledex.index.state import BuiltState, Shard, Snapshot, TextsInMemory, matcher_of
+from ruledex.index.state import BuiltState, OriginalsInMemory, Shard, Snapshot, TextsInMemory, matcher_of
 from ruledex.index.storage import build_engine
 from ruledex.index.tags import tags_in_memory
 from ruledex.language.schema import Schema
@@ -96,8 +96,9 @@ def state_of_rules(
     except BudgetError as error:
         raise error if error.position is None else error.of_rule(read.ids[error.position].as_py()) from None
     shards = (Shard(built.program, made),)
-    texts, tags = TextsInMemory(read.texts), tags_in_memory(read.tags)
-    return BuiltState(shards, built.dictionary, encoder, matcher_of(shards), identities_of(read.ids), texts, None, tags)
+    texts, tags, originals = TextsInMemory(read.texts), tags_in_memory(read.tags), OriginalsInMemory(read.originals)
+    ids = identities_of(read.ids)
+    return BuiltState(shards, built.dictionary, encoder, matcher_of(shards), ids, texts, None, tags, originals)
 
 
 class CompiledPart(NamedTuple):
@@ -146,16 +147,18 @@ def all_rules(live: LiveState) -> RuleColumns:
     base_scores = base.static_scores() if live.scores is None else live.scores.array
     scores = np.concatenate([base_scores[kept], delta.static_scores()])[order]
     lines = np.zeros(positions.n_rules, np.int64)
-    tags = _all_tags(live, kept)
-    if tags is not None:
-        tags = tags.take(pa.array(order))
-    return RuleColumns(live.identities.to_arrow(), texts.take(pa.array(order)), scores, lines, [], tags)
+    tags = _joined(base.tags.to_arrow(), delta.tags(), kept, order)
+    originals = _joined(base.originals.originals_to_arrow(), delta.originals(), kept, order)
+    read = RuleColumns(live.identities.to_arrow(), texts.take(pa.array(order)), scores, lines, [], tags)
+    return read._replace(originals=originals)
 
 
-def _all_tags(live: LiveState, kept: NDArray[np.int32]) -> pa.Array | None:
-    """Return the tags of the kept rules of the base, and then those of the delta; None if no rule has any."""
-    base, delta = live.base.tags.to_arrow(), pa.array(live.delta.tags(), pa.large_string())
+def _joined(
+    base: pa.Array | None, added: list[str | None], kept: NDArray[np.int32], order: NDArray[np.int64]
+) -> pa.Array | None:
+    """Return texts of the kept rules of the base and of the delta, in order; None if no rule has one."""
+    delta = pa.array(added, pa.large_string())
     if base is None and delta.null_count == len(delta):
         return None
     of_base = pa.nulls(len(kept), pa.large_string()) if base is None else base.take(pa.array(kept))
-    return pa.concat_arrays([of_base, delta])
+    return pa.concat_arrays([of_base.cast(pa.large_string()), delta]).take(pa.array(order))

@@ -21,6 +21,7 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
 from ruledex import limits
 from ruledex.artifact import LocalStore, RootLike, locate, open_version
@@ -37,8 +38,8 @@ from ruledex.events.mappings import EventEncoder
 from ruledex.index.build import BuiltRules, CompiledPart, build_program, join_parts, state_of_rules
 from ruledex.index.identities import identities_of
 from ruledex.index.rules import RuleColumns, read_rules
-from ruledex.index.state import BuiltState, TextsInMemory, matcher_of, with_threads
-from ruledex.index.storage import LAYOUT, TAGS, IndexMetadata, read_metadata, save_state, state_of, table_name
+from ruledex.index.state import BuiltState, OriginalsInMemory, TextsInMemory, matcher_of, with_threads
+from ruledex.index.storage import LAYOUT, ORIGINAL, TAGS, IndexMetadata, read_metadata, save_state, state_of, table_name
 from ruledex.index.tags import tags_in_memory
 from ruledex.language.schema import Schema
 
@@ -185,7 +186,11 @@ def _tables(artifact: UntrustedArtifact, about: IndexMetadata) -> list[str]:
 
 def _read_table(artifact: UntrustedArtifact, name: str) -> RuleColumns:
     try:
-        read = read_rules(artifact.table(name, _ID, _COLUMNS, (TAGS,)))
+        table = artifact.table(name, _ID, _COLUMNS, (TAGS, ORIGINAL))
+        originals = table.column(ORIGINAL).combine_chunks() if ORIGINAL in table.column_names else None
+        read = read_rules(table)
+        if originals is not None and len(originals) == len(read.ids) and pa.types.is_large_string(originals.type):
+            read = read._replace(originals=originals)
         if read.faults:
             raise RulesError(read.faults, len(read.ids) + len(read.faults))
     except ArtifactError:
@@ -217,9 +222,9 @@ def _state_of_parts(
     shards, dictionary = join_parts(compiled, engine, None, options)
     texts = TextsInMemory(_concatenate([part.texts for part in parts]).take(pa.array(order)))
     encoder = EventEncoder(dictionary)
-    tags = [pa.nulls(len(part.ids), pa.large_string()) if part.tags is None else part.tags for part in parts]
-    tagged = tags_in_memory(_concatenate(tags).take(pa.array(order)))
-    return BuiltState(shards, dictionary, encoder, matcher_of(shards), identities_of(ids), texts, None, tagged)
+    tagged = tags_in_memory(_optional([part.tags for part in parts], parts, order))
+    written = OriginalsInMemory(_optional([part.originals for part in parts], parts, order))
+    return BuiltState(shards, dictionary, encoder, matcher_of(shards), identities_of(ids), texts, None, tagged, written)
 
 
 def _build(part: RuleColumns, about: IndexMetadata) -> BuiltRules:
@@ -227,6 +232,15 @@ def _build(part: RuleColumns, about: IndexMetadata) -> BuiltRules:
     if built.faults:
         raise RulesError([RuleFault(part.ids[at].as_py(), error) for at, error in built.faults], len(part.ids))
     return built
+
+
+def _optional(given: list[pa.Array | None], parts: list[RuleColumns], order: NDArray[np.int64]) -> pa.Array | None:
+    """Return a column that some parts may lack in the order of positions, or None if all lack it."""
+    if all(column is None for column in given):
+        return None
+    nulls = (pa.nulls(len(part.ids), pa.large_string()) for part in parts)
+    columns = [empty if column is None else column for column, empty in zip(given, nulls, strict=True)]
+    return _concatenate(columns).take(pa.array(order))
 
 
 def _concatenate(arrays: list[pa.Array]) -> pa.Array:

@@ -44,6 +44,7 @@ class RuleColumns(NamedTuple):
     faults: list[RuleFault]
     tags: pa.Array | None = None  # canonical JSON (tags.py), null where no tags are given; None if none are at all
     definitions: Mapping[str, DefinitionRow] = NO_DEFINITIONS  # that are among the rules, by name
+    originals: pa.Array | None = None  # rules as written for other systems, null for others; None if there are none
 
     def fault(self, row: int, error: RuleError) -> RuleFault:
         """Return what is wrong with the rule in a row."""
@@ -60,6 +61,7 @@ class RuleColumns(NamedTuple):
             scores=self.scores[keep],
             lines=self.lines[keep],
             tags=None if self.tags is None else self.tags.filter(mask),
+            originals=None if self.originals is None else self.originals.filter(mask),
         )
 
 
@@ -186,6 +188,7 @@ def _of_rows(rules: Iterable[Any], columns: Columns) -> RuleColumns:
     texts: list[str] = []
     scores: list[float] = []
     tags: list[str | None] = []
+    originals: list[str | None] = []
     lines: list[int] = []
     faults: list[RuleFault] = []
     definitions: dict[str, DefinitionRow] = {}
@@ -213,11 +216,17 @@ def _of_rows(rules: Iterable[Any], columns: Columns) -> RuleColumns:
         texts.append(text)
         scores.append(row.score)
         tags.append(tagged)
+        originals.append(row.original)
         lines.append(row.line)
     column = _string_array(ids) if ids and isinstance(ids[0], str) else _integer_array(ids)
-    tag_column = pa.array(tags, pa.large_string()) if any(given is not None for given in tags) else None
     numbers = np.array(scores, float), np.array(lines, int)
-    return RuleColumns(column, _string_array(texts), *numbers, faults, tag_column, definitions)
+    read = RuleColumns(column, _string_array(texts), *numbers, faults, _optional_array(tags), definitions)
+    return read._replace(originals=_optional_array(originals))
+
+
+def _optional_array(values: list[str | None]) -> pa.Array | None:
+    """Return texts, null where there is none, or None if there are none at all."""
+    return pa.array(values, pa.large_string()) if any(value is not None for value in values) else None
 
 
 # `pa.array` imports pandas, if there is any, to see whether it is given a Series.
@@ -329,6 +338,7 @@ def _sort(read: RuleColumns) -> RuleColumns:
             scores=read.scores[rows],
             lines=read.lines[rows],
             tags=None if read.tags is None else read.tags.take(order),
+            originals=None if read.originals is None else read.originals.take(order),
         )
         again = np.flatnonzero(np.array(pc.equal(read.ids[:-1], read.ids[1:]))) + 1
         first_line = 0

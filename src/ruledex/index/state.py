@@ -186,6 +186,34 @@ class TextsInMemory:
         return self._texts
 
 
+class RuleOriginals(Protocol):
+    """Rules as their owners wrote them for other systems, by position."""
+
+    def original(self, position: int) -> str | None:
+        """Return that of one rule, or None if it has none."""
+
+    def originals_to_arrow(self) -> pa.Array | None:
+        """Return those of all rules, or None if no rule has one."""
+
+
+class OriginalsInMemory:
+    """Originals as an Arrow array, or None if there are none."""
+
+    def __init__(self, texts: pa.Array | None) -> None:
+        self._texts = texts
+
+    def original(self, position: int) -> str | None:
+        """Return that of one rule, or None if it has none."""
+        return None if self._texts is None else self._texts[position].as_py()
+
+    def originals_to_arrow(self) -> pa.Array | None:
+        """Return those of all rules, or None if no rule has one."""
+        return self._texts
+
+
+NO_ORIGINALS: Final = OriginalsInMemory(None)
+
+
 class Shard(NamedTuple):
     """Some of the rules with their engine. All shards of an index have the cells of one dictionary."""
 
@@ -254,6 +282,9 @@ class Snapshot(Protocol):
     def tags_text(self, rule_id: RuleId) -> str | None:
         """Return the tags of a rule as canonical JSON, or None if it has none."""
 
+    def original(self, rule_id: RuleId) -> str | None:
+        """Return a rule as its owner wrote it for another system, as it is stored, or None."""
+
     def rules(self) -> Iterator[tuple[RuleId, str]]:
         """Give all rules as (id, text), ascending by id."""
 
@@ -272,6 +303,7 @@ class BuiltState(NamedTuple):
     texts: RuleTexts
     version: str | None
     tags: RuleTags = UNTAGGED
+    originals: RuleOriginals = NO_ORIGINALS
 
     @property
     def is_changed(self) -> bool:
@@ -320,6 +352,10 @@ class BuiltState(NamedTuple):
     def tags_text(self, rule_id: RuleId) -> str | None:
         """Return the tags of a rule as canonical JSON, or None if it has none."""
         return self.tags.text(self.position(rule_id))
+
+    def original(self, rule_id: RuleId) -> str | None:
+        """Return a rule as its owner wrote it for another system, as it is stored, or None."""
+        return self.originals.original(self.position(rule_id))
 
     def rules(self) -> Iterator[tuple[RuleId, str]]:
         """Give all rules as (id, text), ascending by id."""

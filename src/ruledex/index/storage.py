@@ -5,8 +5,8 @@
     shard/<n>/program/…         the arrays of a shard's Program
     shard/<n>/engine/<name>/…   the arrays that its engine computed when it was built
     shard/<n>/rules             the positions of its rules; an index of one shard has none
-    the table `rules`           id, expr and score, and tags if a rule has any; with several shards, one table
-                                `rules-<n>` per shard
+    the table `rules`           id, expr and score, and tags and original if a rule has any; with several shards,
+                                one table `rules-<n>` per shard
 
 The metadata hold the kind of the artifact, its engine, schema and counts.
 """
@@ -43,6 +43,7 @@ KIND: Final = "ruledex.index"
 LAYOUT: Final = 2  # of what this module writes; the artifact has a format of its own
 _FUNCTIONS: Final = "functions"  # the metadata of functions of users
 TAGS: Final = "tags"  # the column of tags, which an index without tags lacks
+ORIGINAL: Final = "original"  # the column of rules as written for other systems, which others lack
 
 
 def save_state(state: BuiltState, root: RootLike) -> str:
@@ -52,13 +53,14 @@ def save_state(state: BuiltState, root: RootLike) -> str:
         write_dictionary(writer, state.dictionary)
         writer.arrays("rules/", state.identities.arrays())
         texts = pa.table({"id": state.identities.to_arrow(), "expr": state.texts.to_arrow()})
-        tags = state.tags.to_arrow()
+        more = {TAGS: state.tags.to_arrow(), ORIGINAL: state.originals.originals_to_arrow()}
         for number, shard in enumerate(state.shards):
             write_shard(writer, number, shard)
             mine = texts if shard.rules is None else texts.take(pa.array(shard.rules))
             mine = mine.append_column("score", [shard.program.static_scores()])
-            if tags is not None:
-                mine = mine.append_column(TAGS, tags if shard.rules is None else tags.take(pa.array(shard.rules)))
+            for name, given in more.items():
+                if given is not None:
+                    mine = mine.append_column(name, given if shard.rules is None else given.take(pa.array(shard.rules)))
             writer.table(table_name(number, shard.rules is None), mine)
         counts = Counts(
             len(state.identities),
@@ -182,6 +184,7 @@ def state_of(artifact: Artifact, engine: str | None) -> BuiltState:
         texts,
         artifact.version,
         RuleTags(texts.tags_to_arrow),
+        texts,
     )
 
 
@@ -233,10 +236,23 @@ class StoredRuleTexts:
 
     def text(self, position: int) -> str:
         """Return the text of one rule."""
+        shard, at = self._place(position)
+        return str(self._rows(shard, at, at + 1)[0].as_py())
+
+    def original(self, position: int) -> str | None:
+        """Return one rule as its owner wrote it for another system, or None."""
+        shard, at = self._place(position)
+        if not self._has(ORIGINAL):
+            return None
+        found = self._rows(shard, at, at + 1, ORIGINAL)[0].as_py()
+        return None if found is None else str(found)
+
+    def _place(self, position: int) -> tuple[int, int]:
+        """Return the shard of a rule, and its row there."""
         for shard, rules in enumerate(self._shards):
             at = position if rules is None else int(np.searchsorted(rules, position))
             if rules is None or (at < len(rules) and rules[at] == position):
-                return str(self._rows(shard, at, at + 1)[0].as_py())
+                return shard, at
         raise IndexError(position)
 
     def each(self) -> Iterator[str]:
@@ -250,8 +266,14 @@ class StoredRuleTexts:
 
     def tags_to_arrow(self) -> pa.Array | None:
         """Return the tags of all rules as canonical JSON, or None if no rule has any."""
-        first = table_name(0, self._shards[0] is None)
-        return self._column(TAGS) if TAGS in self._artifact.column_names(first) else None
+        return self._column(TAGS) if self._has(TAGS) else None
+
+    def originals_to_arrow(self) -> pa.Array | None:
+        """Return all rules as written for other systems, or None if none was."""
+        return self._column(ORIGINAL) if self._has(ORIGINAL) else None
+
+    def _has(self, column: str) -> bool:
+        return column in self._artifact.column_names(table_name(0, self._shards[0] is None))
 
     def _column(self, name: str) -> pa.Array:
         """Return a column in the order of positions."""
@@ -275,6 +297,6 @@ class StoredRuleTexts:
             positions = range(start, n_rules) if rules is None else rules[start : start + ROW_GROUP].tolist()
             yield from zip(positions, texts, strict=False)
 
-    def _rows(self, shard: int, start: int, stop: int) -> pa.ChunkedArray:
+    def _rows(self, shard: int, start: int, stop: int, column: str = "expr") -> pa.ChunkedArray:
         name = table_name(shard, self._shards[shard] is None)
-        return self._artifact.table_rows(name, start, stop, ["expr"]).column("expr")
+        return self._artifact.table_rows(name, start, stop, [column]).column(column)

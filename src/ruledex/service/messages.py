@@ -47,6 +47,7 @@ class Explained(msgspec.Struct):
     truth: bool | None
     clause: dict[str, Any]
     changes: list[dict[str, Any]] | None
+    original: dict[str, Any] | msgspec.UnsetType = msgspec.UNSET  # `format` and `rule`, if it is of another system
 
 
 class RuleOut(msgspec.Struct):

@@ -46,6 +46,7 @@ class RuleRow:
     document: Any = None
     score: float = 0.0
     tags: Any = None  # a mapping, or JSON of one
+    original: str | None = None  # what its owner wrote for another system, as an index stores it
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,7 +17,7 @@ def new_rules(rules):
     scores = np.array([score for _, _, score in rules])
     ids = np.array([rule_id for rule_id, _, _ in rules], object if isinstance(rules[0][0], str) else np.int64)
     encoded = encode_rules(Schema(), [(text, score) for _, text, score in rules])
-    return AddedRules(ids, texts, scores, np.zeros(len(ids), np.int64), encoded, [None] * len(ids))
+    return AddedRules(ids, texts, scores, np.zeros(len(ids), np.int64), encoded, [None] * len(ids), [None] * len(ids))
 
 
 def rule(number):

@@ -33,6 +33,7 @@ class PutRule(NamedTuple):
     text: str
     score: float
     tags: str | None = None  # canonical JSON; None if it has none, never because they are kept
+    original: str | None = None  # as written for another system; None if it was not
 
 
 class IndexChange(NamedTuple):
@@ -78,7 +79,8 @@ def put_rules(state: Snapshot, read: RuleColumns, *, replace: bool | None) -> Ch
     if faults:
         raise RulesError(sorted(faults, key=lambda fault: fault.line), n_given)
     ids = read.ids.to_pylist()
-    put = map(PutRule, ids, texts, scores, _tags_to_put(state, ids, read.tags))
+    originals = [None] * len(ids) if read.originals is None else read.originals.to_pylist()
+    put = map(PutRule, ids, texts, scores, _tags_to_put(state, ids, read.tags), originals)
     return CheckedChange(IndexChange(put=list(put)), encoded)
 
 
@@ -223,14 +225,14 @@ def _added_rules(live: LiveState, change: IndexChange, schema: Schema, encoded: 
     ids = _array([rule.id for rule in change.put])
     texts = [rule.text for rule in change.put]
     scores = np.array([rule.score for rule in change.put], np.float64)
-    tags = [rule.tags for rule in change.put]
+    tags, originals = [rule.tags for rule in change.put], [rule.original for rule in change.put]
     if encoded is None:
         from ruledex.engines.atree.new_rules import encode_good_rules
 
         encoded, faults = encode_good_rules(schema, [(rule.text, rule.score) for rule in change.put])
         if faults:
             raise RulesError([RuleFault(change.put[at][0], error) for at, error in faults], len(texts))
-    return AddedRules(ids, texts, scores, find_ids(live.base.identities, ids)[0], encoded, tags)
+    return AddedRules(ids, texts, scores, find_ids(live.base.identities, ids)[0], encoded, tags, originals)
 
 
 class LocatedIds(NamedTuple):

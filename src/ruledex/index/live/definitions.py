@@ -66,4 +66,5 @@ def _rules_with(state: Snapshot, names: set[str]) -> list[PutRule]:
     texts = rules.texts.filter(has_any).to_pylist()
     ids, scores = rules.ids.filter(has_any).to_pylist(), rules.scores[has_any.to_numpy(zero_copy_only=False)].tolist()
     tags = [None] * len(ids) if rules.tags is None else rules.tags.filter(has_any).to_pylist()
-    return [rule for rule in map(PutRule, ids, texts, scores, tags) if names & names_in_text(rule.text)]
+    originals = [None] * len(ids) if rules.originals is None else rules.originals.filter(has_any).to_pylist()
+    return [rule for rule in map(PutRule, ids, texts, scores, tags, originals) if names & names_in_text(rule.text)]

@@ -31,7 +31,7 @@ if TYPE_CHECKING:  # an index that nobody changes needs no A-Tree
 
 # Ids, texts and tags (canonical JSON or None) in the order in which they were added. A log grows at its end and nothing
 # in it changes, so all states of a delta share one, and each knows which entries are its own.
-Log: TypeAlias = list[tuple[RuleId, str, str | None]]
+Log: TypeAlias = list[tuple[RuleId, str, str | None, str | None]]
 
 _FEW_ENTRIES: Final = 1024  # a log of so few is not worth tidying
 
@@ -92,6 +92,7 @@ class AddedRules(NamedTuple):
     before: NDArray[np.int64]  # for each, how many rules of the base have smaller ids
     encoded: EncodedRules
     tags: Sequence[str | None]  # canonical JSON
+    originals: Sequence[str | None]  # as written for other systems
 
 
 class Delta:
@@ -155,6 +156,14 @@ class Delta:
     def tags(self) -> list[str | None]:
         """Return the tags of all rules as canonical JSON."""
         return [self.log[entry][2] for entry in self.rules.entries.tolist()]
+
+    def original(self, position: int) -> str | None:
+        """Return a rule as its owner wrote it for another system, or None."""
+        return self.log[int(self.rules.entries[position])][3]
+
+    def originals(self) -> list[str | None]:
+        """Return all rules as written for other systems, None for those that were not."""
+        return [self.log[entry][3] for entry in self.rules.entries.tolist()]
 
     def static_score(self, position: int) -> float:
         """Return the static score of a rule."""
@@ -220,7 +229,7 @@ class Delta:
         if new is not None and insertion is not None:
             # Entries that a failed change left in the log belong to no rule.
             entries = np.arange(len(log), len(log) + len(new.ids))
-            log.extend(zip(new.ids.tolist(), new.texts, new.tags, strict=True))
+            log.extend(zip(new.ids.tolist(), new.texts, new.tags, new.originals, strict=True))
             rules = rules.merge(DeltaRules(new.ids, new.before, new.scores, insertion.rules, entries))
         if len(log) > 2 * len(rules.ids) + _FEW_ENTRIES:
             log = [log[entry] for entry in rules.entries.tolist()]

@@ -186,13 +186,17 @@ def _document(change: IndexChange) -> dict[str, Any]:
     """Return a change for JSON. One of definitions has no `put`, without which earlier versions of ruledex refuse it:
     they would ignore the definitions, and answer by the old ones."""
     document = change._asdict()
-    # Rules without tags are written as before there were any.
-    document["put"] = [rule[: 3 if rule.tags is None else 4] for rule in change.put]
+    # Rules without tags and originals are written as before there were any.
+    document["put"] = [_fields(rule) for rule in change.put]
     if not document["defined"]:
         del document["defined"]
     else:
         document["replaced"] = document.pop("put")
     return document
+
+
+def _fields(rule: PutRule) -> tuple[Any, ...]:
+    return rule[: 5 if rule.original is not None else 4 if rule.tags is not None else 3]
 
 
 def _claimed_bytes(data: bytes, at: int) -> int:
@@ -234,8 +238,9 @@ def _put_key(document: dict[str, Any]) -> str:
     return "replaced" if "defined" in document else "put"
 
 
-def _put(rule_id: object, text: object, score: object, tags: object = None) -> PutRule:
-    return PutRule(_id(rule_id), _text(text), _score(score), None if tags is None else tags_text(_text(tags)))
+def _put(rule_id: object, text: object, score: object, tags: object = None, original: object = None) -> PutRule:
+    tagged = None if tags is None else tags_text(_text(tags))
+    return PutRule(_id(rule_id), _text(text), _score(score), tagged, None if original is None else _text(original))
 
 
 def _id(value: object) -> RuleId:

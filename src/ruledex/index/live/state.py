@@ -159,6 +159,13 @@ class LiveState:
             return self.delta.tags_text(position)
         return self.base.tags.text(self._base_position(rule_id))
 
+    def original(self, rule_id: RuleId) -> str | None:
+        """Return a rule as its owner wrote it for another system, as it is stored, or None."""
+        position = self.delta.position(rule_id)
+        if position is not None:
+            return self.delta.original(position)
+        return self.base.originals.original(self._base_position(rule_id))
+
     def _base_position(self, rule_id: RuleId) -> int:
         """Return the position in the base of a rule that is not in the delta."""
         require_position(self.identities, rule_id)  # raises an error if there is no such rule
