@@ -25,7 +25,7 @@ DOCS = ROOT / "docs"
 GENERATED = {"functions.md", "scale.md"}
 GENERATED_FOLDERS = {"benchmarks", "papers"}
 
-LANGUAGES = {"json", "output", "python", "ruledex", "shell", "text", "toml"}
+LANGUAGES = {"json", "output", "python", "ruledex", "shell", "text", "toml", "yaml"}
 
 _FENCE = re.compile(
     r"^```(?P<language>\w*)(?: title=\"(?P<title>[^\"]+)\")?\n(?P<code>.*?)^```$", re.DOTALL | re.MULTILINE
