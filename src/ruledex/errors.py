@@ -227,7 +227,7 @@ class BudgetError(RuledexError):
 
     >>> pairs = " AND ".join(f"(a{i} = 1 OR b{i} = 1)" for i in range(20))
     >>> try:
-    ...     Index.build([(1, pairs)], engine="dnf")
+    ...     Index.build([(1, pairs)], engine="dnf", engine_options={"overflow": "error"})
     ... except ruledex.errors.BudgetError as error:
     ...     print(error.rule)
     1

@@ -117,8 +117,7 @@ def _recording() -> Iterator[set[Job]]:
 def _build(engine: str) -> Any:
     from ruledex.index import Index
 
-    options = {"overflow": "sparse"} if engine in ("dnf", "cnf") else None
-    return Index.build(_RULES, engine, stats=_EVENTS, engine_options=options)
+    return Index.build(_RULES, engine, stats=_EVENTS)
 
 
 def _table() -> Any:

@@ -10,15 +10,13 @@ from ruledex.compiled.decorator import IS_DISABLED
 from ruledex.compiled.scheduler import scheduler
 from ruledex.engines.registry import engine_class, read_options
 
-# Generators draw rules that have no normal form of a sensible size; the engines that convert have an option for them.
-LEFT_TO_SPARSE = {"overflow": "sparse"}
 ENGINES: dict[str, dict[str, Any]] = {
     "scan": {},
     "sparse": {},
     "batch": {},
     "auto": {},
-    "dnf": LEFT_TO_SPARSE,
-    "cnf": LEFT_TO_SPARSE,
+    "dnf": {},
+    "cnf": {},
     "dewey": {},
     "interval": {},
     "atree": {},

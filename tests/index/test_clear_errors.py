@@ -17,7 +17,7 @@ LARGE = [(i, " AND ".join(f"(x{j} = {i} OR y{j} = {i})" for j in range(8))) for 
 
 @pytest.mark.parametrize("engine", ["dnf", "dewey"])
 def test_rules_over_a_budget_are_skipped_and_reported_like_any_other(engine):
-    options = {"budget": 12}
+    options = {"budget": 12, "overflow": "error"}
     with pytest.raises(BudgetError):
         Index.build(SMALL + LARGE, engine, engine_options=options)
     index = Index.build([*SMALL, (99, "a = "), *LARGE], engine, on_error="skip", engine_options=options)

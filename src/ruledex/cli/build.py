@@ -57,7 +57,7 @@ def build_command(
 
         ruledex build rules.jsonl -o index
 
-        ruledex build rules.jsonl --engine dnf --engine-option overflow=sparse -o index
+        ruledex build rules.jsonl --engine dnf --engine-option overflow=error -o index
 
         ruledex build patterns/ --format eventbridge -o index
 

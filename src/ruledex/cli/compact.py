@@ -21,7 +21,7 @@ def compact_command(
 
         ruledex compact index
 
-        ruledex compact index --engine-option overflow=sparse
+        ruledex compact index --engine-option overflow=error
 
     Readers of DIR see the old version with its changes, or the new version. Changes made meanwhile are kept.
     """

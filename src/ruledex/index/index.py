@@ -121,7 +121,7 @@ class Index(IndexChecks[Id]):
         Ids are integers or strings, all of one type, each given once. Every invalid rule is reported in one
         `RulesError`; with `on_error="skip"` invalid rules are left out and kept in `faults`. `stats` is a sample of
         the expected events, or statistics of them; it changes speed, never an answer. `engine_options` are those of the
-        engine, such as `{"overflow": "sparse"}` for engines that convert rules to another form. `definitions` are
+        engine, such as `{"overflow": "error"}` for engines that convert rules to another form. `definitions` are
         conditions that rules use by name, `{"adults": "age >= 18"}` as `@adults`, beside those of the schema. `format`
         says that the rules are those of another system, such as `"eventbridge"`, or `"auto"` if they show it; what
         `formats.read` returns is taken as it is (docs/formats.md).

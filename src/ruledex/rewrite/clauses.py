@@ -13,7 +13,8 @@ The last is what makes XOR small in both forms. A dual formula has `(x AND NOT y
 AND (NOT x OR y)`, where x covers NOT x because no event makes both true, and four conjunctions become two. It holds
 for unknown values too: it asks nothing but that.
 
-A product is absorbed before it meets the next factor. How much is written on the way is bounded, and so is the result.
+A product is absorbed before it meets the next factor. How much is written and compared on the way is bounded, and so
+is the result.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from typing import Final, NamedTuple, Self
 
 TRUE, FALSE = -1, -2
 MOST_ON_THE_WAY: Final = 16  # times the budget: literals that are written before absorption
-MOST_ABSORBED: Final = 4000  # conjunctions that are compared with each other
+MOST_COMPARED: Final = 2_000_000  # pairs of conjunctions; after that nothing more is absorbed
 _MOST_PAIRED: Final = 64  # factors among which pairs are looked for
 _DEEPEST: Final = 64  # levels down which pairs are compared
 _LARGEST: Final = 10**18
@@ -84,6 +85,7 @@ class Formula:
         self._has_implications = any(relations.implies)
         self._implied_by = relations.dual().implies if self._has_implications else relations.implies
         self._on_the_way = 0
+        self._n_compared = 0
 
     # Building.
 
@@ -340,7 +342,9 @@ class Formula:
         rest: list[int] = []
         for clause in clauses:
             closed = self._closed(clause)
-            (kept if any(other & closed == other for other in others) else rest).append(clause)
+            self._n_compared += len(others)
+            is_compared = self._n_compared <= MOST_COMPARED
+            (kept if is_compared and any(other & closed == other for other in others) else rest).append(clause)
         return kept, rest
 
     def _write(self, n_literals: int) -> None:
@@ -367,30 +371,32 @@ class Formula:
     def _absorb(self, clauses: Iterable[int]) -> list[int]:
         """Return the distinct conjunctions that no other one absorbs, the shortest first."""
         ordered = sorted(set(clauses), key=lambda clause: (clause.bit_count(), clause))
-        if len(ordered) > MOST_ABSORBED:
-            raise TooLargeError(sum(clause.bit_count() for clause in ordered), False)
         # Each that is kept is listed under its rarest literal, where those that contain it find it.
         frequency = Counter(literal for clause in ordered for literal in bits_of(clause))
         listed: dict[int, list[int]] = {}
         kept = []
+        if ordered and ordered[0] == 0:
+            return [0]
         for clause in ordered:
-            closed = self._closed(clause)
-            if clause == 0:
-                return [0]
-            if any(other & closed == other for literal in bits_of(closed) for other in listed.get(literal, ())):
-                continue
-            kept.append(clause)
-            listed.setdefault(min(bits_of(clause), key=frequency.__getitem__), []).append(clause)
+            if not self._is_absorbed(clause, listed):
+                kept.append(clause)
+                listed.setdefault(min(bits_of(clause), key=frequency.__getitem__), []).append(clause)
         if not self._has_implications:
             return kept
         # With implications, one that is as long or longer may absorb a shorter one.
         return [clause for clause in kept if not self._is_absorbed(clause, listed)]
 
     def _is_absorbed(self, clause: int, listed: dict[int, list[int]]) -> bool:
+        """Return whether a conjunction implies another one of those that are listed under a literal of theirs."""
         closed = self._closed(clause)
-        return any(
-            other & closed == other != clause for literal in bits_of(closed) for other in listed.get(literal, ())
-        )
+        for literal in bits_of(closed):
+            others = listed.get(literal, ())
+            self._n_compared += len(others)
+            if self._n_compared > MOST_COMPARED:
+                return False
+            if any(other & closed == other != clause for other in others):
+                return True
+        return False
 
 
 def _union(clauses: Iterable[int]) -> int:

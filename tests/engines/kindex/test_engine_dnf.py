@@ -61,8 +61,8 @@ def test_the_best_agree_with_the_reference(engine, prepared, parts):
 def test_rules_past_the_budget_are_an_error_or_are_counted(engine):
     program = drawn_program(scaled(60, 40), 5)
     with pytest.raises(BudgetError):
-        engine.build(program, options=NormalFormOptions(budget=4))
-    built = engine.build(program, options=NormalFormOptions(budget=4, overflow="sparse"))
+        engine.build(program, options=NormalFormOptions(budget=4, overflow="error"))
+    built = engine.build(program, options=NormalFormOptions(budget=4))
     assert 0 < built.describe()["n_overflow"] < program.n_rules
     batch = drawn_batch(program, scaled(15, 4), 5)
     stored = {name: array.copy() for name, array in built.arrays().items()}

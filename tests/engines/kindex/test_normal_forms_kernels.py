@@ -5,7 +5,7 @@ import pytest
 
 from ruledex.compiled.constants import AND, OR
 from ruledex.engines.inputs import Nodes
-from ruledex.engines.kindex.normal_forms import FormScratch, form_sizes, write_clauses
+from ruledex.engines.kindex.normal_forms import FormScratch, find_opposites, form_sizes, write_clauses
 
 N_LITERALS = 6
 
@@ -129,3 +129,19 @@ def test_little_room_is_used_several_times():
     nodes = drawn_nodes(1)
     roots = [node for node in range(N_LITERALS, N_LITERALS + 12) if sizes_of(nodes, OR)[1][node] < 300]
     assert clauses_of(nodes, OR, roots, 300) == clauses_of(nodes, OR, roots)
+
+
+def test_roots_that_have_a_literal_and_its_negation_are_found():
+    # Literals 0 to 3 are positive; 4 is the negation of 1, and 5 that of 3.
+    rows = [[0, 1], [2, 4], [6, 7], [1, 5], [7, 9], [3, 9]]
+    nodes = Nodes(
+        np.array([AND, OR, AND, OR, AND, AND], np.uint8),
+        np.cumsum([0, *map(len, rows)]).astype(np.int32),
+        np.array([child for row in rows for child in row], np.int32),
+    )
+    roots = np.arange(12, dtype=np.int32)
+    found = np.zeros(12, np.bool_)
+    stack = np.zeros(13, np.int32)
+    seen_by, negated_by = np.full(12, -1, np.int32), np.full(4, -1, np.int32)
+    find_opposites(nodes, N_LITERALS, np.array([1, 3], np.int32), roots, seen_by, negated_by, stack, found)
+    assert np.flatnonzero(found).tolist() == [8, 10, 11]

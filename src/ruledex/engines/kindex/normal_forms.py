@@ -4,9 +4,10 @@ Both forms are the same with the roles of AND and OR exchanged: `outer` is the o
 AND for CNF. A node of the outer operation has the clauses of all its children; one of the other has a clause for each
 way to choose one of each child's. A clause is an ascending list of literals without duplicates.
 
-Sizes are computed for all nodes at once before anything is multiplied out. A rule whose form would have more literals
-than the budget is an error, or is left to another engine: `overflow` says which. A distinct clause is kept once: it is
-found by a hash of its literals, which are compared on a hit.
+Sizes are computed for all nodes at once before anything is multiplied out. A rule that would become large goes through
+reduction.py, which may find a small form. A rule whose form has more literals than the budget all the same is left to
+another engine, or is an error: `overflow` says which. A distinct clause is kept once: it is found by a hash of its
+literals, which are compared on a hit.
 """
 
 from __future__ import annotations
@@ -22,13 +23,18 @@ from ruledex.compiled.arrays import FREE, HASH_FACTOR, HASH_MASK, buckets_for, f
 from ruledex.compiled.constants import ALWAYS, AND, NEVER, OR
 from ruledex.compiled.decorator import inlined, jit
 from ruledex.engines.inputs import Nodes, nodes_of
+from ruledex.engines.kindex.reduction import reduced_clauses
 from ruledex.errors import BudgetError, RuledexError, quoted
 from ruledex.program.program import Program
+from ruledex.rewrite.clauses import TooLargeError
 from ruledex.rewrite.normal_form import DEFAULT_BUDGET
 
 LARGEST_SIZE = 1e18  # sizes are counted up to here
 MOST_COMPARED = 1000  # clauses of one rule; in a rule of more, none is compared with the others
 SIGNATURE_BITS = 63
+LARGE = DEFAULT_BUDGET  # literals of a form, multiplied out, from which on a smaller one is looked for
+LARGE_OF_OPPOSITES = 16  # the same for rules that have a literal and its negation, as XOR makes them
+MOST_REDUCED = 10_000  # distinct rules that are tried, some milliseconds each; where the others are an error, all are
 Overflow = Literal["error", "sparse"]  # a rule past the budget is a BudgetError, or is left to `sparse`
 Form = Literal["DNF", "CNF"]
 OUTER: dict[Form, int] = {"DNF": OR, "CNF": AND}
@@ -66,6 +72,42 @@ def form_sizes(
                 clauses, in_all = clauses * more, in_all * more + clauses * more_in_all
             clauses, in_all = min(clauses, LARGEST_SIZE), min(in_all, LARGEST_SIZE)
         n_clauses[n_literals + inner], n_in_all[n_literals + inner] = clauses, in_all
+
+
+@jit
+def find_opposites(
+    nodes: Nodes,
+    n_literals: int,
+    negative_of: NDArray[np.int32],
+    roots: NDArray[np.int32],
+    seen_by: NDArray[np.int32],
+    negated_by: NDArray[np.int32],
+    stack: NDArray[np.int32],
+    has_opposites: NDArray[np.bool_],
+) -> None:
+    """Note which roots have a positive literal and its negation.
+
+    `seen_by` has one entry per node and `negated_by` one per positive literal, all -1; `stack` has room for all nodes.
+    """
+    n_positive = n_literals - negative_of.size
+    for place in range(roots.size):
+        height = 1
+        stack[0] = roots[place]
+        while height > 0 and not has_opposites[place]:
+            height -= 1
+            node = stack[height]
+            if node < n_positive:
+                has_opposites[place] = negated_by[node] == place
+            elif node < n_literals:
+                negated_by[negative_of[node - n_positive]] = place
+                has_opposites[place] = seen_by[negative_of[node - n_positive]] == place
+            else:
+                for link in range(nodes.child_offsets[node - n_literals], nodes.child_offsets[node - n_literals + 1]):
+                    child = nodes.children[link]
+                    if seen_by[child] != place:
+                        seen_by[child] = place
+                        stack[height] = child
+                        height += 1
 
 
 @inlined
@@ -272,17 +314,7 @@ class NormalFormOptions:
     """The options of `dnf` and `cnf`. `budget` is the most literals that the normal form of one rule may have."""
 
     budget: int = DEFAULT_BUDGET
-    overflow: Overflow = "error"
-
-
-class Expressions(NamedTuple):
-    """The distinct roots of the rules that have a normal form, and the rules of each."""
-
-    roots: NDArray[np.int32]  # ascending; ALWAYS is the first, if a rule has it, and NEVER is none
-    rule_offsets: NDArray[np.int64]  # [n_roots + 1]
-    rules: NDArray[np.int32]  # ascending within a root
-    sizes: NDArray[np.int64]  # [n_roots] literals in the form, before any is struck out
-    overflow: NDArray[np.int32]  # the rules whose forms are past the budget, ascending
+    overflow: Overflow = "sparse"
 
 
 class Clauses(NamedTuple):
@@ -293,28 +325,106 @@ class Clauses(NamedTuple):
     literals: NDArray[np.int32]
 
 
+class Expressions(NamedTuple):
+    """The distinct roots of the rules that have a normal form, and the rules of each."""
+
+    roots: NDArray[np.int32]  # ALWAYS is the first, if a rule has it, and NEVER is none; those of `reduced` come last
+    rule_offsets: NDArray[np.int64]  # [n_roots + 1]
+    rules: NDArray[np.int32]  # ascending within a root
+    sizes: NDArray[np.int64]  # [n_roots] literals in the form, before any is struck out
+    overflow: NDArray[np.int32]  # the rules whose forms are past the budget, ascending
+    reduced: Clauses  # of the last roots
+
+
 def expressions_of(program: Program, form: Form, budget: int, overflow: Overflow) -> Expressions:
     """Return what is to be converted, after a look at the sizes."""
     if overflow not in get_args(Overflow):
         raise RuledexError(f"overflow must be one of {', '.join(get_args(Overflow))}, not {quoted(overflow)}")
+    nodes = nodes_of(program)
     n_clauses, n_in_all = np.zeros(program.n_nodes), np.zeros(program.n_nodes)
-    form_sizes(nodes_of(program), program.n_literals, OUTER[form], n_clauses, n_in_all)
-    sizes = np.zeros(program.n_rules)
+    form_sizes(nodes, program.n_literals, OUTER[form], n_clauses, n_in_all)
     is_node = program.root >= 0
+    distinct = np.unique(program.root[is_node])
+    large = distinct[n_in_all[distinct] > min(budget, LARGE_OF_OPPOSITES)]
+    reduced: dict[int, list[list[int]]] = {}
+    unit = "literals"
+    if len(large):
+        # Where nothing is multiplied, the tree is the form, and each clause is one that a score may come from.
+        all_outer = nodes._replace(node_op=frozen(np.full_like(nodes.node_op, OUTER[form]), np.uint8))
+        n_leaves = np.zeros(program.n_nodes)
+        form_sizes(all_outer, program.n_literals, OUTER[form], n_clauses, n_leaves)
+        large = large[n_in_all[large] > n_leaves[large]]
+        tried = large[(n_in_all[large] > min(budget, LARGE)) | _has_opposites(program, large)]
+        if overflow != "error":
+            tried = tried[:MOST_REDUCED]
+        reduced, unit = _reduced(program, form, budget, tried, n_in_all)
+    sizes = np.zeros(program.n_rules)
     sizes[is_node] = n_in_all[program.root[is_node]]
     too_large = np.flatnonzero(sizes > budget)
     if overflow == "error" and len(too_large):
         over = [(position, int(sizes[position])) for position in too_large.tolist()]
-        raise BudgetError(form, over[0][1], budget, over[0][0], over=over)
+        raise BudgetError(form, over[0][1], budget, over[0][0], unit=unit, over=over)
     rules = np.flatnonzero((sizes <= budget) & (program.root != NEVER)).astype(np.int32)
-    rules = rules[np.argsort(program.root[rules], kind="stable")]
-    roots, first = np.unique(program.root[rules], return_index=True)
+    is_reduced = np.isin(program.root[rules], np.fromiter(reduced, np.int32, len(reduced)))
+    order = np.lexsort((program.root[rules], is_reduced))
+    rules = rules[order]
+    of_rule = program.root[rules]
+    first = np.flatnonzero(np.concatenate([[True], of_rule[1:] != of_rule[:-1]])[: len(rules)])
     return Expressions(
-        roots,
+        of_rule[first],
         np.append(first, len(rules)),
         rules,
         sizes[rules[first]].astype(np.int64),
         too_large.astype(np.int32),
+        _joined([reduced[root] for root in sorted(reduced)]),
+    )
+
+
+def _has_opposites(program: Program, roots: NDArray[np.int32]) -> NDArray[np.bool_]:
+    found = np.zeros(len(roots), np.bool_)
+    find_opposites(
+        nodes_of(program),
+        program.n_literals,
+        frozen(program.negative_of, np.int32),
+        frozen(roots, np.int32),
+        np.full(program.n_nodes, -1, np.int32),
+        np.full(program.n_positive, -1, np.int32),
+        np.zeros(program.n_nodes + 1, np.int32),
+        found,
+    )
+    return found
+
+
+def _reduced(
+    program: Program, form: Form, budget: int, roots: NDArray[np.int32], n_in_all: NDArray[np.float64]
+) -> tuple[dict[int, list[list[int]]], str]:
+    """Return the clauses of the roots that have a form within the budget, and what the sizes of the others count.
+
+    `n_in_all` gets the sizes that were found.
+    """
+    found: dict[int, list[list[int]]] = {}
+    unit = "literals"
+    for root in roots.tolist():
+        try:
+            clauses = reduced_clauses(program, root, OUTER[form], budget)
+        except TooLargeError as error:
+            if n_in_all[root] > budget:
+                n_in_all[root] = error.size
+                unit = unit if error.is_final else "literals before absorption"
+            continue
+        # A formula that relations make true or false has no clauses, or an empty one, which the engines do not take.
+        if clauses and clauses[0]:
+            found[root] = clauses
+            n_in_all[root] = sum(map(len, clauses))
+    return found, unit
+
+
+def _joined(forms: list[list[list[int]]]) -> Clauses:
+    clauses = [clause for form in forms for clause in form]
+    return Clauses(
+        np.array([len(form) for form in forms], np.int64),
+        np.concatenate([[0], np.cumsum([len(clause) for clause in clauses])]).astype(np.int64),
+        np.array([literal for clause in clauses for literal in clause], np.int32),
     )
 
 
@@ -323,7 +433,9 @@ def clauses_of(program: Program, form: Form, expressions: Expressions) -> Iterat
 
     ALWAYS has one clause without literals in DNF, and none in CNF.
     """
-    roots, sizes = frozen(expressions.roots, np.int32), frozen(expressions.sizes, np.int64)
+    n_multiplied = len(expressions.roots) - len(expressions.reduced.n_clauses)
+    roots = frozen(expressions.roots[:n_multiplied], np.int32)
+    sizes = frozen(expressions.sizes[:n_multiplied], np.int64)
     first_root = int(len(roots) > 0 and roots[0] == ALWAYS)
     if first_root:
         n_clauses = 1 if form == "DNF" else 0
@@ -347,6 +459,8 @@ def clauses_of(program: Program, form: Form, expressions: Expressions) -> Iterat
         offsets = np.concatenate([[0], ends[:n_clauses]])
         yield Clauses(root_clauses[first_root:next_root].copy(), offsets, literals[:n_written].copy())
         first_root = next_root
+    if len(expressions.reduced.n_clauses):
+        yield expressions.reduced
 
 
 def distinct_clauses(parts: Iterator[Clauses]) -> tuple[Clauses, NDArray[np.int32]]:

@@ -216,7 +216,7 @@ def test_a_rule_that_an_engine_cannot_take_is_named_and_nothing_is_left(spark, t
     wide = " AND ".join(f"(a{i} = 1 OR b{i} = 1)" for i in range(30))
     given = spark.createDataFrame([("small", "a = 1"), ("wide", wide)], "id string, expr string")
     with pytest.raises(BudgetError, match="rule 'wide'"):
-        build_index(given, tmp_path, engine="dnf", on_error="raise")
+        build_index(given, tmp_path, engine="dnf", on_error="raise", engine_options={"overflow": "error"})
     assert list_versions(tmp_path) == []
     assert left(tmp_path) == []
 
@@ -228,7 +228,7 @@ def test_rules_that_an_engine_cannot_take_go_to_the_quarantine(spark, tmp_path, 
     small = {f"small {n}": f"a = {n}" for n in range(4)}
     rows = [*(wide | small).items(), ("broken", "a =")]
     given = spark.createDataFrame(rows, "id string, expr string")
-    options = {"budget": 1000}
+    options = {"budget": 1000, "overflow": "error"}
     report = build_index(
         given, tmp_path / "index", engine="dnf", engine_options=options, shards=shards, quarantine=f"{tmp_path}/aside"
     )
