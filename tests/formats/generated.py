@@ -46,6 +46,7 @@ class Rules:
         self.rng = rng
         self.pick = rng.choice
         self.arrays = arrays
+        self.is_typed = False  # whether events have values of the right type only
 
     def tree(self, depth=2, base=(), names=tuple(NAMES)):
         """A rule of at most some branches above its predicates."""
@@ -133,7 +134,7 @@ class Rules:
         chance = self.rng.random()
         if chance < 0.1:
             return None
-        if chance < 0.25:
+        if chance < 0.25 and not self.is_typed:
             kind = self.pick(["number", "text", "boolean"])
         if kind == "number":
             value = self.pick(NUMBERS)

@@ -24,6 +24,7 @@ WAYS = [
     ("mongo", {}, {}, True),
     ("mongo", {"arrays": False}, {}, False),
     ("mongo", {"coerce": False}, {"coerce": False}, True),
+    ("spark", {}, {}, True),
 ]
 
 

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 from ruledex.errors import InputError, RuleError, RuleFault, RuleLimitError, RuleSyntaxError, did_you_mean, quoted
-from ruledex.formats.documents import Document, Source, documents_of
+from ruledex.formats.documents import Document, Files, Source, documents_of
 from ruledex.formats.guessing import OWN, Guess, guess, hint_of
 from ruledex.formats.rules import ForeignRule, ForeignRules, Note, SetTranslator, Translator
 from ruledex.formats.writing import Progress, Written, WrittenRule, WrittenRules, given_rules, tree_of
@@ -34,6 +34,7 @@ FORMATS: Final = (
     "mongo",
     "mustang",
     "sigma",
+    "spark",
 )
 # Formats that can be written: the module that has `write_rule`, and the key of a rule in a file.
 _WRITERS: Final = {
@@ -85,7 +86,8 @@ def read(source: Source, format: str, **options: Any) -> ForeignRules:  # noqa: 
     if isinstance(source, Mapping) and getattr(translator, "root_key", None) in source:
         source = [("rules", source)]
     whole = translator if isinstance(translator, SetTranslator) else None
-    documents = list(documents_of(source, translator.keys, whole))
+    files = translator if isinstance(translator, Files) else None
+    documents = list(documents_of(source, translator.keys, files))
     if (split := getattr(translator, "split", None)) is not None:
         documents = [part for document in documents for part in ([document] if document.error else split(document))]
     for document in documents if whole is None else whole.gather(documents):

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final, Protocol, TypeAlias
+from typing import Any, Final, Protocol, TypeAlias, runtime_checkable
 
 import orjson
 
@@ -47,6 +47,7 @@ class Document:
         return type(error)(message, hint=error.hint)
 
 
+@runtime_checkable
 class Files(Protocol):
     """The files of a format that are not JSON."""
 
