@@ -10,10 +10,11 @@ from ruledex.language.schema import Schema
 from ruledex.rewrite.normal_form import to_cnf, to_dnf
 
 if TYPE_CHECKING:
-    from ruledex.index import Index
+    from ruledex.index import Index, Indexes
 
 __all__ = [
     "Index",
+    "Indexes",
     "RuleError",
     "RuledexError",
     "Schema",
@@ -30,10 +31,10 @@ __version__ = "0.1.0"
 
 def __getattr__(name: str) -> Any:
     # NumPy, Numba and Arrow load with the first use of an index, so that `import ruledex` stays light.
-    if name == "Index":
-        from ruledex.index import Index
+    if name in ("Index", "Indexes"):
+        from ruledex import index
 
-        return Index
+        return getattr(index, name)
     raise AttributeError(f"module 'ruledex' has no attribute {name!r}")
 
 

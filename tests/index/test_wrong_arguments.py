@@ -111,6 +111,15 @@ CALLS: dict[str, Callable[[Index, Any], object]] = {
     "ratify sample": lambda i, v: i.ratify(3, 0, v),
     "ratify now": lambda i, v: i.ratify(3, now=v),
     "ratify progress": lambda i, v: i.ratify(3, progress=v),
+    "indexes root": lambda _, v: ruledex.Indexes(v).list(),
+    "indexes trust": lambda _, v: ruledex.Indexes("here", trust=v),
+    "indexes open": lambda _, v: ruledex.Indexes("here").open(v),
+    "indexes build name": lambda _, v: ruledex.Indexes("here").build(v, RULES, engine="scan"),
+    "indexes build rules": lambda _, v: ruledex.Indexes("here").build("x", v),
+    "indexes replace": lambda _, v: ruledex.Indexes("here").replace("x", v),
+    "indexes drop": lambda _, v: ruledex.Indexes("here").drop(v),
+    "indexes match": lambda _, v: ruledex.Indexes("here").match(v),
+    "indexes match_batch": lambda _, v: ruledex.Indexes("here").match_batch(v),
     "parse": lambda _, v: ruledex.parse(v),
     "to_text": lambda _, v: ruledex.to_text(v),
     "to_dnf rule": lambda _, v: ruledex.to_dnf(v),
@@ -153,7 +162,9 @@ def _index(kind: str, tmp_path_factory: pytest.TempPathFactory) -> Index:
 @pytest.mark.parametrize("kind", ["built", "saved", "changed"])
 @pytest.mark.parametrize("call", CALLS)
 def test_a_wrong_argument_is_an_error_that_a_user_can_read(call, kind, tmp_path_factory, monkeypatch):
-    if kind != "built" and (call.startswith(("build", "parse", "to_", "evaluate", "score", "schema", "limit"))):
+    if kind != "built" and (
+        call.startswith(("build", "parse", "to_", "evaluate", "score", "schema", "limit", "indexes"))
+    ):
         pytest.skip("has no index")
     if kind == "built" and call in ("open version", "open engine", "open threads"):
         pytest.skip("has no root")

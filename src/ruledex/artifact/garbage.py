@@ -9,13 +9,15 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
+from secrets import token_hex
 
 from ruledex.artifact.cache import COPIES, LOCK_SUFFIX, REBUILT, RECEIPTS, cache_folders
-from ruledex.artifact.files import remove_tree
+from ruledex.artifact.files import remove_tree, sync
 from ruledex.artifact.layout import STAGING, VERSIONS, check_version, is_staging, is_version, version_folder
 from ruledex.artifact.locks import claim_staging, remove_dead_staging, root_lock
 from ruledex.artifact.ownership import (
     adopt_copies,
+    foreign_names,
     is_folder,
     is_plain_file,
     is_version_file,
@@ -92,6 +94,26 @@ def _remove_rebuilt(folder: Path) -> None:
                 remove_tree(path)
             elif is_version(path.name.removesuffix(LOCK_SUFFIX)) and is_plain_file(path):
                 path.unlink(missing_ok=True)
+
+
+def drop(root: RootLike) -> None:
+    """Remove a whole index from a local folder, in one atomic step. Readers that have it open keep their version.
+
+    A folder that is no index, or that has files which ruledex did not write, is an error, and stays as it is.
+    """
+    store = locate(root)
+    if not isinstance(store, LocalStore):
+        raise ArtifactError(f"{store.where('')} is remote; only a local index is removed in one step")
+    folder = store.root
+    require_root(folder)
+    with root_lock(folder), reporting("remove", folder):
+        if foreign := foreign_names(folder):
+            raise ArtifactError(f"{folder} has files that ruledex did not write ({foreign[0]}): it is not removed")
+        hidden = folder.with_name(f".dropped-{token_hex(8)}")
+        folder.rename(hidden)
+        sync(folder.parent)
+    with reporting("remove", hidden):
+        remove_tree(hidden)
 
 
 def _collect_local(store: LocalStore, kept: set[str], alone: bool) -> Collected:

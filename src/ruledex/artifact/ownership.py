@@ -71,6 +71,11 @@ def require_root(root: Path) -> None:
     _require(root, names)
 
 
+def foreign_names(root: Path) -> list[str]:
+    """Return the names in a root that are not ruledex's own, sorted."""
+    return sorted(set(_names(root)).difference(_FILES, _FOLDERS, (MARKER,)))
+
+
 def mark_root(root: Path) -> None:
     """Write the marker into a folder that is known to be a root."""
     with reporting("mark", root):

@@ -10,6 +10,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from ruledex.index.collection import Indexes, index_roots, is_index_name
     from ruledex.index.filters import check_filter
     from ruledex.index.identities import RuleId
     from ruledex.index.index import Index
@@ -18,14 +19,28 @@ if TYPE_CHECKING:
     from ruledex.index.opening import read_schema
     from ruledex.index.state import IndexMatches
 
-__all__ = ["Index", "IndexMatches", "RuleId", "Stats", "check_filter", "read_schema", "verify_index"]
+__all__ = [
+    "Index",
+    "IndexMatches",
+    "Indexes",
+    "RuleId",
+    "Stats",
+    "check_filter",
+    "index_roots",
+    "is_index_name",
+    "read_schema",
+    "verify_index",
+]
 
 _MODULES = {
     "Index": "index",
     "IndexMatches": "state",
+    "Indexes": "collection",
     "RuleId": "identities",
     "Stats": "inputs",
     "check_filter": "filters",
+    "index_roots": "collection",
+    "is_index_name": "collection",
     "read_schema": "opening",
     "verify_index": "live.home",
 }

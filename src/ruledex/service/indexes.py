@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections import OrderedDict
 from pathlib import Path
 from time import monotonic
@@ -12,16 +11,14 @@ from ruledex.artifact import current, list_versions
 from ruledex.compiled.decorator import IS_DISABLED
 from ruledex.errors import ArtifactError, RuledexError
 from ruledex.forks import ForkSafeLock
-from ruledex.index import Index
+from ruledex.index import Index, index_roots, is_index_name
 from ruledex.service.logs import log
 from ruledex.service.metrics import Metrics
 from ruledex.service.problems import Problem
 from ruledex.service.settings import Settings
 
-NAME: Final = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]{0,127}")
 _MOST_PINNED: Final = 4  # old versions of an index that a worker keeps open
 _RETRY_SECONDS: Final = 30.0  # until a version that could not be used is tried again
-_POINTER: Final = "CURRENT"
 
 
 class ServedIndex:
@@ -59,18 +56,7 @@ class ServedIndex:
             return opened
 
 
-def index_roots(root: Path) -> dict[str, Path]:
-    """Return the indexes of a folder by name: the folder itself if it is one, otherwise the folders in it."""
-    if (root / _POINTER).exists():
-        return {root.name if NAME.fullmatch(root.name) else "index": root}
-    found = {}
-    for path in sorted(root.iterdir()) if root.is_dir() else []:
-        if NAME.fullmatch(path.name) and (path / _POINTER).is_file():
-            found[path.name] = path
-    return found
-
-
-class Indexes:
+class ServedIndexes:
     """All indexes of the root, by name. Reading takes no lock; `refresh` runs in one thread at a time."""
 
     def __init__(self, settings: Settings, metrics: Metrics) -> None:
@@ -91,9 +77,9 @@ class Indexes:
 
     def is_new(self, name: str) -> bool:
         """Tell whether an index is on disk that nobody has tried to open here."""
-        if name in self.served or name in self._broken or not NAME.fullmatch(name):
+        if name in self.served or name in self._broken or not is_index_name(name):
             return False
-        return (Path(self._settings.root) / name / _POINTER).is_file()
+        return name in index_roots(Path(self._settings.root), name)
 
     def refresh(self) -> None:
         """Look for new indexes, new versions and new changes. What cannot be used is logged, and the old one stays."""

@@ -11,7 +11,8 @@ import msgspec
 import orjson
 
 from ruledex.artifact import current, list_versions
-from ruledex.service.indexes import NAME, ServedIndex
+from ruledex.index import is_index_name
+from ruledex.service.indexes import ServedIndex
 from ruledex.service.messages import (
     BuildIn,
     Described,
@@ -75,7 +76,7 @@ class VersionEndpoints:
 
     async def build(self, request: Request) -> None:
         """Build an index from an upload, from rules in the request, or from a file of the server."""
-        if not NAME.fullmatch(request.index):
+        if not is_index_name(request.index):
             told = "a name has letters, digits and . _ -, and does not begin with a point"
             raise Problem(422, "name", "The name of the index cannot be used", told)
         content_type = request.content_type

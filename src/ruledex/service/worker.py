@@ -20,7 +20,7 @@ from ruledex.errors import RuledexError
 from ruledex.service.api import endpoints_of, openapi_page
 from ruledex.service.channel import WriterClient
 from ruledex.service.endpoints import Router
-from ruledex.service.indexes import Indexes, warm_kernels
+from ruledex.service.indexes import ServedIndexes, warm_kernels
 from ruledex.service.logs import log, log_failure, name_process
 from ruledex.service.long_work import LongWork, busy
 from ruledex.service.metrics import Metrics, resident_bytes
@@ -48,7 +48,7 @@ class Worker:
         runtime = Path(settings.runtime)
         self.settings = settings
         self.metrics = Metrics(runtime / METRICS_FOLDER)
-        self.indexes = Indexes(settings, self.metrics)
+        self.indexes = ServedIndexes(settings, self.metrics)
         self.long_work = LongWork(settings)
         self.hidden = tuple({settings.root, str(Path(settings.root).resolve()), settings.runtime})
         self.is_ready = False

@@ -22,11 +22,11 @@ import msgspec
 
 from ruledex.artifact import collect_garbage, list_versions, publish_existing
 from ruledex.errors import ArtifactError, RuledexError, RulesError
-from ruledex.index import Index
+from ruledex.index import Index, index_roots
 from ruledex.language.definitions import shown_name
 from ruledex.language.schema import Schema
 from ruledex.service.channel import frame, read_frame
-from ruledex.service.indexes import index_roots, warm_kernels
+from ruledex.service.indexes import warm_kernels
 from ruledex.service.logs import log, log_failure, name_process
 from ruledex.service.messages import Changed, ChangedRules, Defined, Published, RuleOut
 from ruledex.service.problems import Problem, fault_of, problem_of
