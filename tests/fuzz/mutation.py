@@ -10,6 +10,12 @@ TOKENS = [
     *b"<=> != <> == -- /* */ '' \\' \\u00 \\uD83D 1e999 99999999999999999999 0.5 5L 5BD 5D NULL TRUE NOT".split(b" "),
     *b"AND OR XOR XNOR IN BETWEEN LIKE ILIKE RLIKE ANY ALL ESCAPE IS DATE TIMESTAMP r' lower( size( round(".split(b" "),
     *b"version( cidr( coalesce( subset_of( to_timestamp( substring( a a.b `a` 'x' '%' '2024-01-01' ^2 ^-1".split(b" "),
+    *b"exists( forall( filter( -> i i. [0] [-1] [ ] @a @`b` @ array( named_struct( element_at( present( typeof(".split(
+        b" "
+    ),
+    *b"now() INTERVAL DAYS HOUR ::INT :: CAST( try_cast( AS COLLATE UTF8_LCASE DIV UNKNOWN FALSE extract( FROM".split(
+        b" "
+    ),
 ]
 MAX_BYTES = 4_000
 MAX_REPEATS = 300

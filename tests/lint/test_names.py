@@ -37,9 +37,9 @@ def test_without_a_schema_no_name_is_misspelt() -> None:
 @pytest.mark.parametrize(
     ("rule", "name", "suggestion"),
     [
-        ("now - created > 86400", "now", "a rule has no clock"),
-        ("created < now - 60 AND a = 1", "now", "a rule has no clock"),
-        ("day > CURRENT_DATE", "CURRENT_DATE", "a rule has no clock"),
+        ("now - created > 86400", "now", "write now() or current_date()"),
+        ("created < now - 60 AND a = 1", "now", "write now() or current_date()"),
+        ("day > CURRENT_DATE", "CURRENT_DATE", "write now() or current_date()"),
         ("x = None", "None", "write IS NULL or IS NOT NULL"),
         ("a = 1 OR NOT x = undefined", "undefined", "write IS NULL"),
     ],

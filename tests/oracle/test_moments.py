@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import random
 from datetime import date, datetime
 from zoneinfo import ZoneInfo
@@ -18,12 +19,15 @@ from tests.moments import NOWS, moment_rule, times_beside
 from tests.oracle.table import session
 
 N_RULES = 100
+N_ROUNDS = max(1, int(os.environ.get("RULEDEX_ORACLE_PAIRS", "20000")) // 20_000)
 EPOCH_DAY = date(1970, 1, 1).toordinal()
 
 
+@pytest.mark.parametrize("seed", range(N_ROUNDS))
 @pytest.mark.parametrize("zone_name", NOWS)
-def test_moments_are_where_spark_sql_has_them(spark, zone_name):
-    rng, zone, schema = random.Random(f"oracle {zone_name}"), ZoneInfo(zone_name), Schema(time_zone=zone_name)
+def test_moments_are_where_spark_sql_has_them(spark, zone_name, seed):
+    rng, zone = random.Random(f"oracle {zone_name}{seed or ''}"), ZoneInfo(zone_name)
+    schema = Schema(time_zone=zone_name)
     rules = [(number, moment_rule(rng)) for number in range(N_RULES)]
     trees = [parse(rule) for _, rule in rules]
     wrong = []

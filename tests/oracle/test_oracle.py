@@ -26,6 +26,7 @@ from tests.oracle.table import answers, forget_texts, session
 N_PAIRS = int(os.environ.get("RULEDEX_ORACLE_PAIRS", "20000"))
 N_EVENTS = 100  # of a round
 N_RULES = 70
+N_NAMED = 6  # of them use named conditions
 DEPTH = 6
 ZONES = ["UTC", "America/New_York", "Asia/Kolkata"]
 N_ROUNDS = -(-N_PAIRS // (N_EVENTS * N_RULES))
@@ -41,12 +42,22 @@ def test_rules_are_true_false_and_unknown_where_spark_sql_says_so(spark, zone):
             generator = Generator(seed)
             events = [generator.event() for _ in range(N_EVENTS)]
             # What is compared is what the text says, on both sides.
-            rules = [parse(generator.in_parentheses(tree_text(generator.rule(DEPTH)))) for _ in range(N_RULES)]
+            texts = [generator.in_parentheses(tree_text(generator.rule(DEPTH))) for _ in range(N_RULES)]
+            rules = [parse(text) for text in texts[N_NAMED:]] + _named(texts[:N_NAMED], texts[-2:], schema)
             theirs = answers(sql, events, [to_spark(rule) for rule in rules])
             for event, row in zip(events, theirs, strict=True):
                 for rule, answer in zip(rules, row, strict=True):
                     if truth_of(rule, event, schema) is not answer:
                         pytest.fail(_report(sql, rule, event, schema, seed), pytrace=False)
+
+
+def _named(texts: list[str], conditions: list[str], schema: Schema) -> list[Expression]:
+    """Rules that use conditions by their names."""
+    definitions = {"one": conditions[0], "other": f"NOT @one OR {conditions[1]}"}
+    defined = Schema(schema.attributes, schema.time_zone, definitions)
+    uses = ("@one AND ({})", "({}) OR NOT @other", "(@one) IS NOT TRUE XOR ({})")
+    written = [uses[number % len(uses)].format(text) for number, text in enumerate(texts)]
+    return [defined.bind(parse(text), text) for text in written]
 
 
 CONSTANTS = {

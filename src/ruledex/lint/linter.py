@@ -22,6 +22,7 @@ from ruledex.language.text import path_text, predicate_text
 from ruledex.language.tree import (
     Attribute,
     Call,
+    Exists,
     Expression,
     Operand,
     Truth,
@@ -32,6 +33,7 @@ from ruledex.language.tree import (
 )
 from ruledex.language.value import Family, constant_family
 from ruledex.lint.definitions import LintedDefinitions
+from ruledex.lint.elements import check_elements
 from ruledex.lint.fitting import check_fitting
 from ruledex.lint.redundancy import check_redundancy
 from ruledex.lint.regex_dialect import check_dialect
@@ -45,7 +47,7 @@ _DATE: Final = re.compile(r"(?<![\w.])(\d{4})-(\d{1,2})-(\d{1,2})(?![\w.])")
 
 # Names that mean a value in other languages. In a rule each is an attribute, which hardly any event has, so that a
 # comparison with it is never true.
-_NO_CLOCK: Final = "a rule has no clock: let the event carry the time, or write TIMESTAMP '2024-12-31 23:59:59'"
+_NO_CLOCK: Final = "write now() or current_date(), with parentheses, for the time of the call"
 _NO_NULL: Final = "write IS NULL or IS NOT NULL"
 _VALUES_ELSEWHERE: Final = {
     **dict.fromkeys(("now", "today", "current_date", "current_timestamp", "current_time", "sysdate"), _NO_CLOCK),
@@ -96,11 +98,17 @@ CHECKS: Final[tuple[Callable[[LintSubject], Iterator[Finding]], ...]] = (
     check_names,
     check_dates,
 )
+_OF_ELEMENTS: Final = tuple(check for check in CHECKS if check is not check_dates)  # that one reads the whole text
 
 
 def lint_subject(subject: LintSubject) -> Findings:
     """Return the findings of a rule by itself, in the order of the checks."""
-    return Findings(finding for check in CHECKS for finding in check(subject))
+    found = Findings(finding for check in CHECKS for finding in check(subject))
+    if any(isinstance(predicate, Exists) for predicate in predicates(subject.tree)) or "->" in subject.text:
+        known = {(finding.code, finding.message) for finding in found}
+        inner = check_elements(subject, _OF_ELEMENTS)
+        found += [finding for finding in inner if (finding.code, finding.message) not in known]
+    return found
 
 
 def lint_rule(rule_id: str, tree: Expression, text: str = "", schema: Schema = _UNDECLARED) -> Findings:

@@ -95,6 +95,7 @@ class Context:
 
     def __init__(self, schema: Schema) -> None:
         self.schema = schema
+        self.of_elements: frozenset[tuple[str, ...]] = frozenset()  # declared below an array, and used of an element
         self._near: dict[tuple[str, ...], str] = {}
 
     @cached_property

@@ -142,7 +142,8 @@ def _check_several_values(subject: LintSubject) -> Iterator[Finding]:
         for operand in operands(predicate)
         for attribute in attributes(operand)
     )
-    suspects = [path for path, n in repeated.items() if n > 1 and path not in subject.context.declared]
+    known = subject.context.declared - subject.context.of_elements
+    suspects = [path for path, n in repeated.items() if n > 1 and path not in known]
     if not suspects:
         return
     if match_tree(subject.tree, subject.context.undeclared_single) == FALSE:
