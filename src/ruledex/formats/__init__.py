@@ -58,6 +58,7 @@ __all__ = [
     "Note",
     "WrittenRule",
     "WrittenRules",
+    "check_format",
     "guess",
     "hint_of",
     "read",
@@ -197,10 +198,27 @@ def _check_options(name: str, made: Callable[..., Any], options: dict[str, Any])
         raise InputError(f"the format {name} has no option among {', '.join(map(quoted, unknown))}")
 
 
+def check_format(name: str, options: Mapping[str, Any]) -> None:
+    """Raise an error unless there is such a format with such options. Files that options name are not read."""
+    try:
+        inspect.signature(_maker(name)).bind(**options)
+    except TypeError:
+        raise _no_option(name, options) from None
+
+
 def _translator(name: str, options: dict[str, Any]) -> Translator:
-    _check_name(name, FORMATS, "read")
-    make: Callable[..., Translator] = importlib.import_module(f"ruledex.formats.{name}").translator
+    make = _maker(name)
     try:
         return make(**options)
     except TypeError:
-        raise InputError(f"the format {name} has no option among {', '.join(map(quoted, options))}") from None
+        raise _no_option(name, options) from None
+
+
+def _no_option(name: str, options: Mapping[str, Any]) -> InputError:
+    return InputError(f"the format {name} has no option among {', '.join(map(quoted, options))}")
+
+
+def _maker(name: str) -> Callable[..., Translator]:
+    _check_name(name, FORMATS, "read")
+    make: Callable[..., Translator] = importlib.import_module(f"ruledex.formats.{name}").translator
+    return make

@@ -20,7 +20,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -53,6 +53,7 @@ from ruledex.index.identities import RuleId, identities_of, stored_identities
 from ruledex.index.inputs import Stats, cell_statistics
 from ruledex.index.state import Shard
 from ruledex.index.storage import (
+    ORIGINAL,
     TAGS,
     Counts,
     build_engine,
@@ -64,13 +65,15 @@ from ruledex.index.storage import (
     write_program,
     write_shard,
 )
-from ruledex.index.tags import column_texts
+from ruledex.index.tags import column_texts, tags_text
 from ruledex.language.schema import Schema
 from ruledex.program.builder import translate_program
 from ruledex.program.invariants import program_of
 from ruledex.program.program import Program
 
 __all__ = [
+    "BAD",
+    "ORIGINAL",
     "TAGS",
     "BuildJob",
     "BuiltRules",
@@ -89,9 +92,13 @@ __all__ = [
     "publish_parts",
     "published_columns",
     "published_types",
+    "tags_text",
     "take_over_build",
     "write_compiled",
 ]
+
+
+BAD: Final = "!"  # before what is wrong with the tags or the original of a rule, in their place
 
 
 class BuildJob(NamedTuple):
@@ -105,6 +112,7 @@ class BuildJob(NamedTuple):
     ids: str  # "integer" or "string"
     n_shards: int
     has_tags: bool = False
+    has_originals: bool = False
 
 
 class CompiledShard(NamedTuple):
@@ -201,7 +209,8 @@ def published_types(job: BuildJob) -> pa.Schema:
     """Return the columns of rules, as published."""
     identity = pa.int64() if job.ids == "integer" else pa.large_string()
     columns = {"id": identity, "expr": pa.large_string(), "score": pa.float64()}
-    return pa.schema(columns | {TAGS: pa.large_string()} if job.has_tags else columns)
+    more = ((TAGS, job.has_tags), (ORIGINAL, job.has_originals))
+    return pa.schema(columns | {name: pa.large_string() for name, is_given in more if is_given})
 
 
 def _with_long_texts(rules: pa.Table) -> pa.Table:

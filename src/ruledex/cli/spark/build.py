@@ -12,6 +12,8 @@ from ruledex.cli.arguments import (
     ConfOption,
     EngineOptions,
     ExprOption,
+    FormatOption,
+    FormatOptions,
     IdOption,
     MasterOption,
     OverwriteOption,
@@ -58,6 +60,8 @@ def spark_build_command(
         str | None,
         typer.Option("--stats", metavar="JSON", help="Statistics of past events, saved by `ruledex spark profile`."),
     ] = None,
+    format: FormatOption = None,  # noqa: A002  # it is called so everywhere
+    format_options: FormatOptions = None,
     schema: SchemaOption = None,
     quarantine: Annotated[
         str | None,
@@ -106,6 +110,8 @@ def spark_build_command(
                     load_schema(schema),
                     on_error.value,
                     tags=tags_column,
+                    format=format,
+                    format_options=named_options(format_options or [], "format"),
                     engine=engine,
                     engine_options=named_options(options or [], "engine"),
                 )

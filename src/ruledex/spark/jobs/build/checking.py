@@ -5,6 +5,7 @@ The rules of an index of one shard need no keys, so they are compiled by the tas
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Any, Final, NamedTuple
@@ -14,9 +15,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from ruledex.errors import RuleError, RuleLimitError
+from ruledex.errors import RuleError, RuleLimitError, RuleSyntaxError, RuleTypeError
 from ruledex.index import RuleId
 from ruledex.index.parts import (
+    BAD,
+    ORIGINAL,
     TAGS,
     BuildJob,
     BuiltRules,
@@ -36,7 +39,8 @@ from ruledex.spark.worker.blocks import BlockReader
 RULES_PER_CHUNK: Final = 500_000
 _ROWS_PER_BLOCK: Final = 100_000
 _COPIES: Final = "n_copies"
-_BAD_TAGS: Final = "!"  # before what is wrong with tags
+
+_KINDS: Final = {kind.code: kind for kind in (RuleSyntaxError, RuleTypeError, RuleLimitError)}
 
 # The columns that a check adds. A rule that can be used has a key and no error; another rule has an error and no key.
 CHECKED: Final = {
@@ -99,8 +103,9 @@ def _drop_copies(rows: pa.Table, first_is_contested: bool) -> tuple[pa.Table, ND
     same_id = _equals_previous(ids)
     is_copy = same_id & (_equals_previous(texts) | (_equals_previous(texts.is_null()) & np.array(texts.is_null())))
     is_copy &= _equals_previous(rows["score"])
-    if TAGS in rows.column_names:
-        is_copy &= _equals_previous(rows[TAGS].fill_null(""))
+    for name in (TAGS, ORIGINAL):
+        if name in rows.column_names:
+            is_copy &= _equals_previous(rows[name].fill_null(""))
     row_of = np.flatnonzero(~is_copy)
     n_copies = np.add.reduceat(np.array(rows["n_copies"]) + is_copy, row_of)
     at = rows.column_names.index(_COPIES)
@@ -129,16 +134,26 @@ def write_tags(batch: pa.RecordBatch) -> pa.RecordBatch:
     texts, faults = column_texts(pa.chunked_array([batch.column(at)]), f"the column {TAGS!r}")
     written = texts.to_pylist()
     for row, error in faults:
-        written[row] = _BAD_TAGS + error.message
+        written[row] = BAD + error.message
     return batch.set_column(at, TAGS, pa.array(written, pa.string()))
 
 
 def _bad_tags(rules: pa.Table) -> dict[int, RuleError]:
-    if TAGS not in rules.column_names:
-        return {}
-    is_bad = np.array(pc.starts_with(rules[TAGS], _BAD_TAGS).fill_null(False), np.bool_)
-    messages = {row: rules[TAGS][row].as_py() for row in np.flatnonzero(is_bad).tolist()}
-    return {row: RuleError(message.removeprefix(_BAD_TAGS)) for row, message in messages.items()}
+    return {row: RuleError(message) for row, message in _marked(rules, TAGS)}
+
+
+def _not_converted(rules: pa.Table) -> dict[int, RuleError]:
+    """Return by row why rules of another system could not be converted."""
+    errors = {row: json.loads(mark) for row, mark in _marked(rules, ORIGINAL)}
+    return {row: _KINDS.get(code, RuleError)(message) for row, (code, message) in errors.items()}
+
+
+def _marked(rules: pa.Table, name: str) -> list[tuple[int, str]]:
+    """Return by row what is behind the mark of an error in a column."""
+    if name not in rules.column_names:
+        return []
+    is_bad = np.array(pc.starts_with(rules[name], BAD).fill_null(False), np.bool_)
+    return [(row, rules[name][row].as_py().removeprefix(BAD)) for row in np.flatnonzero(is_bad).tolist()]
 
 
 # Texts.
@@ -161,7 +176,7 @@ def find_faults_beside_texts(
         (_is_empty(rules["id"]), EMPTY_ID),
     ):
         faults |= {row: RuleError(message) for row in np.flatnonzero(is_bad).tolist()}
-    return _bad_tags(rules) | faults
+    return _not_converted(rules) | _bad_tags(rules) | faults
 
 
 def _is_empty(ids: pa.ChunkedArray) -> NDArray[np.bool_]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
@@ -21,16 +22,19 @@ from pyspark.sql.types import (
 from ruledex.errors import (
     InputError,
     PatternError,
+    RuledexError,
     RuleError,
     RuleFault,
     RuleLimitError,
     RuleSyntaxError,
     RuleTypeError,
+    quoted,
 )
-from ruledex.index.parts import TAGS
+from ruledex.index.parts import ORIGINAL, TAGS
 from ruledex.spark.jobs.build.checking import RULES_PER_CHUNK
+from ruledex.spark.jobs.build.converting import DEFINITIONS, OWN_IDS
 from ruledex.spark.jobs.build.keys import RULE_BITS, first_keys, heavy_buckets
-from ruledex.spark.jobs.build.tasks import check_task, tags_task
+from ruledex.spark.jobs.build.tasks import check_task, convert_task, tags_task
 from ruledex.spark.worker.functions import with_functions
 
 if TYPE_CHECKING:
@@ -46,18 +50,20 @@ _CANDIDATES: Final = 16  # numbers per partition, to find one that Spark hashes 
 
 
 class GivenRules(NamedTuple):
-    """Rules with the columns `id`, `expr`, `score` and, if any are given, `tags`, and the kind of their ids: "integer"
-    or "string"."""
+    """Rules with the columns `id`, `expr`, `score` and, if any are given, `tags` and `original`, and the kind of their
+    ids: "integer" or "string"."""
 
     rules: DataFrame
     ids: str
     has_tags: bool = False
+    has_originals: bool = False
 
     @property
     def columns(self) -> str:
         """The columns with their types."""
         identity = "bigint" if self.ids == "integer" else "string"
-        return f"id {identity}, expr string, score double" + (", tags string" if self.has_tags else "")
+        more = ((TAGS, self.has_tags), (ORIGINAL, self.has_originals))
+        return f"id {identity}, expr string, score double" + "".join(f", {name} string" for name, has in more if has)
 
 
 def select_rules(
@@ -101,6 +107,29 @@ def select_rules(
     )
     given = GivenRules(found, "integer" if is_integer else "string", tags_name is not None)
     return given._replace(rules=found.mapInArrow(tags_task, given.columns)) if given.has_tags else given
+
+
+def convert_rules(given: GivenRules, format: str, options: Mapping[str, Any]) -> GivenRules:  # noqa: A002
+    """Return rules of another system in the language of ruledex, with a column of the definitions that they use."""
+    if format in OWN_IDS and given.ids == "integer":
+        raise InputError(f"the format {format} gives rules ids of its own, which are texts; name a column of texts")
+    made = given._replace(has_tags=True, has_originals=True)
+    columns = f"{made.columns}, {DEFINITIONS} string"
+    return made._replace(rules=given.rules.mapInArrow(with_functions(convert_task(format, options)), columns))
+
+
+def collect_definitions(converted: GivenRules) -> tuple[dict[str, str], GivenRules]:
+    """Return the definitions that converted rules use, and the rules without the columns that are empty. Runs a job."""
+    used, tagged = functions.collect_set(DEFINITIONS), functions.count(TAGS)
+    row = converted.rules.agg(used.alias("used"), tagged.alias("n_tagged")).collect()[0]
+    definitions: dict[str, str] = {}
+    for text in row.used:
+        for name, condition in json.loads(text).items():
+            if definitions.setdefault(name, condition) != condition:
+                raise RuledexError(f"{quoted(name)} is defined twice, by different conditions")
+    given = converted._replace(has_tags=row.n_tagged > 0)
+    names = ["id", "expr", "score", *([TAGS] if given.has_tags else []), ORIGINAL]
+    return definitions, given._replace(rules=converted.rules.select(*names))
 
 
 def sort_by_id(rules: DataFrame, n_partitions: int) -> DataFrame:
@@ -184,7 +213,7 @@ def partition_by_shard(checked: DataFrame, firsts: Sequence[int]) -> DataFrame:
     """Return the usable rules with their shard. Each shard is in one partition, and mostly has it alone."""
     key = functions.col("key")
     shard = functions.size(functions.filter(functions.lit(list(firsts)), lambda first: first <= key)) - 1
-    kept = [name for name in ("id", "expr", "score", TAGS) if name in checked.columns]
+    kept = [name for name in ("id", "expr", "score", TAGS, ORIGINAL) if name in checked.columns]
     rules = checked.where("key IS NOT NULL").select(*kept, shard.alias("shard"))
     if len(firsts) == 1:
         return rules.repartition(1)

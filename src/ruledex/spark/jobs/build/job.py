@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from ruledex.artifact import root_path
 from ruledex.errors import RuledexError, RulesError, quoted
+from ruledex.formats import check_format
 from ruledex.language.schema import Schema
 from ruledex.showing import html_table
 
@@ -68,6 +69,8 @@ def build_index(
     on_error: OnBuildError = "quarantine",
     *,
     tags: str | None = None,
+    format: str | None = None,  # noqa: A002
+    format_options: Mapping[str, Any] | None = None,
     quarantine: str | None = None,
     definitions: Mapping[str, str] | DataFrame | None = None,
     engine: str = "auto",
@@ -83,6 +86,9 @@ def build_index(
     `RulesError` or `BudgetError`. `quarantine` names a table or, if it contains a slash, a Parquet folder; what is
     there is replaced.
 
+    `format` says that the texts are rules of another system, such as `"eventbridge"` (docs/formats.md). The workers
+    convert them; a rule that cannot be converted goes to the quarantine as it was written.
+
     `shards` is the number of parts that are built, and later matched, separately. By default there is one shard per
     million rules, and fewer if rules are too similar. `stats` describes the events to come, as in `Index.build`, or is
     the path of a saved profile.
@@ -95,7 +101,7 @@ def build_index(
     """
     from ruledex.engines.registry import read_options
     from ruledex.index.parts import BuildJob
-    from ruledex.spark.jobs.build.frames import select_rules
+    from ruledex.spark.jobs.build.frames import collect_definitions, convert_rules, select_rules
 
     if on_error not in ("quarantine", "raise"):
         raise RuledexError(f"on_error must be 'quarantine' or 'raise', not {quoted(on_error)}")
@@ -103,10 +109,26 @@ def build_index(
         raise RuledexError(f"shards is {shards}; it must be at least 1")
     read_options(engine, engine_options)
     given = select_rules(rules, id, expr, score, tags)
-    declared = (schema or Schema()).with_definitions(_read_definitions(definitions, expr)).to_mapping()
-    build = f"build-{secrets.token_hex(8)}"
-    job = BuildJob(root_path(path), build, declared, engine, dict(engine_options or {}), given.ids, 1, given.has_tags)
-    return _Build(given, job, stats, on_error, quarantine, _Clock(progress)).run(shards)
+    if format_options and format is None:
+        raise RuledexError("format_options are those of a format, and none is named")
+    defined = dict(_read_definitions(definitions, expr))
+    converted = None
+    try:
+        if format is not None:
+            check_format(format, dict(format_options or {}))
+            given = convert_rules(given, format, dict(format_options or {}))
+            converted = given.rules.persist()  # once for the definitions, and once for the build
+            used, given = collect_definitions(given)
+            defined = used | defined
+        declared = (schema or Schema()).with_definitions(defined).to_mapping()
+        build = f"build-{secrets.token_hex(8)}"
+        options = dict(engine_options or {})
+        has = given.has_tags, given.has_originals
+        job = BuildJob(root_path(path), build, declared, engine, options, given.ids, 1, *has)
+        return _Build(given, job, stats, on_error, quarantine, _Clock(progress)).run(shards)
+    finally:
+        if converted is not None:
+            converted.unpersist()
 
 
 def _read_definitions(given: Mapping[str, str] | DataFrame | None, expr: str) -> Mapping[str, str]:

@@ -44,6 +44,21 @@ def tags_task(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     return map(write_tags, batches)
 
 
+def convert_task(format: str, options: Mapping[str, Any]) -> Task:  # noqa: A002
+    """Return the function that converts rules of another system in a task (see converting.py)."""
+    return partial(_convert, format, options)
+
+
+def _convert(
+    format: str,  # noqa: A002
+    options: Mapping[str, Any],
+    batches: Iterator[pa.RecordBatch],
+) -> Iterator[pa.RecordBatch]:
+    from ruledex.spark.jobs.build.converting import convert_batches
+
+    return convert_batches(format, options, batches)
+
+
 def compile_whole(rules: DataFrame, job: BuildJob, over: Mapping[RuleId, str]) -> CompiledWhole:
     """Check and compile rules, which are sorted and in one partition."""
     from ruledex.spark.jobs.build.checking import check_and_compile
