@@ -38,6 +38,7 @@ STAGES = (
     "warming",
     "workloads",
     "spark",
+    "client",
     "service",
     "cli",
     "__main__",

@@ -10,6 +10,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from ruledex.index.answers import Rule
     from ruledex.index.collection import Indexes, index_roots, is_index_name
     from ruledex.index.filters import check_filter
     from ruledex.index.identities import RuleId
@@ -23,6 +24,7 @@ __all__ = [
     "Index",
     "IndexMatches",
     "Indexes",
+    "Rule",
     "RuleId",
     "Stats",
     "check_filter",
@@ -36,6 +38,7 @@ _MODULES = {
     "Index": "index",
     "IndexMatches": "state",
     "Indexes": "collection",
+    "Rule": "answers",
     "RuleId": "identities",
     "Stats": "inputs",
     "check_filter": "filters",
