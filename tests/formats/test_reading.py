@@ -155,6 +155,12 @@ def _included(caveat, **detail):
 
 
 SOUND = {
+    "cel": [
+        "a.b == 'x' && (c > 5 || !has(d.e)) || f",
+        "a_long_name == 'a long text in which most damage does no harm' || a_second_name_that_is_long",
+        "items.exists(i, i.price > 5.0 && i.kind in ['a', 1]) ? f[0] == null : size(g) < 3u",
+        "timestamp(t) - timestamp(u) < duration('1h') || a.matches(r'^x.*') && -b + 1 != 2",
+    ],
     "elasticsearch": [
         {
             "bool": {
@@ -234,7 +240,7 @@ ODD = [None, True, -1, 1e400, 10**400, "", "$or", "\ud800", "a.b", [], [[]], {},
 
 def damage(document, rng):
     """Return a document with one part replaced by something odd, or removed, or renamed."""
-    if isinstance(document, str) and len(document) > 40:  # a rule that is a text
+    if isinstance(document, str) and len(document) > 30:  # a rule that is a text
         at, n_cut = rng.randrange(len(document)), rng.choice([0, 0, 1, 5])
         put = rng.choice(["", " ", "x", "1", "(", ")", "'", "#1", " AND ", "\ud800", "/*"])
         return document[:at] + put + document[at + n_cut :]

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 FORMATS: Final = (
+    "cel",
     "elasticsearch",
     "eventbridge",
     "growthbook",
