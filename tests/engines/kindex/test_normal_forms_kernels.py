@@ -5,7 +5,7 @@ import pytest
 
 from ruledex.compiled.constants import AND, OR
 from ruledex.engines.inputs import Nodes
-from ruledex.engines.kindex.normal_forms import FormScratch, find_opposites, form_sizes, write_clauses
+from ruledex.engines.kindex.normal_forms import FormScratch, find_parities, form_sizes, write_clauses
 
 N_LITERALS = 6
 
@@ -131,17 +131,15 @@ def test_little_room_is_used_several_times():
     assert clauses_of(nodes, OR, roots, 300) == clauses_of(nodes, OR, roots)
 
 
-def test_roots_that_have_a_literal_and_its_negation_are_found():
-    # Literals 0 to 3 are positive; 4 is the negation of 1, and 5 that of 3.
-    rows = [[0, 1], [2, 4], [6, 7], [1, 5], [7, 9], [3, 9]]
+def test_nodes_above_an_xor_of_literals_are_found():
+    # Literals 0 to 3 are positive; 4 is the negation of 1, and 5 that of 3: (1 AND 5) OR (3 AND 4), and 2 OR that.
+    rows = [[1, 5], [3, 4], [6, 7], [0, 8], [1, 3], [6, 10]]
     nodes = Nodes(
-        np.array([AND, OR, AND, OR, AND, AND], np.uint8),
+        np.array([AND, AND, OR, AND, AND, OR], np.uint8),
         np.cumsum([0, *map(len, rows)]).astype(np.int32),
         np.array([child for row in rows for child in row], np.int32),
     )
-    roots = np.arange(12, dtype=np.int32)
-    found = np.zeros(12, np.bool_)
-    stack = np.zeros(13, np.int32)
-    seen_by, negated_by = np.full(12, -1, np.int32), np.full(4, -1, np.int32)
-    find_opposites(nodes, N_LITERALS, np.array([1, 3], np.int32), roots, seen_by, negated_by, stack, found)
-    assert np.flatnonzero(found).tolist() == [8, 10, 11]
+    for outer, expected in ((AND, [8, 9]), (OR, [])):
+        found = np.zeros(N_LITERALS + len(rows), np.bool_)
+        find_parities(nodes, N_LITERALS, outer, np.array([1, 3], np.int32), found)
+        assert np.flatnonzero(found).tolist() == expected

@@ -33,7 +33,7 @@ LARGEST_SIZE = 1e18  # sizes are counted up to here
 MOST_COMPARED = 1000  # clauses of one rule; in a rule of more, none is compared with the others
 SIGNATURE_BITS = 63
 LARGE = DEFAULT_BUDGET  # literals of a form, multiplied out, from which on a smaller one is looked for
-LARGE_OF_OPPOSITES = 16  # the same for rules that have a literal and its negation, as XOR makes them
+MOST_PAIRED = 8  # children of a node among which XOR is looked for
 MOST_REDUCED = 10_000  # distinct rules that are tried, some milliseconds each; where the others are an error, all are
 Overflow = Literal["error", "sparse"]  # a rule past the budget is a BudgetError, or is left to `sparse`
 Form = Literal["DNF", "CNF"]
@@ -75,39 +75,37 @@ def form_sizes(
 
 
 @jit
-def find_opposites(
-    nodes: Nodes,
-    n_literals: int,
-    negative_of: NDArray[np.int32],
-    roots: NDArray[np.int32],
-    seen_by: NDArray[np.int32],
-    negated_by: NDArray[np.int32],
-    stack: NDArray[np.int32],
-    has_opposites: NDArray[np.bool_],
+def find_parities(
+    nodes: Nodes, n_literals: int, outer: int, negative_of: NDArray[np.int32], has_parity: NDArray[np.bool_]
 ) -> None:
-    """Note which roots have a positive literal and its negation.
+    """Note which nodes have an XOR of two literals below them, in the form that grows: (p ∧ ¬q) ∨ (¬p ∧ q) in a CNF.
 
-    `seen_by` has one entry per node and `negated_by` one per positive literal, all -1; `stack` has room for all nodes.
+    `has_parity` has one entry per node, all False. Of a node with many children, no pairs are looked at.
     """
+    node_op, child_offsets, children = nodes.node_op, nodes.child_offsets, nodes.children
     n_positive = n_literals - negative_of.size
-    for place in range(roots.size):
-        height = 1
-        stack[0] = roots[place]
-        while height > 0 and not has_opposites[place]:
-            height -= 1
-            node = stack[height]
-            if node < n_positive:
-                has_opposites[place] = negated_by[node] == place
-            elif node < n_literals:
-                negated_by[negative_of[node - n_positive]] = place
-                has_opposites[place] = seen_by[negative_of[node - n_positive]] == place
-            else:
-                for link in range(nodes.child_offsets[node - n_literals], nodes.child_offsets[node - n_literals + 1]):
-                    child = nodes.children[link]
-                    if seen_by[child] != place:
-                        seen_by[child] = place
-                        stack[height] = child
-                        height += 1
+    for inner in range(node_op.size):
+        begin, end = child_offsets[inner], child_offsets[inner + 1]
+        for place in range(begin, end):
+            if has_parity[children[place]]:
+                has_parity[n_literals + inner] = True
+        if node_op[inner] == outer or end - begin > MOST_PAIRED or has_parity[n_literals + inner]:
+            continue
+        for place in range(begin, end):
+            for other in range(place + 1, end):
+                one, two = children[place] - n_literals, children[other] - n_literals
+                if one < 0 or two < 0 or child_offsets[one + 1] - child_offsets[one] != 2:
+                    continue
+                if child_offsets[two + 1] - child_offsets[two] != 2:
+                    continue
+                n_opposites = 0
+                for left in range(child_offsets[one], child_offsets[one + 1]):
+                    for right in range(child_offsets[two], child_offsets[two + 1]):
+                        low, high = min(children[left], children[right]), max(children[left], children[right])
+                        if n_positive <= high < n_literals and negative_of[high - n_positive] == low:
+                            n_opposites += 1
+                if n_opposites == 2:
+                    has_parity[n_literals + inner] = True
 
 
 @inlined
@@ -345,7 +343,9 @@ def expressions_of(program: Program, form: Form, budget: int, overflow: Overflow
     form_sizes(nodes, program.n_literals, OUTER[form], n_clauses, n_in_all)
     is_node = program.root >= 0
     distinct = np.unique(program.root[is_node])
-    large = distinct[n_in_all[distinct] > min(budget, LARGE_OF_OPPOSITES)]
+    has_parity = np.zeros(program.n_nodes, np.bool_)
+    find_parities(nodes, program.n_literals, OUTER[form], frozen(program.negative_of, np.int32), has_parity)
+    large = distinct[(n_in_all[distinct] > min(budget, LARGE)) | has_parity[distinct]]
     reduced: dict[int, list[list[int]]] = {}
     unit = "literals"
     if len(large):
@@ -353,8 +353,7 @@ def expressions_of(program: Program, form: Form, budget: int, overflow: Overflow
         all_outer = nodes._replace(node_op=frozen(np.full_like(nodes.node_op, OUTER[form]), np.uint8))
         n_leaves = np.zeros(program.n_nodes)
         form_sizes(all_outer, program.n_literals, OUTER[form], n_clauses, n_leaves)
-        large = large[n_in_all[large] > n_leaves[large]]
-        tried = large[(n_in_all[large] > min(budget, LARGE)) | _has_opposites(program, large)]
+        tried = large[n_in_all[large] > n_leaves[large]]
         if overflow != "error":
             tried = tried[:MOST_REDUCED]
         reduced, unit = _reduced(program, form, budget, tried, n_in_all)
@@ -378,21 +377,6 @@ def expressions_of(program: Program, form: Form, budget: int, overflow: Overflow
         too_large.astype(np.int32),
         _joined([reduced[root] for root in sorted(reduced)]),
     )
-
-
-def _has_opposites(program: Program, roots: NDArray[np.int32]) -> NDArray[np.bool_]:
-    found = np.zeros(len(roots), np.bool_)
-    find_opposites(
-        nodes_of(program),
-        program.n_literals,
-        frozen(program.negative_of, np.int32),
-        frozen(roots, np.int32),
-        np.full(program.n_nodes, -1, np.int32),
-        np.full(program.n_positive, -1, np.int32),
-        np.zeros(program.n_nodes + 1, np.int32),
-        found,
-    )
-    return found
 
 
 def _reduced(
