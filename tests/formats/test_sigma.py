@@ -86,6 +86,8 @@ CASES = [
     (rule({"a|lte": 5}), {"a": 5.5}, False),
     (rule({"a|gt": 9007199254740993}), {"a": 9007199254740994}, True),
     (rule({"a|gt": 9007199254740993}), {"a": 9007199254740993}, False),
+    (rule({"a|gte": 10**30}), {"a": 1e30}, True),
+    (rule({"a": str(10**30)}), {"a": str(10**30)}, True),
     # NOT holds where a field is missing.
     (rule({"a|neq": "x"}), {"a": "y"}, True),
     (rule({"a|neq": "x"}), {}, True),
@@ -129,6 +131,8 @@ CASES = [
     (rule({"a|wide|base64offset|contains": "ab"}), {"a": hidden("\x00a\x00b\x00c\x00")}, True),
     (rule({"a|utf16le|base64offset|contains": "ab"}), {"a": hidden("\x00a\x00b\x00c\x00")}, True),
     (rule({"a|utf16be|base64offset|contains": "ab"}), {"a": hidden("\x00a\x00b")}, True),
+    (rule({"a|wide": "ab"}), {"a": "a\x00b\x00"}, True),
+    (rule({"a|utf16": "ab"}), {"a": "\ufeffa\x00b\x00"}, True),
     (rule({"a|windash|contains": " -enc "}), {"a": "x /ENC y"}, True),
     (rule({"a|windash|contains|all": [" -a", " -b"]}), {"a": "x /a –b"}, True),
     # Lists and names with dots.

@@ -125,6 +125,12 @@ def test_records_of_json_lines_hold_rules_as_texts(tmp_path):
     assert [(rule.text, rule.score) for rule in read(path, "sigma")] == [("EventID = 4625 OR EventID = '4625'", 3.0)]
 
 
+def test_what_json_has_not_is_a_text(tmp_path):
+    (tmp_path / "a.yml").write_text(RULE + "more: [12345678901234567890123, 2024-01-01]\n")
+    (found,) = read(tmp_path, "sigma")
+    assert found.original["more"] == ["12345678901234567890123", "2024-01-01"]
+
+
 # Correlations.
 
 
@@ -144,6 +150,15 @@ def test_a_correlation_is_kept_as_data():
             "tags": {"title": "Many failed logons", "level": "high"},
         }
     ]
+
+
+def test_the_fields_of_a_correlation_are_mapped():
+    fields = {"user": "user.name", "TargetUserName": "user.name"}
+    (found,) = read({"rule": LOGON, "many": CORRELATION}, "sigma", fields=fields).correlations
+    assert found["aliases"] == {"user": {"rule": "user.name"}}
+    plain = CORRELATION.replace("    aliases:\n        user: {failed_logon: TargetUserName}\n", "")
+    (found,) = read({"rule": LOGON, "many": plain}, "sigma", fields=fields).correlations
+    assert found["group_by"] == ["user.name"]
 
 
 @pytest.mark.parametrize(

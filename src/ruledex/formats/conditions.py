@@ -29,6 +29,7 @@ from ruledex.language.value import INT64_MAX, INT64_MIN
 
 TRUE: Final = Truth(True)
 FALSE: Final = Truth(False)
+_LEAVES: Final = (Compare, In, Like, IsNull)
 ELEMENT: Final = "\ue000element"  # the first step of the attributes of an element, until `some_element` binds it
 
 
@@ -44,12 +45,20 @@ def any_of(conditions: Iterable[Expression]) -> Expression:
 
 def _joined(branch: type[And] | type[Or], given: Iterable[Expression], neutral: Truth, ending: Truth) -> Expression:
     parts: list[Expression] = []
+    leaves: set[Expression] = set()  # the predicates among them: there may be thousands
+    branches: list[Expression] = []  # the others, which may be too deep to hash
     for condition in given:
-        if condition == ending:
+        if isinstance(condition, Truth) and condition == ending:
             return ending
         for part in condition.children if isinstance(condition, branch) else (condition,):
-            if part != neutral and part not in parts:
-                parts.append(part)
+            is_leaf = isinstance(part, _LEAVES)
+            if part in leaves if is_leaf else part == neutral or part in branches:
+                continue
+            parts.append(part)
+            if is_leaf:
+                leaves.add(part)
+            else:
+                branches.append(part)
     return branch(tuple(parts)) if len(parts) > 1 else parts[0] if parts else neutral
 
 

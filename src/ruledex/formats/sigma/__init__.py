@@ -165,8 +165,12 @@ class SigmaRules:
         for reference in references_of(rule):
             if reference not in names:
                 raise RuleSyntaxError(f"$.correlation.rules: there is no rule with the id or name {quoted(reference)}")
-        record = _called(lambda: correlation_record(rule, str(document.rule_id), names), Place())
-        self.correlations.append(record)
+
+        def made() -> dict[str, Any]:
+            self._backend.last_processing_pipeline.apply(rule)  # which maps the fields that are counted
+            return correlation_record(rule, str(document.rule_id), names)
+
+        self.correlations.append(_called(made, Place()))
 
     def _keep_filter(self, content: Mapping[str, Any]) -> None:
         from sigma.filters import SigmaFilter

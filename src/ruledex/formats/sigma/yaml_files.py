@@ -8,6 +8,7 @@ from typing import Any, Final
 import yaml
 
 from ruledex.errors import RuleLimitError, RuleSyntaxError
+from ruledex.language.value import INT64_MAX, INT64_MIN
 
 _MOST_PARTS: Final = 1_000_000  # of a document, with aliases written out
 _DEEPEST: Final = 200
@@ -15,7 +16,7 @@ _FEW: Final = 1_000  # levels that libyaml always has room for
 
 
 class _Loader(yaml.CSafeLoader):
-    """Reads plain data: dates stay texts, and a key that is given twice is an error."""
+    """Reads data that JSON has: dates and integers of more than 64 bits are texts. A key given twice is an error."""
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Hashable, Any]:
         """Return a mapping without duplicates."""
@@ -28,7 +29,13 @@ class _Loader(yaml.CSafeLoader):
             seen.add(key)
         return super().construct_mapping(node, deep)
 
+    def construct_yaml_int(self, node: yaml.ScalarNode) -> Any:
+        """Return an integer, or its text if it has more than 64 bits."""
+        number = super().construct_yaml_int(node)
+        return number if INT64_MIN <= number <= INT64_MAX else str(number)
 
+
+_Loader.add_constructor("tag:yaml.org,2002:int", _Loader.construct_yaml_int)
 _Loader.yaml_implicit_resolvers = {
     first: [(tag, pattern) for tag, pattern in resolvers if tag != "tag:yaml.org,2002:timestamp"]
     for first, resolvers in yaml.CSafeLoader.yaml_implicit_resolvers.items()
