@@ -104,6 +104,10 @@ def test_conditions_of_growthbook(text, document):
 def test_conditions_look_into_arrays():
     single, each = {"n": {"$gt": 5, "$type": "number"}}, {"n": {"$elemMatch": {"$gt": 5, "$type": "number"}}}
     assert written("mongo", "n > 5") == {"$or": [single, each]}
+    assert written("mongo", "n < 5")["$or"][2] == {"n": {"$in": [0]}}  # $elemMatch passes over what counts as false
+    assert notes("mongo", "exists(n, i -> i IS NULL)") == [
+        "exists(n, i -> i IS NULL): GrowthBook passes over elements that are null"
+    ]
     assert written("mongo", "n > 5", coerce=False) == {"n": {"$gt": 5}}
     assert notes("mongo", "a.b = 1") == ["a.b: GrowthBook does not look into arrays on the way; exists(…) does"]
     assert notes("mongo", "a.b = 1", coerce=False) == []

@@ -25,21 +25,25 @@ from ruledex.formats.two_valued import (
 )
 from ruledex.formats.writing import cannot_say
 from ruledex.language.lambdas import element_name, paths_in
+from ruledex.language.reference import truth_of
 from ruledex.language.tree import (
     And,
     Attribute,
     Between,
+    Call,
     Compare,
     Exists,
     Expression,
     IsNull,
     Like,
+    Operand,
     Or,
     Predicate,
     Rlike,
     Truth,
+    replace,
 )
-from ruledex.language.value import Family
+from ruledex.language.value import Family, family_of
 from ruledex.rewrite.settle import settle
 
 _ORDER: Final = {"<": "$lt", "<=": "$lte", ">": "$gt", ">=": "$gte"}
@@ -47,6 +51,7 @@ _OPPOSITE: Final = {"$in": "$nin", "$nin": "$in", "$ini": "$nini", "$nini": "$in
 _ELEMENT: Final = ""  # the name of the element itself, in conditions about it
 _MOST_CHOICES: Final = 64  # conjunctions of a condition on plain elements
 _ARRAY: Final = {"$type": "array"}
+_FALSY: Final = (0, "", False)
 
 
 def write_rule(tree: Expression, notes: list[Note], *, coerce: bool = True, arrays: bool = True) -> Any:
@@ -121,10 +126,10 @@ class _Writer(TwoValuedWriter):
             return {name: {"$in": [self.constant(value, predicate) for value in constants]}}
         match predicate:
             case Compare(_, op, value) if family is not Family.BOOLEAN:
-                return self._compared(name, {_ORDER[op]: self.constant(value, predicate)}, family)
+                return self._compared(name, {_ORDER[op]: self.constant(value, predicate)}, family, predicate)
             case Between(_, low, high) if family is not Family.BOOLEAN:
                 ends = {"$gte": self.constant(low, predicate), "$lte": self.constant(high, predicate)}
-                return self._compared(name, ends, family)
+                return self._compared(name, ends, family, predicate)
             case Like(_, patterns, every) if len(patterns) > 1:
                 if every and self._may_be_array(name):
                     raise cannot_say(predicate, self.system, "cannot ask several patterns of the same element")
@@ -136,7 +141,7 @@ class _Writer(TwoValuedWriter):
                 regex, ignores_case = plain_regex(pattern, predicate, self.system)
                 if ignores_case:
                     self.note(predicate, "compares few letters beyond ASCII otherwise without case")
-                return self._compared(name, self._regex(regex, ignores_case), family)
+                return self._compared(name, self._regex(regex, ignores_case), family, predicate)
         raise cannot_say(predicate, self.system, "has no such comparison")
 
     def _like(self, name: str, predicate: Like) -> Any:
@@ -152,15 +157,18 @@ class _Writer(TwoValuedWriter):
             self.note(predicate, "counts a character beyond U+FFFF as two, where _ is one")
         if parts == [("%", True)]:
             return self._compared(name, {}, Family.STRING)
-        return self._compared(name, self._regex(like_regex(parts, predicate.ignore_case), False), Family.STRING)
+        regex = self._regex(like_regex(parts, predicate.ignore_case), False)
+        return self._compared(name, regex, Family.STRING, predicate)
 
     def _regex(self, pattern: str, ignores_case: bool) -> dict[str, Any]:
         if ignores_case and not self._coerce:
             return {"$regex": f"(?i){pattern}"}
         return {"$regexi" if ignores_case else "$regex": pattern}
 
-    def _compared(self, name: str, operators: dict[str, Any], family: Family) -> Any:
-        """Return that one value, of a type, satisfies all operators."""
+    def _compared(
+        self, name: str, operators: dict[str, Any], family: Family, predicate: Predicate | None = None
+    ) -> Any:
+        """Return that one value, of a type, satisfies all operators, which stand for the predicate."""
         if not self._coerce and len(operators) == 1:
             return {name: operators}  # MongoDB compares values of a type, and each element of an array
         if self._coerce or not operators:
@@ -168,7 +176,12 @@ class _Writer(TwoValuedWriter):
         if not self._may_be_array(name):
             return {name: operators}
         single = operators if self._coerce else {**operators, "$not": _ARRAY}
-        return {"$or": [{name: single}, {name: {"$elemMatch": operators}}]}
+        skipped = [value for value in _FALSY if family_of(value) is family and _is_met(predicate, value)]
+        return {"$or": [{name: single}, {name: {"$elemMatch": operators}}, *self._skipped(name, skipped)]}
+
+    def _skipped(self, name: str, values: list[Any]) -> list[Any]:
+        """Return a condition for elements that $elemMatch of GrowthBook passes over: those that count as false."""
+        return [{name: {"$in": values}}] if values and self._coerce else []
 
     def _converted(self, name: str, predicate: Compare) -> Any:
         """Return a comparison as JavaScript makes it, of what is not missing."""
@@ -179,7 +192,8 @@ class _Writer(TwoValuedWriter):
             operators = {_ORDER[predicate.op]: end, "$exists": True}
         if not self._may_be_array(name):
             return {name: operators}
-        return {"$or": [{name: {**operators, "$not": _ARRAY}}, {name: {"$elemMatch": operators}}]}
+        skipped = self._skipped(name, [value for value in _FALSY if _is_met(predicate, value)])
+        return {"$or": [{name: {**operators, "$not": _ARRAY}}, {name: {"$elemMatch": operators}}, *skipped]}
 
     def has_type(self, attribute: Attribute, family: Family, part: Predicate) -> Any:
         return self._compared(self._name(attribute, part), {}, family)
@@ -189,7 +203,10 @@ class _Writer(TwoValuedWriter):
         if not self._may_be_array(name):
             return {name: missing}
         single = missing if self._coerce else {**missing, "$not": _ARRAY}
-        return {"$or": [{name: single}, {name: {"$type": "array", "$not": {"$elemMatch": self._missing(False)}}}]}
+        nulls = {"$type": "array", "$not": {"$elemMatch": self._missing(False)}}
+        if self._coerce:
+            nulls["$nin"] = list(_FALSY)
+        return {"$or": [{name: single}, {name: nulls}]}
 
     def _missing(self, is_missing: bool) -> dict[str, Any]:
         """Return the operator for null or absent. In MongoDB, null exists."""
@@ -207,7 +224,11 @@ class _Writer(TwoValuedWriter):
         name = self._name(exists.operand, exists)
         if name == _ELEMENT:
             raise cannot_say(exists, self.system, "cannot test an array in an array")
-        found = [{name: {"$elemMatch": body}} for body in self._bodies(exists)]
+        found: list[Any] = [{name: {"$elemMatch": body}} for body in self._bodies(exists)]
+        element = element_name(exists.level)
+        found += self._skipped(name, [v for v in _FALSY if truth_of(exists.body, {element: v}) is True])
+        if self._coerce and truth_of(exists.body, {element: None}) is True:
+            self.note(exists, "passes over elements that are null")
         n_notes = len(self._notes)
         single = self.condition(settle(of_single_value(exists)))
         del self._notes[n_notes:]  # on arrays, which this is none of
@@ -245,6 +266,16 @@ class _Writer(TwoValuedWriter):
         if len(steps) > 1 and self._arrays and self._coerce:
             self.note(path_shown(attribute), "does not look into arrays on the way; exists(…) does")
         return ".".join(steps)
+
+
+def _is_met(predicate: Predicate | None, value: Any) -> bool:
+    """Return whether a value satisfies a predicate on an attribute, or on its conversion."""
+    if predicate is None:
+        return True
+    operand: Operand = Attribute(("x",))
+    if isinstance(predicate, Compare) and is_converted(predicate):
+        operand = Call("cast_double", (operand,))
+    return truth_of(replace(predicate, operand=operand), {"x": value}) is True
 
 
 def _merged(left: dict[str, Any], right: dict[str, Any]) -> dict[str, Any] | None:
