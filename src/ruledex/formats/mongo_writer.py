@@ -203,7 +203,7 @@ class _Writer(TwoValuedWriter):
         if not self._may_be_array(name):
             return {name: missing}
         single = missing if self._coerce else {**missing, "$not": _ARRAY}
-        nulls = {"$type": "array", "$not": {"$elemMatch": self._missing(False)}}
+        nulls: dict[str, Any] = {"$type": "array", "$not": {"$elemMatch": self._missing(False)}}
         if self._coerce:
             nulls["$nin"] = list(_FALSY)
         return {"$or": [{name: single}, {name: nulls}]}
