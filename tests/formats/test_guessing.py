@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+from contextlib import suppress
 
 import pytest
 
 from ruledex import Index, formats
 from ruledex.errors import InputError, RulesError
 from tests.cli.samples import json_lines, run
+from tests.formats.test_reading import SOUND
 
 SHOWN = {
     "eventbridge": [
@@ -37,6 +39,15 @@ def test_what_only_one_format_has_shows_the_format(name, rule, tmp_path):
 def test_what_several_formats_have_shows_nothing(rule):
     with pytest.raises(InputError, match=r"nothing shows the format of these rules; name it: .*mongo"):
         formats.guess({"r": rule})
+
+
+@pytest.mark.parametrize("name", formats.FORMATS)
+def test_a_rule_is_never_taken_for_one_of_another_format(name):
+    for rule in SOUND[name]:
+        with suppress(InputError):
+            assert formats.guess({"r": rule}).format == name
+    if not any(isinstance(rule, str) for rule in SOUND[name]):  # of texts only the suffix of a file shows it
+        assert formats.guess(dict(enumerate(SOUND[name]))).format == name
 
 
 def test_two_formats_in_one_source_are_an_error_that_names_both(tmp_path):

@@ -167,7 +167,9 @@ def _signs_of_record(record: Any) -> Iterator[Guess]:
         yield Guess("eventbridge", "the key 'EventPattern'")
     elif isinstance(record.get("condition"), Mapping):
         yield Guess("mongo", "the key 'condition'")
-    elif record.get("form") in _FORMS:
+    elif isinstance(record.get("detection"), Mapping) and "condition" in record["detection"]:
+        yield Guess("sigma", "the key 'detection'")
+    elif isinstance(record.get("form"), str) and record["form"] in _FORMS:
         yield Guess("mustang", "the key 'form'")
     else:
         query = record.get("query")
