@@ -34,7 +34,7 @@ INPUTS += [
 ]
 INDEXES = ["add {index} {more}", "remove {index} 1", "compact {index}", "match {index} {events}", "verify {index}"]
 INDEXES += ["explain {index} 1 '{{}}'", "describe {index}", "gc {index}", "ratify {index} --events 3"]
-INDEXES += ["similar {index} 'a = 1'"]
+INDEXES += ["similar {index} 'a = 1'", "merge {index} -o {new}"]
 OUTPUTS = ["match {index} {events} -o {output}.jsonl", "match {index} {events} -o {output}.parquet"]
 OUTPUTS += ["generate demo --rules 2 -o {output}.jsonl"]
 BAD_OPTIONS = {
@@ -49,6 +49,9 @@ BAD_OPTIONS = {
     "build {rules} -o {events}/below": "events.jsonl is a file; an index is a folder",
     "build {rules} -o": "option '-o' requires an argument",
     "gc": "missing argument 'DIR'",
+    "merge {index} {index} -o {new}": "several indexes have rules of the same ids",
+    "merge {index} {index} -o {new} --prefix a": "prefix is a list of 2 texts",
+    "merge -o {new}": "missing argument 'DIR...'",
     "similar {index}": "give either the text of a rule, or --id",
     "similar {index} 'a = 1' --at-least 2": "at_least is a share above 0 and at most 1",
     "similar {index} 'a ='": "",

@@ -34,6 +34,7 @@ from ruledex.cli.explain import explain_command
 from ruledex.cli.gc import gc_command
 from ruledex.cli.generate import generate_command
 from ruledex.cli.match import match_command
+from ruledex.cli.merge import merge_command
 from ruledex.cli.ratify import ratify_command
 from ruledex.cli.remove import remove_command
 from ruledex.cli.serve import serve_command, token_command
@@ -118,6 +119,7 @@ app.command("match")(match_command)
 app.command("explain")(explain_command)
 app.command("describe")(describe_command)
 app.command("verify")(verify_command)
+app.command("merge")(merge_command)
 app.command("ratify")(ratify_command)
 app.command("similar")(similar_command)
 app.command("gc")(gc_command)

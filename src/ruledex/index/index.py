@@ -12,7 +12,6 @@ from ruledex.errors import ArtifactError, BudgetError, InputError, RuledexError,
 from ruledex.forks import ForkSafeLock
 from ruledex.index.answers import ClosedState
 from ruledex.index.build import Progress, build_program, compact_state, state_of_rules
-from ruledex.index.checks import IndexChecks
 from ruledex.index.identities import Id, RuleId
 from ruledex.index.inputs import (
     Stats,
@@ -21,6 +20,7 @@ from ruledex.index.inputs import (
 )
 from ruledex.index.live.changes import CheckedChange, check_ids, put_rules, remove_rules, set_score
 from ruledex.index.live.home import Home, JournalHome, MemoryHome, Prepare, open_live, save_over
+from ruledex.index.merging import MergeableIndex
 from ruledex.index.opening import OpenOptions, open_state
 from ruledex.index.rules import RuleColumns, Rules, read_rules
 from ruledex.index.state import Snapshot, with_threads
@@ -38,7 +38,7 @@ _AS_SAVED: Final = OpenOptions()
 GivenId = TypeVar("GivenId", int, str)
 
 
-class Index(IndexChecks[Id]):
+class Index(MergeableIndex[Id]):
     """Rules, ready to be matched. Made by `Index.build` and `Index.open`.
 
     Any number of threads may read and change an index, and readers never wait: a change or a `refresh` replaces the
