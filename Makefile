@@ -41,6 +41,7 @@ demo: java $(READY) ## an index of 100,000 rules, 10,000 events, a match explain
 	  $(DEMO)/events.jsonl --line 1
 	@echo "the whole line on Spark, which takes some seconds to start:"
 	@SPARK_LOCAL_IP=127.0.0.1 $(BIN)/python examples/pipeline.py $(DEMO) 2> $(DEMO)/spark.log || { cat $(DEMO)/spark.log; exit 1; }
+	@echo "to ask these rules over HTTP: $(BIN)/ruledex serve $(DEMO)"
 
 test: java lint types unit ## all that CI runs
 

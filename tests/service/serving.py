@@ -106,9 +106,10 @@ def _query(query: dict[str, Any]) -> str:
 class Service:
     """A service. Its log is kept in `log`, a value per line."""
 
-    def __init__(self, root: Path, *options: str) -> None:
+    def __init__(self, root: Path | None, *options: str) -> None:
         code = "from ruledex.cli.main import main; main()"
-        command = [sys.executable, "-c", code, "serve", str(root), "--port", "0", *options]
+        served = [] if root is None else [str(root)]
+        command = [sys.executable, "-c", code, "serve", *served, "--port", "0", *options]
         self.root = root
         self.log: list[dict[str, Any]] = []
         self.process = subprocess.Popen(command, stderr=subprocess.PIPE, env=os.environ | {"PYTHONUNBUFFERED": "1"})

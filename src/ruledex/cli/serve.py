@@ -3,18 +3,25 @@
 from __future__ import annotations
 
 import os
+import tempfile
 from importlib.util import find_spec
+from pathlib import Path
 from typing import Annotated, Final
 
 import typer
 
-from ruledex.errors import RuledexError, quoted
+from ruledex.errors import InputError, RuledexError, quoted
 
+_DEMO: Final = "demo"
+_DEMO_RULES: Final = 10_000
 _NEEDED: Final = ("uvicorn", "uvloop", "httptools", "msgspec", "prometheus_client")
 
 
 def serve_command(
-    root: Annotated[str, typer.Argument(metavar="ROOT", help="A folder of indexes, or one index.")],
+    root: Annotated[str | None, typer.Argument(metavar="ROOT", help="A folder of indexes, or one index.")] = None,
+    demo: Annotated[
+        bool, typer.Option("--demo", help="Serve rules to try, in a folder that is removed at the end.")
+    ] = False,
     host: Annotated[str, typer.Option("--host", help="The address to listen on.")] = "127.0.0.1",
     port: Annotated[int, typer.Option("--port", min=0, max=65535, help="The port; 0 for any.")] = 8080,
     workers: Annotated[int, typer.Option("--workers", min=0, max=256, help="Processes; by default one per core.")] = 0,
@@ -49,6 +56,8 @@ def serve_command(
 
     Examples:
 
+        ruledex serve --demo
+
         ruledex serve indexes
 
         ruledex serve indexes --host 0.0.0.0 --tokens tokens.json --workers 8
@@ -58,13 +67,15 @@ def serve_command(
     missing = [name for name in _NEEDED if find_spec(name) is None]
     if missing:
         raise RuledexError(f"the service needs {', '.join(missing)}: pip install 'ruledex[service]'")
+    if (root is None) is not demo:
+        raise InputError("give a folder of indexes, or --demo")
     import msgspec
 
     from ruledex.service.settings import Settings
     from ruledex.service.supervisor import Supervisor
 
     given = {
-        "root": root,
+        "root": root or "",
         "host": host,
         "port": port,
         "workers": workers or os.cpu_count() or 1,
@@ -87,7 +98,29 @@ def serve_command(
         wanted = msgspec.convert(given, Settings, strict=False)
     except msgspec.ValidationError as error:
         raise RuledexError(f"a setting is wrong: {error}") from None
-    raise typer.Exit(Supervisor(wanted).run())
+    if root is not None:
+        raise typer.Exit(Supervisor(wanted).run())
+    with tempfile.TemporaryDirectory(prefix="ruledex-demo-") as folder:
+        _build_demo(Path(folder) / _DEMO, wanted.port)
+        raise typer.Exit(Supervisor(msgspec.structs.replace(wanted, root=folder)).run())
+
+
+def _build_demo(root: Path, port: int) -> None:
+    """Build the index of the demo, and say how to ask it."""
+    import orjson
+
+    from ruledex.index import Index
+    from ruledex.workloads import workload
+
+    drawn = workload(_DEMO)
+    Index.build(drawn.rules(_DEMO_RULES)).save(root)
+    path = f"http://localhost:{port}/v1/indexes/{_DEMO}"
+    typer.echo(f"the index {_DEMO} has {_DEMO_RULES:,} rules; ask it with", err=True)
+    for event in drawn.events(2):
+        typer.echo(
+            f"curl {path}/match -H 'content-type: application/json' -d '{orjson.dumps(event).decode()}'", err=True
+        )
+    typer.echo(f"curl {path}/rules?limit=3", err=True)
 
 
 def token_command(
