@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import random
 import subprocess
 import sys
 from pathlib import Path
@@ -109,6 +110,33 @@ def test_a_folder_of_a_thousand_files_with_ten_broken_ones(tmp_path):
     found = read(tmp_path, "sigma")
     assert (len(found), len(found.faults)) == (990, 10)
     assert all(str(tmp_path) in str(fault) for fault in found.faults)
+
+
+def test_damaged_files_give_rules_or_faults_and_nothing_else(tmp_path):
+    rng = random.Random("damaged sigma")
+    whole = "---\n".join([RULE, LOGON, CORRELATION]).encode()
+    path = tmp_path / "damaged.yml"
+    n_rules, faults = 0, []
+    for _ in range(300):
+        damaged = bytearray(whole)
+        for _ in range(rng.randint(1, 4)):
+            at = rng.randrange(len(damaged))
+            choice = rng.random()
+            if choice < 0.3:
+                del damaged[at : at + rng.randint(1, 30)]
+            elif choice < 0.6:
+                damaged[at:at] = rng.choice(
+                    [b"[", b"{", b"- ", b": ", b"&a ", b"*a", b"'", b"\xff", b"|", b"!!x ", b"\n\t"]
+                )
+            else:
+                damaged[at] = rng.randrange(256)
+        path.write_bytes(damaged)
+        found = read(path, "sigma")
+        n_rules += len(found)
+        faults += found.faults
+    assert n_rules > 100
+    assert len(faults) > 100
+    assert all(str(path) in str(fault) for fault in faults)
 
 
 def test_two_rules_with_one_id_are_told(tmp_path):

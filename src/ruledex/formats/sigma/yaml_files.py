@@ -44,7 +44,7 @@ _Loader.yaml_implicit_resolvers = {
 
 def load_yaml(content: bytes | str) -> Iterator[tuple[int, Any]]:
     """Yield the documents of a file and their lines. What is not YAML raises, after the documents before it."""
-    text = content if isinstance(content, str) else content.decode("utf-8", "replace")
+    text = content if isinstance(content, str) else _decoded(content)
     loader = None
     try:
         _check_depth(text)
@@ -66,6 +66,14 @@ def load_yaml(content: bytes | str) -> Iterator[tuple[int, Any]]:
     finally:
         if loader is not None:
             loader.dispose()
+
+
+def _decoded(content: bytes) -> str:
+    try:
+        return content.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = content.count(b"\n", 0, error.start) + 1
+        raise RuleSyntaxError(f"line {line}: this is not UTF-8: byte 0x{content[error.start]:02x}") from None
 
 
 def _check_depth(text: str) -> None:
