@@ -79,6 +79,7 @@ def test_options_of_the_engine_are_handed_on(tmp_path):
     assert refused.exit_code != 0
     assert "rule 1 has at least 8 literals" in refused.stderr
     assert "NAME=VALUE" in run(*build, "--engine-option", "budget", text=text).stderr
-    done = run(*build, "--engine-option", "budget=3", text=text)
+    done = run(*build[:-1], "--engine-option", "budget=3", text=text)
     assert done.exit_code == 0
+    assert done.stdout.endswith("rules over the budget of dnf, which sparse answers: 1\n")
     assert Index.open(tmp_path / "index").match({"a": 1, "d": 4}) == [1]

@@ -102,3 +102,6 @@ def build_command(
         typer.echo(
             f"{len(index):,} rules in {seconds:.1f} s, engine {index.engine}, version {version[:12]} in {output}"
         )
+        n_overflow = index.describe()["engine"].get("n_overflow", 0)
+        if n_overflow:
+            typer.echo(f"rules over the budget of {index.engine}, which sparse answers: {n_overflow:,}")
