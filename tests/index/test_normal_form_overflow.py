@@ -12,7 +12,12 @@ WIDE = {
     "dnf": " AND ".join(f"(a{i} = 1 OR b{i} = 1^2)" for i in range(12)),
     "cnf": " OR ".join(f"(a{i} = 1 AND b{i} = 1^2)" for i in range(12)),
 }
-SMALL = [(1, "a0 = 1"), (3, "a1 = 1 AND NOT b1 = 1"), (4, "a0 = 1 XOR b0 = 1 XOR a1 = 1", 2.0), (6, "b2 = 1^3 OR a2 = 2")]
+SMALL = [
+    (1, "a0 = 1"),
+    (3, "a1 = 1 AND NOT b1 = 1"),
+    (4, "a0 = 1 XOR b0 = 1 XOR a1 = 1", 2.0),
+    (6, "b2 = 1^3 OR a2 = 2"),
+]
 
 
 @pytest.fixture(params=["dnf", "cnf"])

@@ -122,9 +122,11 @@ class ShardedEngine:
     def describe(self) -> dict[str, Any]:
         """Describe all shards."""
         told = [part.engine.describe() for part in self.parts]
+        over = {"n_overflow": sum(each["n_overflow"] for each in told)} if "n_overflow" in told[0] else {}
         return {
             "engine": self.name,
             "n_rules": sum(len(part.rules) for part in self.parts),
+            **over,
             "bytes": sum(each["bytes"] for each in told) + sum(part.rules.nbytes for part in self.parts),
             "shards": told,
         }

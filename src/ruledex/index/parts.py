@@ -144,6 +144,7 @@ class BuiltShard(NamedTuple):
     n_nodes: int
     n_shared_nodes: int
     n_duplicates: int
+    n_overflow: int
 
 
 class OverBudget(NamedTuple):
@@ -299,7 +300,13 @@ def build_shard(job: BuildJob, shard: CompiledShard, merged: MergedShards) -> Bu
             write_shard(writer, number, Shard(program, engine, rules))
             built = writer.publish({})
     return BuiltShard(
-        number, built, program.n_literals, program.n_nodes, _n_shared(program), program.n_rules - _n_distinct(program)
+        number,
+        built,
+        program.n_literals,
+        program.n_nodes,
+        _n_shared(program),
+        program.n_rules - _n_distinct(program),
+        engine.describe().get("n_overflow", 0),
     )
 
 

@@ -131,6 +131,8 @@ def _show(report: BuildReport, output: str) -> None:
         f"{report.n_duplicates:,} rules repeat the condition of another, {report.n_copies:,} rows were copies; "
         f"{report.n_nodes:,} nodes, {report.n_shared_nodes:,} of them shared"
     )
+    if report.n_overflow:
+        typer.echo(f"rules over the budget of the engine, which sparse answers: {report.n_overflow:,}")
     for code, n_rules in report.quarantined.items():
         typer.echo(f"{n_rules:,} cannot be used: {code}", err=True)
     shards = f"{report.n_shards:,} shard{'s' if report.n_shards > 1 else ''}"

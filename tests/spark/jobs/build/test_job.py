@@ -221,6 +221,21 @@ def test_a_rule_that_an_engine_cannot_take_is_named_and_nothing_is_left(spark, t
     assert left(tmp_path) == []
 
 
+def test_rules_over_the_budget_of_an_engine_are_left_to_sparse_and_counted(spark, tmp_path):
+    wide = {f"wide {n}": " AND ".join(f"(a{i} = {n} OR b{i} = {n})" for i in range(12)) for n in range(3)}
+    rows = [*wide.items(), ("small", "a0 = 1 OR b1 = 2")]
+    given = spark.createDataFrame(rows, "id string, expr string")
+    report = build_index(given, tmp_path, engine="dnf", shards=2)
+    assert (report.n_rules, report.n_overflow, report.quarantined) == (4, 3, {})
+    assert "rules over the budget of the engine" in report._repr_html_()
+    index = Index.open(tmp_path)
+    assert index.describe()["engine"]["n_overflow"] == 3
+    assert index.match({f"a{i}": 1 for i in range(12)}) == ["small", "wide 1"]
+    events = spark.createDataFrame([(1, *[1] * 12), (2, *[3] * 12)], ["event", *(f"a{i}" for i in range(12))])
+    found = match(events, str(tmp_path), ["event"], explode=True).collect()
+    assert sorted((row.event, row.rule) for row in found) == [(1, "small"), (1, "wide 1")]
+
+
 @pytest.mark.parametrize("shards", [1, 2])
 def test_rules_that_an_engine_cannot_take_go_to_the_quarantine(spark, tmp_path, shards):
     wide = {f"wide {n}": " AND ".join(f"(a{i} = {n} OR b{i} = {n})" for i in range(12)) for n in range(3)}

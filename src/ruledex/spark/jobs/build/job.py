@@ -43,6 +43,7 @@ class BuildReport:
     n_duplicates: int  # rules with the same condition as another, which is evaluated once for all
     n_nodes: int  # literals, AND and OR
     n_shared_nodes: int  # nodes that several nodes or conditions use
+    n_overflow: int  # rules over the budget of the engine, which `sparse` answers
     n_bytes: int
     seconds: dict[str, float]  # by stage, in the order of stages
     quarantine: DataFrame
@@ -52,6 +53,7 @@ class BuildReport:
         rows: list[tuple[str, object]] = [("version", self.version), ("rules", self.n_rules), ("shards", self.n_shards)]
         rows += [(f"refused: {code}", count) for code, count in self.quarantined.items()]
         rows += [("rows given twice", self.n_copies), ("rules with the condition of another", self.n_duplicates)]
+        rows += [("rules over the budget of the engine", self.n_overflow)] if self.n_overflow else []
         rows += [("nodes", self.n_nodes), ("nodes that several use", self.n_shared_nodes), ("bytes", self.n_bytes)]
         rows += [(f"seconds: {stage}", f"{seconds:.1f}") for stage, seconds in self.seconds.items()]
         return html_table("Build", rows)
@@ -268,6 +270,7 @@ class _Build:
             n_duplicates=sum(shard.n_duplicates for shard in built),
             n_nodes=sum(shard.n_nodes for shard in built),
             n_shared_nodes=sum(shard.n_shared_nodes for shard in built),
+            n_overflow=sum(shard.n_overflow for shard in built),
             n_bytes=published.n_bytes,
             seconds=self._clock.seconds,
             quarantine=quarantine,
