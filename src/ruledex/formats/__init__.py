@@ -42,6 +42,7 @@ _WRITERS: Final = {
     "eventbridge": ("eventbridge_writer", "EventPattern"),
     "jsonlogic": ("jsonlogic_writer", "rule"),
     "mongo": ("mongo_writer", "condition"),
+    "mustang": ("mustang", "criteria"),
     "spark": ("spark", "where"),
 }
 WRITABLE: Final = tuple(_WRITERS)
@@ -140,7 +141,9 @@ def write(
     if progress is not None and not callable(progress):
         raise InputError(f"progress is a function of two numbers, the rules done and all rules, not {quoted(progress)}")
     module, key = _WRITERS[format]
-    write_rule: Callable[..., Any] = importlib.import_module(f"ruledex.formats.{module}").write_rule
+    writer: Any = importlib.import_module(f"ruledex.formats.{module}")
+    write_rule: Callable[..., Any] = writer.write_rule
+    with_id: Callable[..., Any] = getattr(writer, "with_id", lambda document, _: document)
     given, faults, schema = given_rules(rules, check_definitions({} if definitions is None else definitions))
     found = list[WrittenRule]()
     _check_options(format, write_rule, options)
@@ -150,7 +153,7 @@ def write(
         notes = list(rule.notes)
         try:
             tree, text = tree_of(rule, schema)
-            document = write_rule(tree, notes, **options)
+            document = with_id(write_rule(tree, notes, **options), rule.id)
         except RuleError as error:
             faults.append(RuleFault(rule.id, error, rule.line))
         except RecursionError:

@@ -240,7 +240,9 @@ def _datetime(given: Mapping[str, Any], place: Place, notes: list[Note]) -> Chan
 
 
 def _time_of(one: Alternative) -> Operand:
-    return one.time if one.time is not None else Call("timestamp_millis", (one.operand,))
+    if one.time is not None:
+        return one.time
+    return Call("timestamp_millis", (one.operand if one.is_whole else Call("div", (one.operand, 1)),))
 
 
 def _part(function: str) -> Callable[[Operand], Operand]:
