@@ -27,7 +27,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from ruledex.artifact.garbage import Collected, collect_cache, collect_garbage, drop
+    from ruledex.artifact.garbage import Collected, collect_cache, collect_garbage, drop_root
     from ruledex.artifact.layout import FORMAT
     from ruledex.artifact.publish import Assembled, PartVersion, assemble, publish_existing
     from ruledex.artifact.reader import Artifact, open_version
@@ -52,7 +52,7 @@ __all__ = [
     "collect_cache",
     "collect_garbage",
     "current",
-    "drop",
+    "drop_root",
     "list_versions",
     "locate",
     "open_version",
@@ -77,7 +77,7 @@ _MODULES = {
     "collect_cache": "garbage",
     "collect_garbage": "garbage",
     "current": "store",
-    "drop": "garbage",
+    "drop_root": "garbage",
     "list_versions": "store",
     "locate": "store",
     "open_version": "reader",

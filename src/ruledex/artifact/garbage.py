@@ -96,7 +96,7 @@ def _remove_rebuilt(folder: Path) -> None:
                 path.unlink(missing_ok=True)
 
 
-def drop(root: RootLike) -> None:
+def drop_root(root: RootLike) -> None:
     """Remove a whole index from a local folder, in one atomic step. Readers that have it open keep their version.
 
     A folder that is no index, or that has files which ruledex did not write, is an error, and stays as it is.

@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final, TypeAlias
 
-from ruledex.artifact import current, drop, locate
+from ruledex.artifact import current, drop_root, locate
 from ruledex.artifact.store import LocalStore, reporting
 from ruledex.errors import ArtifactError, RuledexError, quoted
 from ruledex.forks import ForkSafeLock
@@ -143,7 +143,7 @@ class Indexes:
         """
         path = self._path(name)
         with self._lock:
-            drop(path)
+            drop_root(path)
             self._opened = {other: index for other, index in self._opened.items() if other != name}
 
     def refresh(self) -> bool:

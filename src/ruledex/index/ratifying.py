@@ -21,7 +21,7 @@ from ruledex.language.tree import Expression
 from ruledex.ratify.comparing import choose_rules
 from ruledex.ratify.constructs import constructs_of
 from ruledex.ratify.events import EventDrawer
-from ruledex.ratify.report import AskedBy, Coverage, IndexDifference, RatifyReport
+from ruledex.ratify.report import AskedBy, CoverageCounts, IndexDifference, RatifyReport
 
 Progress: TypeAlias = Callable[[int, int], None]
 
@@ -81,7 +81,7 @@ def ratify_snapshot(
         "match_batch": _by_batch(rules, events),
         "match": _one_by_one(rules, events),
     }
-    coverage, differences, n_differences = Coverage(), list[IndexDifference](), 0
+    coverage, differences, n_differences = CoverageCounts(), list[IndexDifference](), 0
     for number in range(len(rules)):
         tree = rules.tree(number)
         truths = [truth_of(tree, event, rules.schema) for event in events]

@@ -167,7 +167,7 @@ def _listed(names: list[str]) -> str:
     return ", ".join(names[: 2 * _MOST_SHOWN]) + rest
 
 
-class Coverage:
+class CoverageCounts:
     """Counts the truths that rules had, for each construct."""
 
     def __init__(self) -> None:
