@@ -11,6 +11,7 @@ import pytest
 
 from ruledex import Index, Schema, evaluate, parse
 from ruledex.dictionary.stored_cuts import Stored
+from ruledex.errors import RuledexError
 from ruledex.events.elements import element_index
 from ruledex.language.tree import Exists
 from ruledex.limits import limited
@@ -205,3 +206,15 @@ def test_readers_of_live_lambdas_are_not_disturbed_by_changes():
         reader.join()
     assert not failures
     assert index.match(event) == list(range(25))
+
+
+@pytest.mark.parametrize("rule", ["exists(a, i -> * = 'x')", "forall(a, i -> i > 1 AND lower(*) LIKE 'x%')"])
+def test_any_text_is_of_the_event_and_not_of_an_element(rule):
+    with pytest.raises(RuledexError, match="is about the whole event, not about an element"):
+        Index.build([(1, rule)])
+
+
+@pytest.mark.parametrize("rule", ["exists(a, i -> @name)", "forall(a, i -> i > 1 AND NOT @name)"])
+def test_named_conditions_are_of_the_event_and_not_of_an_element(rule):
+    with pytest.raises(RuledexError, match="@name is about the whole event, not about an element"):
+        Index.build([(1, rule)], definitions={"name": "x = 1"})

@@ -14,10 +14,10 @@ from typing import Final
 
 from ruledex import limits
 from ruledex.errors import RuleLimitError, RuleSyntaxError, RuleTypeError, did_you_mean
-from ruledex.language import build, time_syntax
+from ruledex.language import build, time_syntax, whole_syntax
 from ruledex.language.build import NULL, Constant, Item, Whole
 from ruledex.language.lambda_syntax import call_with_lambda, open_lambda, read_access
-from ruledex.language.postfix import POSTFIXES, cast_constant, read_postfix
+from ruledex.language.postfix import CASTS, POSTFIXES, cast_constant, read_cast, read_postfix
 from ruledex.language.reader import AND, BINARY, BRANCH, COMPARE, NEGATIVE, NOT, OPEN, TRUTHS, Operator, TextReader
 from ruledex.language.rule_checks import check_depth, check_required
 from ruledex.language.scanner import check_text, read_name, read_number, read_string, scan, token_of
@@ -192,9 +192,9 @@ class _Parser(TextReader):
             self._push_constant(value, start)
         elif following["sign"] == "(" and (upper not in RESERVED or upper in ("LIKE", "ILIKE")):
             word, self.position = time_syntax.read_opening(word, self.text, following)
-            self._nest(Operator(OPEN, word, start, 1))
             if scan(self.text, self.position)["sign"] == ")":
-                raise RuleSyntaxError(f"{word}() needs at least one argument", self.text, start)
+                return self._push(whole_syntax.read_empty(self, word, start), start)
+            self._nest(Operator(OPEN, word, start, 1))
             return False
         elif upper in ("TRUE", "FALSE"):
             self._push_constant(upper == "TRUE", start)
@@ -480,10 +480,11 @@ class _Parser(TextReader):
 
     def _bare_constant(self) -> Constant:
         match = scan(self.text, self.position)
-        token, start = token_of(match)
-        hint = ""
+        (token, start), hint = token_of(match), ""
         if match.lastgroup == "end":
             self._unexpected(token, start, "a constant")
+        if token.upper() in CASTS and scan(self.text, match.end())["sign"] == "(":
+            return read_cast(self, match.end(), start)
         if (end := time_syntax.end_of_moment(self.text, match)) is not None:
             item, self.position = time_syntax.read_moment(self.text, start, end), end
             if isinstance(item, Constant):
@@ -495,6 +496,5 @@ class _Parser(TextReader):
                 (item,) = self._pop(1)
                 if isinstance(item, Constant):
                     return cast_constant(self, item)
-            if match.lastgroup == "word":
-                hint = f"write a string in quotes: '{token}'"
+            hint = f"write a string in quotes: '{token}'" if match.lastgroup == "word" else ""
         raise RuleSyntaxError("only a constant is allowed here", self.text, start, hint)

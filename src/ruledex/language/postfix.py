@@ -64,6 +64,21 @@ def collate(item: Item, name: str, start: int, text: str) -> Item:
     return build.call(COLLATE, [item, Constant(LOWER_CASE, 1.0, False, start)], text, start)
 
 
+def read_cast(parser: _Parser, position: int, start: int) -> Constant:
+    """Read `('1' AS INT)`, which follows CAST where only a constant may stand."""
+    text = parser.text
+    parser.position = scan(text, position).end()
+    item = parser._constant()
+    match = scan(text, parser.position)
+    if token_of(match)[0].upper() != "AS":
+        raise RuleSyntaxError("a cast names its type", text, match.start(), "write CAST('1' AS INT)")
+    name, sizes, parser.position = read_type(text, match.end())
+    made = cast(item, name, sizes, text, start)
+    parser._expect(")")
+    assert isinstance(made, Constant)
+    return cast_constant(parser, made)
+
+
 def cast_constant(parser: _Parser, item: Constant) -> Constant:
     """Return a constant after the casts behind it: `'2024-01-01'::DATE`."""
     while (match := scan(parser.text, parser.position))["sign"] == "::":

@@ -5,11 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import date, datetime
 from decimal import Decimal
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from ruledex.errors import RuleSyntaxError, RuleTypeError
 from ruledex.language.functions.wholes import WHOLE, text_of
+from ruledex.language.scanner import scan
 from ruledex.language.tree import Attribute, Call, Compare, Expression, NullSafe, Truth
+
+if TYPE_CHECKING:
+    from ruledex.language.parser import _Parser
 
 NAMES: Final = ("array", "named_struct")
 _MOST_NESTED: Final = 100
@@ -45,6 +49,14 @@ def make(name: str, items: Sequence[Any], text: str, position: int) -> Whole:
     if len(set(fields)) < len(fields):
         raise RuleSyntaxError("named_struct() names a field twice", text, position)
     return Whole(dict(zip(fields, values[1::2], strict=True)))
+
+
+def read_empty(parser: _Parser, name: str, start: int) -> Whole:
+    """Read the closing parenthesis of `array()`, the empty array. Other functions need an argument."""
+    if name.lower() != "array":
+        raise RuleSyntaxError(f"{name}() needs at least one argument", parser.text, start)
+    parser.position = scan(parser.text, parser.position).end()
+    return Whole([])
 
 
 def _value(name: str, item: Any, text: str, position: int) -> Any:

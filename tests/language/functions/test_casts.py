@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import math
+import re
 from datetime import UTC, date, datetime
 from decimal import Decimal
 
@@ -8,10 +9,11 @@ import pyarrow as pa
 import pytest
 
 from ruledex import Index
-from ruledex.errors import RuleSyntaxError, RuleTypeError
+from ruledex.errors import RuleError, RuleSyntaxError, RuleTypeError
 from ruledex.language.functions.casts import java_double, to_decimal, to_string
 from ruledex.language.parser import parse
 from ruledex.language.reference import truth_of
+from ruledex.language.text import tree_text
 from ruledex.language.tree import Between, Call, Compare, In
 
 
@@ -113,3 +115,35 @@ def test_times_are_read_and_written_in_the_zone_of_the_index():
     assert truth_of(rule, {"x": "2024-1-5 10:30:15.500"}) is True
     assert truth_of(rule, {"x": datetime(2024, 1, 5, 10, 30, 15, 500_000)}) is True
     assert truth_of(rule, {"x": "10:30"}) is None
+
+
+@pytest.mark.parametrize(
+    ("rule", "same"),
+    [
+        ("x IN (CAST('1' AS INT), 2)", "x IN (1, 2)"),
+        ("x NOT IN (CAST(2.7 AS INT)::STRING, try_cast('b' AS STRING))", "x NOT IN ('2', 'b')"),
+        ("x IN (CAST(CAST('7' AS INT) AS STRING))", "x IN ('7')"),
+        ("x IN (CAST('z' AS INT), 1)", "x IN (1, NULL)"),
+        (
+            "x BETWEEN CAST('2024-01-01' AS DATE) AND (CAST('2024-02-01' AS DATE))",
+            "x BETWEEN DATE '2024-01-01' AND DATE '2024-02-01'",
+        ),
+    ],
+)
+def test_casts_of_constants_stand_in_lists_and_ranges(rule, same):
+    assert tree_text(parse(rule)) == tree_text(parse(same))
+
+
+@pytest.mark.parametrize(
+    ("rule", "message"),
+    [
+        ("x IN (CAST('1'), 2)", "a cast names its type"),
+        ("x IN (CAST('1' AS INTT))", "did you mean INT?"),
+        ("x IN (CAST(y AS INT))", "only a constant is allowed here"),
+        ("x IN (cast, 1)", "only a constant is allowed here"),
+        ("x IN (CAST('1' AS INT", "the rule ends here"),
+    ],
+)
+def test_a_wrong_cast_in_a_list_is_refused(rule, message):
+    with pytest.raises(RuleError, match=re.escape(message)):
+        parse(rule)

@@ -336,6 +336,14 @@ def test_rules_as_a_function_of_columns(spark, root, events):
         match_ids(root)
 
 
+def test_a_function_of_columns_asks_only_the_rules_that_a_filter_admits(spark, tmp_path):
+    Index.build([(1, "a = 1", 0.0, {"team": "x"}), (2, "a = 1", 0.0, {"team": "y"})]).save(tmp_path)
+    made = match_ids(tmp_path, functions.lit(1).alias("a"), where="team = 'y'")
+    assert [row[0] for row in spark.range(1).select(made).collect()] == [[2]]
+    with pytest.raises(RuledexError):
+        match_ids(tmp_path, "a", where="team =")
+
+
 def test_a_function_of_columns_says_when_a_batch_is_too_large(spark, tmp_path):
     Index.build([(i, f"a >= {i % 100}") for i in range(6000)]).save(tmp_path)
     events = spark.range(0, 8000, numPartitions=1).select(functions.lit(100).alias("a"))

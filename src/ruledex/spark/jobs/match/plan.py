@@ -198,11 +198,12 @@ def match_ids(
     version: str | None = None,
     session: SparkSession | None = None,
     trust: bool | None = None,
+    where: str | None = None,
 ) -> Column:
     """Return a column with the ids of the rules that are true of these columns, as an array.
 
     The name or alias of a column is the attribute that rules look at. All columns are read, and one Arrow batch cannot
-    be cut, so prefer `match` wherever it fits. `trust` is as in `match`.
+    be cut, so prefer `match` wherever it fits. `trust` and `where` are as in `match`.
     """
     from pyspark.sql import SparkSession, functions
     from pyspark.sql.types import ArrayType
@@ -213,6 +214,8 @@ def match_ids(
         raise RuledexError("match_ids needs PySpark 4.1 or later; use match instead") from error
     if not columns:
         raise RuledexError("match_ids needs at least one column: give those that the rules look at")
+    if where is not None:
+        check_filter(where)
     root = root_path(index)
     needs = read_needs(SparkSession.active() if session is None else session, root, version, trust=trust)
 
@@ -220,7 +223,7 @@ def match_ids(
 
     def found(events: pa.Array) -> pa.Array:
         import_functions(modules)
-        return _ids_of(root, needs.version, trust, events, needs.uses_now)
+        return _ids_of(root, needs.version, trust, events, needs.uses_now, where)
 
     of_arrays: Any = arrow_udf  # it reads the kind of function from annotations, but is not declared so
     times = [functions.current_timestamp().alias(TIME)] if needs.uses_now else []
@@ -228,7 +231,9 @@ def match_ids(
     return column
 
 
-def _ids_of(root: str, version: str, trust: bool | None, events: pa.StructArray, uses_now: bool) -> pa.Array:
+def _ids_of(
+    root: str, version: str, trust: bool | None, events: pa.StructArray, uses_now: bool, where: str | None
+) -> pa.Array:
     from ruledex.spark.jobs.match.tasks import id_bytes, match_ids_of, time_of
     from ruledex.spark.worker.events import with_variants
     from ruledex.spark.worker.opened import explain_memory_errors, open_index
@@ -239,7 +244,7 @@ def _ids_of(root: str, version: str, trust: bool | None, events: pa.StructArray,
         if uses_now:
             # The time of the query is the last column.
             now, table = time_of(table.columns[-1]), table.remove_column(table.num_columns - 1)
-        found = open_index(root, version, trust).match_batch(with_variants(table, ()), now=now)
+        found = open_index(root, version, trust).match_batch(with_variants(table, ()), now=now, where=where)
         if found.n_matches * id_bytes(found) > _MOST_BYTES:
             raise RuledexError(
                 f"{found.n_events:,} events have {found.n_matches:,} matches, too many for one Arrow batch, "
