@@ -8,7 +8,7 @@ import pytest
 
 from ruledex import Index
 from ruledex.errors import InputError
-from ruledex.formats import read
+from ruledex.formats import read, write
 from tests.formats.answers import fault, holds
 
 CASES = [
@@ -281,3 +281,47 @@ def test_an_index_is_built_from_queries():
     event = {"title": "the sale", "at": "2024-02-28T00:00:00Z"}
     assert index.match(event, now="2024-02-29T10:00:00Z") == ["new", "sale"]
     assert index.match(event, now="2024-03-01T10:00:00Z") == ["sale"]
+
+
+# Writing.
+
+_ABSENT = {"bool": {"must_not": [{"exists": {"field": "b"}}]}}
+
+WRITTEN = [
+    ("a = 1 AND b IN ('x', 'y')", {"bool": {"filter": [{"term": {"a": 1}}, {"terms": {"b": ["x", "y"]}}]}}),
+    ("(a = 1) IS NOT TRUE OR b IS NULL", {"bool": {"should": [{"bool": {"must_not": [{"term": {"a": 1}}]}}, _ABSENT]}}),
+    ("a LIKE 'x*%_' OR a ILIKE '%y'", None),
+    ("at BETWEEN now() - INTERVAL 1 DAY AND now()", {"range": {"at": {"gte": "now-1d", "lte": "now"}}}),
+    ("at < TIMESTAMP '2024-02-29T10:30:00Z'", {"range": {"at": {"lt": "2024-02-29T10:30:00.000Z"}}}),
+    ("exists(a, i -> i > 1 AND i < 5)", {"range": {"a": {"gt": 1, "lt": 5}}}),
+    ("TRUE", {"match_all": {}}),
+    ("a = 1 AND FALSE", {"match_none": {}}),
+]
+
+
+@pytest.mark.parametrize(("text", "document"), WRITTEN, ids=str)
+def test_rules_are_written_as_queries_that_are_read_as_the_same_rules(text, document):
+    (rule,) = write({1: text}, "elasticsearch")
+    assert document is None or rule.document == document
+    (found,) = read({1: rule.document}, "elasticsearch")
+    assert write({1: found.text}, "elasticsearch")[0].document == rule.document
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("length(a) > 2", "Elasticsearch has no length(a)"),
+        ("a < b", "Elasticsearch compares an attribute with constants only"),
+        ("a RLIKE 'x'", "Elasticsearch has no such comparison"),
+        ("`a.b` = 1", "Elasticsearch cannot name 'a.b' in a path"),
+        ("a.keyword = 1", "takes the name keyword for the field before it"),
+        ("at < TIMESTAMP '2024-02-29 10:30:00'", "does not know the time zone of the index"),
+        ("at < now() - INTERVAL '0.5' SECOND", "counts from now in whole seconds"),
+        ("NOT exists(a, i -> i.k = 1)", "takes an empty array for a missing one"),
+        ("exists(a, i -> i = 1 OR i = 2)", "tests plain elements by the bounds of one range only"),
+    ],
+    ids=str,
+)
+def test_what_elasticsearch_cannot_say_is_refused(text, message):
+    written = write({1: text}, "elasticsearch")
+    assert message in written.faults[0].error.message

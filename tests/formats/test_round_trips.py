@@ -17,6 +17,8 @@ from tests.formats.generated import Rules
 N_RULES = int(os.environ.get("RULEDEX_ROUND_TRIPS", "300"))
 N_EVENTS = 12
 WAYS = [
+    ("elasticsearch", {}, {}, True),
+    ("elasticsearch", {"arrays": False}, {"arrays": False}, False),
     ("eventbridge", {"dotted_names": False}, {"dotted_names": False}, True),
     ("eventbridge", {"dotted_names": False, "arrays": False}, {"dotted_names": False}, False),
     ("jsonlogic", {}, {}, True),
