@@ -225,6 +225,11 @@ def test_operations_are_written_as_they_were_read(operation):
     assert written(read({"r": dnf([given])}, "mustang")[0].text).document == dnf([given]) | {"id": "r"}
 
 
+def test_constants_in_a_filter_are_in_parentheses():
+    text = "NOT exists(n, i -> i IN ('a', NULL) AND i >= 1)"
+    assert evaluate(again(written(text).document).tree, {"n": [-3]}) is evaluate(parse(text), {"n": [-3]}) is True
+
+
 def test_a_weight_above_a_test_of_presence_is_kept():
     rule = again(written("(a IS NULL)^3 OR (b IS NOT NULL)^2").document)
     assert score_of(rule.tree, {"b": 1}) == 3

@@ -60,7 +60,7 @@ class _Filter:
         holds = truth == has_it
         match node:
             case Truth(value):
-                return "@ || !@" if (value is truth) == has_it else "@ && !@"
+                return "(@ || !@)" if (value is truth) == has_it else "(@ && !@)"
             case Not(child):
                 return self.ask(child, not truth, has_it)
             case Required(child) | Weighed(child):
