@@ -84,6 +84,7 @@ docs: $(READY) ## write the pages that are generated, and build the site in buil
 benchmarks: $(READY) ## measure, and write docs/benchmarks/ and docs/papers/; over an hour
 	@$(BIN)/python benchmarks/language.py
 	@$(BIN)/python benchmarks/core.py
+	@$(BIN)/python benchmarks/formats.py
 	@$(BIN)/python benchmarks/whang2009.py
 	@$(BIN)/python benchmarks/fontoura2010.py
 	@$(BIN)/python benchmarks/ranked2008.py
