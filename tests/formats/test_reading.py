@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+from typing import Any
 
 import pytest
 
@@ -154,7 +155,7 @@ def _included(caveat, **detail):
     return {"type": "INCLUDED", "lhs": path, "weight": 2, "preOperations": operations, "detail": detail}
 
 
-SOUND = {
+SOUND: dict[str, list[Any]] = {
     "cel": [
         "a.b == 'x' && (c > 5 || !has(d.e)) || f",
         "a_long_name == 'a long text in which most damage does no harm' || a_second_name_that_is_long",
