@@ -9,8 +9,9 @@ import random
 import cel
 import pytest
 
-from ruledex import evaluate, parse
-from ruledex.formats import read
+from ruledex import evaluate, parse, to_text
+from ruledex.formats import read, write
+from tests.formats.generated import Rules
 
 N_EXPRESSIONS = int(os.environ.get("RULEDEX_FORMAT_CASES", "600"))
 TEXTS = ["", "a", "ab", "abc", "b", "7", "a.c"]
@@ -162,3 +163,19 @@ def test_random_expressions_are_true_where_the_library_says_so(start):
             got = evaluate(tree, event) is True
             assert got == expected, f"{texts[rule.id]}\n{rule.text}\n{json.dumps(event)}"
     assert n_true > len(texts) // 2  # of four events per expression
+
+
+def test_written_expressions_are_true_where_the_library_says_so():
+    drawn = Rules(random.Random("cel writer"), False)
+    n_tried = 0
+    for _ in range(N_EXPRESSIONS):
+        tree = drawn.tree()
+        written = write({1: tree}, "cel", arrays=False)
+        if written.faults or written[0].notes or "exists(" in written[0].document or "all(" in written[0].document:
+            continue  # the library does not go on after an error in a macro
+        n_tried += 1
+        for _ in range(4):
+            event = drawn.event()
+            expected = is_true(written[0].document, {"event": event})
+            assert (evaluate(tree, event) is True) == expected, (to_text(tree), written[0].document, event)
+    assert n_tried > N_EXPRESSIONS // 8

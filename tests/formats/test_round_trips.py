@@ -17,6 +17,7 @@ from tests.formats.generated import Rules
 N_RULES = int(os.environ.get("RULEDEX_ROUND_TRIPS", "300"))
 N_EVENTS = 12
 WAYS = [
+    ("cel", {"arrays": False}, {"root": "event"}, False),
     ("elasticsearch", {}, {}, True),
     ("elasticsearch", {"arrays": False}, {"arrays": False}, False),
     ("eventbridge", {"dotted_names": False}, {"dotted_names": False}, True),

@@ -39,6 +39,7 @@ FORMATS: Final = (
 )
 # Formats that can be written: the module that has `write_rule`, and the key of a rule in a file.
 _WRITERS: Final = {
+    "cel": ("cel_writer", "expression"),
     "elasticsearch": ("elasticsearch_writer", "query"),
     "eventbridge": ("eventbridge_writer", "EventPattern"),
     "jsonlogic": ("jsonlogic_writer", "rule"),
