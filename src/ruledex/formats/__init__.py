@@ -13,12 +13,12 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 from ruledex.errors import InputError, RuleError, RuleFault, RuleLimitError, RuleSyntaxError, did_you_mean, quoted
+from ruledex.formats.checking import TreeCheck
 from ruledex.formats.documents import Document, Files, Source, documents_of
 from ruledex.formats.guessing import OWN, Guess, guess, hint_of
 from ruledex.formats.rules import ForeignRule, ForeignRules, Note, SetTranslator, Translator
 from ruledex.formats.writing import Progress, Written, WrittenRule, WrittenRules, given_rules, tree_of
 from ruledex.language.definitions import check_definitions
-from ruledex.language.parser import parse
 from ruledex.language.rule_checks import check_depth
 from ruledex.language.structured_parts import Place
 from ruledex.language.text import tree_text
@@ -87,7 +87,7 @@ def read(source: Source, format: str, **options: Any) -> ForeignRules:  # noqa: 
         source = source if isinstance(source, str | os.PathLike | Mapping) else _pairs(source)
         format = _guessed(source)  # noqa: A001
     translator = _translator(format, options)
-    found, faults = list[ForeignRule](), list[RuleFault]()
+    found, faults, check = list[ForeignRule](), list[RuleFault](), TreeCheck()
     if isinstance(source, Mapping) and getattr(translator, "root_key", None) in source:
         source = [("rules", source)]
     whole = translator if isinstance(translator, SetTranslator) else None
@@ -100,7 +100,7 @@ def read(source: Source, format: str, **options: Any) -> ForeignRules:  # noqa: 
             faults.append(RuleFault(document.rule_id, document.error, document.line, document.file))
             continue
         try:
-            found.append(_translated(document, translator))
+            found.append(_translated(document, translator, check))
         except RuleError as error:
             faults.append(RuleFault(document.rule_id, document.placed(error), document.line, document.file))
     correlations = [] if whole is None else whole.correlations
@@ -167,7 +167,7 @@ def write(
     return WrittenRules(found, faults, key)
 
 
-def _translated(document: Document, translator: Translator) -> ForeignRule:
+def _translated(document: Document, translator: Translator, check: TreeCheck) -> ForeignRule:
     notes: list[Note] = []
     try:
         tree = translator.translate(document.content, Place(), notes)
@@ -179,10 +179,7 @@ def _translated(document: Document, translator: Translator) -> ForeignRule:
         text.encode()
     except UnicodeEncodeError:
         raise RuleSyntaxError("the rule has half of a surrogate pair, which is not Unicode") from None
-    try:
-        parse(text)
-    except RuleError as error:
-        raise type(error)(f"$: in the language of ruledex this is no rule: {error.message}", hint=error.hint) from None
+    check.check(tree, text)
     given = document
     original = given.content if given.original is None else given.original
     return ForeignRule(given.rule_id, text, tree, given.score, given.tags, original, notes, given.file, given.line)

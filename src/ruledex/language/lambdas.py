@@ -20,6 +20,7 @@ MAX_LEVELS: Final = 8  # of lambdas inside of lambdas
 _MARK: Final = "\udc00"  # half of a surrogate pair, which no text of a rule may have
 PRODUCT: Final = f"{_MARK}n"  # how many combinations of elements the lambdas around have
 _LETTERS: Final = "ijk"
+_known_names: dict[Any, tuple[str, ...]] = {}  # of the fields of nodes, by type
 
 
 def element_name(level: int) -> str:
@@ -117,10 +118,18 @@ def paths_in(tree: Node) -> Iterator[Path]:
     return (node.path for node in nodes_in(tree) if isinstance(node, Attribute))
 
 
+def _names_of(kind: Any) -> tuple[str, ...]:
+    """Return the names of the fields of a type of nodes."""
+    known = _known_names.get(kind)
+    if known is None:
+        known = _known_names[kind] = tuple(field.name for field in fields(kind))
+    return known
+
+
 def _children(node: Any) -> list[Any]:
     found: list[Any] = []
-    for field in fields(node):
-        value = getattr(node, field.name)
+    for name in _names_of(type(node)):
+        value = getattr(node, name)
         if isinstance(value, Node):
             found.append(value)
         elif isinstance(value, tuple):
@@ -134,8 +143,8 @@ def map_paths(node: Any, change: Callable[[Path], Path], levels: int = 0) -> Any
         path = change(node.path)
         return node if path is node.path else Attribute(path)
     made, is_changed = {}, False
-    for field in fields(node):
-        value = given = getattr(node, field.name)
+    for name in _names_of(type(node)):
+        value = given = getattr(node, name)
         if isinstance(given, Node):
             value = map_paths(given, change, levels)
         elif isinstance(given, tuple):
@@ -144,8 +153,8 @@ def map_paths(node: Any, change: Callable[[Path], Path], levels: int = 0) -> Any
                 parts.append(map_paths(part, change, levels) if isinstance(part, Node) else part)  # noqa: PERF401
             if any(new is not old for new, old in zip(parts, given, strict=True)):
                 value = tuple(parts)
-        elif field.name == "level":
+        elif name == "level":
             value = given + levels
-        made[field.name] = value
+        made[name] = value
         is_changed |= value is not given
     return type(node)(**made) if is_changed else node
