@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, get_args
 
 import numpy as np
@@ -214,6 +215,8 @@ def _merged_schema(parts: list[NamedPart], schema: Schema | None) -> Schema:
         if part.state.schema.time_zone != first.state.schema.time_zone:
             zones = f"{first.state.schema.time_zone} in {first.name} and {part.state.schema.time_zone} in {part.name}"
             raise SchemaError(f"the time zone is {zones}: give a schema for all rules")
+        if part.state.schema.null_columns != first.state.schema.null_columns:
+            raise SchemaError("nulls in columns are present in one index and absent in another: give a schema for all")
         attributes = {**part.state.schema.attributes, **attributes}
     for name, kind in attributes.items():
         for part in parts:
@@ -222,7 +225,7 @@ def _merged_schema(parts: list[NamedPart], schema: Schema | None) -> Schema:
                 other = next(p for p in parts if p.state.schema.attributes.get(name) == kind)
                 both = f"{_described(kind)} in {other.name} and {_described(own)} in {part.name}"
                 raise SchemaError(f"{name} is {both}: give a schema for all rules")
-    return Schema(attributes, first.state.schema.time_zone).with_definitions(texts)
+    return replace(first.state.schema, attributes=attributes, definitions={}).with_definitions(texts)
 
 
 def _described(kind: AttributeType) -> str:

@@ -10,7 +10,7 @@ import os
 import tomllib
 from collections.abc import Iterable, Mapping
 from copy import copy
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import tzinfo
 from pathlib import Path
 from typing import Any, Final
@@ -90,6 +90,9 @@ class _Several:
 
 SEVERAL: Final = _Several()
 
+NULLS_PRESENT: Final = "present"
+NULLS_ABSENT: Final = "absent"
+
 
 @dataclass(frozen=True)
 class Schema:
@@ -108,6 +111,8 @@ class Schema:
     definitions: Mapping[str, str] = field(default_factory=dict)
     # Spark's names for the types of Arrow columns whose values do not say what they are: not declared, but found.
     column_types: Mapping[tuple[str, ...], str] = field(default_factory=dict)
+    # Whether a null in a column of Arrow or Spark is `present` or `absent`: a table has no other way to leave a value out.
+    null_columns: str = NULLS_PRESENT
 
     @cached_property
     def zone(self) -> tzinfo:
@@ -170,7 +175,8 @@ class Schema:
     def of_mapping(declared: Mapping[str, Any]) -> Schema:
         """Return a schema from `{"time_zone": …, "attributes": {name: type or {"type": …, "single": …}}}`.
 
-        `{"definitions": {name: text}}` adds named conditions.
+        `{"definitions": {name: text}}` adds named conditions. With `{"null_columns": "absent"}`, a null in a column of
+        Arrow or Spark is not `present(x)`.
 
         >>> from ruledex import Schema
         >>> Schema.of_mapping({"attributes": {"age": "integer", "tag": {"type": "string", "single": True}}}).time_zone
@@ -178,10 +184,13 @@ class Schema:
         """
         if not isinstance(declared, Mapping) or not isinstance(declared.get("attributes", {}), Mapping):
             raise SchemaError(f"a schema, and its attributes, are mappings, not {quoted(declared)}")
-        unknown = set(declared) - {"time_zone", "attributes", "definitions"}
+        unknown = set(declared) - {"time_zone", "attributes", "definitions", "null_columns"}
         if unknown:
             named = ", ".join(sorted(map(str, unknown)))
-            raise SchemaError(f"a schema has time_zone, attributes and definitions, not {named}")
+            raise SchemaError(f"a schema has time_zone, attributes, definitions and null_columns, not {named}")
+        null_columns = declared.get("null_columns", NULLS_PRESENT)
+        if null_columns not in (NULLS_PRESENT, NULLS_ABSENT):
+            raise SchemaError(f"null_columns is {NULLS_PRESENT} or {NULLS_ABSENT}, not {quoted(null_columns)}")
         attributes = {}
         for name, given in declared.get("attributes", {}).items():
             entry = {"type": given} if isinstance(given, str) else given
@@ -195,7 +204,7 @@ class Schema:
             if path in attributes:
                 raise SchemaError(f"{name}: the attribute is declared twice")
             attributes[path] = AttributeType(**entry)
-        schema = Schema(attributes, declared.get("time_zone", "UTC"))
+        schema = Schema(attributes, declared.get("time_zone", "UTC"), null_columns=null_columns)
         _ = schema.zone  # an unknown zone is refused here, not at the first event
         return schema.with_definitions(declared.get("definitions", {}))
 
@@ -215,6 +224,8 @@ class Schema:
         """Return the mapping from which `of_mapping` makes this schema."""
         attributes = {name: {"type": kind.type, "single": kind.single} for name, kind in self.attributes.items()}
         mapping: dict[str, Any] = {"time_zone": self.time_zone, "attributes": attributes}
+        if self.null_columns != NULLS_PRESENT:
+            mapping["null_columns"] = self.null_columns
         return mapping | {"definitions": dict(self.definitions)} if self.definitions else mapping
 
     def with_definitions(self, definitions: Mapping[str, str]) -> Schema:
@@ -229,7 +240,7 @@ class Schema:
 
     def with_all_definitions(self, definitions: Mapping[str, str]) -> Schema:
         """Return this schema with these named conditions and no others."""
-        schema = Schema(self.attributes, self.time_zone, check_definitions(definitions))
+        schema = replace(self, definitions=check_definitions(definitions), column_types={})
         _ = schema.bound_definitions  # what is invalid is refused here, not at the first rule
         return schema
 
@@ -245,7 +256,7 @@ class Schema:
             for path, families in sorted(found.items())
             if path not in self._by_path
         }
-        return Schema({**self.attributes, **inferred}, self.time_zone, self.definitions)
+        return replace(self, attributes={**self.attributes, **inferred}, column_types={})
 
     # Checking rules against it.
 

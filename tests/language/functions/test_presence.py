@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 
 from ruledex import Index
-from ruledex.errors import RuleTypeError
+from ruledex.errors import RuleTypeError, SchemaError
 from ruledex.language.parser import parse
 from ruledex.language.reference import truth_of
 from ruledex.language.schema import Schema
@@ -114,3 +114,22 @@ def test_columns_are_present_in_every_row(tmp_path):
     rows = table.to_pylist(maps_as_pydicts="strict")
     as_bigint = [[{"int": "bigint"}.get(name, name) for name in names] for names in expected]
     assert [sorted(Index.open(tmp_path).match(row)) for row in rows] == [sorted(names) for names in as_bigint]
+
+
+def test_nulls_of_columns_are_absent_if_the_schema_says_so(tmp_path):
+    rules = [(1, "present(x)"), (2, "NOT present(x)"), (3, "present(a.b)"), (4, "exists(items, i -> present(i.k))")]
+    rows = [
+        {"x": 1, "a": {"b": None}, "items": [{"k": 1}, {"k": None}]},
+        {"x": None, "a": None, "items": [{"k": None}]},
+        {"x": 3, "a": {"b": 2}, "items": None},
+    ]
+    table = pa.Table.from_pylist(rows)
+    index = Index.build(rules, schema=Schema.of_mapping({"null_columns": "absent"}))
+    index.add([(5, "present(x) AND x = 1")])
+    index.save(tmp_path / "index")
+    for asked in (index, Index.open(tmp_path / "index")):
+        assert list(asked.match_batch(table)) == [[1, 4, 5], [2], [1, 3]]
+        assert [asked.match(row) for row in rows] == [[1, 3, 4, 5], [1, 4], [1, 3]]  # a mapping can leave a name out
+    assert list(Index.build(rules).match_batch(table)) == [[1, 3, 4], [1, 4], [1, 3]]
+    with pytest.raises(SchemaError, match="null_columns is present or absent, not 'gone'"):
+        Schema.of_mapping({"null_columns": "gone"})

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -27,7 +28,7 @@ from ruledex.language.functions.custom import custom_functions, prefetched
 from ruledex.language.functions.registry import reads_path
 from ruledex.language.reference import truth_of
 from ruledex.language.resolve import over_limit, values_of
-from ruledex.language.schema import Schema
+from ruledex.language.schema import NULLS_ABSENT, Schema
 from ruledex.language.tree import Attribute, Call, CompareOperands, Exists, SetTest, operands, replace
 
 _LONGEST_STEPPED: Final = 16  # leaves of a list that is numbered place by place
@@ -85,12 +86,15 @@ class DerivedColumns:
         types = {path: spark_type_of(columns.at(path).values.type) for path in self.paths}
         declared = self._slot.schema
         undeclared = {path: kind for path, kind in types.items() if declared.of(Attribute(path)).type == "any"}
-        schema = Schema(declared.attributes, declared.time_zone, column_types=undeclared)
+        schema = replace(declared, definitions={}, column_types=undeclared)
         operand = self._slot.operand
         seen: dict[Any, int] = {}
         cells: list[Sequence[int]] = []
         numbers = np.empty(columns.n_events, np.int64)
-        for event, row in enumerate(columns.rows(dict.fromkeys(path[0] for path in self.paths))):
+        rows = columns.rows(dict.fromkeys(path[0] for path in self.paths))
+        if declared.null_columns == NULLS_ABSENT:
+            rows = [_without_nulls(row) for row in rows]
+        for event, row in enumerate(rows):
             if isinstance(operand, CompareOperands | SetTest):
                 value: Any = truth_of(operand, row, schema)
             else:
@@ -256,3 +260,10 @@ def _renamed(node: Any, names: dict[Path, str]) -> Any:
     if isinstance(node, SetTest):
         return replace(node, operand=_renamed(node.operand, names))
     return node
+
+
+def _without_nulls(value: Any) -> Any:
+    """Return a value of a column without the fields that are null, at every depth."""
+    if isinstance(value, dict):
+        return {name: _without_nulls(field) for name, field in value.items() if field is not None}
+    return [_without_nulls(element) for element in value] if isinstance(value, list) else value

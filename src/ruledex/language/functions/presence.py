@@ -102,7 +102,7 @@ FUNCTIONS: tuple[Function, ...] = (
         result=Family.BOOLEAN,
         call=present,
         summary="Whether the event has the attribute, be it null or an empty array; never unknown. A column of Arrow "
-        "or Spark is present in every row.",
+        'or Spark is present in every row, unless the schema has `null_columns = "absent"`.',
         example="present(deleted_at)",
         spark=None,
         of_path=True,
