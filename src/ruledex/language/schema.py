@@ -6,11 +6,12 @@ contradicted: a rule that contradicts one is refused, and a value that contradic
 
 from __future__ import annotations
 
+import dataclasses
 import os
 import tomllib
 from collections.abc import Iterable, Mapping
 from copy import copy
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import tzinfo
 from pathlib import Path
 from typing import Any, Final
@@ -111,7 +112,7 @@ class Schema:
     definitions: Mapping[str, str] = field(default_factory=dict)
     # Spark's names for the types of Arrow columns whose values do not say what they are: not declared, but found.
     column_types: Mapping[tuple[str, ...], str] = field(default_factory=dict)
-    # Whether a null in a column of Arrow or Spark is `present` or `absent`: a table has no other way to leave a value out.
+    # Whether a null in a column of Arrow or Spark is `present` or `absent`: a table cannot leave a value out.
     null_columns: str = NULLS_PRESENT
 
     @cached_property
@@ -240,7 +241,7 @@ class Schema:
 
     def with_all_definitions(self, definitions: Mapping[str, str]) -> Schema:
         """Return this schema with these named conditions and no others."""
-        schema = replace(self, definitions=check_definitions(definitions), column_types={})
+        schema = dataclasses.replace(self, definitions=check_definitions(definitions), column_types={})
         _ = schema.bound_definitions  # what is invalid is refused here, not at the first rule
         return schema
 
@@ -256,7 +257,7 @@ class Schema:
             for path, families in sorted(found.items())
             if path not in self._by_path
         }
-        return replace(self, attributes={**self.attributes, **inferred}, column_types={})
+        return dataclasses.replace(self, attributes={**self.attributes, **inferred}, column_types={})
 
     # Checking rules against it.
 

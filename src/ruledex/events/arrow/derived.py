@@ -6,9 +6,9 @@ events are numbered by their inputs, and one event per number is evaluated, by t
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import replace
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -86,7 +86,7 @@ class DerivedColumns:
         types = {path: spark_type_of(columns.at(path).values.type) for path in self.paths}
         declared = self._slot.schema
         undeclared = {path: kind for path, kind in types.items() if declared.of(Attribute(path)).type == "any"}
-        schema = replace(declared, definitions={}, column_types=undeclared)
+        schema = dataclasses.replace(declared, definitions={}, column_types=undeclared)
         operand = self._slot.operand
         seen: dict[Any, int] = {}
         cells: list[Sequence[int]] = []
