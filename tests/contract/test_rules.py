@@ -129,6 +129,7 @@ def test_a_rule_of_depth_200(engine):
     check([rule], [{f"x{level}": 1 for level in range(199)}, {"x0": 1}, {"x197": 1}], engine)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("engine", ENGINES)
 def test_100_000_rules_on_one_attribute(engine):
     index = Index.build(
