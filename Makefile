@@ -58,10 +58,8 @@ lint: $(READY) ## style and spelling
 types: $(READY) ## types of the package, strictly, and of tests and scripts
 	@$(BIN)/mypy
 
-# Long files come first, Spark's before all, so that no process is left alone with one in the end.
-LONG = tests/spark tests/cli/spark tests/contract tests/index/test_mutations.py tests/test_forks.py tests/fuzz tests/hostile
 unit: $(READY) ## all tests
-	@$(PYTEST) --no-loadscope-reorder $(LONG) tests
+	@$(PYTEST) --no-loadscope-reorder tests
 
 uncompiled: $(READY) ## the tests that need neither Spark nor much time, with kernels as plain Python
 	@$(UNCOMPILED)

@@ -46,14 +46,23 @@ SLOW = {
     "test_forks.py",
 }
 
+# Long files run first, Spark's before all, so that no process is left alone with one in the end.
+FIRST = ("spark/", "cli/spark/", "oracle/", "contract/", "index/test_mutations.py", "test_forks.py", "fuzz/", "hostile/")
+
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark what needs Spark and what is slow, so that `-m "not spark and not slow"` leaves it out."""
+    """Put long files first, and mark what needs Spark and what is slow, for `-m "not spark and not slow"`."""
+    items.sort(key=_turn)
     for item in items:
         if item.path.relative_to(ROOT).as_posix() in SLOW:
             item.add_marker(pytest.mark.slow)
         if "spark" in getattr(item, "fixturenames", ()) or "spark" in item.path.relative_to(ROOT).parts:
             item.add_marker(pytest.mark.spark)
+
+
+def _turn(item: pytest.Item) -> int:
+    path = item.path.relative_to(ROOT).as_posix()
+    return next((turn for turn, begin in enumerate(FIRST) if path.startswith(begin)), len(FIRST))
 
 
 def _has_java() -> bool:

@@ -266,7 +266,7 @@ def _files(folder: Path, suffixes: tuple[str, ...] = (".json", ".json5")) -> Ite
 
 def report(cases: Path) -> tuple[list[str], bool]:
     """Return the lines of the report, and whether no answer is wrong."""
-    lines = ["format        right   wrong  refused      all"]
+    lines = ["format            right    wrong  refused      all"]
     listed: list[str] = []
     for suite, (format_name, cases_of) in SUITES.items():
         folder = cases / suite.split()[0]
@@ -284,7 +284,7 @@ def report(cases: Path) -> tuple[list[str], bool]:
             if outcome != "right":
                 listed.append(f"{outcome}: {format_name}: {case.name}: {detail}")
         numbers = "".join(f"{count:9,}" for count in (*counts.values(), sum(counts.values())))
-        lines.append(f"{format_name:<10}{numbers}")
+        lines.append(f"{format_name:<14}{numbers}")
     return lines + listed, not any(line.startswith("wrong") for line in listed)
 
 
