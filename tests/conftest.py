@@ -47,7 +47,16 @@ SLOW = {
 }
 
 # Long files run first, Spark's before all, so that no process is left alone with one in the end.
-FIRST = ("spark/", "cli/spark/", "oracle/", "contract/", "index/test_mutations.py", "test_forks.py", "fuzz/", "hostile/")
+FIRST = (
+    "spark/",
+    "cli/spark/",
+    "oracle/",
+    "contract/",
+    "index/test_mutations.py",
+    "test_forks.py",
+    "fuzz/",
+    "hostile/",
+)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
