@@ -19,5 +19,5 @@ class DnfTranslation(DnfEngine):
     def build(  # type: ignore[override]
         cls, program: Program, statistics: Statistics | None = None, **options: int
     ) -> Self:
-        """Translate each rule to at most `budget` literals."""
-        return super().build(program, statistics, NormalFormOptions(**options))
+        """Translate each rule to at most `budget` literals. A rule that needs more is refused, not left to `sparse`."""
+        return super().build(program, statistics, NormalFormOptions(overflow="error", **options))
