@@ -46,7 +46,7 @@ def test_a_rule_means_the_same_after_a_round_trip(system, options, read_options,
         if written[0].notes:
             n_noted += 1
             continue
-        assert found[0].notes == []
+        assert all(system == "spark" and "Spark reads" in note.message for note in found[0].notes)
         n_tried += 1
         before, after = parse(text), parse(found[0].text)
         for _ in range(N_EVENTS):

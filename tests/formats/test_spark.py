@@ -7,7 +7,7 @@ from decimal import Decimal
 
 import pytest
 
-from ruledex import evaluate, parse, to_text
+from ruledex import Index, Schema, evaluate, parse, to_text
 from ruledex.errors import InputError
 from ruledex.formats import read, write
 from tests.formats.answers import fault
@@ -129,6 +129,36 @@ def test_everything_else_is_refused_with_its_place(condition, message):
 def test_two_quotes_in_a_text_have_a_note():
     (rule,) = read({"r": "s = 'it''s'"}, "spark")
     assert (rule.text, rule.notes[0].place) == ("s = 'it''s'", "line 1, column 5")
+
+
+@pytest.mark.parametrize(
+    ("condition", "place", "message"),
+    [
+        ("d >= '2024-01-01'", "line 1, column 1", "write DATE '2024-01-01', or declare d in the schema"),
+        ("t BETWEEN 'x' AND '2024-01-01 10:00:00'", "line 1, column 1", "write TIMESTAMP '2024-01-01 10:00:00', or"),
+        ("a = 1 AND\n  n = ' 5'", "line 2, column 3", "here it is a text: write 5 if n is one"),
+        ("'1e3' <=> m.k", "line 1, column 1", "write 1e3 if m.k is one"),
+        ("x IN ('a', 'TRUE')", "line 1, column 1", "in a column of booleans Spark reads 'TRUE' as one"),
+        ("exists(items, i -> i.n = '5')", "line 1, column 20", "write 5 if n is one"),
+        ("d < '2024-01'", "line 1, column 1", "in a column of dates or times"),
+    ],
+)
+def test_a_text_that_spark_would_convert_has_a_note(condition, place, message):
+    ((found,),) = [rule.notes for rule in read({"r": condition}, "spark")]
+    assert found.place == place
+    assert message in found.message
+
+
+@pytest.mark.parametrize("condition", ["x = 'a5'", "lower(x) = '5'", "x = 5", "d = DATE '2024-01-01'", "x LIKE '5'"])
+def test_a_text_that_stays_a_text_has_none(condition):
+    assert read({"r": condition}, "spark")[0].notes == []
+
+
+def test_a_text_is_a_date_where_the_schema_says_so():
+    rules = read({"r": "d >= '2024-01-01'"}, "spark")
+    assert Index.build(rules, schema=Schema.of_mapping({"attributes": {"d": "date"}})).match({"d": "2024-05-01"}) == [
+        "r"
+    ]
 
 
 def test_files_hold_statements_or_records(tmp_path):

@@ -15,6 +15,7 @@ from typing import Final
 
 from ruledex.errors import RuleError, RuleSyntaxError
 from ruledex.formats.rules import Note
+from ruledex.formats.spark_casts import converted_texts
 from ruledex.formats.spark_tokens import Token, place_of, tokens_of, wrong_at
 from ruledex.language.parser import parse
 from ruledex.language.scanner import NAME
@@ -82,6 +83,9 @@ class Condition:
             if error.text and error.position >= len(made):
                 given = len(self.text)
             raise type(error)(place_of(self.text, given) + error.message, hint=error.hint) from None
+        for position, message in converted_texts(tree):
+            given = pieces[max(bisect_right(starts, position) - 1, 0)][1]
+            self._add_note(given, message)
         return tree
 
     def _wrong(self, at: int, message: str, hint: str = "") -> RuleSyntaxError:
@@ -89,7 +93,10 @@ class Condition:
         return wrong_at(self.text, start, message, hint)
 
     def _note(self, at: int, message: str) -> None:
-        place = place_of(self.text, self._tokens[at].start).removesuffix(": ")
+        self._add_note(self._tokens[at].start, message)
+
+    def _add_note(self, start: int, message: str) -> None:
+        place = place_of(self.text, start).removesuffix(": ")
         if all(note.message != message for note in self._notes):
             self._notes.append(Note(place, message))
 

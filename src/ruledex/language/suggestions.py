@@ -61,7 +61,7 @@ _FORMS: Final[tuple[tuple[str, Suggestion], ...]] = (
     (r"\A\s*(SELECT\b.*|FROM\b.*)?WHERE\b.*", "leave out all before the condition: a rule is what comes after WHERE"),
     (r"\A\s*SELECT\b.*", "a rule is the condition alone, as after WHERE"),
     (r"\bIN\s*\(\s*SELECT\b", "a rule sees one event and nothing else: write the values themselves"),
-    (r"\bif\b.*\b(then|else)\b.*|\bCASE\s+WHEN\b.*|[^?]*\?[^?.:]*:.*", "write (a AND b) OR (NOT a AND c)"),
+    (r"\bif\b.*\b(then|else)\b.*|\bCASE\s+WHEN\b.*|[^?]*\?[^?.:]*:.*", "write (a AND b) OR ((a) IS NOT TRUE AND c)"),
     # Methods and functions.
     (rf"{_X}\.(contains|includes|indexOf|has)\(\s*{_V}\s*\)", lambda m: _contains(m)),
     (rf"\b(contains|includes)\(\s*{_X}\s*,\s*{_V}", lambda m: _contains(m)),
