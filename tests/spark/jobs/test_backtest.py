@@ -99,3 +99,12 @@ def test_what_cannot_be_compared_is_an_error(roots, events, tmp_path):
         backtest(*roots, events, key="nowhere")
     with pytest.raises(RuledexError, match="examples is -1"):
         backtest(*roots, events, examples=-1)
+
+
+def test_both_versions_are_asked_as_of_the_same_time(spark, tmp_path):
+    Index.build([(1, "seen > now() - INTERVAL 1 DAY")]).save(tmp_path / "old")
+    Index.build([(1, "seen > now() - INTERVAL 3 DAYS")]).save(tmp_path / "new")
+    rows = [(f"2024-05-{day:02}T12:00:00",) for day in range(1, 11)]
+    seen = spark.createDataFrame(rows, "seen string").repartition(3)
+    (row,) = backtest(tmp_path / "old", tmp_path / "new", seen, now="2024-05-05T13:00:00").collect()
+    assert (row.gained, row.lost, row.kept) == (2, 0, 6)

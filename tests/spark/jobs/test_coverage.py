@@ -101,3 +101,15 @@ def test_what_cannot_be_counted_is_an_error(spark, root, events, tmp_path):
     stream = spark.readStream.format("rate").load()
     with pytest.raises(RuledexError, match="are a stream"):
         coverage(root, stream)
+
+
+def test_now_is_one_time_in_all_tasks(spark, tmp_path):
+    Index.build([(1, "seen > now() - INTERVAL 1 DAY"), (2, "seen <= now()")]).save(tmp_path)
+    rows = [(f"2024-05-{day:02}T12:00:00",) for day in range(1, 11)]
+    seen = spark.createDataFrame(rows, "seen string").repartition(3)
+    counted = {row.rule: row.matches for row in coverage(tmp_path, seen, now="2024-05-05T13:00:00").rules.collect()}
+    assert counted == {1: 6, 2: 5}
+    counted = {row.rule: row.matches for row in coverage(tmp_path, seen).rules.collect()}
+    assert counted == {1: 0, 2: 10}
+    with pytest.raises(RuledexError, match="tomorrow"):
+        coverage(tmp_path, seen, now="tomorrow")

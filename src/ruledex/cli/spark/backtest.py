@@ -6,7 +6,15 @@ from typing import Annotated
 
 import typer
 
-from ruledex.cli.arguments import ConfOption, EventsArgument, MasterOption, OverwriteOption, QuietOption, TrustOption
+from ruledex.cli.arguments import (
+    ConfOption,
+    EventsArgument,
+    MasterOption,
+    NowOption,
+    OverwriteOption,
+    QuietOption,
+    TrustOption,
+)
 from ruledex.cli.spark.session import session, show_stages
 from ruledex.cli.spark.tables import read_table, require_absent, show_rows, write_table
 
@@ -34,6 +42,7 @@ def spark_backtest_command(
     limit: Annotated[
         int, typer.Option("--limit", min=0, help="How many rules to show, those that change most first.")
     ] = 20,
+    now: NowOption = None,
     overwrite: OverwriteOption = False,
     trust: TrustOption = None,
     master: MasterOption = None,
@@ -58,7 +67,7 @@ def spark_backtest_command(
         versions = {"old_version": old_version, "new_version": new_version}
         frame = read_table(spark, events)
         # One pass over the events serves both the output and the summary.
-        found = backtest(old, new, frame, key=key, examples=examples, **versions, trust=trust).persist()
+        found = backtest(old, new, frame, key=key, examples=examples, **versions, trust=trust, now=now).persist()
         try:
             with show_stages(spark, "backtesting", not quiet):
                 if output is not None:

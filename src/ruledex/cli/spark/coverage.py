@@ -10,6 +10,7 @@ from ruledex.cli.arguments import (
     ConfOption,
     EventsArgument,
     MasterOption,
+    NowOption,
     OverwriteOption,
     QuietOption,
     TrustOption,
@@ -39,6 +40,7 @@ def spark_coverage_command(
     version: VersionOption = None,
     limit: Annotated[int, typer.Option("--limit", min=0, help="How many rows to show per table.")] = 20,
     overwrite: OverwriteOption = False,
+    now: NowOption = None,
     trust: TrustOption = None,
     master: MasterOption = None,
     conf: ConfOption = None,
@@ -57,7 +59,9 @@ def spark_coverage_command(
 
         if output is not None and not overwrite:
             require_absent(spark, output)
-        found = coverage(index, read_table(spark, events), pairs, seed=seed, version=version, trust=trust).persist()
+        found = coverage(
+            index, read_table(spark, events), pairs, seed=seed, version=version, trust=trust, now=now
+        ).persist()
         try:
             with show_stages(spark, "counting", not quiet):
                 totals = found.totals()

@@ -14,6 +14,7 @@ from ruledex.cli.arguments import (
     ConfOption,
     EventsArgument,
     MasterOption,
+    NowOption,
     QuietOption,
     TrustOption,
     VersionOption,
@@ -42,6 +43,7 @@ def spark_ratify_command(
         Path | None, typer.Option("--output", "-o", metavar="FILE", help="Write the whole report as JSON.")
     ] = None,
     version: VersionOption = None,
+    now: NowOption = None,
     trust: TrustOption = None,
     master: MasterOption = None,
     conf: ConfOption = None,
@@ -62,7 +64,7 @@ def spark_ratify_command(
 
         frame = read_table(spark, events)
         with show_stages(spark, "ratifying", not quiet):
-            found = ratify(index, frame, rules_sample, events_sample, seed, version=version, trust=trust)
+            found = ratify(index, frame, rules_sample, events_sample, seed, version=version, trust=trust, now=now)
     if output is not None:
         options = orjson.OPT_INDENT_2 | orjson.OPT_NON_STR_KEYS
         with convert_file_errors(str(output)), whole_file(output) as file:

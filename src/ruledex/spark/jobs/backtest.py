@@ -21,12 +21,13 @@ from numpy.typing import NDArray
 from ruledex.artifact import root_path
 from ruledex.errors import RuledexError
 from ruledex.index import IndexMatches, RuleId
+from ruledex.language.clock import Now
 from ruledex.spark.jobs.coverage import partition_by_rule
 from ruledex.spark.worker.blocks import ROWS_PER_BATCH, match_blocks, spark_ids, split_batches
 from ruledex.spark.worker.columns import KEPT, project_events, refuse_stream, require_columns
 from ruledex.spark.worker.events import Layout, events_of_block, fields_of, mappings
 from ruledex.spark.worker.functions import with_functions
-from ruledex.spark.worker.needs import id_type, read_needs
+from ruledex.spark.worker.needs import id_type, read_needs, time_of_job
 from ruledex.spark.worker.opened import explain_memory_errors, open_index
 
 if TYPE_CHECKING:
@@ -55,6 +56,7 @@ class BacktestRequest(NamedTuple):
     layout: Layout
     key: str | None  # the column that identifies an example; without one an example is the event as JSON
     n_examples: int
+    now: Now  # the time of the job, the same in all tasks
 
 
 def backtest(
@@ -67,6 +69,7 @@ def backtest(
     old_version: str | None = None,
     new_version: str | None = None,
     trust: bool | None = None,
+    now: Now = None,
 ) -> DataFrame:
     """Return one row per rule of either index: how many events match only the new one, only the old one, and both.
 
@@ -74,6 +77,7 @@ def backtest(
     `lost` and `kept`; and a few examples, `gained_events` and `lost_events`. An example is the value of the column
     `key`, or without `key` the attributes that rules look at, as JSON. The current versions are compared unless
     `old_version` or `new_version` is given, so both paths may be the same. `trust` is as in `match`, for both.
+    `now` is what now() means in rules; by default the time of the call, in all tasks and for both versions.
     """
     from pyspark.sql import functions
     from pyspark.sql.types import ArrayType, LongType, StringType, StructField, StructType
@@ -95,6 +99,7 @@ def backtest(
         layout,
         key,
         examples,
+        time_of_job(now, before.uses_now or after.uses_now),
     )
     example = ArrayType(StringType() if key is None else events.schema[key].dataType)
     rule = StructField("rule", id_type(before.ids), False)
@@ -151,7 +156,7 @@ def count_changes(request: BacktestRequest, batches: Iterable[pa.RecordBatch]) -
         gained, lost, kept = (np.zeros(len(rules), np.int64) for _ in range(3))
         examples = [_Examples(len(rules), request.n_examples) for _ in range(2)]
         kind = None
-        for table, found in match_blocks(batches, request.layout, [old, new]):
+        for table, found in match_blocks(batches, request.layout, [old, new], request.now):
             kind = pa.string() if request.key is None else table.schema.field(KEPT).type.field(request.key).type
             before, after = (
                 _numbers(side, position, len(rules)) for side, position in zip(found, positions, strict=True)

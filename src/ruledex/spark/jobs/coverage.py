@@ -20,11 +20,12 @@ from numpy.typing import NDArray
 from ruledex.artifact import root_path
 from ruledex.errors import RuledexError, quoted
 from ruledex.index import Index, IndexMatches, RuleId
+from ruledex.language.clock import Now
 from ruledex.spark.worker.blocks import match_blocks, spark_ids, split_batches
 from ruledex.spark.worker.columns import project_events, refuse_stream
 from ruledex.spark.worker.events import Layout
 from ruledex.spark.worker.functions import with_functions
-from ruledex.spark.worker.needs import id_type, read_needs
+from ruledex.spark.worker.needs import id_type, read_needs, time_of_job
 from ruledex.spark.worker.opened import explain_memory_errors, open_index
 
 if TYPE_CHECKING:
@@ -94,6 +95,7 @@ class CoverageRequest(NamedTuple):
     layout: Layout
     pairs: tuple[int, ...]  # positions of the rules whose pairs are counted
     trust: bool | None
+    now: Now  # the time of the job, the same in all tasks
 
 
 def coverage(
@@ -104,11 +106,13 @@ def coverage(
     seed: int = 0,
     version: str | None = None,
     trust: bool | None = None,
+    now: Now = None,
 ) -> Coverage:
     """Count the matches of each rule, the rules that are never true, and the events that match no rule.
 
     `pairs` names rules, or says how many to draw by `seed`; for each two of them, the events that match both are
-    counted. `trust` is as in `match`.
+    counted. `trust` is as in `match`. `now` is what now() means in rules; by default the time of the call, in all
+    tasks.
     """
     from pyspark.sql import functions
     from pyspark.sql.types import LongType, StringType, StructField, StructType
@@ -118,7 +122,7 @@ def coverage(
     needs = read_needs(events.sparkSession, root, version, trust=trust)
     chosen = choose_positions(events.sparkSession, root, needs.version, pairs, seed, trust)
     read, layout = project_events(events, needs.paths, [])
-    request = CoverageRequest(root, needs.version, layout, chosen, trust)
+    request = CoverageRequest(root, needs.version, layout, chosen, trust, time_of_job(now, needs.uses_now))
     identity = id_type(needs.ids)
     schema = StructType(
         [
@@ -203,7 +207,7 @@ def count_matches(request: CoverageRequest, batches: Iterable[pa.RecordBatch]) -
         of_rule: NDArray[np.int64] = np.zeros(len(index), np.int64)
         pairs = _Pairs(len(index), request.pairs)
         n_events = n_without = 0
-        for _, (found,) in match_blocks(batches, request.layout, [index]):
+        for _, (found,) in match_blocks(batches, request.layout, [index], request.now):
             of_rule += np.bincount(found.position, minlength=len(index))
             pairs.count(found)
             n_events += found.n_events

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from ruledex.engines.batch.kernels import N_EVENTS
 from ruledex.index import Index, IndexMatches
+from ruledex.language.clock import Now
 from ruledex.spark.worker.events import Layout, events_of_block
 
 EVENTS_PER_BLOCK: Final = 16 * N_EVENTS  # whole blocks of the batch engine; a column's fixed cost is then small
@@ -121,16 +122,16 @@ def _width(kind: pa.DataType) -> int:
 
 
 def match_blocks(
-    batches: Iterable[pa.RecordBatch], layout: Layout, indexes: Sequence[Index]
+    batches: Iterable[pa.RecordBatch], layout: Layout, indexes: Sequence[Index], now: Now
 ) -> Iterator[tuple[pa.Table, list[IndexMatches]]]:
-    """Yield each block of projected events with the matches of every index.
+    """Yield each block of projected events with the matches of every index, as of one time.
 
     The first blocks are small. Later blocks are as large as the number of matches allows.
     """
     blocks = BlockReader(batches, N_EVENTS)
     for table in blocks:
         events = events_of_block(table, layout)
-        found = [index.match_batch(events) for index in indexes]
+        found = [index.match_batch(events, now=now) for index in indexes]
         blocks.size = min(next_size(blocks.size, matches) for matches in found)
         yield table, found
 

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, NamedTuple
 
 from ruledex.artifact import current
 from ruledex.artifact.pins import list_pins
 from ruledex.errors import ArtifactError, RuledexError
+from ruledex.language.clock import Now, read_now
+from ruledex.language.plain import plain
 from ruledex.spark.worker.distribution import local_root
 from ruledex.spark.worker.functions import with_functions
 from ruledex.spark.worker.opened import open_index, require_room
@@ -37,6 +40,14 @@ def needs_of(index: Index) -> Needs:
     """Return the needs of an open index."""
     assert index.version is not None
     return Needs(index.version, index.id_kind, len(index), tuple(index.paths), index.uses_now)
+
+
+def time_of_job(now: Now, uses_now: bool) -> Now:
+    """Return what now() means in all tasks of a job: the given time, or the driver's if rules ask for one."""
+    if now is None:
+        return datetime.now(UTC) if uses_now else None
+    read_now(now, UTC)
+    return plain(now)
 
 
 def id_type(kind: str) -> DataType:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 from ruledex.artifact import root_path
 from ruledex.errors import RuledexError, RuleError
 from ruledex.explain import explain
+from ruledex.language.clock import Now
 from ruledex.language.parser import parse
 from ruledex.language.reference import truth_of
 from ruledex.language.schema import Schema
@@ -22,7 +23,7 @@ from ruledex.spark.jobs.ratify.sql import NUMBER, SqlTable
 from ruledex.spark.worker.columns import project_events, refuse_stream
 from ruledex.spark.worker.events import EVENT, Layout, events_of_block, mappings
 from ruledex.spark.worker.functions import with_functions
-from ruledex.spark.worker.needs import Path, read_needs
+from ruledex.spark.worker.needs import Path, read_needs, time_of_job
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -110,12 +111,14 @@ def ratify(
     *,
     version: str | None = None,
     trust: bool | None = None,
+    now: Now = None,
 ) -> Ratification:
     """Ask the index, the reference evaluator and Spark SQL about the same rules and events, and report differences.
 
     Both samples depend on the seed and on the rules and events themselves, not on how they are stored. Half of the
     rules are drawn from those that the index finds true of a sampled event. Spark SQL runs with the session's
-    configuration, and is asked about the rules that can be written in it. `trust` is as in `match`.
+    configuration, and is asked about the rules that can be written in it. `trust` is as in `match`. `now` is what
+    now() means to the index and the reference; by default the time of the call.
     """
     from ruledex.spark.jobs.ratify.tasks import RatifyRequest
 
@@ -127,7 +130,7 @@ def ratify(
     sample, table, layout = _sample_events(events, needs.paths, events_sample, seed)
     if not table.num_rows:
         return Ratification(needs.version, 0, 0, 0, 0, [], [])
-    request = RatifyRequest(root, needs.version, layout, trust)
+    request = RatifyRequest(root, needs.version, layout, trust, time_of_job(now, needs.uses_now))
     rules, schema = _draw_rules(sample, request, rules_sample, seed)
     by_index, by_reference = _answers(sample, request, rules)
     rows = events_of_block(table, layout)

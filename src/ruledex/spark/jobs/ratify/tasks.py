@@ -12,6 +12,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from ruledex.index import IndexMatches, RuleId, read_schema
+from ruledex.language.clock import Now, asked_at
 from ruledex.language.parser import parse
 from ruledex.language.reference import truth_of
 from ruledex.language.schema import Schema
@@ -32,6 +33,7 @@ class RatifyRequest(NamedTuple):
     version: str
     layout: Layout
     trust: bool | None
+    now: Now  # the time of the job, the same in all tasks
 
 
 class DrawnRules(NamedTuple):
@@ -50,7 +52,7 @@ def draw_rules(
     """
     index = open_index(request.root, request.version, request.trust)
     is_true = np.zeros(len(index), np.bool_)
-    for _, (found,) in match_blocks(batches, request.layout, [index]):
+    for _, (found,) in match_blocks(batches, request.layout, [index], request.now):
         is_true[found.position] = True
     chosen = choose_rules(len(index), n_rules, seed, np.flatnonzero(is_true).tolist())
     ids = index.ids.take(pa.array(chosen, pa.int64())).to_pylist()
@@ -63,12 +65,13 @@ def answer_rules(request: RatifyRequest, rules: Rules, batches: Iterable[pa.Reco
     index = open_index(request.root, request.version, request.trust)
     schema = Schema.of_mapping(_schema(request))
     trees = [schema.bind(parse(text), text) for _, text in rules]
-    for table, (found,) in match_blocks(batches, request.layout, [index]):
+    for table, (found,) in match_blocks(batches, request.layout, [index], request.now):
         events = events_of_block(table, request.layout)
-        reference = [
-            [truth_of(tree, event, schema) for tree in trees]
-            for event in (mappings(events) if isinstance(events, pa.Table) else events)
-        ]
+        with asked_at(request.now, schema.zone):
+            reference = [
+                [truth_of(tree, event, schema) for tree in trees]
+                for event in (mappings(events) if isinstance(events, pa.Table) else events)
+            ]
         yield pa.RecordBatch.from_pydict(
             {
                 NUMBER: table[NUMBER].combine_chunks(),
