@@ -67,6 +67,104 @@ def test_ids_are_of_one_kind(tmp_path):
 
 
 @pytest.mark.parametrize(
+    ("system", "record", "message"),
+    [
+        (
+            "mongo",
+            {"id": "a", "conditions": {"x": 1}},
+            "has 'conditions'; did you mean condition?",
+        ),
+        ("mongo", {"conditions": {"x": 1}}, "this one has 'conditions'; did you mean condition?"),
+        (
+            "mongo",
+            {"id": "a", "EventPattern": {"x": ["1"]}},
+            "has 'id', 'EventPattern'; if this is the rule",
+        ),
+        ("mongo", {"Name": "a", "EventPattern": {"x": ["1"]}}, "under 'condition', and this one has 'Name', 'EventPat"),
+        ("mongo", {"id": "a", "country": "IN"}, "if this is the rule itself, put it under 'condition'"),
+        ("eventbridge", {"name": "a", "patterns": {"x": ["1"]}}, "this one has 'patterns'; did you mean pattern?"),
+        (
+            "eventbridge",
+            {"id": 1, "condition": {"x": ["1"]}},
+            "under 'EventPattern' or 'eventPattern' or",
+        ),
+        ("jsonlogic", {"id": "a", "logics": {"var": "x"}}, "under 'rule' or 'logic', and this one has 'logics'; did"),
+        ("elasticsearch", {"id": "a", "a_query": {"match_all": {}}}, "this one has 'a_query'; did you mean query?"),
+        ("spark", {"id": "a", "expr": "x = 1"}, "under 'where' or 'sql' or 'filter' or 'condition', and this"),
+        ("cel", {"id": "a", "expr": "x == 1"}, "under 'expression' or 'cel' or 'condition', and this one has 'id'"),
+    ],
+    ids=str,
+)
+def test_a_record_without_a_key_of_the_format_is_no_rule(tmp_path, system, record, message):
+    path = tmp_path / "rules.jsonl"
+    path.write_text(json.dumps(record))
+    found = read(path, system)
+    assert len(found) == 0
+    assert message in str(found.faults[0])
+    assert found.faults[0].rule_id in (*record.values(), "rules:1")
+
+
+@pytest.mark.parametrize(
+    ("system", "rule"),
+    [
+        ("mongo", {"id": "a"}),
+        ("mongo", {"id": {"$in": [1, 2]}, "country": "IN"}),
+        ("mongo", {"name": "Ann", "age": 5, "conditions": "new"}),
+        ("eventbridge", {"id": ["a"], "source": ["shop"]}),
+        ("eventbridge", {"source": ["shop"], "detail": {"name": ["a"]}}),
+        ("jsonlogic", {"==": [{"var": "id"}, "a"]}),
+        ("elasticsearch", {"term": {"id": "a"}}),
+        ("mustang", {"id": "a", "form": "DNF", "conjunctions": []}),
+        (
+            "sigma",
+            {
+                "id": "0d1c1f6e-3c1f-4d0c-9a53-0b3c4a1d7e01",
+                "title": "t",
+                "name": "n",
+                "logsource": {"product": "x"},
+                "detection": {"s": {"a": 1}, "condition": "s"},
+            },
+        ),
+    ],
+    ids=str,
+)
+def test_a_rule_that_stands_alone_may_test_an_id_or_a_name(tmp_path, system, rule):
+    path = tmp_path / "rules.jsonl"
+    path.write_text(json.dumps(rule))
+    found = read(path, system)
+    assert found.faults == []
+    assert [rule.original for rule in found] == [rule]
+
+
+def test_a_repeated_id_is_an_error(tmp_path):
+    (tmp_path / "a.jsonl").write_text('{"id": 1, "condition": {"x": 1}}\n{"id": 1, "condition": {"x": 2}}\n')
+    (tmp_path / "b.json").write_text('{"id": 1, "condition": {"x": 3}}')
+    found = read(tmp_path, "mongo")
+    assert [rule.line for rule in found] == [1]
+    assert [fault.error.message.partition(": ")[2] for fault in found.faults] == [
+        "this id was given before, in line 1",
+        f"this id was given before, in {tmp_path / 'a.jsonl'}, line 1",
+    ]
+    for target in ("ruledex", "spark"):
+        result = run("convert", tmp_path, "--from", "mongo", "--to", target)
+        assert result.exit_code == 1
+        assert len(json_lines(result.stdout)) == 1
+    own = tmp_path / "own.jsonl"
+    own.write_text('{"id": 1, "expr": "x = 1"}\n{"id": 1, "expr": "x = 2"}\n')
+    result = run("convert", own, "--from", "ruledex", "--to", "spark")
+    assert "line 2, rule 1: this id was given before, in line 1" in result.stderr
+
+
+def test_faults_keep_their_ids_and_hints(tmp_path):
+    path = tmp_path / "rules.jsonl"
+    path.write_text('{"id": 10, "pattern": {"source": [{"prefixes": "a"}]}}\n')
+    with pytest.raises(RulesError, match=r"rule 10: .*did you mean prefix") as raised:
+        Index.build(path, format="eventbridge")
+    assert raised.value.faults[0].rule_id == 10
+    assert "did you mean prefix" in run("check", path, "--format", "eventbridge", "--json").stdout
+
+
+@pytest.mark.parametrize(
     ("source", "system", "message"),
     [
         ({}, "eventbrige", "did you mean eventbridge"),
@@ -180,7 +278,7 @@ SOUND: dict[str, list[Any]] = {
         {"multi_match": {"query": "a b c", "fields": ["x", "y^2", "z"], "operator": "and", "boost": 2}},
         {"terms": {"a": ["x", 1, "y", 2.5, True, "z"], "boost": 2, "_name": "terms"}},
         {"terms": {"a.b": ["x", 1, "y"], "boost": 2, "_name": "more"}},
-        {"dis_max": {"queries": [{"regexp": {"a": "x.<1-5>"}}, {"match": {"t": {"query": "a b", "operator": "and"}}}]}},
+        {"dis_max": {"a_query": [{"regexp": {"a": "x.<1-5>"}}, {"match": {"t": {"query": "a b", "operator": "and"}}}]}},
     ],
     "eventbridge": [
         {"a": [{"anything-but": {"prefix": ["x", "y"]}}, 1, "b"], "c": {"d": [{"numeric": [">", 0, "<=", 5]}]}},

@@ -159,8 +159,8 @@ def _reader(
             yield _Row(RuleRow(rule.line, rule.id, rule.text), rule.file or name, tuple(notes), original)
         for fault in found.faults:
             file = fault.file or name
-            message = fault.error.message.removeprefix(f"{file}: ")
-            yield _Row(BadRow(fault.line, "" if fault.rule_id is None else str(fault.rule_id), message), file)
+            message = str(fault.error).removeprefix(f"{file}: ")
+            yield _Row(BadRow(fault.line, "" if fault.rule_id is None else fault.rule_id, message), file)
 
     foreign_rules("", None, options if format is None else None)  # options without a format are an error
     return read_own if format is None else read_foreign
@@ -229,7 +229,7 @@ def _define(
 
 def _findings_of(row: RuleRow | BadRow, linter: Linter) -> list[Finding]:
     if isinstance(row, BadRow):
-        return [Finding(row.rule_id, "input", Severity.ERROR, 0, row.message)]
+        return [Finding(str(row.rule_id), "input", Severity.ERROR, 0, row.message)]
     if row.text is not None:
         return linter.check_text(str(row.rule_id), row.text)
     return linter.check_structured(str(row.rule_id), row.document)

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from ruledex.errors import InputError, RuleError, RuleFault, RuleLimitError, RuleSyntaxError, did_you_mean, quoted
 from ruledex.formats.checking import TreeCheck
-from ruledex.formats.documents import Document, Files, Source, documents_of
+from ruledex.formats.documents import Document, Files, Source, documents_of, without_repeated_ids
 from ruledex.formats.guessing import OWN, Guess, guess, hint_of
 from ruledex.formats.rules import ForeignRule, ForeignRules, Note, SetTranslator, Translator
 from ruledex.formats.writing import Progress, Written, WrittenRule, WrittenRules, given_rules, tree_of
@@ -95,7 +95,7 @@ def read(source: Source, format: str, **options: Any) -> ForeignRules:  # noqa: 
     documents = list(documents_of(source, translator.keys, files))
     if (split := getattr(translator, "split", None)) is not None:
         documents = [part for document in documents for part in ([document] if document.error else split(document))]
-    for document in documents if whole is None else whole.gather(documents):
+    for document in without_repeated_ids(documents if whole is None else whole.gather(documents)):
         if document.error is not None:
             faults.append(RuleFault(document.rule_id, document.error, document.line, document.file))
             continue
@@ -147,13 +147,16 @@ def write(
     write_rule: Callable[..., Any] = writer.write_rule
     with_id: Callable[..., Any] = getattr(writer, "with_id", lambda document, _: document)
     given, faults, schema = given_rules(rules, check_definitions({} if definitions is None else definitions))
-    found = list[WrittenRule]()
+    found, lines = list[WrittenRule](), dict[int | str, int]()
     _check_options(format, write_rule, options)
     for n_done, rule in enumerate(given):
         if progress is not None and n_done % _EVERY == 0:
             progress(n_done, len(given))
         notes = list(rule.notes)
         try:
+            if rule.id in lines:
+                raise RuleError(f"this id was given before, in line {lines[rule.id]}")
+            lines[rule.id] = rule.line
             tree, text = tree_of(rule, schema)
             document = with_id(write_rule(tree, notes, **options), rule.id)
         except RuleError as error:

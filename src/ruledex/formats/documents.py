@@ -10,13 +10,13 @@ import math
 import os
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final, Protocol, TypeAlias, runtime_checkable
 
 import orjson
 
-from ruledex.errors import InputError, RuleError, RuleSyntaxError, quoted
+from ruledex.errors import InputError, RuleError, RuleSyntaxError, did_you_mean, quoted
 from ruledex.sources.lines import LineFile, convert_file_errors
 
 Source: TypeAlias = "str | os.PathLike[str] | Mapping[int | str, Any] | Iterable[tuple[int | str, Any]]"
@@ -25,6 +25,19 @@ _SUFFIXES: Final = (".json", ".jsonl", ".ndjson")
 _QUERY: Final = "query"  # the key of Elasticsearch's percolator
 _ACTIONS: Final = (b'{"index"', b'{"create"', b'{ "index"', b'{ "create"')
 _IDS: Final = ("id", "Id", "name", "Name")
+_SIGMA: Final = "sigma"  # the key of a format whose rules have ids themselves
+_RULE_KEYS: Final = (
+    "EventPattern",
+    "eventPattern",
+    "pattern",
+    "condition",
+    "rule",
+    "logic",
+    "query",
+    "criteria",
+    "expr",
+)
+_MOST_KEYS: Final = 5  # that a message shows
 WHOLE: Final = "*"  # among the keys of a format: the record itself is the rule, and has its id
 
 
@@ -182,9 +195,11 @@ def _record(
     if isinstance(found, Mapping) and isinstance(found.get("_source"), Mapping):  # a hit of Elasticsearch
         found = {"id": found.get("_id"), **found["_source"]}
     key = next((key for key in keys if isinstance(found, Mapping) and (key == WHOLE or key in found)), None)
+    given = next((found[name] for name in _IDS if isinstance(found, Mapping) and _is_id(found.get(name))), rule_id)
     if key is None:
+        if isinstance(found, Mapping) and (wrong := _wrong_record(found, keys)) is not None:
+            return Document(given, file=file, line=line, error=RuleSyntaxError(f"{file}: {wrong[0]}", hint=wrong[1]))
         return Document(rule_id, found, file=file, line=line)
-    given = next((found[name] for name in _IDS if _is_id(found.get(name))), rule_id)
     content, score = found if key == WHOLE else found[key], found.get("score", 0.0)
     if isinstance(content, str) and files is None:  # a rule as a text of JSON, as the AWS CLI writes it
         content = _loaded(content.encode("utf-8", "surrogatepass"), given, file, line)
@@ -196,6 +211,30 @@ def _record(
     return Document(given, content, float(score), found.get("tags"), file, line)
 
 
+def _wrong_record(found: Mapping[str, Any], keys: tuple[str, ...]) -> tuple[str, str] | None:
+    """Return what is wrong with an object that has none of the keys, and a hint, or None if it may be a rule itself.
+
+    Some formats test attributes by their names, so that any object may be a rule. It is a record if it has an id, a
+    name beside what is a rule in some format, or a key that is nearly one of the format's.
+    """
+    if not keys or _SIGMA in keys:
+        return None
+    near = ((key, did_you_mean(key, keys)) for key, value in found.items() if isinstance(value, Mapping))
+    key, hint = next(((key, hint) for key, hint in near if hint), ("", ""))
+    is_named = any(_is_id(found.get(name)) for name in _IDS)
+    has_id = any(_is_id(found.get(name)) for name in _IDS[:2]) and len(found) > 1
+    others = [name for name in _RULE_KEYS if isinstance(found.get(name), Mapping | str)]
+    if not (has_id or (is_named and others) or (key and (is_named or len(found) == 1))):
+        return None
+    wanted = " or ".join(map(quoted, keys))
+    if key:
+        return f"a record has its rule under {wanted}, and this one has {quoted(key)}", hint
+    return (
+        f"a record has its rule under {wanted}, and this one has {', '.join(map(quoted, list(found)[:_MOST_KEYS]))}",
+        f"if this is the rule itself, put it under {quoted(keys[0])}",
+    )
+
+
 def _is_id(given: Any) -> bool:
     return isinstance(given, int | str) and not isinstance(given, bool) and given != ""
 
@@ -203,8 +242,18 @@ def _is_id(given: Any) -> bool:
 def _same_kind_of_ids(documents: Iterator[Document]) -> Iterator[Document]:
     """Yield documents whose ids are all integers or all strings: integers among strings become strings."""
     found = list(documents)
-    if all(isinstance(document.rule_id, int) for document in found):
-        yield from found
-        return
+    are_numbers = all(isinstance(document.rule_id, int) for document in found)
     for given in found:
-        yield Document(str(given.rule_id), given.content, given.score, given.tags, given.file, given.line, given.error)
+        yield given if are_numbers else replace(given, rule_id=str(given.rule_id))
+
+
+def without_repeated_ids(documents: Iterable[Document]) -> Iterator[Document]:
+    """Yield documents; one of a file whose id was given before has an error instead of a rule."""
+    first: dict[int | str, Document] = {}
+    for given in documents:
+        before = first.setdefault(given.rule_id, given)
+        if before is given or given.error is not None or not given.file:
+            yield given
+            continue
+        where = f"line {before.line}" if before.file == given.file else f"{before.file}, line {before.line}"
+        yield replace(given, error=RuleError(f"{given.file}: this id was given before, in {where}"))

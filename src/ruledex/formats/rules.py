@@ -86,7 +86,7 @@ class ForeignRules(Sequence[ForeignRule]):
             original = Original(self.format, rule.original).stored() if self.format else None
             yield RuleRow(rule.line, rule.id, rule.text, None, rule.score, rule.tags, original)
         for fault in self.faults:
-            yield BadRow(fault.line, "" if fault.rule_id is None else str(fault.rule_id), fault.error.message)
+            yield BadRow(fault.line, "" if fault.rule_id is None else fault.rule_id, str(fault.error))
 
 
 class Translator(Protocol):

@@ -130,7 +130,7 @@ def _of_file(
     found, faults, named = list[Given](), list[RuleFault](), dict(definitions)
     for row in RuleFile(os.fspath(path)).rows():
         if isinstance(row, BadRow):
-            faults.append(RuleFault(row.rule_id or None, RuleError(row.message), row.line))
+            faults.append(RuleFault(None if row.rule_id == "" else row.rule_id, RuleError(row.message), row.line))
         elif isinstance(row, DefinitionRow):
             named[row.name] = row.text
         else:

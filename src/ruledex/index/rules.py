@@ -200,7 +200,7 @@ def _of_rows(rules: Iterable[Any], columns: Columns) -> RuleColumns:
                 faults.append(RuleFault(row.rule_id, RuleError(told), row.line))
             continue
         if isinstance(row, BadRow):
-            faults.append(RuleFault(row.rule_id or None, RuleError(row.message), row.line))
+            faults.append(RuleFault(None if row.rule_id == "" else row.rule_id, RuleError(row.message), row.line))
             continue
         rule_id = plain_id(row.rule_id)
         try:

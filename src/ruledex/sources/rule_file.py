@@ -61,7 +61,7 @@ class BadRow:
     """
 
     line: int
-    rule_id: str
+    rule_id: int | str
     message: str
 
 

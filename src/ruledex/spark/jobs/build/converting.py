@@ -44,7 +44,7 @@ def convert_batches(
 
 
 def _refused(row: Mapping[str, Any], error: RuleError) -> dict[str, Any]:
-    return {**row, TAGS: row.get(TAGS), ORIGINAL: BAD + json.dumps([error.code, error.message])}
+    return {**row, TAGS: row.get(TAGS), ORIGINAL: BAD + json.dumps([error.code, str(error)])}
 
 
 def _converted(
