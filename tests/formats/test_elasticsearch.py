@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from ruledex import Index
+from ruledex import Index, evaluate, parse
 from ruledex.errors import InputError
 from ruledex.formats import read, write
 from tests.formats.answers import fault, holds
@@ -223,6 +223,34 @@ def test_fields_that_are_not_visible_never_match_and_a_note_says_so():
     assert rule.text == "FALSE"
     message = "items.price matches only in a nested query of the path items"
     assert str(rule.notes[0]) == f"$.term.items.price: {message}"
+
+
+@pytest.mark.parametrize(
+    ("query", "event", "expected"),
+    [
+        ({"exists": {"field": "items"}}, {"items": [{"sku": "a"}]}, False),
+        ({"query_string": {"query": "_exists_:items"}}, {"items": [{"sku": "a"}]}, False),
+        ({"nested": {"path": "items", "query": {"exists": {"field": "items"}}}}, {"items": [{"sku": "a"}]}, True),
+        ({"nested": {"path": "items", "query": {"exists": {"field": "items"}}}}, {"items": [{}, {"sku": None}]}, False),
+        ({"exists": {"field": "o"}}, {"o": {}}, False),
+        ({"exists": {"field": "o"}}, {"o": {"a": None, "in": {}}}, False),
+        ({"exists": {"field": "o"}}, {"o": {"in": {"b": 1}}}, True),
+        ({"exists": {"field": "o"}}, {"o": {"parts": [{"n": 1}]}}, False),
+        ({"range": {"o": {}}}, {"o": {}}, False),
+    ],
+)
+def test_an_object_has_a_value_if_a_field_in_it_has(query, event, expected):
+    mapping = {"items": "nested", "items.sku": "keyword", "o": "object", "o.a": "long", "o.in.b": "long"}
+    mapping |= {"o.parts": "nested", "o.parts.n": "long"}
+    (rule,) = read({"r": query}, "elasticsearch", mapping=mapping)
+    assert evaluate(parse(rule.text), event) is expected
+    assert all("only in a nested query" in note.message for note in rule.notes)
+
+
+def test_exists_of_a_field_without_a_type_has_a_note():
+    (rule,) = read({"r": {"exists": {"field": "o"}}}, "elasticsearch")
+    assert str(rule.notes[0]).startswith("$.exists.field: an object without values counts as a value of o; a mapping")
+    assert read({"r": {"exists": {"field": "o"}}}, "elasticsearch", mapping={"o": "long"})[0].notes == []
 
 
 @pytest.mark.parametrize(

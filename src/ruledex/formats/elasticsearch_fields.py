@@ -76,6 +76,19 @@ class FieldTypes:
         """Return the kind of a field, or None if the mapping does not name it."""
         return self.kinds.get(name)
 
+    def fields_of(self, name: str) -> list[tuple[str, ...]]:
+        """Return the paths from an object to the fields in it, without those of nested objects."""
+        start = f"{name}."
+        nested = [f"{inner}." for inner, kind in self.kinds.items() if kind == "nested" and inner.startswith(start)]
+        return [
+            tuple(inner.removeprefix(start).split("."))
+            for inner, kind in self.kinds.items()
+            if inner.startswith(start)
+            and "\0" not in inner
+            and kind not in ("object", "nested")
+            and not inner.startswith(tuple(nested))
+        ]
+
 
 def _declared(properties: Mapping[str, Any], prefix: str) -> Iterator[tuple[str, Any, Mapping[str, Any]]]:
     if not isinstance(properties, Mapping):
@@ -127,7 +140,7 @@ def resolve_field(types: FieldTypes, name: Any, scope: Nested | None, place: Pla
     start = scope.path if scope else ()
     if tuple(path[: len(start)]) != start:
         raise NotVisibleError(f"{place}: {given} is no field of the nested {'.'.join(start)}, and never matches there")
-    for end in range(len(start) + 1, len(path)):
+    for end in range(len(start) + 1, len(path) + 1):
         if types.kind(".".join(path[:end])) == "nested":
             outer = ".".join(path[:end])
             raise NotVisibleError(f"{place}: {given} matches only in a nested query of the path {outer}")

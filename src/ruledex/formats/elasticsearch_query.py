@@ -234,8 +234,19 @@ class Query:
 
     def exists(self, given: Any, place: Place, scope: Scope) -> Expression:
         """Return `exists`: the field has a value that is not null."""
-        body = body_of(given, place, ("field",))
-        return Not(IsNull(self.field(body.get("field"), Place(place, "field"), scope).operand))
+        body, at = body_of(given, place, ("field",)), Place(place, "field")
+        return self.has_value(self.field(body.get("field"), at, scope), at)
+
+    def has_value(self, found: Field, place: Place) -> Expression:
+        """Return that a field has a value that is not null. An object has one if some field in it has."""
+        inner = self._types.fields_of(found.name) if found.kind in ("object", "nested") else []
+        if inner:
+            path = found.operand.path
+            return any_of(Not(IsNull(Attribute((*path, *steps)))) for steps in inner)
+        if found.kind in (None, "object", "nested"):
+            message = f"an object without values counts as a value of {found.name}"
+            self.note(place, f"{message}; a mapping with its type, or with the fields in it, says what is right")
+        return Not(IsNull(found.operand))
 
     # Patterns.
 
@@ -297,7 +308,7 @@ class Query:
     def within(self, found: Field, bounds: dict[str, Any], place: Place, about: Mapping[str, Any]) -> Expression:
         """Return that one value lies within bounds, by the names gt, gte, lt and lte."""
         if not bounds:
-            return Not(IsNull(found.operand))
+            return self.has_value(found, place)
         if is_date(found, list(bounds.values()), "format" in about or "time_zone" in about):
             return self.dates(found, bounds, place, about)
         if found.kind in ("text", "ip", "boolean", "version"):

@@ -13,7 +13,7 @@ from ruledex.formats.elasticsearch_query import Query, Scope, at_least, body_of,
 from ruledex.formats.elasticsearch_text import check_analyser, fields_of, has_words, phrase
 from ruledex.formats.elasticsearch_words import ONE, has_word_like, words_of
 from ruledex.language.structured_parts import Place, json_text
-from ruledex.language.tree import Compare, Expression, IsNull, Not, Operand
+from ruledex.language.tree import Compare, Expression, Operand
 
 _KNOWN: Final = ("query", "fields", "default_operator", "minimum_should_match", "analyzer", "lenient")
 _SCORING: Final = (
@@ -222,7 +222,7 @@ class _Lucene:
             if name == "_exists_":
                 wanted = self._next()
                 self._at += 1
-                return any_of(_is_there(field) for field in self._text.named(_unescaped(wanted.text), wanted.at))
+                return any_of(self._is_there(field) for field in self._text.named(_unescaped(wanted.text), wanted.at))
             return self._clause(self._text.named(name, token.at))
         self._at += 1
         made = self._value(token, fields)
@@ -260,7 +260,7 @@ class _Lucene:
     def _term(self, text: str, fields: list[Field | Operand]) -> Expression:
         parts = wildcard_parts(text)
         if parts == [None]:
-            return any_of(_is_there(field) for field in fields)
+            return any_of(self._is_there(field) for field in fields)
         if None in parts or ONE in parts:
             return self._text.pattern(fields, parts)
         return self._text.words(fields, _unescaped(text))
@@ -289,9 +289,8 @@ class _Lucene:
             found.append(self._query.within(field, values, self._place, {}))
         return any_of(found)
 
-
-def _is_there(field: Field | Operand) -> Expression:
-    return Not(IsNull(field.operand)) if isinstance(field, Field) else TRUE
+    def _is_there(self, field: Field | Operand) -> Expression:
+        return self._query.has_value(field, self._place) if isinstance(field, Field) else TRUE
 
 
 def _unescaped(text: str) -> str:
