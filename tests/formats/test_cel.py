@@ -140,9 +140,82 @@ def test_typed_fields_make_shorter_rules():
 
 
 def test_arithmetic_and_parts_of_times_have_notes():
-    (rule,) = read({1: "a + 1 > 2 && b * 2 > 3 && timestamp(c).getHours() > 9"}, "cel")
+    (rule,) = read({1: "a + 1 > 2 && b * 2 > 3 && timestamp(c).getHours() > 9"}, "cel", typed=True)
     assert [note.place for note in rule.notes] == ["$: column 3", "$: column 40"]
     assert "an integer and a double" in rule.notes[0].message
+
+
+@pytest.mark.parametrize(
+    ("text", "place", "message"),
+    [
+        ("b && a < 1", 1, "a list is compared by its elements here, and in CEL as a whole, and maps are not compared"),
+        ("null != a && a < 1", 16, "a list is compared by its elements"),
+        ("a.startsWith('x')", 3, "a list is compared by its elements"),
+        ("a in [1, 2]", 3, "a list is compared by its elements"),
+        ("1 in a", 3, "a single value is a list of one here, and the keys of a map are not elements"),
+        ("a.all(i, has(i.x))", 3, "a single value is a list of one here"),
+        ("a[0] == 1", 2, "a single value is a list of one here"),
+        ("size(a) > 1", 1, "the size of a map is unknown here"),
+        ("timestamp(a) > timestamp('2024-01-01T00:00:00Z')", 1, "but not of RFC 3339"),
+    ],
+)
+def test_what_the_types_of_fields_decide_has_a_note(text, place, message):
+    (rule,) = read({1: text}, "cel")
+    assert rule.notes[0].place == f"$: column {place}"
+    assert message in rule.notes[0].message
+    if "size" not in text:
+        assert read({1: text}, "cel", typed=True)[0].notes == []
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("int(a) > 1", "int() of a text or a boolean goes by Spark's CAST here"),
+        ("timestamp(a) + duration('24h') > timestamp('2024-01-01T00:00:00Z')", "24 hours are one day in the time zone"),
+    ],
+)
+def test_what_the_language_does_otherwise_has_a_note(text, message):
+    assert message in str(read({1: text}, "cel", typed=True)[0].notes[0])
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("timestamp('2024-02-28T00:00:00Z') + duration('24h') == timestamp('2024-02-29T00:00:00Z')", True),
+        ("duration('1h') + timestamp('2024-02-28T00:00:00Z') > timestamp('2024-02-28T00:59:59Z')", True),
+        ("timestamp('2024-02-28T00:00:00Z') - duration('1s') < timestamp('2024-02-28T00:00:00Z')", True),
+        ("timestamp('2024-02-28T00:00:00Z') - timestamp('2024-02-27T00:00:00Z') == duration('24h')", True),
+        ("duration('1h') - duration('30m') > duration('1800s')", False),
+        ("duration('1h') < duration('61m')", True),
+        ("timestamp(t) - timestamp('2024-02-28T00:00:00Z') <= duration('24h')", True),
+        ("timestamp('2024-02-29T00:00:00Z') - timestamp(t) < duration('1s')", True),
+        ("timestamp('2024-02-29T00:00:00Z') - timestamp(t) < duration('0s')", False),
+    ],
+)
+def test_times_and_durations_are_computed(text, expected):
+    assert holds("cel", text, {"t": "2024-02-29T00:00:00Z"}) is expected
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("a < 9223372036854775808", "$: column 5: 9223372036854775808 is beyond 64 bits"),
+        ("a < 1 - 9223372036854775808", "$: column 9: 9223372036854775808 is beyond 64 bits"),
+        ("a < -(9223372036854775808)", "$: column 7: 9223372036854775808 is beyond 64 bits"),
+        ("a < 18446744073709551616u", "$: column 5: 18446744073709551616u is beyond 64 bits"),
+        ("a < 1 + 1.5", "$: column 7: CEL has no + for an integer and a double"),
+        ("a < 1 / 0", "$: column 7: a division by 0 is an error of CEL"),
+        ("duration('1h') - timestamp('2024-02-28T00:00:00Z') > a", "CEL has no - for a duration and a time"),
+        ("a > timestamp('9999-12-31T00:00:00Z') + duration('24h')", "no time from the year 1 to 9999"),
+    ],
+)
+def test_constants_that_cel_refuses_are_refused(text, message):
+    assert message in fault("cel", text)
+
+
+def test_the_least_and_the_largest_integers_are_read():
+    assert read({1: "a > -9223372036854775808"}, "cel")[0].text == "a > -9223372036854775808"
+    assert read({1: "a < 9223372036854775808u"}, "cel")[0].text == "a < 9223372036854775808BD"
 
 
 def test_wrong_options_are_errors():

@@ -29,6 +29,13 @@ WAYS = [
     ("mongo", {"coerce": False}, {"coerce": False}, True),
     ("spark", {}, {}, True),
 ]
+# What notes say of events that the generated ones are not.
+UNTYPED = (
+    "a list is compared by its elements here",
+    "a single value is a list of one here",
+    "an object without values counts as a value",
+    "Spark reads",
+)
 
 
 @pytest.mark.parametrize(("system", "options", "read_options", "arrays"), WAYS, ids=str)
@@ -46,7 +53,7 @@ def test_a_rule_means_the_same_after_a_round_trip(system, options, read_options,
         if written[0].notes:
             n_noted += 1
             continue
-        assert all(system == "spark" and "Spark reads" in note.message for note in found[0].notes)
+        assert [note for note in found[0].notes if not any(part in note.message for part in UNTYPED)] == []
         n_tried += 1
         before, after = parse(text), parse(found[0].text)
         for _ in range(N_EVENTS):

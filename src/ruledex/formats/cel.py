@@ -34,6 +34,7 @@ from ruledex.language.lambdas import for_all, lambda_of
 from ruledex.language.structured_parts import Place
 from ruledex.language.tree import Attribute, Call, Compare, Exists, Expression, Like, Not, Operand, Truth
 from ruledex.language.value import HOLDS
+from ruledex.language.value_types import Interval
 
 _ORDER: Final = ("<", "<=", ">", ">=")
 _MIRRORED: Final = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "==": "==", "!=": "!="}
@@ -78,7 +79,7 @@ class Expressions:
     def translate(self, document: Any, place: Place, notes: list[Note]) -> Expression:
         """Return the tree of an expression."""
         text = string(document, place, "an expression")
-        operands = Operands(text, notes, self._root, self._now)
+        operands = Operands(text, notes, self._root, self._now, self._typed)
         return _Reader(operands, self._typed).holds(parse_cel(text), True)
 
 
@@ -120,7 +121,9 @@ class _Reader:
                 given = arguments if target is None else (target, *arguments)
                 return self._tested(name, given, truth, at)
             case Name() | Member() | Element():
-                found = Compare(self._operands.attribute(part), "=", True)
+                field = self._operands.attribute(part)
+                self._operands.expect_single(part.at, field)
+                found = Compare(field, "=", True)
                 return found if truth else Not(found)
             case Invocation(name, _, _, at) if name not in _KNOWN:
                 hint = did_you_mean(name, _KNOWN) or "it cannot be said in the language of ruledex"
@@ -150,6 +153,8 @@ class _Reader:
             return self._constants(op, items[0], items[1], truth, at)
         if isinstance(items[0], Literal):
             items, op = (items[1], items[0]), _MIRRORED[op]
+        if not (isinstance(items[1], Literal) and items[1].value is None):
+            self._operands.expect_single(at, *items)
         if op == "==":
             return self._same(items[0], items[1], truth, at)
         if isinstance(items[1], Literal) and items[1].value is None:
@@ -163,7 +168,11 @@ class _Reader:
             if op == "==":
                 return Truth((left.value is right.value) is truth)
             raise self._operands.refuse(at, "these constants are of different types, and have no order")
-        order = (left.value > right.value) - (left.value < right.value)
+        one, other = (
+            cel_operands.length_of(value) if isinstance(value, Interval) else value
+            for value in (left.value, right.value)
+        )
+        order = (one > other) - (one < other)
         return Truth(HOLDS["=" if op == "==" else op](order) is truth)
 
     def _same(self, operand: _Item, other: _Item, truth: bool, at: int) -> Expression:
@@ -197,11 +206,14 @@ class _Reader:
         for one, other, sign in ((left, right, op), (right, left, _MIRRORED[op])):
             if isinstance(one, Operation) and one.op == "-" and _is_duration(other):
                 first, second = (self._operands.item(operand) for operand in one.operands)
-                if isinstance(first, Literal) or isinstance(second, Literal):
-                    continue
-                later = self._operands.calculated("+", second, self._operands.item(other), at)
-                assert not isinstance(later, Literal)
-                found = self._operands.comparison(first, "=" if sign == "==" else sign, later, at)
+                if isinstance(first, Literal):
+                    if isinstance(second, Literal):
+                        continue
+                    sign, limit = _MIRRORED[sign], self._operands.calculated("-", first, self._operands.item(other), at)
+                    first = second
+                else:
+                    limit = self._operands.calculated("+", second, self._operands.item(other), at)
+                found = self._operands.comparison(first, "=" if sign == "==" else sign, limit, at)
                 return found if truth else Not(found)
         return None
 
@@ -214,12 +226,13 @@ class _Reader:
         op = "=" if op == "==" else op
         if isinstance(part, Invocation) and part.function == "filter" and part.target is not None:
             kept, is_sound = self._filtered(part.target, part.arguments, part.at)
-            found = self._operands.comparison(Call("size", (kept,)), op, bound, call.at)
+            found = self._operands.comparison(Call("array_size", (kept,)), op, bound, call.at)
             return all_of((is_sound, found if truth else Not(found)))
         operand = self._operands.item(part)
         if not isinstance(operand, Attribute):
             raise self._operands.refuse(call.at, "only a field has a size here")
-        of_list = self._operands.comparison(Call("size", (operand,)), op, bound, call.at)
+        self._operands.note(call.at, "the size of a map is unknown here")
+        of_list = self._operands.comparison(Call("array_size", (operand,)), op, bound, call.at)
         of_text = self._operands.comparison(Call("length", (operand,)), op, bound, call.at)
         is_string = Compare(Call("typeof", (operand,)), "=", "string")
         kinds = ((is_array(operand), of_list), (is_string, of_text))
@@ -235,11 +248,13 @@ class _Reader:
             if isinstance(operand, Literal) or len(values) < len(right.items) or not values:
                 parts = [self.holds(one, truth) for one in each]
                 return any_of(parts) if truth else all_of(parts)
+            self._operands.expect_single(at, operand)
             found = equal(operand, [self._operands.constant(value, at) for value in values])
             if truth or self._typed or not isinstance(operand, Attribute):
                 return found if truth else Not(found)
             return all_of((is_present(operand), negate(found)))
         container = self._operands.attribute(right)
+        self._operands.expect_list(at)
         item = self._operands.item(left)
         found = self._operands.comparison(container, "=", item, at) if _is_comparable(item) else FALSE
         if self._typed or not isinstance(container, Attribute):
@@ -267,6 +282,7 @@ class _Reader:
         if len(arguments) != 2:
             raise self._operands.refuse(at, f"{name} takes a string and what is looked for in it")
         text, wanted = (self._operands.item(argument) for argument in arguments)
+        self._operands.expect_single(at, text, wanted)
         if isinstance(wanted, Literal) and not isinstance(wanted.value, str):
             raise self._operands.refuse(at, f"{name} takes a string")
         if name == "matches":
@@ -298,7 +314,7 @@ class _Reader:
             return any_of(each) if (name == "exists") is truth else all_of(each)
         if name in ("exists_one", "existsOne"):
             kept, is_sound = self._filtered(target, arguments, at)
-            is_one = Compare(Call("size", (kept,)), "=", 1)
+            is_one = Compare(Call("array_size", (kept,)), "=", 1)
             return all_of((is_sound, is_one if truth else Not(is_one)))
         found = self._some(target, variable, body, truth, at)
         return found if (name == "exists") is truth else for_all(found)
@@ -315,6 +331,7 @@ class _Reader:
         array = self._operands.attribute(target)
         if not isinstance(array, Attribute):
             raise self._operands.refuse(at, "a macro is for a field that is a list")
+        self._operands.expect_list(at)
         self._n_variables += 1
         name = f"\ue000{self._n_variables}"
         if self._n_variables > _MOST_LEVELS:

@@ -6,7 +6,7 @@ import math
 import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from datetime import datetime
+from datetime import datetime, timedelta
 from decimal import Decimal
 from typing import Any, Final, TypeAlias
 
@@ -44,11 +44,12 @@ _LENGTHS: Final = {"h": 3_600_000_000, "m": 60_000_000, "s": 1_000_000, "ms": 10
 class Operands:
     """Reads the operands of one expression. `text` is the expression, for errors."""
 
-    def __init__(self, text: str, notes: list[Note], root: str, now: tuple[str, ...]) -> None:
+    def __init__(self, text: str, notes: list[Note], root: str, now: tuple[str, ...], typed: bool) -> None:
         self._text = text
         self._notes = notes
         self._root = root
         self._now = now
+        self._typed = typed
         self._variables: dict[str, Item] = {}
 
     def refuse(self, at: int, why: str) -> RuleSyntaxError:
@@ -60,6 +61,18 @@ class Operands:
         note = Note(refusal(self._text, at, "").message.rstrip(": "), message)
         if all(other.message != message for other in self._notes):
             self._notes.append(note)
+
+    def expect_single(self, at: int, *items: Item) -> None:
+        """Say what a comparison means if a field is a list or a map after all."""
+        if not self._typed and any(not isinstance(item, Literal) for item in items):
+            message = "a list is compared by its elements here, and in CEL as a whole, and maps are not compared"
+            self.note(at, f"{message}; typed=True says that there are none")
+
+    def expect_list(self, at: int) -> None:
+        """Say what an operation on a list means if a field is no list after all."""
+        if not self._typed:
+            message = "a single value is a list of one here, and the keys of a map are not elements"
+            self.note(at, f"{message}; typed=True says that this is a list")
 
     @contextmanager
     def bound(self, name: str, item: Item) -> Iterator[None]:
@@ -133,6 +146,7 @@ class Operands:
                     raise self.refuse(at, "an element has a constant as its number, from 0, and a field a string")
                 if inner == () or isinstance(inner, Literal):
                     raise self.refuse(at, "only a field has elements")
+                self.expect_list(at)
                 return Call("[]", (Attribute(inner) if isinstance(inner, tuple) else inner, place.value))
         found = self.item(part)
         return found.path if isinstance(found, Attribute) else found
@@ -173,6 +187,11 @@ class Operands:
             made: Item = self.placed(at, build.call, "concat", items)
             return made
         is_of_time = kinds == ["duration"] or is_time(left) or is_time(right)
+        if any(
+            isinstance(item, Literal) and isinstance(item.value, Interval) and item.value.is_days
+            for item in (left, right)
+        ):
+            self.note(at, "24 hours are one day in the time zone of the index, which daylight saving changes")
         if not is_of_time and kinds not in ([], ["number"]):
             raise self.refuse(at, f"{op} is for numbers here")
         if op == "/":
@@ -190,8 +209,13 @@ class Operands:
         kind = {type(left), type(right)}
         if kind == {str} and op == "+":
             return left + right
-        if kind not in ({int}, {float}) or (op in "/%" and right == 0) or (op == "%" and kind == {float}):
-            raise self.refuse(at, f"CEL has no {op} for these constants")
+        if kind <= {datetime, Interval}:
+            return self._folded_time(op, left, right, at)
+        if kind not in ({int}, {float}) or (op == "%" and kind == {float}):
+            kinds = f"{_shown_kind(left)} and {_shown_kind(right)}"
+            raise self.refuse(at, f"CEL has no {op} for {kinds}")
+        if op in "/%" and right == 0:
+            raise self.refuse(at, "a division by 0 is an error of CEL")
         match op:
             case "+":
                 found = left + right
@@ -207,6 +231,22 @@ class Operands:
             raise self.refuse(at, "the result is beyond 64 bits")
         return found
 
+    def _folded_time(self, op: str, left: Any, right: Any, at: int) -> datetime | Interval:
+        """Return a sum or a difference of constants that are times or durations."""
+        try:
+            match op, left, right:
+                case (("+" | "-"), datetime(), Interval()):
+                    return left + length_of(right) if op == "+" else left - length_of(right)
+                case "+", Interval(), datetime():
+                    return right + length_of(left)
+                case "-", datetime(), datetime():
+                    return _interval((left - right) // timedelta(microseconds=1))
+                case (("+" | "-"), Interval(), Interval()):
+                    return _interval(left.microseconds + (right if op == "+" else right.negated()).microseconds)
+        except OverflowError:
+            raise self.refuse(at, "the result is no time from the year 1 to 9999") from None
+        raise self.refuse(at, f"CEL has no {op} for {_shown_kind(left)} and {_shown_kind(right)}")
+
     def _invoked(self, call: Invocation) -> Item:
         name, at = call.function, call.at
         arguments = call.arguments if call.target is None else (call.target, *call.arguments)
@@ -220,12 +260,17 @@ class Operands:
         if isinstance(given, Literal):
             return Literal(self._constant_of(name, given.value, at), at)
         if name == "timestamp":
-            return given if is_time(given) else Call("cast_timestamp", (given,))
+            if is_time(given):
+                return given
+            if not self._typed:
+                self.note(at, "a text that is a time, but not of RFC 3339, is an error of CEL, and a time here")
+            return Call("cast_timestamp", (given,))
         if name in _CASES:
             self.note(at, f"{name} changes the letters of ASCII only, and here those of all alphabets")
             return Call(_CASES[name], (given,))
         if name == "duration":
             raise self.refuse(at, "a duration is a constant here")
+        self.note(at, f"{name}() of a text or a boolean goes by Spark's CAST here: CEL takes fewer of them")
         return Call(_CASTS[name], (given,))
 
     def _part_of_time(self, name: str, arguments: tuple[Part, ...], at: int) -> Item:
@@ -263,7 +308,21 @@ class Operands:
         length = sum(Decimal(number) * _LENGTHS.get(unit, Decimal("0.001")) for number, unit in found)
         if length != int(length) or length > INT64_MAX:
             raise self.refuse(at, "a duration has no parts of microseconds here, and fits 64 bits")
-        return Interval(microseconds=sign * int(length), is_days=int(length) % MICROSECONDS_PER_DAY == 0)
+        return _interval(sign * int(length))
+
+
+def _interval(microseconds: int) -> Interval:
+    return Interval(microseconds=microseconds, is_days=microseconds % MICROSECONDS_PER_DAY == 0)
+
+
+def length_of(interval: Interval) -> timedelta:
+    """Return a duration as Python has it."""
+    return timedelta(microseconds=interval.microseconds)
+
+
+def _shown_kind(value: Any) -> str:
+    names = {int: "an integer", float: "a double", bool: "a boolean", str: "a string", datetime: "a time"}
+    return names.get(type(value), "a duration" if isinstance(value, Interval) else "null")
 
 
 def kind_of(value: Any) -> str:

@@ -92,6 +92,7 @@ _BINDING: Final = {
     **dict.fromkeys("*/%", 6),
 }
 _CONDITIONAL: Final = 1
+_BEYOND: Final = 1 << 63  # the least integer that is too large, but not behind a minus
 _RESERVED: Final = frozenset(
     [
         "as",
@@ -193,6 +194,9 @@ class _Parser:
         token = self._next()
         if token.kind == "sign" and token.text in ("!", "-"):
             self._at += 1
+            if token.text == "-" and self._next().value == _BEYOND and self._next().kind == "literal":
+                self._at += 1
+                return Literal(-_BEYOND, token.at)
             operand = self._unary()
             if token.text == "-" and isinstance(operand, Literal) and type(operand.value) in (int, float):
                 return Literal(-operand.value, token.at)
@@ -237,6 +241,8 @@ class _Parser:
         token = self._next()
         self._at += 1
         match token.kind:
+            case "literal" if token.value == _BEYOND and token.text[-1] not in "uU":
+                raise refusal(self._text, token.at, f"{token.text} is beyond 64 bits")
             case "literal":
                 return Literal(token.value, token.at)
             case "name" if token.text in _RESERVED:
@@ -289,7 +295,7 @@ def _number(text: str, piece: str, kind: str, at: int) -> int | float:
     is_unsigned = piece[-1] in "uU"
     digits = piece.rstrip("uU")
     value = int(digits, 16) if digits[:2] in ("0x", "0X") else int(digits) if len(digits) < 30 else 1 << 64
-    if value > (1 << 64 if is_unsigned else 1 << 63) - (1 if is_unsigned else 0):  # -2**63 is read as its negation
+    if value >= 1 << 64 if is_unsigned else value > _BEYOND:
         raise refusal(text, at, f"{piece} is beyond 64 bits")
     return value
 
