@@ -350,6 +350,60 @@ def test_notes_tell_what_means_something_else():
     assert "the time zone of its machine" in str(read({"r": dnf([given])}, "mustang")[0].notes[0])
 
 
+PREDICATE = "$.conjunctions[0].predicates[0]"
+
+
+@pytest.mark.parametrize(
+    ("criteria", "message", "meant"),
+    [
+        ({"form": "DNF", "conjuctions": [{}]}, "$.conjuctions: a DNF has no 'conjuctions'", "conjunctions"),
+        ({"form": "CNF", "conjunctions": [{}]}, "$.conjunctions: a CNF has no 'conjunctions'", "disjunctions"),
+        (dnf([A | {"wieght": 5}]), f"{PREDICATE}.wieght: a predicate has no 'wieght'", "weight"),
+        (dnf([A | {"preOperation s": [1]}]), "a predicate has no 'preOperation s'", "preOperations"),
+        (
+            dnf([predicate("$.n", "RANGE", lowerbound=5)]),
+            f"{PREDICATE}.detail.lowerbound: the caveat RANGE has no 'lowerbound'",
+            "lowerBound",
+        ),
+        (
+            dnf([predicate("$.n", ops=[("ADDITION", {"rsh": 1})], values=[5])]),
+            f"{PREDICATE}.preOperations[0].rsh: the pre-operation ADDITION has no 'rsh'",
+            None,
+        ),
+        (
+            {"form": "DNF", "conjunctions": [{"type": "AND", "predicate": [A]}]},
+            "$.conjunctions[0].predicate: a composition has no 'predicate'",
+            "predicates",
+        ),
+    ],
+)
+def test_a_misspelt_key_is_refused_or_noted(criteria, message, meant):
+    found = read({"r": criteria}, "mustang")
+    if meant is None:
+        assert str(found[0].notes[0]) == f"{message} in Mustang, and it says nothing here"
+    else:
+        assert message in found.faults[0].error.message
+        assert found.faults[0].error.hint == f"did you mean {meant}?"
+
+
+def test_keys_beside_a_criteria_have_notes_unless_a_record_has_them():
+    beside = {"id": "x", "name": "n", "score": 2, "tags": {"a": 1}, "disjunctions": [], "owner": "ann"}
+    notes = read({"r": dnf([A]) | beside}, "mustang")[0].notes
+    assert [str(note) for note in notes] == ["$.owner: a DNF has no 'owner' in Mustang, and it says nothing here"]
+
+
+def test_what_older_predicates_say_of_missing_paths_is_not_lost():
+    assert "is a path here" in fault("mustang", dnf([A | {"lhsNotAPath": True}]))
+    assert read({"r": dnf([A | {"lhsNotAPath": False, "defaultResult": False}])}, "mustang")[0].notes == []
+    (note,) = read({"r": dnf([A | {"defaultResult": True}])}, "mustang")[0].notes
+    assert str(note) == f"{PREDICATE}.defaultResult: where the path is missing, the predicate is false here"
+
+
+def test_a_composition_has_the_type_of_its_form():
+    criteria = {"form": "DNF", "conjunctions": [{"type": "OR", "predicates": [A]}]}
+    assert "$.conjunctions[0].type: the type of conjunctions is AND, not 'OR'" in fault("mustang", criteria)
+
+
 def test_files_of_criteria_keep_their_ids(tmp_path):
     first, second = dnf([A]) | {"id": "first"}, dnf([B]) | {"id": "second"}
     (tmp_path / "list.json").write_text(json.dumps([first, second]))

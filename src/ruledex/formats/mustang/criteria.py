@@ -13,6 +13,7 @@ from ruledex.errors import RuleLimitError, RuleSyntaxError
 from ruledex.formats.conditions import FALSE, TRUE, any_of, negate, number, string
 from ruledex.formats.documents import WHOLE
 from ruledex.formats.mustang.details import Subject, condition_of
+from ruledex.formats.mustang.keys import check_keys
 from ruledex.formats.mustang.operations import alternatives_of
 from ruledex.formats.mustang.paths import location_of
 from ruledex.formats.rules import Note
@@ -20,7 +21,17 @@ from ruledex.language.structured_parts import Place, json_text
 from ruledex.language.tree import And, Expression
 
 _DEEPEST: Final = 200
-_FORMS: Final = ("DNF", "CNF", "UNF")
+_FORMS: Final = {
+    "DNF": ("form", "id", "conjunctions"),
+    "CNF": ("form", "id", "disjunctions"),
+    "UNF": ("form", "id", "type", "criterias", "predicates"),
+}
+_OF_RECORDS: Final = ("score", "tags", "name", "Id", "Name")  # that a file has beside a criteria
+_OF_COMPOSITIONS: Final = ("type", "predicates")
+_OF_PREDICATES: Final = (
+    *("type", "lhs", "weight", "detail", "preOperations"),
+    *("preOperation", "values", "lhsNotAPath", "defaultResult"),  # as in 2.x
+)
 
 
 class Criteria:
@@ -47,7 +58,10 @@ class _Criteria:
         if depth > _DEEPEST:
             raise RuleLimitError(f"{place}: criteria nest deeper than {_DEEPEST}")
         form = given.get("form") if isinstance(given, Mapping) else None
-        match form.upper() if isinstance(form, str) else form:
+        name = form.upper() if isinstance(form, str) else form
+        if name in _FORMS:
+            check_keys(given, (*_FORMS[name], *([] if depth else _OF_RECORDS)), f"a {name}", place, self._notes)
+        match name:
             case "DNF":
                 compositions = self._compositions(given, "conjunctions", place)
                 return any_of(compositions) if compositions else TRUE
@@ -76,6 +90,10 @@ class _Criteria:
         for composition, at in _list(given, key, place):
             if not isinstance(composition, Mapping):
                 raise RuleSyntaxError(f"{at}: a composition is an object, not {json_text(composition)}")
+            check_keys(composition, _OF_COMPOSITIONS, "a composition", at, self._notes)
+            wanted, kind = ("AND" if key == "conjunctions" else "OR"), composition.get("type")
+            if kind is not None and (not isinstance(kind, str) or kind.upper() != wanted):
+                raise RuleSyntaxError(f"{Place(at, 'type')}: the type of {key} is {wanted}, not {json_text(kind)}")
             predicates = self._predicates(composition, at)
             found.append(all_in_score(predicates) if key == "conjunctions" else any_of(predicates))
         return found
@@ -91,6 +109,12 @@ class _Criteria:
         if not is_included and not (isinstance(kind, str) and kind.upper() == "EXCLUDED"):
             at = Place(place, "type")
             raise RuleSyntaxError(f"{at}: a predicate is INCLUDED or EXCLUDED, not {json_text(kind)}")
+        check_keys(given, _OF_PREDICATES, "a predicate", place, self._notes)
+        if given.get("lhsNotAPath"):
+            raise RuleSyntaxError(f"{Place(place, 'lhsNotAPath')}: the left side of a predicate is a path here")
+        if given.get("defaultResult") is is_included:
+            note = f"where the path is missing, the predicate is {str(not is_included).lower()} here"
+            self._notes.append(Note(str(Place(place, "defaultResult")), note))
         at = Place(place, "lhs")
         location = location_of(string(given.get("lhs"), at, "a path"), at)
         operations, at = given.get("preOperations"), Place(place, "preOperations")

@@ -23,6 +23,7 @@ from ruledex.formats.conditions import (
     number,
     string,
 )
+from ruledex.formats.mustang.keys import check_keys
 from ruledex.formats.mustang.operations import BOOLEAN, NUMBER, TEXT, Alternative, is_array, plain_number
 from ruledex.formats.mustang.paths import Location
 from ruledex.formats.mustang.regexes import whole_match
@@ -51,6 +52,13 @@ SMALLEST: Final = Decimal("5e-324")  # Java's Double.MIN_VALUE, which Mustang ta
 LARGEST: Final = Decimal(repr(1.7976931348623157e308))
 _OPS: Final = {("ABOVE", False): ">=", ("ABOVE", True): ">", ("BELOW", False): "<=", ("BELOW", True): "<"}
 _TURNED: Final = {">=": "<=", ">": "<", "<=": ">=", "<": ">"}
+_KEYS: Final[dict[str, tuple[str, ...]]] = {  # of all caveats that have no values
+    "RANGE": ("lowerBound", "upperBound", "includeLowerBound", "includeUpperBound"),
+    "REGEX": ("regex",),
+    "VERSIONING": ("check", "baseVersion", "excludeBase"),
+    "EXISTENCE": (),
+    "NON_EXISTENCE": (),
+}
 
 
 class Subject(NamedTuple):
@@ -83,6 +91,8 @@ def condition_of(detail: Any, subject: Subject, place: Place) -> Expression:
         raise RuleSyntaxError(f"{Place(place, 'caveat')}: there is no caveat {json_text(caveat)}", hint=hint)
     if subject.location.operand == Attribute(()) and caveat.upper() not in ("EXISTENCE", "NON_EXISTENCE"):
         raise RuleSyntaxError(f"{place}: the event itself, $, has no value that could be tested")
+    known = ("caveat", "normalisedView", *_KEYS.get(caveat.upper(), ("values",)))
+    check_keys(detail, known, f"the caveat {caveat.upper()}", place, subject.notes)
     return CAVEATS[caveat.upper()](detail, subject, place)
 
 

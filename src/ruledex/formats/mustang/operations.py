@@ -14,6 +14,7 @@ from typing import Any, Final
 
 from ruledex.errors import RuleSyntaxError, did_you_mean
 from ruledex.formats.conditions import ELEMENT, all_of, is_present, number, string
+from ruledex.formats.mustang.keys import check_keys
 from ruledex.formats.mustang.paths import Location
 from ruledex.formats.rules import Note
 from ruledex.language.functions.datetime_pattern import PatternRefusedError, compile_pattern
@@ -27,6 +28,12 @@ BOOLEAN: Final = "boolean"
 _ALL: Final = frozenset((NUMBER, TEXT, BOOLEAN))
 _INT32: Final = (-(2**31), 2**31 - 1)
 _JAVA_LETTERS: Final = frozenset("GuyDMLdQqYwWEecFaBhKkHmsSAnNVvzOXxZpg")
+_KEYS: Final[dict[str, tuple[str, ...]]] = {  # beside the type
+    **dict.fromkeys(("ADDITION", "SUBTRACTION", "MULTIPLICATION", "DIVISION", "MODULO"), ("rhs",)),
+    "SUBSTRING": ("beginIndex", "endIndex"),
+    "TO_DATETIME": ("dateTimeFormat",),
+    "DATETIME": ("extract",),
+}
 _QUOTED: Final = re.compile(r"'[^']*'")
 _ZONES: Final = frozenset("XxZzVO")
 
@@ -103,6 +110,8 @@ def alternatives_of(
         if not isinstance(given, Mapping) or not isinstance(given.get("type"), str):
             raise RuleSyntaxError(f"{at}: a pre-operation is an object with a type, not {json_text(given)}")
         kind = given["type"].upper()
+        if kind in (*_OPERATIONS, "SIZE", "IDENTITY"):
+            check_keys(given, ("type", *_KEYS.get(kind, ())), f"the pre-operation {kind}", at, notes)
         if kind == "SIZE":
             found, is_counted = [new for one in found for new in _counted(one, at, notes)], True
         elif kind == "IDENTITY":
