@@ -356,9 +356,9 @@ PREDICATE = "$.conjunctions[0].predicates[0]"
 @pytest.mark.parametrize(
     ("criteria", "message", "meant"),
     [
-        ({"form": "DNF", "conjuctions": [{}]}, "$.conjuctions: a DNF has no 'conjuctions'", "conjunctions"),
+        ({"form": "DNF", "conjunction": [{}]}, "$.conjunction: a DNF has no 'conjunction'", "conjunctions"),
         ({"form": "CNF", "conjunctions": [{}]}, "$.conjunctions: a CNF has no 'conjunctions'", "disjunctions"),
-        (dnf([A | {"wieght": 5}]), f"{PREDICATE}.wieght: a predicate has no 'wieght'", "weight"),
+        (dnf([A | {"weights": 5}]), f"{PREDICATE}.weights: a predicate has no 'weights'", "weight"),
         (dnf([A | {"preOperation s": [1]}]), "a predicate has no 'preOperation s'", "preOperations"),
         (
             dnf([predicate("$.n", "RANGE", lowerbound=5)]),
