@@ -16,6 +16,7 @@ from ruledex.errors import InputError, RuleError, RuleFault, RuleLimitError, Rul
 from ruledex.formats.checking import TreeCheck
 from ruledex.formats.documents import Document, Files, Source, documents_of, without_repeated_ids
 from ruledex.formats.guessing import OWN, Guess, guess, hint_of
+from ruledex.formats.own_documents import OwnDocuments
 from ruledex.formats.rules import ForeignRule, ForeignRules, Note, SetTranslator, Translator
 from ruledex.formats.writing import Progress, Written, WrittenRule, WrittenRules, given_rules, tree_of
 from ruledex.language.definitions import check_definitions
@@ -104,7 +105,7 @@ def read(source: Source, format: str, **options: Any) -> ForeignRules:  # noqa: 
         except RuleError as error:
             faults.append(RuleFault(document.rule_id, document.placed(error), document.line, document.file))
     correlations = [] if whole is None else whole.correlations
-    return ForeignRules(found, faults, dict(translator.definitions), format, correlations)
+    return ForeignRules(found, faults, dict(translator.definitions), format, correlations, options)
 
 
 def _pairs(source: Any) -> Any:
@@ -129,8 +130,9 @@ def write(
     """Write rules of ruledex in the format of another system.
 
     Rules are an index, what `read` returned, a file of rules, a mapping of ids to texts, or pairs of them. The result
-    is a sequence of rules with a `document` each; `faults` are those that the format cannot say. `definitions` has
-    named conditions that the rules use beside their own. The options are those of the format (docs/formats.md).
+    is a sequence of rules with a `document` each; `faults` are those that the format cannot say. A rule that was read
+    in this format, and not changed since, is written as its owner wrote it. `definitions` has named conditions that the
+    rules use beside their own. The options are those of the format (docs/formats.md).
 
     >>> from ruledex import formats
     >>> written = formats.write({"adults": "age >= 18 AND country IN ('IN', 'US')", "any": "* LIKE '%x%'"}, "spark")
@@ -149,6 +151,8 @@ def write(
     given, faults, schema = given_rules(rules, check_definitions({} if definitions is None else definitions))
     found, lines = list[WrittenRule](), dict[int | str, int]()
     _check_options(format, write_rule, options)
+    read_options = rules.options if isinstance(rules, ForeignRules) and definitions is None else None
+    own = OwnDocuments(format, _maker(format), write_rule, options, read_options, schema.definitions)
     for n_done, rule in enumerate(given):
         if progress is not None and n_done % _EVERY == 0:
             progress(n_done, len(given))
@@ -157,6 +161,9 @@ def write(
             if rule.id in lines:
                 raise RuleError(f"this id was given before, in line {lines[rule.id]}")
             lines[rule.id] = rule.line
+            if rule.original is not None and own.has(rule.original, rule.text):
+                found.append(WrittenRule(rule.id, rule.original.rule, str(rule.text), rule.score, rule.tags))
+                continue
             tree, text = tree_of(rule, schema)
             document = with_id(write_rule(tree, notes, **options), rule.id)
         except RuleError as error:

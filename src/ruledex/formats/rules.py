@@ -56,6 +56,7 @@ class ForeignRules(Sequence[ForeignRule]):
     """Rules that were read, those that could not be (`faults`), and the named conditions that the rules use.
 
     `correlations` are what a format says of several rules over time, as data of JSON: an index does not answer them.
+    `options` are those that the rules were read with.
     """
 
     rules: list[ForeignRule]
@@ -63,6 +64,7 @@ class ForeignRules(Sequence[ForeignRule]):
     definitions: dict[str, str]
     format: str = ""
     correlations: list[dict[str, Any]] = field(default_factory=list)
+    options: dict[str, Any] = field(default_factory=dict)
 
     @overload
     def __getitem__(self, at: int) -> ForeignRule: ...

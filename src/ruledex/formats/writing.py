@@ -11,7 +11,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Protocol, TypeAlias, overload
 
-from ruledex.errors import InputError, RuleError, RuleFault, RuleTypeError, quoted
+from ruledex.errors import InputError, RuledexError, RuleError, RuleFault, RuleTypeError, quoted
+from ruledex.explain import Original
 from ruledex.formats.rules import ForeignRules, Note
 from ruledex.language.parser import parse
 from ruledex.language.schema import Schema
@@ -94,18 +95,25 @@ class Given(NamedTuple):
     tags: Any = None
     notes: Sequence[Note] = ()
     line: int = 0
+    original: Original | None = None  # as its owner wrote it for another system
 
 
 def given_rules(rules: Written, definitions: Mapping[str, str]) -> tuple[list[Given], list[RuleFault], Schema]:
     """Return all rules of a source, its rows that are none, and the schema that the rules are bound to."""
     if isinstance(rules, ForeignRules):
-        found = [Given(r.id, r.text, r.tree, None, r.score, r.tags, r.notes, r.line) for r in rules]
+        found = [
+            Given(r.id, r.text, r.tree, None, r.score, r.tags, r.notes, r.line, Original(rules.format, r.original))
+            for r in rules
+        ]
         return found, list(rules.faults), Schema().with_definitions(rules.definitions | dict(definitions))
     if isinstance(rules, str | os.PathLike):
         return _of_file(rules, definitions)
     if callable(getattr(rules, "rules", None)):
         index: Any = rules
-        found = [Given(r.id, r.text, score=r.static_score, tags=dict(r.tags)) for r in index.rules()]
+        found = [
+            Given(r.id, r.text, score=r.static_score, tags=dict(r.tags), original=_original_in(index, r.id))
+            for r in index.rules()
+        ]
         return found, [], index.schema.with_definitions(index.definitions | dict(definitions))
     pairs: Any = rules.items() if isinstance(rules, Mapping) else rules
     if isinstance(rules, bytes) or not isinstance(pairs, Iterable):
@@ -118,6 +126,14 @@ def given_rules(rules: Written, definitions: Mapping[str, str]) -> tuple[list[Gi
         text, tree = (rule, None) if isinstance(rule, str) else ("", rule)
         found.append(Given(pair[0], text, tree, line=number))
     return found, [], Schema().with_definitions(definitions)
+
+
+def _original_in(index: Any, rule_id: int | str) -> Original | None:
+    try:
+        found: Original | None = index.rule(rule_id).original
+    except RuledexError:  # it was removed in the meantime
+        return None
+    return found
 
 
 def _of_file(
