@@ -277,3 +277,32 @@ def test_the_example_of_a_rollout_runs(capsys, monkeypatch):
     told = capsys.readouterr().out
     assert "new-checkout: false " in told
     assert told.endswith("users gain new-checkout, 0 lose it\n")
+
+
+def test_a_misspelt_key_is_refused_and_an_unknown_one_noted():
+    features = {
+        "f": {"rules": [{"force": 3, "conditions": {"a": 1}}]},
+        "g": {"rules": [{"force": 3, "colour": 1}], "owner": "me"},
+        "h": {"defaultvalue": 1},
+        "b": {"rules": [{"contextualBanditRef": "x", "contextualVariations": [1, 2]}]},
+    }
+    found = formats.read({"features": features}, "growthbook")
+    messages = {fault.rule_id: fault.error.message for fault in found.faults}
+    place = "$.features.f.rules[0].conditions"
+    assert messages["f"] == f"{place}: GrowthBook has no key 'conditions' here; did you mean condition?"
+    assert (
+        messages["h"]
+        == "$.features.h.defaultvalue: GrowthBook has no key 'defaultvalue' here; did you mean defaultValue?"
+    )
+    assert messages["b"].startswith("$.features.b.rules[0]: a contextual bandit")
+    notes = [str(note) for rule in found for note in rule.notes]
+    assert notes == [
+        "$.features.g.rules[0].colour: GrowthBook has no key 'colour' here and ignores it",
+        "$.features.g.owner: GrowthBook has no key 'owner' here and ignores it",
+    ]
+
+
+def test_a_feature_without_a_default_has_an_original():
+    (rule,) = formats.read({"features": {"f": {}}}, "growthbook")
+    assert rule.original == {"defaultValue": None}
+    assert feature_values(Index.build({"features": {"f": {}}}, format="growthbook"), {}) == {"f": None}

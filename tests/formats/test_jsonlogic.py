@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from ruledex import Schema
+from ruledex.formats import read
 from tests.formats.answers import fault, holds
 
 X = {"var": "x"}
@@ -71,6 +73,41 @@ CASES = [
         {"x": [{"k": 1}, {"v": 2}]},
         False,
     ),
+    ({"===": [X, {"var": "y"}]}, {}, True),
+    ({"!==": [X, {"var": "y"}]}, {"x": None}, False),
+    ({"===": [X, {"var": "y"}]}, {"x": 1}, False),
+    ({"==": [X, 0]}, {"x": ""}, True),
+    ({"==": [X, False]}, {"x": ""}, True),
+    ({"==": [X, 0]}, {}, False),
+    ({"==": [X, ""]}, {"x": 0}, True),
+    ({"==": [X, ""]}, {"x": False}, True),
+    ({"===": [X, ""]}, {"x": 0}, False),
+    ({"==": [X, "1"]}, {"x": True}, True),
+    ({"<": [X, 10]}, {"x": ""}, True),
+    ({">": [X, 10]}, {"x": ""}, False),
+    ({"<": [X, "5"]}, {"x": True}, True),
+    ({">": [{"var": ["x", 7]}, 5]}, {"x": "9"}, True),
+    ({">": [{"var": ["x", 7]}, 5]}, {}, True),
+    ({">": [{"var": ["x", 7]}, 5]}, {"x": None}, False),
+    ({"<": [{"var": ["x", 7]}, 5]}, {}, False),
+    ({"<": [{"var": ["x", 7]}, 5]}, {"x": None}, True),
+    ({"===": [{"var": ["x", "a"]}, {"var": "y"}]}, {"y": "a"}, True),
+    ({"in": [{"var": ["x", "a"]}, ["a"]]}, {}, True),
+    ({"some": [X, {"==": [{"var": ["k", 1]}, 1]}]}, {"x": [{"k": 2}, {}]}, True),
+    ({"==": [{"%": [X, 2]}, 0]}, {}, True),
+    ({"<": [{"-": [X, 1]}, 0]}, {}, True),
+    ({"<": [{"-": [X, 1]}, 0]}, {"x": "a"}, False),
+    ({"==": [{"*": [X, 2]}, 0]}, {}, True),
+    ({"==": [{"-": [X, 1]}, None]}, {"x": "a"}, False),
+    ({"==": [1, True]}, {}, True),
+    ({"==": [0, None]}, {}, False),
+    ({"in": [5, X]}, {"x": "a5"}, True),
+    ({"in": [5, X]}, {"x": 5}, False),
+    ({"in": [5, X]}, {"x": [5]}, True),
+    ({"in": [None, X]}, {}, False),
+    ({"in": [None, X]}, {"x": [1, None]}, True),
+    ({"in": ["", X]}, {"x": ""}, False),
+    ({"in": [{"var": "y"}, X]}, {"x": "abc", "y": "b"}, True),
     ({"missing": ["x", "y"]}, {"x": 1}, True),
     ({"!": {"missing": ["x", "y"]}}, {"x": 1, "y": 2}, True),
     ({"missing": ["x"]}, {"x": ""}, True),
@@ -93,6 +130,8 @@ def test_a_rule_is_true_as_in_jsonlogic(rule, data, expected):
         ({"and": [X], "or": [X]}, "$: an operation is an object with one key, not 2"),
         ({"map": [X, 1]}, "$.map: map cannot be said as a condition"),
         ({"==": [{"reduce": [X, 1, 2]}, 3]}, "$.==[0].reduce: reduce cannot be said as a condition"),
+        ({"=": [X, 1]}, "$.=: JsonLogic has no operator '='"),
+        ({"==": [{"/": [1, 0]}, 1]}, "$.==[0]./: these constants give no number"),
         ({"==": [{"and": [X]}, 3]}, "$.==[0].and: the result of and cannot be compared or computed with"),
         ({"==": [X, [1]]}, "$.==: a value is compared with a number, a string, true, false or null, not a list"),
         ({"==": [X]}, "$.==: an equality takes two values, not 1"),
@@ -110,3 +149,31 @@ def test_a_rule_is_true_as_in_jsonlogic(rule, data, expected):
 )
 def test_what_cannot_be_said_is_refused_with_its_place(rule, message):
     assert fault("jsonlogic", rule).startswith(message)
+
+
+@pytest.mark.parametrize(
+    ("rule", "hint"),
+    [
+        ({"=": [X, 1]}, "did you mean ==?"),
+        ({"&&": [X]}, "did you mean and?"),
+        ({"missing_sone": [X]}, "did you mean missing_some?"),
+        ({"max": [X, 1]}, "what can be read is and, or, !"),
+    ],
+    ids=str,
+)
+def test_an_unknown_operator_is_not_one_that_cannot_be_read(rule, hint):
+    assert read({"r": rule}, "jsonlogic").faults[0].error.hint.startswith(hint)
+
+
+@pytest.mark.parametrize("kind", ["string", "integer", "boolean"])
+def test_conversions_do_not_contradict_a_declared_type(kind):
+    rules = read({1: {"<": [X, 5]}, 2: {"==": [X, 0]}, 3: {">": [{"-": [X, 1]}, 5]}}, "jsonlogic")
+    schema = Schema.of_mapping({"attributes": {"x": kind}})
+    for rule in rules:
+        schema.bind(rule.tree)
+
+
+@pytest.mark.parametrize("divisor", [0, X])
+def test_a_division_that_may_be_by_zero_is_noted(divisor):
+    (rule,) = read({1: {">": [{"/": [X, divisor]}, 5]}}, "jsonlogic")
+    assert str(rule.notes[0]).startswith("$.>[0]./: a division by zero is infinite")

@@ -80,6 +80,22 @@ CASES = [
     ({"a": {"$notRegex": "^x"}}, {}, True),
     ({"a": {"$regex": "(["}}, {"a": "xyz"}, False),
     ({"a": {"$rgex": "x"}}, {"a": "xyz"}, False),
+    ({"a": {"$regex": "^5"}}, {"a": 5}, True),
+    ({"a": {"$regex": "^5$"}}, {"a": "x"}, False),
+    ({"a": {"$regex": ".*"}}, {}, True),
+    ({"a": {"$regex": "^x"}}, {}, False),
+    ({"a": {"$regex": "ul"}}, {"a": None}, True),
+    ({"a": {"$regex": "true"}}, {"a": True}, True),
+    ({"a": {"$regex": "[a-f]{3}"}}, {"a": 555}, False),
+    ({"a": {"$regex": "x|5"}}, {"a": 5}, True),
+    ({"a": {"$regex": "x?5"}}, {"a": 5}, True),
+    ({"a": 0}, {"a": ""}, True),
+    ({"a": {"$lt": 5}}, {"a": ""}, True),
+    ({"a": {"$gt": 5}}, {"a": ""}, False),
+    ({"a": {"$lt": "5"}}, {"a": True}, True),
+    ({"a": {"$size": 2}}, {"a": [1, None]}, True),
+    ({"a": {"$elemMatch": {"$ne": 5}}}, {"a": [None, 5]}, False),
+    ({"a": {"$elemMatch": {"$ne": 5}}}, {"a": [None, 4]}, True),
     ({"$or": []}, {}, True),
     ({"$nor": [{"a": 1}, {"b": 1}]}, {"c": 1}, True),
     ({"$nor": [{"a": 1}, {"b": 1}]}, {"b": 1}, False),
@@ -92,6 +108,10 @@ CASES = [
     ({"v": {"$vne": "1.2.3"}}, {"v": "1.2.3"}, False),
     ({"v": {"$vgte": "2.0.0"}}, {}, False),
     ({"v": {"$vlt": "2.0.0"}}, {}, True),
+    ({"v": {"$vgte": "1.10.0"}}, {"v": 2}, True),
+    ({"v": {"$vlt": "2.0.0"}}, {"v": True}, True),
+    ({"v": {"$vgte": "2.0.0"}}, {"v": True}, False),
+    ({"v": {"$vlt": "2.0.0"}}, {"v": ""}, True),
 ]
 
 
@@ -175,6 +195,14 @@ def test_saved_groups_come_from_a_file(tmp_path):
 def test_a_misspelt_operator_is_noted():
     rule = read({"r": {"a": {"$rgex": "x"}}}, "mongo")[0]
     assert str(rule.notes[0]) == "$.a.$rgex: GrowthBook knows no $rgex and takes it for false; did you mean $regex?"
+
+
+def test_an_unknown_operator_above_all_attributes_is_noted():
+    rule = read({"r": {"$nors": 1}}, "mongo")[0]
+    assert rule.text == "CAST(`$nors` AS DOUBLE) = 1"
+    message = "GrowthBook knows no $nors here and takes it for the name of an attribute; did you mean $nor?"
+    assert str(rule.notes[0]) == f"$.$nors: {message}"
+    assert fault("mongo", {"$savedGroup": {"id": "g"}}).startswith("$.$savedGroup: a saved group is read by $inGroup")
 
 
 def test_an_index_matches_conditions():

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
-from ruledex.errors import RuleError, RuleSyntaxError, RuleTypeError
+from ruledex.errors import RuleError, RuleSyntaxError, RuleTypeError, did_you_mean, quoted
 from ruledex.formats.conditions import FALSE, TRUE, all_of, any_of, negate, number, string
 from ruledex.formats.documents import Document
 from ruledex.formats.mongo import Conditions
@@ -23,6 +23,15 @@ from ruledex.language.tree import Attribute, Call, Compare, Expression
 _FEATURES: Final = "features"
 _ID: Final = "id"  # the attribute that is hashed unless a rule names another
 _STICKY: Final = ("fallbackAttribute", "minBucketVersion", "blockedVariations")
+_BANDIT: Final = ("contextualBanditRef", "contextualVariations")
+_FEATURE_KEYS: Final = ("defaultValue", "rules")
+_RULE_KEYS: Final = (
+    *("id", "name", "phase", "key", "meta", "tracks", "seed", "hashAttribute", "hashVersion"),
+    *("condition", "parentConditions", "filters", "namespace", "force", "variations"),
+    *("coverage", "weights", "range", "ranges", "bucketVersion", "disableStickyBucketing"),
+    *_STICKY,
+    *_BANDIT,
+)
 
 
 class Outcome(NamedTuple):
@@ -119,6 +128,7 @@ class _File:
         feature = self._features.get(key, {})
         if not isinstance(feature, Mapping):
             raise RuleSyntaxError(f"{place}: a feature is an object, not {json_text(feature)}")
+        unknown = _unknown_keys(feature, _FEATURE_KEYS, place)
         rules = feature.get("rules")
         if rules is not None and not isinstance(rules, list):
             raise RuleSyntaxError(f"{place}.rules: rules are a list, not {json_text(rules)}")
@@ -128,14 +138,18 @@ class _File:
             if not isinstance(rule, Mapping):
                 raise RuleSyntaxError(f"{at}: a rule is an object, not {json_text(rule)}")
             made += self._rule(key, str(i), rule, at, (*users, key))
-        made.append(Outcome(TRUE, feature.get("defaultValue"), "default", feature.get("defaultValue")))
+        default = feature.get("defaultValue")
+        original = {"defaultValue": None} if default is None else default
+        made.append(Outcome(TRUE, default, "default", original, tuple(unknown)))
         self._found[key] = made
         return made
 
     def _rule(
         self, feature: str, name: str, rule: Mapping[str, Any], place: Place, users: tuple[str, ...]
     ) -> Iterator[Outcome]:
-        notes: list[Note] = []
+        notes = _unknown_keys(rule, _RULE_KEYS, place)
+        if any(key in rule for key in _BANDIT):
+            raise RuleTypeError(f"{place}: a contextual bandit chooses by what it has learned, and not by a condition")
         without = "this is for sticky buckets, which are unknown here: it has no effect"
         notes += [Note(f"{place}.{key}", without) for key in _STICKY if key in rule]
         allowed, blocked = self._prerequisites(rule, place, users)
@@ -204,6 +218,19 @@ class _File:
                 found.append(all_of((*map(negate, before), outcome.condition)))
             before.append(outcome.condition)
         return any_of(found)
+
+
+def _unknown_keys(given: Mapping[str, Any], known: tuple[str, ...], place: Place) -> list[Note]:
+    """Return notes on keys that GrowthBook ignores. Raises if one is plainly misspelt: it could mean everyone."""
+    found: list[Note] = []
+    for key in given:
+        if key in known:
+            continue
+        at = Place(place, key)
+        if hint := did_you_mean(str(key), known):
+            raise RuleSyntaxError(f"{at}: GrowthBook has no key {quoted(key)} here; {hint}")
+        found.append(Note(str(at), f"GrowthBook has no key {quoted(key)} here and ignores it"))
+    return found
 
 
 # Buckets.

@@ -32,6 +32,11 @@ def as_number(operand: Operand) -> Operand:
     return Call("cast_double", (operand,))
 
 
+def is_empty_text(operand: Operand) -> Expression:
+    """Return that an operand is the empty text. A schema may declare it as anything else."""
+    return Compare(Call("cast_string", (operand,)), "=", "")
+
+
 def is_truthy(operand: Operand, empty_array: bool) -> Expression:
     """Return that a value counts as true: all but null, false, 0 and the empty text, and maybe the empty array."""
     falsy = (Compare(operand, "=", False), Compare(operand, "=", 0), Compare(operand, "=", ""))
@@ -43,11 +48,11 @@ def is_truthy(operand: Operand, empty_array: bool) -> Expression:
 
 
 def compare_number(operand: Operand, op: str, expected: int | float) -> Expression:
-    """Return a comparison with a number, in which what is missing counts as 0."""
+    """Return a comparison with a number, in which what is missing, and the empty text, count as 0."""
     if not isinstance(operand, Attribute):
         return Compare(operand, op, expected)
     made: Expression = Compare(as_number(operand), op, expected)
-    return any_of((made, IsNull(operand))) if holds(0, op, expected) else made
+    return any_of((made, IsNull(operand), is_empty_text(operand))) if holds(0, op, expected) else made
 
 
 def compare_order(operand: Operand, op: str, expected: Any, place: Place) -> Expression:
@@ -61,7 +66,8 @@ def compare_order(operand: Operand, op: str, expected: Any, place: Place) -> Exp
         if bound is None:
             return text
         missing = IsNull(operand) if holds(0, op, bound) else FALSE
-        return any_of((text, Compare(operand, op, bound), missing))
+        named = [Compare(operand, "=", truth) for truth in (False, True) if holds(int(truth), op, bound)]
+        return any_of((text, Compare(operand, op, bound), *named, missing))
     if expected is None or isinstance(expected, bool):
         expected = int(expected or 0)
     return compare_number(operand, op, number(expected, place, "what is compared with"))
@@ -77,3 +83,26 @@ def number_of(text: str) -> float | None:
 def holds(value: float | str, op: str, expected: float | str) -> bool:
     """Return whether two constants compare so."""
     return HOLDS[op]((value > expected) - (value < expected))  # type: ignore[operator]  # both are of one type
+
+
+def ordered_constants(left: Any, op: str, right: Any) -> bool:
+    """Return whether two constants compare so, of whichever types they are."""
+    if isinstance(left, str) and isinstance(right, str):
+        return holds(left, op, right)
+    numbers = [number_of(value) if isinstance(value, str) else float(value or 0) for value in (left, right)]
+    return None not in numbers and holds(numbers[0] or 0.0, op, numbers[1] or 0.0)
+
+
+def equal_constants(left: Any, right: Any, strict: bool) -> bool:
+    """Return whether two constants are equal: by ===, or by ==, which converts them."""
+    kinds = {"number" if type(value) in (int, float) else type(value).__name__ for value in (left, right)}
+    if strict or len(kinds) == 1 or None in (left, right):
+        return len(kinds) == 1 and bool(left == right)
+    return ordered_constants(left, "<=", right) and ordered_constants(left, ">=", right)
+
+
+def text_in_javascript(value: Any) -> str | None:
+    """Return the text that JavaScript looks for in a text, or None if it depends on how a number is written."""
+    if value is None or isinstance(value, bool):
+        return {None: "null", True: "true", False: "false"}[value]
+    return value if isinstance(value, str) else str(value) if isinstance(value, int) else None

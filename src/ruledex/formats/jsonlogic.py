@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from itertools import combinations, pairwise
 from math import comb
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
-from ruledex.errors import RuleLimitError, RuleSyntaxError, RuleTypeError, did_you_mean
+from ruledex.errors import RuleLimitError, RuleSyntaxError, RuleTypeError, did_you_mean, quoted
 from ruledex.formats.conditions import (
     ELEMENT,
     FALSE,
@@ -27,16 +27,54 @@ from ruledex.formats.conditions import (
     some_element,
     string,
 )
-from ruledex.formats.javascript import as_number, compare_order, holds, is_truthy, number_of
+from ruledex.formats.javascript import (
+    as_number,
+    compare_order,
+    equal_constants,
+    is_empty_text,
+    is_truthy,
+    number_of,
+    ordered_constants,
+    text_in_javascript,
+)
 from ruledex.formats.rules import Note
 from ruledex.language import build
+from ruledex.language.reference import truth_of
 from ruledex.language.structured_parts import Place, json_text, placed
-from ruledex.language.tree import Attribute, Call, Compare, CompareOperands, Expression, Like, Operand, Truth, Value
+from ruledex.language.tree import (
+    Attribute,
+    Call,
+    Compare,
+    CompareOperands,
+    Expression,
+    Like,
+    Not,
+    Operand,
+    Truth,
+    Value,
+)
 
 _ORDER: Final = ("<", "<=", ">", ">=")
 _MIRRORED: Final = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}
 _EQUALITIES: Final = {"==": False, "===": False, "!=": True, "!==": True}
 _ARITHMETIC: Final = ("+", "-", "*", "/", "%")
+# Operators of JsonLogic whose results are texts, arrays or numbers that the language has no condition for.
+_REFUSED: Final = (
+    "cat",
+    "substr",
+    "max",
+    "min",
+    "map",
+    "reduce",
+    "merge",
+    "length",
+    "log",
+    "method",
+    "throw",
+    "try",
+    "??",
+)
+_MISTAKEN: Final = {"=": "==", "&&": "and", "||": "or", "not": "!", "<>": "!="}
 _MOST_CHOICES: Final = 500  # ways to choose the attributes of missing_some
 
 
@@ -54,6 +92,13 @@ class Rules:
 
 
 translator = Rules
+
+
+class _Defaulted(NamedTuple):
+    """A variable with the constant that stands for it where the event has no such attribute. Null is a value."""
+
+    attribute: Attribute
+    default: Any
 
 
 class _Rule:
@@ -84,38 +129,58 @@ class _Rule:
 
     # Values.
 
-    def operand(self, rule: Any, place: Place, base: tuple[str, ...]) -> Operand | Any:
+    def operand(self, rule: Any, place: Place, base: tuple[str, ...]) -> Operand | _Defaulted | Any:
         """Return an attribute or function that a rule stands for, or the constant that it is."""
         if not isinstance(rule, Mapping):
             return rule
         name, arguments, at = _operation(rule, place)
         if name in ("var", "val"):
+            path = _path(name, arguments, at, base)
             if name == "var" and len(arguments) > 1 and arguments[1] is not None:
-                path = _path(name, arguments, at, base)
-                fallback = build.Constant(_scalar(arguments[1], Place(at, 1)), 1.0, False, 0)
-                return placed(at, build.call, "coalesce", [path, fallback], "", 0)
-            return _path(name, arguments, at, base)
+                return _Defaulted(path, _scalar(arguments[1], Place(at, 1)))
+            return path
         if name in _ARITHMETIC and len(arguments) == 2:
             items = [self._number(argument, Place(at, i), base) for i, argument in enumerate(arguments)]
+            if name == "/" and not (isinstance(items[1], build.Constant) and items[1].value):
+                self._note(at, "a division by zero is infinite in JavaScript, and has no value here")
             made = placed(at, build.call, name, items, "", 0)
-            return made.value if isinstance(made, build.Constant) else made
+            if not isinstance(made, build.Constant):
+                return made
+            if made.value is None:
+                raise RuleTypeError(f"{at}: these constants give no number")
+            return made.value
         known = (*_CONDITIONS, *_ORDER, *_EQUALITIES, *_ARITHMETIC, "var", "val")
         if name in known:
             raise RuleTypeError(f"{at}: the result of {name} cannot be compared or computed with")
-        hint = did_you_mean(name, known) or f"what can be read is {', '.join(known)}"
-        raise RuleSyntaxError(f"{at}: {name} cannot be said as a condition", hint=hint)
+        can_be_read = f"what can be read is {', '.join(known)}"
+        if name in _REFUSED:
+            raise RuleTypeError(f"{at}: {name} cannot be said as a condition", hint=can_be_read)
+        near = f"did you mean {_MISTAKEN[name]}?" if name in _MISTAKEN else did_you_mean(name, (*known, *_REFUSED))
+        raise RuleSyntaxError(f"{at}: JsonLogic has no operator {quoted(name)}", hint=near or can_be_read)
+
+    def _note(self, place: Place, message: str) -> None:
+        self._notes.append(Note(str(place), message))
 
     def _number(self, rule: Any, place: Place, base: tuple[str, ...]) -> Operand | build.Constant:
+        """Return what a rule is in arithmetic, where an attribute that is missing or null counts as 0."""
         operand = self.operand(rule, place, base)
-        if isinstance(operand, Attribute | Call):
-            return as_number(operand) if isinstance(operand, Attribute) else operand
-        return build.Constant(number(operand, place, "what is computed with"), 1.0, False, 0)
+        if isinstance(operand, Call):
+            return operand
+        default: Any = 0
+        if isinstance(operand, _Defaulted):
+            operand, default = operand
+            self._note(place, "null takes the default here, as what is missing does")
+        if not isinstance(operand, Attribute):
+            return _constant(_number_constant(operand, place))
+        made = placed(place, build.call, "coalesce", [operand, _constant(default)], "", 0)
+        assert isinstance(made, Call)
+        return as_number(made)
 
     def _variable(self, arguments: list[Any], place: Place, base: tuple[str, ...], name: str) -> Expression:
         attribute = _path(name, arguments, place, base)
         truthy = is_truthy(attribute, empty_array=False)
         if name == "var" and len(arguments) > 1 and _constant_truth(_scalar(arguments[1], Place(place, 1))):
-            return any_of((truthy, is_missing(attribute)))
+            return any_of((truthy, Not(is_present(attribute))))
         return truthy
 
     # Comparisons.
@@ -128,40 +193,42 @@ class _Rule:
         return all_of(self._ordered(op, left, right, Place(place, i)) for i, (left, right) in enumerate(pairs))
 
     def _ordered(self, op: str, left: Any, right: Any, place: Place) -> Expression:
+        if isinstance(left, _Defaulted):
+            return _with_default(left, lambda value: self._ordered(op, value, right, place))
+        if isinstance(right, _Defaulted):
+            return _with_default(right, lambda value: self._ordered(op, left, value, place))
         if isinstance(left, Attribute | Call) and isinstance(right, Attribute | Call):
-            self._notes.append(Note(str(place), "two variables compare as they are, without conversion"))
+            self._note(place, "two variables compare as they are, without conversion")
             return placed(place, build.comparison, left, op, right, "", 0)
         if isinstance(left, Attribute | Call):
             return compare_order(left, op, _scalar(right, place), place)
         if isinstance(right, Attribute | Call):
             return compare_order(right, _MIRRORED[op], _scalar(left, place), place)
-        first, second = _scalar(left, place), _scalar(right, place)
-        if isinstance(first, str) and isinstance(second, str):
-            return Truth(holds(first, op, second))
-        numbers = [
-            number_of(v)
-            if isinstance(v, str)
-            else float(number(int(v) if isinstance(v, bool) else v or 0, place, "it"))
-            for v in (first, second)
-        ]
-        return Truth(None not in numbers and holds(numbers[0] or 0.0, op, numbers[1] or 0.0))
+        return Truth(ordered_constants(_scalar(left, place), op, _scalar(right, place)))
 
     def _equality(self, arguments: list[Any], place: Place, base: tuple[str, ...], strict: bool) -> Expression:
         if len(arguments) != 2:
             raise RuleSyntaxError(f"{place}: an equality takes two values, not {len(arguments)}")
         left, right = (self.operand(argument, Place(place, i), base) for i, argument in enumerate(arguments))
-        if not isinstance(left, Attribute | Call):
+        return self._equal(left, right, place, strict)
+
+    def _equal(self, left: Any, right: Any, place: Place, strict: bool) -> Expression:
+        if isinstance(left, _Defaulted):
+            return _with_default(left, lambda value: self._equal(value, right, place, strict))
+        if isinstance(right, _Defaulted) or not isinstance(left, Attribute | Call):
             left, right = right, left
+        if isinstance(left, _Defaulted):
+            return self._equal(left, right, place, strict)
         if not isinstance(left, Attribute | Call):
-            first, second = _scalar(left, place), _scalar(right, place)
-            if strict or type(first) is type(second):
-                return Truth(type(first) is type(second) and first == second)
-            raise RuleTypeError(f"{place}: two constants of different types are compared", hint="write ===")
-        if isinstance(right, Attribute | Call):
-            if not strict:
-                self._notes.append(Note(str(place), "two variables compare as they are, without conversion"))
-            return CompareOperands(left, "=", right)
-        return _equal(left, _scalar(right, place), place, strict)
+            return Truth(equal_constants(_scalar(left, place), _scalar(right, place), strict))
+        if not isinstance(right, Attribute | Call):
+            return _equal(left, _scalar(right, place), place, strict)
+        if not strict:
+            self._note(place, "two variables compare as they are, without conversion")
+        same: Expression = CompareOperands(left, "=", right)
+        if isinstance(left, Attribute) and isinstance(right, Attribute):
+            return any_of((same, all_of((is_missing(left), is_missing(right)))))
+        return same
 
     # Operators on conditions.
 
@@ -218,22 +285,40 @@ class _Rule:
         if len(arguments) != 2:
             raise RuleSyntaxError(f"{place}: in takes two values, not {len(arguments)}")
         wanted, whole = (self.operand(argument, Place(place, i), base) for i, argument in enumerate(arguments))
+        return self._found_in(wanted, whole, place)
+
+    def _found_in(self, wanted: Any, whole: Any, place: Place) -> Expression:
+        if isinstance(wanted, _Defaulted):
+            return _with_default(wanted, lambda value: self._found_in(value, whole, place))
+        if isinstance(whole, _Defaulted):
+            return _with_default(whole, lambda value: self._found_in(wanted, value, place))
         if isinstance(wanted, Attribute | Call):
             if isinstance(whole, list):
                 return _equal_to_any(wanted, whole, Place(place, 1))
-            if isinstance(whole, Attribute | Call):
-                return CompareOperands(wanted, "=", whole)
-            raise RuleTypeError(f"{place}: a variable can be looked for in a list or a variable only")
+            if not isinstance(whole, Attribute):
+                raise RuleTypeError(f"{place}: a variable can be looked for in a list or a variable only")
+            self._note(place, "only texts are looked for in a text, and nulls are not looked for in an array")
+            array = is_array(whole)
+            held = Compare(Call("contains", (whole, wanted)), "=", True) if isinstance(wanted, Attribute) else FALSE
+            same = CompareOperands(wanted, "=", whole)
+            return any_of((all_of((negate(array), held)), all_of((array, same))))
+        value = _scalar(wanted, Place(place, 0))
+        if isinstance(whole, list):
+            return Truth(any(equal_constants(value, _scalar(one, Place(place, 1)), strict=True) for one in whole))
         if not isinstance(whole, Attribute | Call):
             raise RuleTypeError(f"{place}: no variable is looked at")
-        value = _scalar(wanted, Place(place, 0))
-        if not isinstance(value, str):
-            return _equal_to_any(whole, [value], place)
-        part = Like(whole, (f"%{plain_like(string(value, place, 'a text'))}%",))
-        if not isinstance(whole, Attribute):
-            return part
+        if not isinstance(whole, Attribute):  # a function, which gives a number
+            return FALSE
         array = is_array(whole)
-        return any_of((all_of((negate(array), part)), all_of((array, Compare(whole, "=", value)))))
+        if value is None:
+            among: Expression = some_element(whole, lambda: is_missing(Attribute((ELEMENT,))))
+        else:
+            among = _equal_to_any(whole, [value], place)
+        text = text_in_javascript(string(value, place, "a text") if isinstance(value, str) else value)
+        if text is None:
+            return all_of((array, among))
+        part = Like(whole, (f"%{plain_like(text)}%" if text else "%_%",))  # nothing is in the empty text
+        return any_of((all_of((negate(array), part)), all_of((array, among))))
 
     # What is there.
 
@@ -329,29 +414,60 @@ def _scalar(value: Any, place: Place) -> Any:
         raise RuleTypeError(
             f"{place}: a value is compared with a number, a string, true, false or null, not {json_text(value)}"
         )
-    return value
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    return number(value, place, "a value") if is_number else value
 
 
 def _constant_truth(value: Any) -> bool:
     return bool(value) if not isinstance(value, Mapping) else True
 
 
+def _constant(value: Any) -> build.Constant:
+    return build.Constant(value, 1.0, False, 0)
+
+
+def _number_constant(value: Any, place: Place) -> int | float:
+    if value is None or isinstance(value, bool):
+        return int(value or 0)
+    found = number_of(value) if isinstance(value, str) else None
+    return number(value if found is None else found, place, "what is computed with")
+
+
+def _with_default(operand: _Defaulted, test: Callable[[Any], Expression]) -> Expression:
+    """Return that a test holds of a variable, or of its default where the event has no such attribute."""
+    there, without = test(operand.attribute), test(operand.default)
+    present = is_present(operand.attribute)
+    if without == TRUE:
+        return any_of((there, Not(present)))
+    if without == FALSE and truth_of(there, {}) is not True:
+        return there
+    return any_of((all_of((present, there)), all_of((Not(present), without))))
+
+
 def _equal(operand: Operand, value: Any, place: Place, strict: bool) -> Expression:
     if value is None:
-        return is_missing(operand)
+        return is_missing(operand) if isinstance(operand, Attribute) else FALSE
     if isinstance(value, str):
         text = string(value, place, "a value")
         found = number_of(text)
         if not isinstance(operand, Attribute):  # a function, which gives a number
             return FALSE if strict or found is None else Compare(operand, "=", found)
         same: Expression = Compare(operand, "=", text)
-        return same if strict or found is None or not text.strip() else any_of((same, Compare(operand, "=", found)))
+        if strict or found is None:
+            return same
+        named = [Compare(operand, "=", truth) for truth in (False, True) if found == truth]
+        return any_of((same, Compare(operand, "=", found), *named))
     plain = value if isinstance(value, bool) else number(value, place, "a value")
+    if not isinstance(operand, Attribute):
+        return (
+            FALSE
+            if strict and isinstance(plain, bool)
+            else Compare(operand, "=", int(plain) if isinstance(plain, bool) else plain)
+        )
     if strict:
-        is_never = isinstance(plain, bool) and not isinstance(operand, Attribute)
-        return FALSE if is_never else Compare(operand, "=", plain)
-    left = as_number(operand) if isinstance(operand, Attribute) else operand
-    return Compare(left, "=", int(plain) if isinstance(plain, bool) else plain)
+        return Compare(operand, "=", plain)
+    same = Compare(as_number(operand), "=", int(plain) if isinstance(plain, bool) else plain)
+    return any_of((same, is_empty_text(operand))) if plain == 0 else same
 
 
 def _equal_to_any(operand: Operand, values: list[Any], place: Place) -> Expression:

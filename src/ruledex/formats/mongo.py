@@ -40,13 +40,31 @@ from ruledex.formats.rules import Note
 from ruledex.language import build
 from ruledex.language.functions.version_keys import version_key
 from ruledex.language.functions.wholes import WHOLE, text_of
+from ruledex.language.reference import truth_of
 from ruledex.language.structured_parts import Place, json_text
 from ruledex.language.text import tree_text
-from ruledex.language.tree import Attribute, Call, Compare, Expression, IsNull, Like, Named, Operand, Value
+from ruledex.language.tree import (
+    Attribute,
+    Call,
+    Compare,
+    Expression,
+    IsNull,
+    Like,
+    Named,
+    Operand,
+    Rlike,
+    Value,
+    replace,
+)
 
 _ORDER: Final = {"$lt": "<", "$lte": "<=", "$gt": ">", "$gte": ">="}
 _VERSIONS: Final = {"$veq": "=", "$vne": "!=", "$vlt": "<", "$vlte": "<=", "$vgt": ">", "$vgte": ">="}
 _JOINS: Final = ("$and", "$or", "$nor", "$not")
+_X: Final = Attribute(("x",))
+# Parts of a regular expression: escapes and classes of characters, what may be left out, and what no number has.
+_CLASS: Final = re.compile(r"\\.|\[\^?\]?(?:\\.|[^\]\\])*\]", re.DOTALL)
+_OPTIONAL: Final = re.compile(r".(?:[*?]|\{[^}]*\})", re.DOTALL)
+_IN_NO_NUMBER: Final = re.compile(r"[^-+.\deE^$\0*?{}|()\[\]]", re.ASCII)
 _PLAIN_NUMBER: Final = re.compile(r"-?(?:0|[1-9]\d{0,14})(?:\.\d{0,14}[1-9])?", re.ASCII)
 
 
@@ -101,7 +119,15 @@ class _Condition:
             if name in _JOINS:
                 found.append(self._join(name, given, at, base))
                 continue
+            if name == "$savedGroup":
+                raise RuleTypeError(f"{at}: a saved group is read by $inGroup on an attribute, and not as a condition")
             steps = string(name, place, "a name").split(".")
+            if name.startswith("$"):
+                hint = did_you_mean(name, _JOINS)
+                self._note(
+                    at,
+                    f"GrowthBook knows no {name} here and takes it for the name of an attribute; {hint}".rstrip("; "),
+                )
             if not all(steps):
                 raise RuleSyntaxError(f"{at}: a name between two dots is empty")
             if any(step.isdecimal() for step in steps[1:]):
@@ -194,12 +220,14 @@ class _Condition:
         text = str(given) if isinstance(given, int | float) and not isinstance(given, bool) else given
         key = version_key(string(text, place, "a version"))
         plain = "=" if op == "!=" else op
-        same = any_of(
-            (
-                Compare(Call("version_key", (operand,)), plain, key),
-                IsNull(operand) if holds(version_key("0"), plain, key) else FALSE,
-            )
-        )
+        is_met_by_zero = holds(version_key("0"), plain, key)
+        if self._coerce:  # a number is a version too, and a boolean counts as 0, as what is missing does
+            same: Expression = Compare(Call("version_key", (Call("cast_string", (operand,)),)), plain, key)
+            truth = Compare(Call("typeof", (operand,)), "=", "boolean")
+            same = any_of((same, truth)) if is_met_by_zero else all_of((same, negate(truth)))
+        else:
+            same = Compare(Call("version_key", (operand,)), plain, key)
+        same = any_of((same, IsNull(operand) if is_met_by_zero else FALSE))
         return negate(same) if op == "!=" else same
 
     def equals(self, given: Any, operand: Operand, place: Place) -> Expression:
@@ -253,17 +281,20 @@ class _Condition:
         """Return `$elemMatch`: some element of an array satisfies operators, or a condition on its fields."""
         if not isinstance(given, Mapping):
             raise RuleSyntaxError(f"{place}: $elemMatch takes an object, not {json_text(given)}")
+        element = Attribute((ELEMENT,))
         if given and all(str(key).startswith("$") for key in given) and not set(given) <= set(_JOINS) - {"$not"}:
-            body = some_element(operand, lambda: self.value(given, Attribute((ELEMENT,)), place))
+            body = self.value(given, element, place)
         else:
-            body = some_element(operand, lambda: self.fields(given, place, (ELEMENT,)))
-        return all_of((is_array(operand), body))
+            body = self.fields(given, place, (ELEMENT,))
+        if self._coerce and truth_of(body, {ELEMENT: None}) is True:  # GrowthBook passes over nulls
+            body = all_of((negate(is_missing(element)), body))
+        return all_of((is_array(operand), some_element(operand, lambda: body)))
 
     def size(self, given: Any, operand: Operand, place: Place) -> Expression:
         """Return `$size`: the length of an array is a number, or satisfies operators."""
         if isinstance(given, bool) or not isinstance(given, int | float | Mapping):
             raise RuleSyntaxError(f"{place}: $size takes a number or an object of operators, not {json_text(given)}")
-        return all_of((is_array(operand), self.value(given, Call("size", (operand,)), place)))
+        return all_of((is_array(operand), self.value(given, Call("array_size", (operand,)), place)))
 
     def regex(self, given: Any, operand: Operand, place: Place, flags: str = "", negated: bool = False) -> Expression:
         """Return `$regex`: a regular expression matches somewhere in a text."""
@@ -276,6 +307,8 @@ class _Condition:
                 raise type(error)(f"{place}: {error.message}") from None
             self._note(place, "this is not a regular expression, which GrowthBook takes for false")
             return FALSE
+        if self._coerce and isinstance(found, Rlike) and isinstance(operand, Attribute):
+            found = _of_any_type(found, operand)
         return negate(found) if negated else found
 
     def type(self, given: Any, operand: Operand, place: Place) -> Expression:
@@ -351,6 +384,23 @@ _TYPES: Final[dict[str, Callable[[Operand], Expression]]] = {
     "object": is_object,
 }
 _SCALARS: Final = ("string", "number", "boolean")
+
+
+def _of_any_type(found: Rlike, operand: Attribute) -> Expression:
+    """Return that a regular expression matches the text of a value, as JavaScript writes it: null is a text."""
+    matched = {text: truth_of(replace(found, operand=_X), {"x": text}) is True for text in ("null", "true", "false")}
+    missing = is_missing(operand) if matched["null"] else FALSE
+    if _may_match_number(found.pattern):
+        return any_of((replace(found, operand=Call("cast_string", (operand,))), missing))
+    named = [Compare(operand, "=", text == "true") for text in ("true", "false") if matched[text]]
+    return any_of((found, *named, missing))
+
+
+def _may_match_number(pattern: str) -> bool:
+    """Return False if a regular expression plainly needs a character that is in no number."""
+    rest = _CLASS.sub("\\0", pattern.removeprefix("(?i)"))
+    rest = _OPTIONAL.sub("", rest)
+    return "|" in rest or "(" in rest or not _IN_NO_NUMBER.search(rest)
 
 
 def _is_regex(pattern: str) -> bool:
