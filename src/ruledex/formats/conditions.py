@@ -78,14 +78,13 @@ def negate(condition: Expression) -> Expression:
 
 def equal(operand: Operand, values: Sequence[Value]) -> Expression:
     """Return that an operand has one of the values, which may be of several types."""
-    by_type: dict[str, list[Value]] = {}
+    by_type: dict[str, dict[Value, Value]] = {}
     for value in values:
         kind = "boolean" if isinstance(value, bool) else "string" if isinstance(value, str) else "number"
-        group = by_type.setdefault(kind, [])
-        if value not in group:
-            group.append(value)
+        by_type.setdefault(kind, {}).setdefault(value, value)
     return any_of(
-        Compare(operand, "=", group[0]) if len(group) == 1 else In(operand, tuple(group)) for group in by_type.values()
+        Compare(operand, "=", next(iter(group))) if len(group) == 1 else In(operand, tuple(group))
+        for group in by_type.values()
     )
 
 
@@ -125,14 +124,13 @@ def is_null_value(operand: Operand) -> Expression:
 
 
 def is_array(operand: Operand) -> Expression:
-    """Return that an operand is an array. One of mixed types has no type that Spark could name."""
-    kind = Call("typeof", (operand,))
-    return any_of((Like(kind, ("array%",)), IsNull(kind)))
+    """Return that an operand is an array. `typeof` would not tell one of mixed types from an object that holds one."""
+    return Like(Call("whole", (operand,)), ("[%",))
 
 
 def is_object(operand: Operand) -> Expression:
     """Return that an operand is an object."""
-    return Like(Call("typeof", (operand,)), ("struct%",))
+    return Like(Call("whole", (operand,)), ("{%",))
 
 
 def some_element(array: Operand, body: Callable[[], Expression]) -> Expression:
