@@ -165,6 +165,17 @@ def test_what_means_something_else_here_is_noted():
     ]
 
 
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ([{"a": [1]}], "$.$or: $or takes at least two objects, not one"),
+        ([{"a": [1]}, 5], "$.$or[1]: $or takes objects with fields, not 5"),
+    ],
+)
+def test_a_choice_has_several_objects(given, message):
+    assert message in fault("eventbridge", {"$or": given})
+
+
 def test_a_very_deep_pattern_is_refused():
     pattern: object = ["x"]
     for _ in range(5000):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from ruledex.formats import write
+from ruledex.formats import read, write
 
 SHORT = {"arrays": False}
 
@@ -68,6 +68,59 @@ def test_patterns_of_eventbridge(text, document):
 )
 def test_a_pattern_that_means_something_else_has_a_note(text, note):
     assert any(note in found for found in notes("eventbridge", text))
+
+
+PATTERNS = [
+    {"a": [{"anything-but": ["x", "y"]}]},
+    {"a": [{"anything-but": [1, 2.5]}]},
+    {"a": [{"anything-but": {"prefix": "x"}}]},
+    {"a": [{"anything-but": {"suffix": ["x", "y"]}}]},
+    {"a": [{"anything-but": {"equals-ignore-case": ["x", "y"]}}]},
+    {"a": [{"anything-but": {"wildcard": "x*y"}}]},
+    {"a": [None]},
+    {"a": [None, {"anything-but": ["x"]}]},
+    {"a": [{"exists": True}]},
+    {"a": ["x", {"exists": False}]},
+    {"detail": {"b": [{"anything-but": ["x"]}], "c": [{"exists": False}]}},
+    {"a": {"b": {"c": [None, 5, {"prefix": "x"}]}}},
+    {"a": {"b": ["x"], "c": [None], "d": [{"exists": True}]}},
+    {"$or": [{"a": ["x"]}, {"b": {"c": [{"exists": False}]}}]},
+    {"a": {"b": [{"numeric": [">", 0, "<", 5]}]}},
+    {"a": [{"cidr": "10.0.0.0/8"}]},
+]
+
+
+@pytest.mark.parametrize("pattern", PATTERNS, ids=str)
+def test_a_pattern_is_written_as_it_was_read(pattern):
+    found = read({"r": pattern}, "eventbridge")
+    for rules in (found, {"r": found[0].text}):
+        made = write(rules, "eventbridge")
+        assert made.faults == []
+        assert made[0].document == pattern
+        assert made[0].notes == []
+
+
+def test_what_is_absent_is_written():
+    assert written("eventbridge", "NOT present(x)") == written("eventbridge", "present(x) IS NOT TRUE")
+    assert written("eventbridge", "NOT present(x)") == {"x": [{"exists": False}]}
+    assert notes("eventbridge", "NOT present(x)") == notes("eventbridge", "present(x)") != []
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("exists(i, e -> e.a IS NULL)", "i.a IS NULL: EventBridge cannot ask whether something is missing"),
+        ("exists(x, e -> e.a + 1 > 2)", "i.a + 1 > 2: EventBridge has no i.a + 1"),
+        ("exists(x, e -> exists(e.y, f -> f.a > e.b))", "j.a > i.b: EventBridge compares an attribute with constants"),
+        ("NOT exists(x, e -> e.a = 1)", "exists(x, i -> i.a = 1): EventBridge has no NOT of a condition on elements"),
+        ("exists(x, e -> NOT present(e.a))", "present(i.a): EventBridge cannot ask whether something is missing"),
+        ("cidr(a) != '10.0.0.0/8'", "EventBridge has no cidr(a)"),
+        ("(cidr(a) = '10.0.0.0/8') IS NOT TRUE", "EventBridge has no NOT of this comparison"),
+    ],
+)
+def test_messages_name_elements_as_rules_do(text, message):
+    (fault,) = write({"r": text}, "eventbridge").faults
+    assert message in fault.error.message
 
 
 def test_notes_are_left_out_where_events_have_no_arrays_and_no_dots():

@@ -90,6 +90,7 @@ class _Pattern:
                 continue
             below = f"{inner}.{name}" if inner else string(name, place, "a name")
             if isinstance(given, list):
+                _check_choice(name, given, at)
                 found.append(self._field(given, at, outer, below))
             elif isinstance(given, Mapping):
                 if not given:
@@ -196,6 +197,18 @@ def _is_or(given: Any) -> bool:
         and len(given) > 1
         and all(isinstance(branch, Mapping) and not set(branch) & set(_KINDS) for branch in given)
     )
+
+
+def _check_choice(name: str, given: list[Any], place: Place) -> None:
+    """Raise if a list under $or is no choice, and no list of values of a field of that name either."""
+    objects = [value for value in given if isinstance(value, Mapping)]
+    if name == _OR and objects and not any(set(value) & set(_KINDS) for value in objects):
+        if len(given) == 1:
+            raise RuleSyntaxError(
+                f"{place}: $or takes at least two objects, not one", hint="write its fields without $or"
+            )
+        n = next(i for i, value in enumerate(given) if not isinstance(value, Mapping))
+        raise RuleSyntaxError(f"{Place(place, n)}: $or takes objects with fields, not {_shown(given[n])}")
 
 
 def _n_fields(pattern: Mapping[str, Any]) -> int:

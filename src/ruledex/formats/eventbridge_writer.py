@@ -11,6 +11,7 @@ from itertools import pairwise
 from typing import Any, Final
 
 from ruledex.errors import RuleTypeError
+from ruledex.formats.eventbridge_shapes import DOTTED, EXISTS, PATTERN, Shapes, likes_of
 from ruledex.formats.rules import Note
 from ruledex.formats.two_valued import TwoValuedWriter, equality, like_parts, path_shown, single_likes
 from ruledex.formats.writing import cannot_say, shown
@@ -62,6 +63,10 @@ class _Writer(TwoValuedWriter):
     def __init__(self, notes: list[Note], arrays: bool, dotted_names: bool) -> None:
         super().__init__(notes, arrays)
         self._dotted_names = dotted_names
+        self._shapes = Shapes(self._all_unwanted)
+
+    def rule(self, tree: Expression) -> Any:
+        return super().rule(self._shapes.found_in(tree))
 
     # Joins.
 
@@ -95,7 +100,7 @@ class _Writer(TwoValuedWriter):
         if None not in ends:
             low, high = sorted(ends, key=lambda end: end[0] in ("<", "<="))  # type: ignore[index]
             if low[0] in (">", ">=") and high[0] in ("<", "<=") and low[1] < high[1]:  # type: ignore[index]
-                if self._arrays:
+                if self._arrays and name:
                     self.note(_shown_name(name), "asks for one element of an array that has both bounds")
                 return [{"numeric": [*low, *high]}]  # type: ignore[misc]
         raise RuleTypeError(
@@ -189,6 +194,9 @@ class _Writer(TwoValuedWriter):
         if predicate.op == "=" and isinstance(argument, Attribute):
             if call.function == "cidr" and isinstance(predicate.value, Network):
                 return {self._name(argument, predicate): [{"cidr": predicate.value.text}]}
+            if call.function == PATTERN:
+                is_there = Compare(Call("present", (argument,)), "=", True)  # for messages
+                return {self._name(argument, is_there): [self._shapes.patterns[call.arguments[1]]]}  # type: ignore[index]
             if call.function == "present" and predicate.value is True:
                 self.note(path_shown(argument), _OBJECTS)
                 return {self._name(argument, predicate): [{"exists": True}]}
@@ -209,9 +217,19 @@ class _Writer(TwoValuedWriter):
             return self._is_not_null(predicate)
         if isinstance(predicate, Exists):
             raise cannot_say(predicate, self.system, "has no NOT of a condition on elements")
+        if isinstance(predicate, Compare) and isinstance(predicate.operand, Call):
+            return self._is_absent(predicate, predicate.operand)
         self._check_event(predicate)
         other = self._others(predicate)
         return self.any_of((other, {self._name(self.attribute_of(predicate), predicate): [_ABSENT]}))
+
+    def _is_absent(self, predicate: Compare, call: Call) -> Any:
+        """Return that what `exists` asks for is not so."""
+        ((name, values),) = self._call(predicate, call).items()
+        if values != [EXISTS]:
+            raise cannot_say(predicate, self.system, "has no NOT of this comparison")
+        self._check_event(predicate)
+        return {name: [_ABSENT]}
 
     def _check_event(self, part: Predicate) -> None:
         """Raise if what is absent is asked of an element: EventBridge asks it of the event."""
@@ -221,6 +239,9 @@ class _Writer(TwoValuedWriter):
     def refuted(self, predicate: Predicate) -> Any:
         """Return that a predicate is false: another value of the type."""
         if isinstance(predicate, IsNull | NullSafe | Exists):
+            return self.untrue(predicate)
+        operand = predicate.operand if isinstance(predicate, Compare) else None
+        if isinstance(operand, Call) and operand.function in ("present", PATTERN):
             return self.untrue(predicate)
         attribute = self.attribute_of(predicate)
         name, family = self._name(attribute, predicate), self.family_of(predicate)
@@ -283,6 +304,20 @@ class _Writer(TwoValuedWriter):
             return [{"numeric": [_TURNED[predicate.op], self.constant(predicate.value, predicate)]}]
         return self._other_numbers(predicate)
 
+    def _all_unwanted(self, condition: Expression) -> Any:
+        """Return what `anything-but` takes for a condition on an element, or None."""
+        constants = equality(condition)  # type: ignore[arg-type]
+        if constants is not None:
+            families = {isinstance(value, str) for value in constants}
+            plain = len(families) == 1 and not any(isinstance(value, bool) for value in constants)
+            return [self.constant(value, condition) for value in constants] if plain else None  # type: ignore[arg-type]
+        likes = likes_of(condition)
+        made = [self._unwanted(like) for like in likes or []]
+        if len(made) == 1 or not made:
+            return made[0] if made else None
+        kinds = {kind for one in made for kind in one} if all(isinstance(one, dict) for one in made) else set()
+        return {kind: [one[kind] for one in made] for kind in kinds} if len(kinds) == 1 else None
+
     def _unwanted(self, predicate: Like) -> Any:
         """Return what `anything-but` takes for a pattern."""
         made = self._like(predicate)
@@ -310,6 +345,8 @@ class _Writer(TwoValuedWriter):
 
     def _name(self, attribute: Attribute, part: Predicate) -> tuple[str, ...]:
         steps = self.steps(attribute, part)
+        if steps[:1] == (DOTTED,):
+            return steps[1:]
         for step in steps:
             if not all(step.split(".")):
                 raise cannot_say(part, self.system, f"cannot name {step!r} in a path")

@@ -22,7 +22,7 @@ from typing import Any, Final
 
 from ruledex.errors import RuleLimitError
 from ruledex.formats.rules import Note
-from ruledex.formats.writing import cannot_say, shown
+from ruledex.formats.writing import cannot_say, shown, with_variables
 from ruledex.language.lambdas import element_name, map_paths
 from ruledex.language.text import operand_text, path_text
 from ruledex.language.tree import (
@@ -170,7 +170,7 @@ class TwoValuedWriter(ABC):
             raise cannot_say(predicate, self.system, "compares an attribute with constants only")
         operand: Operand = predicate.operand
         if not isinstance(operand, Attribute):
-            what = f"has no {operand_text(operand)}"
+            what = f"has no {operand_text(map_paths(operand, with_variables))}"
             raise cannot_say(predicate, self.system, what, hint="test an attribute itself")
         return operand
 
@@ -262,5 +262,5 @@ def is_converted(predicate: Compare) -> bool:
 
 def path_shown(attribute: Attribute) -> str:
     """Return a path for messages, without the element that it starts from."""
-    steps = tuple(step for step in attribute.path if not step.startswith("\udc00"))
+    steps = with_variables(attribute.path)
     return path_text(steps) if steps else "the element"

@@ -7,18 +7,19 @@ true, or not false (rewrite/settle.py), and adds a test of the type where "false
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Protocol, TypeAlias, overload
 
 from ruledex.errors import InputError, RuledexError, RuleError, RuleFault, RuleTypeError, quoted
 from ruledex.explain import Original
 from ruledex.formats.rules import ForeignRules, Note
+from ruledex.language.lambdas import element_level, is_of_element, map_paths, nodes_in, variable_of
 from ruledex.language.parser import parse
 from ruledex.language.schema import Schema
 from ruledex.language.structured import from_structured
 from ruledex.language.text import tree_text
-from ruledex.language.tree import Expression, Node
+from ruledex.language.tree import Exists, Expression, Node
 from ruledex.sources import BadRow, DefinitionRow, RuleFile
 
 Progress: TypeAlias = Callable[[int, int], None]
@@ -172,9 +173,18 @@ def cannot_say(part: Node, system: str, reason: str, hint: str = "") -> RuleType
     return RuleTypeError(f"{shown(part)}: {system} {reason}", hint=hint)
 
 
+def with_variables(path: tuple[str, ...], bound: Container[int] = ()) -> tuple[str, ...]:
+    """Return a path as the text of a rule has it: from a variable, if no lambda around binds it, and without marks."""
+    steps = tuple(step for step in path if not step.startswith("\ue000"))
+    if not path or not is_of_element(path) or element_level(path) in bound:
+        return steps
+    return variable_of(element_level(path)), *steps[1:]
+
+
 def shown(part: Any) -> str:
     """Return the text of a part of a rule, for messages."""
     try:
-        return tree_text(part)
+        bound = {node.level for node in nodes_in(part) if isinstance(node, Exists)}
+        return tree_text(map_paths(part, lambda path: with_variables(path, bound)))
     except (AssertionError, AttributeError, TypeError):  # a part that no text has by itself
         return type(part).__name__

@@ -74,11 +74,16 @@ def repeats_elements(exists: Exists) -> bool:
     return exists.level > 0 and exists.operand.path[0] != element_name(exists.level - 1)
 
 
+def variable_of(level: int) -> str:
+    """Return the usual name for the variable of a lambda."""
+    return _LETTERS[level] if level < len(_LETTERS) else f"i{level}"
+
+
 def with_variable(exists: Exists) -> tuple[str, Expression]:
     """Return a name for the variable that means nothing else in the body, and the body with it."""
     given = element_name(exists.level)
     taken = {path[0] for path in paths_in(exists.body) if path[0] != given}
-    name = _LETTERS[exists.level] if exists.level < len(_LETTERS) else f"i{exists.level}"
+    name = variable_of(exists.level)
     while name in taken:
         name += "_"
     return name, map_paths(exists.body, lambda path: (name, *path[1:]) if path[0] == given else path)
