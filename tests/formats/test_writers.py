@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import pytest
 
+from ruledex import evaluate, parse
 from ruledex.formats import read, write
 
 SHORT = {"arrays": False}
+VALUES = [0, 1, 2, 5, -3, 2.5, "", "0", "4", "a", True, False]
 
 
 def written(system, text, **options):
@@ -179,7 +181,42 @@ def test_rules_of_jsonlogic():
     assert written("jsonlogic", "x < 'm'", **SHORT) == {"<": [x, "m"]}
     assert written("jsonlogic", "x = y", **SHORT) == {"and": [{"!==": [x, None]}, {"===": [x, {"var": "y"}]}]}
     assert written("jsonlogic", "CAST(x AS DOUBLE) > 5", **SHORT) == {">": [x, 5]}
+    assert written("jsonlogic", "CAST(x AS DOUBLE) < 5", **SHORT) == {
+        "and": [{"<": [x, 5]}, {"!==": [x, None]}, {"!==": [x, ""]}]
+    }
     assert written("jsonlogic", "x = 1") == {"some": [{"merge": [x]}, {"===": [{"var": ""}, 1]}]}
+    assert written("jsonlogic", "x % 2 = 0", **SHORT) == {"and": [number, {"===": [{"%": [x, 2]}, 0]}]}
+    assert written("jsonlogic", "x + 1 IN (2, 3)", **SHORT) == {"and": [number, {"in": [{"+": [x, 1]}, [2, 3]]}]}
+    assert notes("jsonlogic", "x % 2 = 0") == []
+    assert notes("jsonlogic", "x + y > 10") == ["x + y > 10: JsonLogic does not compute with the elements of arrays"]
+    assert notes("jsonlogic", "x + 0.5 > 10") == ["x + 0.5 > 10: JsonLogic computes with doubles"]
+
+
+@pytest.mark.parametrize("system", ["jsonlogic", "mongo"])
+@pytest.mark.parametrize("arrays", [True, False])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "CAST(x AS DOUBLE) < 5",
+        "(CAST(x AS DOUBLE) >= 0) IS NOT TRUE",
+        "CAST(x AS DOUBLE) = 0",
+        "x % 2 = 0",
+        "NOT x % 2 = 0",
+        "(x - 1 > 0) IS UNKNOWN",
+        "x * 2 BETWEEN 1 AND 4",
+        "x + y > 3",
+    ],
+)
+def test_conversions_and_arithmetic_come_back_as_they_were(system, arrays, text):
+    found = write({"r": text}, system, arrays=arrays)
+    if found.faults or found[0].notes:  # what a format cannot say
+        assert system == "mongo" or "elements of arrays" in str(found[0].notes[0])
+        return
+    (back,) = read({"r": found[0].document}, system)
+    assert back.notes == []
+    for value in (*VALUES, None, *([[value, 4] for value in VALUES] if arrays else ())):
+        for event in ({"x": value}, {"x": value, "y": 3}, {"y": value}):
+            assert (evaluate(back.tree, event) is True) == (evaluate(parse(text), event) is True), event
 
 
 REFUSED = {
@@ -218,6 +255,9 @@ REFUSED = {
         "NOT a = b": "cannot tell whether two variables are of one type",
         "exists(a, i -> i IS NULL)": "cannot tell a missing array from an element that is null",
         "x = x + 1": "compares variables as they are",
+        "x / 2 > 1": "has no x / 2",
+        "x + y / 2 > 1": "has no / of numbers that is the same",
+        "x % y = 0": "has a remainder of a division by zero",
     },
 }
 

@@ -6,6 +6,8 @@ is what contains the empty text. `{"merge": [{"var": "x"}]}` is an array also wh
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from decimal import Decimal
 from typing import Any, Final
 
 from ruledex.formats.javascript import holds, number_of
@@ -17,20 +19,24 @@ from ruledex.language.reference import truth_of
 from ruledex.language.tree import (
     Attribute,
     Between,
+    Call,
     Compare,
     CompareOperands,
     Exists,
     Expression,
+    In,
     Is,
     IsNull,
     Like,
     Not,
     Operand,
     Predicate,
+    attributes,
 )
-from ruledex.language.value import Family
+from ruledex.language.value import Family, constant_family
 
 _ELEMENT: Final = {"var": ""}
+_ARITHMETIC: Final = ("+", "-", "*", "%")
 _OPPOSITE: Final = {"===": "!==", "!==": "===", "some": "none", "none": "some"}
 
 
@@ -64,6 +70,8 @@ class _Writer(TwoValuedWriter):
         if isinstance(predicate, Compare) and is_converted(predicate):
             array: Any = predicate.operand.arguments[0]  # type: ignore[union-attr]  # a call
             return self.any_value(array, predicate, lambda value: self._converted(predicate, value))
+        if _is_computed(predicate):
+            return self._computed(predicate, lambda number: self._compared(predicate, number))
         attribute = self.attribute_of(predicate)
         if isinstance(predicate, IsNull):
             null = self.any_value(attribute, predicate, lambda value: {"!==": [value, None]})
@@ -103,11 +111,13 @@ class _Writer(TwoValuedWriter):
         return self.all_of((compared, _is_type(value, family)))
 
     def _converted(self, predicate: Compare, value: Any) -> Any:
-        """Return a comparison as JavaScript makes it, of what is not missing."""
+        """Return a comparison as JavaScript makes it, of what is neither missing nor the empty text: they are 0."""
         op = "==" if predicate.op == "=" else predicate.op
         end: Any = self.constant(predicate.value, predicate)
         compared = {op: [value, end]}
-        return self.both([compared, {"!==": [value, None]}]) if holds(0, predicate.op, end) else compared
+        if not holds(0, predicate.op, end):
+            return compared
+        return self.both([compared, {"!==": [value, None]}, {"!==": [value, ""]}])
 
     def _like(self, predicate: Like, value: Any) -> Any:
         parts = like_parts(predicate.patterns[0])
@@ -144,7 +154,55 @@ class _Writer(TwoValuedWriter):
             raise cannot_say(predicate, self.system, "cannot tell whether two variables are of one type")
         if isinstance(predicate, Exists) and _of_null(Not(predicate.body), predicate):
             raise cannot_say(predicate, self.system, "cannot tell an array of nulls from a null")
+        if _is_computed(predicate):
+            return self.all_of((self.untrue(predicate), self._computed(predicate, lambda _: True)))
         return super().refuted(predicate)
+
+    # Arithmetic.
+
+    def _computed(self, predicate: Any, test: Callable[[Any], Any]) -> Any:
+        """Return that all attributes of a computation are numbers, and that its result satisfies a test."""
+        self._check_computation(predicate.operand, predicate)
+        found = list(attributes(predicate.operand))
+        if len(found) == 1:
+            (only,) = found
+            return self.any_value(only, predicate, lambda value: self._result(predicate, {only: value}, test))
+        if self._arrays:
+            self.note(predicate, "does not compute with the elements of arrays")
+        return self._result(predicate, {one: self._variable(one, predicate) for one in found}, test)
+
+    def _result(self, predicate: Any, values: dict[Attribute, Any], test: Callable[[Any], Any]) -> Any:
+        number = self._number(predicate.operand, predicate, values)
+        return self.all_of((*(_is_type(value, Family.NUMBER) for value in values.values()), test(number)))
+
+    def _number(self, part: Any, predicate: Predicate, values: dict[Attribute, Any]) -> Any:
+        if isinstance(part, Attribute):
+            return values[part]
+        if isinstance(part, Call):
+            return {part.function: [self._number(argument, predicate, values) for argument in part.arguments]}
+        return self.constant(part, predicate)
+
+    def _check_computation(self, part: Any, predicate: Predicate) -> None:
+        if not isinstance(part, Call):
+            if isinstance(part, Decimal | float):
+                self.note(predicate, "computes with doubles")
+            return
+        if part.function not in _ARITHMETIC:
+            raise cannot_say(predicate, self.system, f"has no {part.function} of numbers that is the same")
+        if part.function == "%" and (isinstance(part.arguments[1], Attribute | Call) or not part.arguments[1]):
+            raise cannot_say(predicate, self.system, "has a remainder of a division by zero", hint="divide by a number")
+        for argument in part.arguments:
+            self._check_computation(argument, predicate)
+
+    def _compared(self, predicate: Predicate, number: Any) -> Any:
+        constants = equality(predicate)
+        if constants is not None:
+            listed = [self.constant(constant, predicate) for constant in constants]
+            return {"===": [number, listed[0]]} if len(listed) == 1 else {"in": [number, listed]}
+        if isinstance(predicate, Between):
+            return {"<=": [self.constant(predicate.low, predicate), number, self.constant(predicate.high, predicate)]}
+        assert isinstance(predicate, Compare)
+        return {predicate.op: [number, self.constant(predicate.value, predicate)]}
 
     # Elements.
 
@@ -170,6 +228,13 @@ class _Writer(TwoValuedWriter):
         if len(steps) > 1 and self._arrays:
             self.note(path_shown(attribute), "does not look into arrays on the way; exists(…) does")
         return ".".join(steps)
+
+
+def _is_computed(predicate: Predicate) -> bool:
+    """Return whether a predicate compares the result of arithmetic with numbers."""
+    if not isinstance(predicate, Compare | Between | In) or not isinstance(predicate.operand, Call):
+        return False
+    return predicate.operand.function in _ARITHMETIC and constant_family(predicate) is Family.NUMBER
 
 
 def _is_type(value: Any, family: Family) -> Any:

@@ -11,6 +11,7 @@ from itertools import product
 from typing import Any, Final
 
 from ruledex.errors import RuleTypeError
+from ruledex.formats.javascript import holds
 from ruledex.formats.javascript_regex import like_regex, plain_regex
 from ruledex.formats.rules import Note
 from ruledex.formats.two_valued import (
@@ -184,12 +185,14 @@ class _Writer(TwoValuedWriter):
         return [{name: {"$in": values}}] if values and self._coerce else []
 
     def _converted(self, name: str, predicate: Compare) -> Any:
-        """Return a comparison as JavaScript makes it, of what is not missing."""
+        """Return a comparison as JavaScript makes it, of what is neither missing nor the empty text: they are 0."""
         end = self.constant(predicate.value, predicate)
         if predicate.op == "=":
             operators = {"$gte": end, "$lte": end, "$exists": True}
         else:
             operators = {_ORDER[predicate.op]: end, "$exists": True}
+        if holds(0, predicate.op, end):
+            operators["$ne"] = ""
         if not self._may_be_array(name):
             return {name: operators}
         skipped = self._skipped(name, [value for value in _FALSY if _is_met(predicate, value)])
