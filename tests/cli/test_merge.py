@@ -29,4 +29,5 @@ def test_indexes_are_merged(folder):
 def test_nothing_is_written_if_ids_collide(folder):
     result = run("merge", folder / "first", folder / "second", "-o", folder / "all")
     assert (result.exit_code, "same ids: 2 in" in result.stderr) == (2, True)
+    assert "or --on-conflict first or last" in result.stderr
     assert not (folder / "all").exists()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+import re
 from typing import Any
 
 import pytest
@@ -180,9 +181,46 @@ def test_what_cannot_be_read_at_all_is_an_error(source, system, message):
         read(source, system)
 
 
-def test_an_unknown_option_is_an_error():
-    with pytest.raises(InputError, match="has no option"):
-        read({}, "eventbridge", dots=True)
+@pytest.mark.parametrize(
+    ("system", "option", "message"),
+    [
+        ("eventbridge", "dotted_name", "has no option 'dotted_name'; did you mean dotted_names?"),
+        ("mongo", "x", "has no option 'x'; its options are saved_groups, coerce"),
+        ("jsonlogic", "x", "has no option 'x'; it has none"),
+    ],
+)
+def test_an_unknown_option_is_an_error(system, option, message, tmp_path):
+    with pytest.raises(InputError, match=re.escape(message)):
+        read({}, system, **{option: True})
+    path = tmp_path / "rules.jsonl"
+    path.write_text('{"id": 1, "condition": {"x": 1}}')
+    result = run("build", path, "--format", system, "--format-option", f"{option}=true", "-o", tmp_path / "index")
+    assert message in result.stderr
+    assert "looks like" not in result.stderr
+
+
+def test_check_lists_what_it_finds_in_the_order_of_the_file(tmp_path):
+    path = tmp_path / "rules.jsonl"
+    path.write_text('{"id": 1, "condition": {"x": {"$and": 1}}}\n{"id": 2, "condition": {"x": {"$eqq": 1}}}\n{\n')
+    found = json_lines(run("check", path, "--format", "mongo", "--json").stdout)[:-1]
+    assert [finding["file_line"] for finding in found] == sorted(finding["file_line"] for finding in found)
+    assert {finding["severity"] for finding in found} >= {"error", "note"}
+
+
+@pytest.mark.parametrize(
+    ("system", "rule", "codes"),
+    [
+        ("mongo", {"condition": {"beta": True, "n": {"$regex": "^a$"}}}, []),
+        ("jsonlogic", {"rule": {"==": [{"var": "x"}, 5]}}, []),
+        ("spark", {"where": "x = 5 OR x = 'a'"}, ["type-never-fits"]),
+        ("spark", {"where": "x RLIKE '^a$'"}, ["re2-differs"]),
+    ],
+)
+def test_check_leaves_out_what_only_the_conversion_causes(system, rule, codes, tmp_path):
+    path = tmp_path / "rules.jsonl"
+    path.write_text(json.dumps({"id": 1, **rule}))
+    found = json_lines(run("check", path, "--format", system, "--json").stdout)[:-1]
+    assert [finding["code"] for finding in found] == codes
 
 
 def test_an_empty_folder_is_an_error(tmp_path):
@@ -214,7 +252,8 @@ def test_convert_writes_rules_that_build_reads(tmp_path):
     result = run("convert", source, "--from", "eventbridge", "-o", output)
     assert result.exit_code == 0
     assert "2 rules converted, 1 of them with notes, 0 refused" in result.stderr
-    assert "note: rule 'b': $.a.b.c.d.e.f.x: the names of the event must not have dots of their own" in result.stderr
+    place = f"note: {source / 'b.json'}, line 1, rule 'b': $.a.b.c.d.e.f.x: "
+    assert f"{place}the names of the event must not have dots of their own" in result.stderr
     first, second = json_lines(output.read_text())
     assert first == {"id": "a", "expr": "source = 'shop'", "original": PATTERN}
     assert second["notes"] == [

@@ -174,6 +174,15 @@ def test_files_hold_statements_or_records(tmp_path):
     assert "byte 5: this is not UTF-8" in read(tmp_path, "spark").faults[0].error.message
 
 
+def test_an_error_in_a_file_has_one_line(tmp_path):
+    (tmp_path / "q.sql").write_text("SELECT * FROM t WHERE x = 1;\n\nSELECT * FROM t\n WHERE x = = 1;\n")
+    (tmp_path / "r.jsonl").write_text(
+        '{"id": "one", "where": "x = = 1"}\n{"id": "two", "where": "x = 1\\nAND y = = 1"}\n'
+    )
+    found = [(f.line, f.error.message.partition(": ")[2][:16]) for f in read(tmp_path, "spark").faults]
+    assert found == [(4, "column 12: found"), (1, "column 5: found "), (2, "line 2, column 9")]
+
+
 def test_a_rule_nests_as_deep_as_in_the_language():
     deep = "(" * 5000 + "x = 1" + ")" * 5000
     assert "nests too deep" in fault("spark", deep)

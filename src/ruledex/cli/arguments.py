@@ -133,12 +133,12 @@ def foreign_rules(rules: str, format: str | None, options: list[str] | None) -> 
 
 
 @contextmanager
-def hint_at_format(rules: str) -> Iterator[None]:
-    """Name the format of a file in the error that it cannot be read, if it is plainly in one."""
+def hint_at_format(rules: str | None) -> Iterator[None]:
+    """Name the format of a file in the error that it cannot be read, if it is plainly in one. None has no format."""
     try:
         yield
     except InputError as error:
-        raise InputError(f"{error}{format_hint(rules)}") from None
+        raise InputError(f"{error}{'' if rules is None else format_hint(rules)}") from None
 
 
 def format_hint(rules: str) -> str:

@@ -74,7 +74,7 @@ def build_command(
     started = time.monotonic()
     columns = Columns(id=id_column, expr=expr_column)
     try:
-        with hint_at_format(rules), bar("building", "rules", not quiet) as shown:
+        with hint_at_format(rules if format is None else None), bar("building", "rules", not quiet) as shown:
             source: Any = foreign_rules(rules, format, format_options)
             if source is None:
                 source = (

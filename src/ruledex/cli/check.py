@@ -39,6 +39,10 @@ from ruledex.sources import BadRow, Columns, DefinitionRow, RuleFile, RuleRow
 
 _MOST_SHOWN: Final = 100
 _STYLES: Final = {Severity.ERROR: "bold red", Severity.WARNING: "yellow", Severity.NOTE: "cyan"}
+# Formats whose values are compared as several types, so that a rule tests its attributes as each of them.
+_OF_SEVERAL_TYPES: Final = ("growthbook", "jsonlogic", "mongo", "mustang", "sigma")
+_OF_JAVA: Final = "re2-differs"
+_WITH_JAVA: Final = ("", "mustang", "spark")  # where regular expressions are those of Java; "" is ruledex itself
 _WINDOW: Final = 60  # characters of a rule around an error
 
 
@@ -153,14 +157,16 @@ def _reader(
         found = foreign_rules(name, format, options)
         assert found is not None
         yield from (_Row(DefinitionRow(0, *definition), name) for definition in found.definitions.items())
+        made = list[_Row]()
         for rule in found:
             notes = (Finding(str(rule.id), "format", Severity.NOTE, 0, str(note)) for note in rule.notes)
             original = Original(found.format, rule.original)
-            yield _Row(RuleRow(rule.line, rule.id, rule.text), rule.file or name, tuple(notes), original)
+            made.append(_Row(RuleRow(rule.line, rule.id, rule.text), rule.file or name, tuple(notes), original))
         for fault in found.faults:
             file = fault.file or name
             message = str(fault.error).removeprefix(f"{file}: ")
-            yield _Row(BadRow(fault.line, "" if fault.rule_id is None else fault.rule_id, message), file)
+            made.append(_Row(BadRow(fault.line, "" if fault.rule_id is None else fault.rule_id, message), file))
+        yield from sorted(made, key=lambda row: (row.file, row.row.line))
 
     foreign_rules("", None, options if format is None else None)  # options without a format are an error
     return read_own if format is None else read_foreign
@@ -192,7 +198,7 @@ def _all_findings(
                 yield from _define(pending, name, linter, places)
                 tally.n_rules += 1
                 text = _shown_text(row)
-                findings = _findings_of(row, linter)
+                findings = _findings_of(row, linter, "" if original is None else original.format)
                 for finding in (*notes, *findings):
                     yield LocatedFinding.of(file, row.line, finding, text, original)
                 if kept is not None and not any(finding.severity is Severity.ERROR for finding in findings):
@@ -227,11 +233,13 @@ def _define(
     pending.clear()
 
 
-def _findings_of(row: RuleRow | BadRow, linter: Linter) -> list[Finding]:
+def _findings_of(row: RuleRow | BadRow, linter: Linter, format: str) -> list[Finding]:  # noqa: A002
+    """Return the findings of a rule. Of one of another system, those are left out that only its conversion causes."""
     if isinstance(row, BadRow):
         return [Finding(str(row.rule_id), "input", Severity.ERROR, 0, row.message)]
     if row.text is not None:
-        return linter.check_text(str(row.rule_id), row.text)
+        found = linter.check_text(str(row.rule_id), row.text, mixed_types=format not in _OF_SEVERAL_TYPES)
+        return [f for f in found if f.code != _OF_JAVA or format in _WITH_JAVA]
     return linter.check_structured(str(row.rule_id), row.document)
 
 

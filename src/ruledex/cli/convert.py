@@ -13,7 +13,18 @@ import typer
 from ruledex.cli.arguments import FINDINGS, QuietOption, named_options
 from ruledex.cli.terminal import bar
 from ruledex.errors import MOST_SHOWN, InputError, one_line
-from ruledex.formats import AUTO, FORMATS, WRITABLE, ForeignRules, WrittenRules, guess, read, write
+from ruledex.formats import (
+    AUTO,
+    FORMATS,
+    WRITABLE,
+    ForeignRule,
+    ForeignRules,
+    WrittenRule,
+    WrittenRules,
+    guess,
+    read,
+    write,
+)
 from ruledex.outputs import whole_file
 from ruledex.sources.lines import convert_file_errors
 
@@ -89,7 +100,7 @@ def convert_command(
     if not quiet:
         for rule in found:
             for note in rule.notes:
-                typer.echo(one_line(f"note: rule {rule.id!r}: {note}"), err=True)
+                typer.echo(one_line(f"note: {_place_of(rule)}rule {rule.id!r}: {note}"), err=True)
     for fault in found.faults[:MOST_SHOWN]:
         typer.echo(one_line(f"error: {fault}"), err=True)
     if len(found.faults) > MOST_SHOWN:
@@ -122,6 +133,13 @@ def _converted(
 
         with Index.open(rules) as index:
             return write(index, target, progress=shown.callback(), **target_options)
+
+
+def _place_of(rule: ForeignRule | WrittenRule) -> str:
+    """Return the file and line of a rule, as the start of a message."""
+    if not isinstance(rule, ForeignRule) or not rule.file:
+        return ""
+    return f"{rule.file}, line {rule.line}, "
 
 
 def _lines(found: ForeignRules | WrittenRules) -> Iterator[bytes]:

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import time
 from enum import StrEnum
-from typing import Annotated
+from typing import Annotated, Final
 
 import typer
 
 from ruledex.cli.arguments import EngineOptions, QuietOption, SchemaOption, TrustOption, load_schema, named_options
+from ruledex.errors import RuledexError
+
+_ADVICE: Final = 'on_conflict="first" or "last"'  # as the library says it
 
 
 class OnConflict(StrEnum):
@@ -48,14 +51,19 @@ def merge_command(
     from ruledex.index import Index
 
     started = time.monotonic()
-    merged = Index.merge(
-        [Index.open(index, trust=trust) for index in indexes],
-        prefix=prefix or None,
-        on_conflict=on_conflict.value,
-        engine=engine,
-        schema=None if schema is None else load_schema(schema),
-        engine_options=named_options(options or [], "engine") or None,
-    )
+    try:
+        merged = Index.merge(
+            [Index.open(index, trust=trust) for index in indexes],
+            prefix=prefix or None,
+            on_conflict=on_conflict.value,
+            engine=engine,
+            schema=None if schema is None else load_schema(schema),
+            engine_options=named_options(options or [], "engine") or None,
+        )
+    except RuledexError as error:
+        if _ADVICE not in str(error):
+            raise
+        raise RuledexError(str(error).replace(_ADVICE, "--on-conflict first or last")) from None
     version = merged.save(output)
     if not quiet:
         seconds = time.monotonic() - started

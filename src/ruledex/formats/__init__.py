@@ -103,7 +103,7 @@ def read(source: Source, format: str, **options: Any) -> ForeignRules:  # noqa: 
         try:
             found.append(_translated(document, translator, check))
         except RuleError as error:
-            faults.append(RuleFault(document.rule_id, document.placed(error), document.line, document.file))
+            faults.append(document.fault(error))
     correlations = [] if whole is None else whole.correlations
     return ForeignRules(found, faults, dict(translator.definitions), format, correlations, options)
 
@@ -205,30 +205,32 @@ def _check_name(name: Any, known: tuple[str, ...], what: str) -> None:
 
 
 def _check_options(name: str, made: Callable[..., Any], options: dict[str, Any]) -> None:
-    known = [p.name for p in inspect.signature(made).parameters.values()][2:]
-    unknown = [option for option in options if option not in known]
-    if unknown:
-        raise InputError(f"the format {name} has no option among {', '.join(map(quoted, unknown))}")
+    known = list(inspect.signature(made).parameters)[2:]
+    if any(option not in known for option in options):
+        raise _no_option(name, options, known)
 
 
 def check_format(name: str, options: Mapping[str, Any]) -> None:
     """Raise an error unless there is such a format with such options. Files that options name are not read."""
-    try:
-        inspect.signature(_maker(name)).bind(**options)
-    except TypeError:
-        raise _no_option(name, options) from None
+    known = list(inspect.signature(_maker(name)).parameters)
+    if any(option not in known for option in options):
+        raise _no_option(name, options, known)
 
 
 def _translator(name: str, options: dict[str, Any]) -> Translator:
-    make = _maker(name)
+    check_format(name, options)
     try:
-        return make(**options)
-    except TypeError:
-        raise _no_option(name, options) from None
+        return _maker(name)(**options)
+    except TypeError as error:
+        raise InputError(f"the options of the format {name} are of other types: {error}") from None
 
 
-def _no_option(name: str, options: Mapping[str, Any]) -> InputError:
-    return InputError(f"the format {name} has no option among {', '.join(map(quoted, options))}")
+def _no_option(name: str, options: Mapping[str, Any], known: list[str]) -> InputError:
+    unknown = [option for option in options if option not in known]
+    hint = did_you_mean(unknown[0], known)
+    if not hint:
+        hint = f"its options are {', '.join(known)}" if known else "it has none"
+    return InputError(f"the format {name} has no option {' or '.join(map(quoted, unknown))}; {hint}")
 
 
 def _maker(name: str) -> Callable[..., Translator]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 import os
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import closing
 from dataclasses import dataclass, replace
@@ -16,7 +17,7 @@ from typing import Any, Final, Protocol, TypeAlias, runtime_checkable
 
 import orjson
 
-from ruledex.errors import InputError, RuleError, RuleSyntaxError, did_you_mean, quoted
+from ruledex.errors import InputError, RuleError, RuleFault, RuleSyntaxError, did_you_mean, quoted
 from ruledex.sources.lines import LineFile, convert_file_errors
 
 Source: TypeAlias = "str | os.PathLike[str] | Mapping[int | str, Any] | Iterable[tuple[int | str, Any]]"
@@ -38,6 +39,7 @@ _RULE_KEYS: Final = (
     "expr",
 )
 _MOST_KEYS: Final = 5  # that a message shows
+_LINE: Final = re.compile(r"line ([0-9]+), (?=column )")
 WHOLE: Final = "*"  # among the keys of a format: the record itself is the rule, and has its id
 
 
@@ -53,11 +55,22 @@ class Document:
     line: int = 0
     error: RuleError | None = None
     original: Any = None  # as its owner wrote it, if `content` is something else
+    is_piece: bool = False  # the content is a piece of the file as it stands, from `line` on
 
     def placed(self, error: RuleError) -> RuleError:
         """Return an error with the name of the file."""
         message = f"{self.file}: {error.message}" if self.file else error.message
         return type(error)(message, hint=error.hint)
+
+    def fault(self, error: RuleError) -> RuleFault:
+        """Return the fault of an error in the rule, with its line in the file if the rule is a piece of one."""
+        line = self.line
+        if self.file and isinstance(self.content, str) and (found := _LINE.match(error.message)) is not None:
+            n_lines = int(found[1]) - 1
+            if self.is_piece or (n_lines == 0 and "\n" not in self.content):  # else the line is one of the text
+                error = type(error)(error.message[found.end() :], hint=error.hint)
+                line += n_lines if self.is_piece else 0
+        return RuleFault(self.rule_id, self.placed(error), line, self.file)
 
 
 @runtime_checkable
@@ -155,7 +168,7 @@ def _of_documents(content: bytes, stem: str, name: str, files: Files) -> Iterato
     n_all = len(found) + (error is not None)
     ids = [stem] if n_all == 1 else [f"{stem}:{number}" for number in range(1, n_all + 1)]
     for rule_id, (line, document) in zip(ids, found, strict=False):
-        yield Document(rule_id, document, file=name, line=line)
+        yield Document(rule_id, document, file=name, line=line, is_piece=True)
     if error is not None:
         yield Document(ids[-1], file=name, line=1, error=error)
     elif not found:

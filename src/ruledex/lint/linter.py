@@ -148,12 +148,16 @@ class Linter:
         """The schema, with all definitions so far."""
         return self._context.schema
 
-    def check_text(self, rule_id: str, text: str | bytes) -> Findings:
-        """Return the findings of a rule's text. A rule that cannot be used has one finding, its error."""
+    def check_text(self, rule_id: str, text: str | bytes, *, mixed_types: bool = True) -> Findings:
+        """Return the findings of a rule's text. A rule that cannot be used has one finding, its error.
+
+        Without `mixed_types`, an attribute may have constants of several types.
+        """
         try:
             tree = parse(text)
             shown = text if isinstance(text, str) else text.decode("utf-8")
-            return self.check_tree(rule_id, self._context.schema.bind_named(tree, shown), shown)
+            bound = self._context.schema.bind_named(tree, shown)
+            return self.check_tree(rule_id, bound, shown, mixed_types=mixed_types)
         except RuleError as error:
             return Findings([*self._repeated_id(rule_id), Finding.of_error(rule_id, error)])
 
@@ -165,12 +169,12 @@ class Linter:
             return Findings([*self._repeated_id(rule_id), Finding.of_error(rule_id, error)])
         return self.check_tree(rule_id, tree, "")
 
-    def check_tree(self, rule_id: str, tree: Expression, text: str) -> Findings:
+    def check_tree(self, rule_id: str, tree: Expression, text: str, *, mixed_types: bool = True) -> Findings:
         """Return the findings of a tree that is bound to the schema (`Schema.bind_named`)."""
         names = names_in(tree)
         subject = LintSubject(rule_id, without_required(_written_out(tree)), text, self._context)
         own = (self._repeated_id(rule_id), self._definitions.without_known(lint_subject(subject), names))
-        return Findings(chain(*own, self._duplicate(subject), self._mixed_types(subject)))
+        return Findings(chain(*own, self._duplicate(subject), self._mixed_types(subject) if mixed_types else ()))
 
     def define(self, definitions: Mapping[str, str]) -> Findings:
         """Add definitions for the rules to come. Returns their findings; the invalid ones are left out."""

@@ -59,7 +59,7 @@ class _Criteria:
             raise RuleLimitError(f"{place}: criteria nest deeper than {_DEEPEST}")
         form = given.get("form") if isinstance(given, Mapping) else None
         name = form.upper() if isinstance(form, str) else form
-        if name in _FORMS:
+        if isinstance(name, str) and name in _FORMS:
             check_keys(given, (*_FORMS[name], *([] if depth else _OF_RECORDS)), f"a {name}", place, self._notes)
         match name:
             case "DNF":

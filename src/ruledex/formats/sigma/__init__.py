@@ -190,7 +190,30 @@ class SigmaRules:
                 copy.deepcopy(each).apply_on_rule(rule)  # which puts its own parts into the rule
             return self._backend.tree_of(rule, notes)
 
-        return _called(made, place)
+        try:
+            return _called(made, place)
+        except RuleError as error:
+            found = self._place_within(document, place, error)
+            raise type(error)(error.message.replace(f"{place}.detection", found, 1), hint=error.hint) from None
+
+    def _place_within(self, document: Mapping[str, Any], place: Place, error: RuleError) -> str:
+        """Return the detection and field that have an error of a rule's detections, which pySigma does not name."""
+        from sigma.rule import SigmaRule
+
+        whole, detections = f"{place}.detection", document.get("detection")
+        if not error.message.startswith(f"{whole}: ") or not isinstance(detections, Mapping):
+            return whole
+        for name, detection in detections.items():
+            for step, part in _parts(detection):
+                alone = dict(document) | {"detection": {"part": part, "condition": "part"}}
+                try:
+                    _called(lambda alone=alone: self._backend.tree_of(SigmaRule.from_dict(alone), []), place)  # type: ignore[misc]
+                except RuleError as raised:
+                    if raised.message == error.message:
+                        return f"{whole}.{name}{step}"
+                except RecursionError:
+                    return whole
+        return whole
 
 
 translator = SigmaRules
@@ -211,6 +234,18 @@ def _called(make: Callable[[], _Made], place: Place) -> _Made:
         if not isinstance(error, SigmaError):
             message = f"pySigma cannot read this: {type(error).__name__}: {message}"
         raise RuleSyntaxError(f"{at}: {message}") from None
+
+
+def _parts(detection: Any) -> Iterator[tuple[str, Any]]:
+    """Yield the fields of a detection, or of each in a list, with their places in it."""
+    if isinstance(detection, Mapping):
+        yield from ((f".{field}", {field: value}) for field, value in detection.items())
+    elif isinstance(detection, list):
+        for number, element in enumerate(detection):
+            inner = _parts(element) if isinstance(element, Mapping) else [("", [element])]
+            yield from ((f"[{number}]{step}", part) for step, part in inner)
+    else:
+        yield "", detection
 
 
 def _merged(onto: dict[Any, Any], given: Mapping[Any, Any]) -> dict[Any, Any]:
