@@ -322,6 +322,17 @@ WRITTEN = [
     ("at BETWEEN now() - INTERVAL 1 DAY AND now()", {"range": {"at": {"gte": "now-1d", "lte": "now"}}}),
     ("at < TIMESTAMP '2024-02-29T10:30:00Z'", {"range": {"at": {"lt": "2024-02-29T10:30:00.000Z"}}}),
     ("exists(a, i -> i > 1 AND i < 5)", {"range": {"a": {"gt": 1, "lt": 5}}}),
+    ("cidr(a) = '10.0.0.0/8'", {"term": {"a": "10.0.0.0/8"}}),
+    ("cidr(a) IN ('10.0.0.0/8', '::1')", {"terms": {"a": ["10.0.0.0/8", "::1"]}}),
+    (
+        "cidr(a) != '10.0.0.0/8'",
+        {"bool": {"filter": [{"exists": {"field": "a"}}], "must_not": [{"term": {"a": "10.0.0.0/8"}}]}},
+    ),
+    (
+        "a BETWEEN TIMESTAMP '2024-01-03 00:00:00Z' AND TIMESTAMP '2024-01-05 23:59:59.999999Z'",
+        {"range": {"a": {"gte": "2024-01-03T00:00:00.000Z", "lt": "2024-01-06T00:00:00.000Z"}}},
+    ),
+    ("a > TIMESTAMP '2024-01-05 23:59:59.999999Z'", {"range": {"a": {"gte": "2024-01-06T00:00:00.000Z"}}}),
     ("TRUE", {"match_all": {}}),
     ("a = 1 AND FALSE", {"match_none": {}}),
 ]
@@ -346,6 +357,8 @@ def test_rules_are_written_as_queries_that_are_read_as_the_same_rules(text, docu
         ("at < TIMESTAMP '2024-02-29 10:30:00'", "does not know the time zone of the index"),
         ("at < now() - INTERVAL '0.5' SECOND", "counts from now in whole seconds"),
         ("NOT exists(a, i -> i.k = 1)", "takes an empty array for a missing one"),
+        ("a < TIMESTAMP '2024-01-05 23:59:59.9995Z'", "has no parts of milliseconds"),
+        ("lower(a) IN ('x', 'y')", "has no lower(a)"),
         ("exists(a, i -> i = 1 OR i = 2)", "tests plain elements by the bounds of one range only"),
     ],
     ids=str,

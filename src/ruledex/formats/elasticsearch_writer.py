@@ -7,7 +7,7 @@ objects whose elements a rule tests are of type nested.
 from __future__ import annotations
 
 import re
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
 from ruledex.formats.rules import Note
@@ -18,16 +18,18 @@ from ruledex.language.tree import (
     And,
     Attribute,
     Between,
+    Call,
     Compare,
     Exists,
     Expression,
+    In,
     IsNull,
     Like,
     Predicate,
     Value,
 )
 from ruledex.language.value import Family, constant_family
-from ruledex.language.value_types import MICROSECONDS_PER_DAY, Moment
+from ruledex.language.value_types import MICROSECONDS_PER_DAY, Moment, Network
 from ruledex.rewrite.settle import settle
 
 _OPS: Final = {"<": "lt", "<=": "lte", ">": "gt", ">=": "gte"}
@@ -72,6 +74,8 @@ class _Writer(TwoValuedWriter):
     def test(self, predicate: Predicate) -> Any:
         if isinstance(predicate, Exists):
             return self._exists(predicate)
+        if isinstance(predicate, Compare | In) and isinstance(predicate.operand, Call):
+            return self._address(predicate, predicate.operand)
         name = self._name(self.attribute_of(predicate), predicate)
         if isinstance(predicate, IsNull):
             return {"bool": {"must_not": [{"exists": {"field": name}}]}}
@@ -97,7 +101,28 @@ class _Writer(TwoValuedWriter):
         raise cannot_say(predicate, self.system, "has no such comparison")
 
     def _range(self, name: str, bounds: dict[str, Value], part: Predicate) -> Any:
-        return {"range": {name: {_OPS[op]: self.constant(value, part) for op, value in bounds.items()}}}
+        whole = [_in_milliseconds(op, value) for op, value in bounds.items()]
+        if len(dict(whole)) < len(bounds):
+            raise cannot_say(part, self.system, "has one bound of each kind in a range")
+        return {"range": {name: {_OPS[op]: self.constant(value, part) for op, value in whole}}}
+
+    def _address(self, predicate: Compare | In, call: Call) -> Any:
+        """Return that a field of type ip lies in one of some networks."""
+        constants = equality(predicate) or []
+        networks = [value.text for value in constants if isinstance(value, Network)]
+        if call.function != "cidr" or not networks or not isinstance(call.arguments[0], Attribute):
+            self.attribute_of(predicate)
+        name = self._name(call.arguments[0], predicate)  # type: ignore[arg-type]
+        return {"term": {name: networks[0]}} if len(networks) == 1 else {"terms": {name: networks}}
+
+    def refuted(self, predicate: Predicate) -> Any:
+        match predicate:
+            case Compare(Call("cidr", (Attribute() as attribute,))) | In(Call("cidr", (Attribute() as attribute,))):
+                is_there = {
+                    "exists": {"field": self._name(attribute, predicate)}
+                }  # a field of type ip has addresses only
+                return self.all_of((self.untrue(predicate), is_there))
+        return super().refuted(predicate)
 
     def _like(self, name: str, predicate: Like) -> Any:
         (pattern,) = predicate.patterns
@@ -176,6 +201,15 @@ class _Writer(TwoValuedWriter):
         if steps and steps[-1] == "keyword" and len(steps) > 1:
             raise cannot_say(part, self.system, "takes the name keyword for the field before it")
         return ".".join((*self._prefix, *steps))
+
+
+def _in_milliseconds(op: str, value: Value) -> tuple[str, Value]:
+    """Return a bound of a time that Elasticsearch has: the last microsecond of a day is what comes before the next."""
+    if isinstance(value, datetime) and value.microsecond % 1000:
+        moved = value + timedelta(microseconds=1 if op in ("<=", ">") else -1)
+        if moved.microsecond % 1000 == 0:
+            return {"<=": "<", ">": ">=", "<": "<=", ">=": ">"}[op], moved
+    return op, value
 
 
 def _only(part: Any, name: str) -> list[Any] | None:
