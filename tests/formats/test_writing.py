@@ -74,7 +74,7 @@ def test_what_cannot_be_written_at_all_is_an_error(rules, system, message):
 
 @pytest.mark.parametrize("system", WRITABLE)
 def test_an_unknown_option_is_an_error(system):
-    with pytest.raises(InputError, match="has no option among 'dots'"):
+    with pytest.raises(InputError, match="has no option 'dots'"):
         write({}, system, dots=True)
 
 
