@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from ruledex.errors import InputError, RuleError, RuleFault, RuleLimitError, RuleSyntaxError, did_you_mean, quoted
 from ruledex.formats.checking import TreeCheck
+from ruledex.formats.conditions import bounded_growth, check_written_size
 from ruledex.formats.documents import Document, Files, Source, documents_of, without_repeated_ids
 from ruledex.formats.guessing import OWN, Guess, guess, hint_of
 from ruledex.formats.own_documents import OwnDocuments
@@ -180,7 +181,9 @@ def write(
 def _translated(document: Document, translator: Translator, check: TreeCheck) -> ForeignRule:
     notes: list[Note] = []
     try:
-        tree = translator.translate(document.content, Place(), notes)
+        with bounded_growth():
+            tree = translator.translate(document.content, Place(), notes)
+        check_written_size(tree)
         check_depth(tree, "")
         text = tree_text(tree)
     except RecursionError:

@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import Any, Final
 
-from ruledex.errors import RuleSyntaxError
+from ruledex.errors import RuleLimitError, RuleSyntaxError
 from ruledex.language.lambdas import lambda_of
 from ruledex.language.structured_parts import Place, json_text
+from ruledex.language.text import operand_text
 from ruledex.language.tree import (
     And,
     Attribute,
     Call,
     Compare,
+    Exists,
     Expression,
     In,
     Is,
@@ -24,12 +28,17 @@ from ruledex.language.tree import (
     Or,
     Truth,
     Value,
+    Xnor,
+    Xor,
 )
 from ruledex.language.value import INT64_MAX, INT64_MIN
 
 TRUE: Final = Truth(True)
 FALSE: Final = Truth(False)
 _LEAVES: Final = (Compare, In, Like, IsNull)
+_OUTLINE_STEPS: Final = 8
+_MOST_NODES: Final = 100_000  # of a rule, written out
+_MOST_BRANCHES: Final = 20_000  # some systems' conditions double with each level here, and nobody writes so many
 ELEMENT: Final = "\ue000element"  # the first step of the attributes of an element, until `some_element` binds it
 
 
@@ -46,20 +55,81 @@ def any_of(conditions: Iterable[Expression]) -> Expression:
 def _joined(branch: type[And] | type[Or], given: Iterable[Expression], neutral: Truth, ending: Truth) -> Expression:
     parts: list[Expression] = []
     leaves: set[Expression] = set()  # the predicates among them: there may be thousands
-    branches: list[Expression] = []  # the others, which may be too deep to hash
+    branches: dict[Any, list[Expression]] = {}  # the others, which may be too deep to hash, by their outlines
     for condition in given:
         if isinstance(condition, Truth) and condition == ending:
             return ending
         for part in condition.children if isinstance(condition, branch) else (condition,):
-            is_leaf = isinstance(part, _LEAVES)
-            if part in leaves if is_leaf else part == neutral or part in branches:
-                continue
-            parts.append(part)
-            if is_leaf:
-                leaves.add(part)
-            else:
-                branches.append(part)
+            if isinstance(part, _LEAVES):
+                if part not in leaves:
+                    leaves.add(part)
+                    parts.append(part)
+            elif part != neutral:
+                alike = branches.setdefault(_outline(part), [])
+                if part not in alike:
+                    alike.append(part)
+                    parts.append(part)
+    _grow(len(parts) - len(leaves))
     return branch(tuple(parts)) if len(parts) > 1 else parts[0] if parts else neutral
+
+
+def _outline(part: Expression) -> Any:
+    """Return what equal conditions have in common, without looking at all of them."""
+    outline: list[Any] = []
+    for _ in range(_OUTLINE_STEPS):
+        outline.append(type(part))
+        match part:
+            case And(children) | Or(children):
+                outline.append(len(children))
+                part = children[0]
+            case Not(child) | Is(child):
+                part = child
+            case _ if isinstance(part, _LEAVES):
+                outline.append(part)
+                break
+            case _:
+                break
+    return tuple(outline)
+
+
+_grown: ContextVar[int | None] = ContextVar("grown", default=None)  # conditions made for the rule that is being read
+
+
+@contextmanager
+def bounded_growth() -> Iterator[None]:
+    """Refuse what grows beyond all bounds inside a `with`: the conditions of one rule."""
+    token = _grown.set(0)
+    try:
+        yield
+    finally:
+        _grown.reset(token)
+
+
+def _grow(n_branches: int) -> None:
+    grown = _grown.get()
+    if grown is None:
+        return
+    if grown + n_branches > _MOST_BRANCHES:
+        raise RuleLimitError(f"the rule needs more than {_MOST_BRANCHES:,} nested conditions here")
+    _grown.set(grown + n_branches)
+
+
+def check_written_size(tree: Expression) -> None:
+    """Raise if a tree has too many nodes when it is written out. Parts of it may stand in many places."""
+    sizes: dict[int, int] = {}
+    pending = [tree]
+    while pending:
+        node = pending[-1]
+        below = node.children if isinstance(node, And | Or | Xor | Xnor) else ()
+        below = (node.child,) if isinstance(node, Not | Is) else (node.body,) if isinstance(node, Exists) else below
+        missing = [child for child in below if id(child) not in sizes]
+        if missing:
+            pending += missing
+            continue
+        pending.pop()
+        sizes[id(node)] = 1 + sum(sizes[id(child)] for child in below)
+    if sizes[id(tree)] > _MOST_NODES:
+        raise RuleLimitError(f"written out, the rule has {sizes[id(tree)]:,} conditions, over {_MOST_NODES:,}")
 
 
 def negate(condition: Expression) -> Expression:
@@ -135,7 +205,8 @@ def is_object(operand: Operand) -> Expression:
 
 def some_element(array: Operand, body: Callable[[], Expression]) -> Expression:
     """Return that a condition on `ELEMENT` is true of some element of an array, or of the only value if it is none."""
-    assert isinstance(array, Attribute)
+    if not isinstance(array, Attribute):
+        raise RuleSyntaxError(f"the elements of {operand_text(array)} cannot be asked for: it is no attribute")
     return lambda_of(array, ELEMENT, body(), 0)
 
 

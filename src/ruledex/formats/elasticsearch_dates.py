@@ -182,16 +182,16 @@ class DateReader:
 
     def _read(self, text: str, place: Place) -> _Read:
         for name, pattern in self._forms:
-            if pattern is None:
-                scale = 1000 if name == "epoch_second" else 1
-                if re.fullmatch(r"-?\d{1,14}", text, re.ASCII):
-                    start = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(milliseconds=int(text) * scale)
-                    return _Read(start, timedelta())
-            elif found := pattern.fullmatch(text):
-                try:
+            try:
+                if pattern is None:
+                    scale = 1000 if name == "epoch_second" else 1
+                    if re.fullmatch(r"-?\d{1,14}", text, re.ASCII):
+                        start = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(milliseconds=int(text) * scale)
+                        return _Read(start, timedelta())
+                elif found := pattern.fullmatch(text):
                     return self._date(found.groupdict())
-                except (ValueError, OverflowError) as error:
-                    raise RuleSyntaxError(f"{place}: {quoted(text)} is not a date: {error}") from None
+            except (ValueError, OverflowError) as error:
+                raise RuleSyntaxError(f"{place}: {quoted(text)} is not a date: {error}") from None
         names = " or ".join(name for name, _ in self._forms)
         raise RuleSyntaxError(f"{place}: {quoted(text)} is not a date of the format {names}")
 
@@ -270,10 +270,8 @@ def _offset(text: str) -> tzinfo:
 def _zone(name: str | None, place: Place) -> tzinfo:
     if name is None or name in ("Z", "UTC", "GMT"):
         return UTC
-    if _OFFSET.fullmatch(name):
-        return _offset(name)
     try:
-        return ZoneInfo(name)
+        return _offset(name) if _OFFSET.fullmatch(name) else ZoneInfo(name)
     except (KeyError, OSError, ValueError):
         raise RuleSyntaxError(f"{Place(place, 'time_zone')}: there is no time zone {quoted(name)}") from None
 

@@ -296,7 +296,7 @@ class Query:
         """Return `range`: one value lies within bounds."""
         known = (*_OPS, "from", "to", "include_lower", "include_upper", "format", "time_zone", "relation")
         name, at, body = field_body(given, place, None, known)
-        if body.get("relation", "INTERSECTS").upper() not in ("INTERSECTS", "WITHIN"):
+        if str(body.get("relation", "INTERSECTS")).upper() not in ("INTERSECTS", "WITHIN"):
             raise RuleSyntaxError(f"{at}.relation: a relation is for fields that hold ranges, which are not known here")
         bounds = {key: body[key] for key in _OPS if body.get(key) is not None}
         if body.get("from") is not None:
