@@ -45,7 +45,7 @@ from ruledex.language.value import INT64_MAX
 
 _OPS: Final = {"gt": ">", "gte": ">=", "lt": "<", "lte": "<="}
 _IGNORED: Final = ("boost", "_name")  # they change the score and the report, not the matches
-_MOST_COMBINATIONS: Final = 4096  # that "at least k of n" is written out as
+_MOST_COMBINATIONS: Final = 1024  # that "at least k of n" is written out as
 _SHARE: Final = re.compile(r"(?:(\d{1,6})<)?(-?\d+)(%?)", re.ASCII)
 
 
