@@ -79,6 +79,7 @@ PATTERNS = [
     {"a": [{"anything-but": {"suffix": ["x", "y"]}}]},
     {"a": [{"anything-but": {"equals-ignore-case": ["x", "y"]}}]},
     {"a": [{"anything-but": {"wildcard": "x*y"}}]},
+    {"a": [{"anything-but": {"wildcard": ["x*", "*y", "x\\**y"]}}]},
     {"a": [None]},
     {"a": [None, {"anything-but": ["x"]}]},
     {"a": [{"exists": True}]},

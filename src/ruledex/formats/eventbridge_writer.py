@@ -316,7 +316,11 @@ class _Writer(TwoValuedWriter):
         if len(made) == 1 or not made:
             return made[0] if made else None
         kinds = {kind for one in made for kind in one} if all(isinstance(one, dict) for one in made) else set()
-        return {kind: [one[kind] for one in made] for kind in kinds} if len(kinds) == 1 else None
+        if len(kinds) == 1:
+            return {kind: [one[kind] for one in made] for kind in kinds}
+        if kinds and "equals-ignore-case" not in kinds:  # a prefix and a suffix are wildcards too
+            return {"wildcard": [_as_wildcard(one) for one in made]}
+        return None
 
     def _unwanted(self, predicate: Like) -> Any:
         """Return what `anything-but` takes for a pattern."""
@@ -412,6 +416,11 @@ def _both_kinds(name: tuple[str, ...]) -> RuleTypeError:
 
 def _escaped(text: str) -> str:
     return text.replace("\\", "\\\\").replace("*", "\\*")
+
+
+def _as_wildcard(made: Mapping[str, str]) -> str:
+    ((kind, text),) = made.items()
+    return {"prefix": f"{_escaped(text)}*", "suffix": f"*{_escaped(text)}"}.get(kind, text)
 
 
 def _shown_name(name: Any) -> str:
