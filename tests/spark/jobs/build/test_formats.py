@@ -55,7 +55,7 @@ def test_what_a_format_does_not_have_is_an_error(spark, tmp_path):
     frame = spark.createDataFrame([(1, "{}")], "id int, expr string")
     with pytest.raises(InputError, match="did you mean eventbridge"):
         build_index(frame, tmp_path, format="eventbrige")
-    with pytest.raises(InputError, match="has no option among 'dots'"):
+    with pytest.raises(InputError, match="has no option 'dots'"):
         build_index(frame, tmp_path, format="eventbridge", format_options={"dots": True})
     with pytest.raises(InputError, match="ids of its own, which are texts"):
         build_index(frame, tmp_path, format="growthbook")
