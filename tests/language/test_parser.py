@@ -9,6 +9,7 @@ import pytest
 
 from ruledex.errors import PatternError, RuleError, RuleLimitError, RuleSyntaxError, RuleTypeError
 from ruledex.language.parser import parse, parse_operand
+from ruledex.language.text import tree_text
 from ruledex.language.tree import (
     MAX_DEPTH,
     And,
@@ -29,6 +30,7 @@ from ruledex.language.tree import (
     Truth,
     Xnor,
     Xor,
+    depth_of,
 )
 from ruledex.language.value import INT64_MIN
 from ruledex.language.value_types import Version
@@ -374,6 +376,30 @@ def test_of_a_long_line_the_error_shows_the_part_around_the_fault():
     _, shown, caret = str(caught.value).splitlines()
     assert len(shown) < 120
     assert shown[caret.index("^") :].startswith("BETWEN")
+
+
+@pytest.mark.parametrize("n", [120, 254, 300, 1_000, 20_000])
+@pytest.mark.parametrize(
+    "nested",
+    [
+        lambda n: f"a{'[1]' * n} = 3",
+        lambda n: f"a{'[1].b' * n} = 3",
+        lambda n: f"a{'::INT' * n} = 3",
+        lambda n: f"{'CAST(' * n}a{' AS INT)' * n} = 3",
+        lambda n: f"{'element_at(' * n}a{', 1)' * n} = 3",
+        lambda n: f"{'lower(' * n}a{')' * n} = 'x'",
+        lambda n: f"{'size(filter(' * n}a{', i -> TRUE))' * n} = 3",
+        lambda n: f"{'(' * n}a = 1{') IS TRUE' * n}",
+        lambda n: f"now(){' - INTERVAL 1 DAY' * n} > a",
+    ],
+)
+def test_operands_nest_as_deep_as_the_limit_and_no_deeper(nested, n):
+    try:
+        tree = parse(nested(n))
+    except RuleError:
+        return
+    assert parse(tree_text(tree)) == tree
+    assert depth_of(tree) <= MAX_DEPTH
 
 
 def test_ten_thousand_parentheses_are_read_and_nesting_past_the_limit_is_refused():

@@ -44,12 +44,13 @@ def values_of_array(call: Call, event: Event, schema: Schema) -> Values:
 
 def path_of(operand: Any) -> tuple[str, ...]:
     """Return the path whose declared type the values of an operand have."""
-    if isinstance(operand, Attribute):
-        return operand.path
-    if isinstance(operand, Exists):
-        return operand.operand.path
-    below = (operand.arguments[1],) if operand.function == FIELD else ()
-    return (*path_of(operand.arguments[0]), *below)
+    below: list[str] = []
+    while isinstance(operand, Call):  # without recursion: the parser asks before it checks how deep a rule nests
+        if operand.function == FIELD:
+            below.append(str(operand.arguments[1]))
+        operand = operand.arguments[0]
+    first = operand.operand if isinstance(operand, Exists) else operand
+    return (*first.path, *reversed(below))
 
 
 def reads_arrays(node: Node) -> bool:

@@ -15,7 +15,7 @@ from ruledex.language.lambdas import MAX_LEVELS, for_all, lambda_of, levels_of, 
 from ruledex.language.reader import OPEN, Operator
 from ruledex.language.rule_checks import check_depth
 from ruledex.language.scanner import read_name, scan, token_of
-from ruledex.language.tree import Attribute, Call, Exists, Named, Required
+from ruledex.language.tree import MAX_DEPTH, Attribute, Call, Exists, Named, Required
 
 if TYPE_CHECKING:
     from ruledex.language.parser import _Parser
@@ -107,6 +107,9 @@ def read_access(parser: _Parser, sign: str, start: int) -> bool:
         parser._expect("]")
         made = build.call(PLACE, [item, Constant(place, 1.0, False, at)], text, start)
     parser.items[-1] = made
+    parser.n_nested += 1
+    if parser.n_nested >= MAX_DEPTH:
+        check_depth(made, text)  # before it is too deep to be looked at
     return False
 
 

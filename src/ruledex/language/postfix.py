@@ -33,6 +33,7 @@ _TYPES: Final = {
 def read_postfix(parser: _Parser, word: str, start: int, end: int) -> bool:
     """Read a postfix, which ends at `end`, and what belongs to it. Returns False: an operator may follow."""
     text = parser.text
+    parser.n_nested += 1
     if word == "COLLATE":
         match = scan(text, end)
         parser.position = match.end()
