@@ -109,7 +109,7 @@ def read_access(parser: _Parser, sign: str, start: int) -> bool:
     parser.items[-1] = made
     parser.n_nested += 1
     if parser.n_nested >= MAX_DEPTH:
-        check_depth(made, text)  # before it is too deep to be looked at
+        check_depth(made, text)  # type: ignore[arg-type]  # an operand, before it is too deep to be looked at
     return False
 
 
