@@ -13,7 +13,7 @@ import orjson
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from ruledex.client.requests import ARROW, NDJSON, Request, ServiceError, Steps, encode_event
+from ruledex.client.requests import ARROW, NDJSON, ServiceError, ServiceRequest, Steps, encode_event
 from ruledex.index import Rule
 
 RuleId: TypeAlias = int | str
@@ -77,8 +77,10 @@ class IndexCalls:
         found = yield self._ask("explain", encode_event(event), {"rule": rule_id, "now": now})
         return dict(found.value)
 
-    def _ask(self, kind: str, body: bytes, query: Mapping[str, Any], content_type: str = "application/json") -> Request:
-        return Request("POST", f"{self._path}/{kind}", query, body, content_type)
+    def _ask(
+        self, kind: str, body: bytes, query: Mapping[str, Any], content_type: str = "application/json"
+    ) -> ServiceRequest:
+        return ServiceRequest("POST", f"{self._path}/{kind}", query, body, content_type)
 
     def _ask_many(self, kind: str, events: Any, query: Mapping[str, Any], read: Any) -> Steps[Any]:
         if isinstance(events, pa.Table | pa.RecordBatch):
@@ -110,7 +112,7 @@ class IndexCalls:
 
     def rule(self, rule_id: RuleId) -> Steps[Rule[Any]]:
         """Return a rule."""
-        found = yield Request("GET", self._rule(rule_id))
+        found = yield ServiceRequest("GET", self._rule(rule_id))
         return _rule(found.value)
 
     def rules(self) -> Steps[list[Rule[Any]]]:
@@ -118,7 +120,7 @@ class IndexCalls:
         rules: list[Rule[Any]] = []
         after = None
         while True:
-            page = (yield Request("GET", f"{self._path}/rules", {"after": after, "limit": _PAGE})).value
+            page = (yield ServiceRequest("GET", f"{self._path}/rules", {"after": after, "limit": _PAGE})).value
             rules += map(_rule, page["rules"])
             after = page["next"]
             if after is None:
@@ -138,12 +140,12 @@ class IndexCalls:
 
     def set_score(self, rule_id: RuleId, score: float) -> Steps[None]:
         """Give a rule another static score."""
-        yield Request("PATCH", self._rule(rule_id), body=orjson.dumps({"score": score}), is_safe=False)
+        yield ServiceRequest("PATCH", self._rule(rule_id), body=orjson.dumps({"score": score}), is_safe=False)
 
     def _change(self, kind: str, rows: list[Any], counted: str) -> Steps[int]:
         if not rows:
             return 0
-        found = yield Request("PATCH", f"{self._path}/rules", body=orjson.dumps({kind: rows}), is_safe=False)
+        found = yield ServiceRequest("PATCH", f"{self._path}/rules", body=orjson.dumps({kind: rows}), is_safe=False)
         return int(found.value.get(counted, 0))
 
     def _rule(self, rule_id: RuleId) -> str:
@@ -153,26 +155,26 @@ class IndexCalls:
 
     def definitions(self) -> Steps[dict[str, str]]:
         """Return the named conditions."""
-        return dict((yield Request("GET", f"{self._path}/definitions")).value["definitions"])
+        return dict((yield ServiceRequest("GET", f"{self._path}/definitions")).value["definitions"])
 
     def define(self, name: str, text: str) -> Steps[int]:
         """Give a name a condition. Returns how many rules use it."""
         path = f"{self._path}/definitions/{quote(name, safe='')}"
-        return int((yield Request("PUT", path, body=orjson.dumps({"text": text}), is_safe=False)).value["rules"])
+        return int((yield ServiceRequest("PUT", path, body=orjson.dumps({"text": text}), is_safe=False)).value["rules"])
 
     def undefine(self, name: str) -> Steps[None]:
         """Remove a named condition that nothing uses."""
-        yield Request("DELETE", f"{self._path}/definitions/{quote(name, safe='')}", is_safe=False)
+        yield ServiceRequest("DELETE", f"{self._path}/definitions/{quote(name, safe='')}", is_safe=False)
 
     # The index as a whole.
 
     def describe(self) -> Steps[dict[str, Any]]:
         """Return the index in numbers."""
-        return dict((yield Request("GET", self._path)).value["description"])
+        return dict((yield ServiceRequest("GET", self._path)).value["description"])
 
     def versions(self) -> Steps[list[str]]:
         """Return the versions on disk, the current one first."""
-        found = (yield Request("GET", f"{self._path}/versions")).value
+        found = (yield ServiceRequest("GET", f"{self._path}/versions")).value
         return [found["current"], *(version for version in found["versions"] if version != found["current"])]
 
     def build(
@@ -182,15 +184,15 @@ class IndexCalls:
         """Build the index from rules and publish it in one step. Returns the new version."""
         given = {"rules": [_row(rule) for rule in rules], "engine": engine, "on_error": on_error}
         body = orjson.dumps(given | ({} if definitions is None else {"definitions": dict(definitions)}))
-        return str((yield Request("POST", self._path, body=body, is_safe=False)).value["version"])
+        return str((yield ServiceRequest("POST", self._path, body=body, is_safe=False)).value["version"])
 
     def compact(self) -> Steps[str]:
         """Fold all changes into a new version. Returns it."""
-        return str((yield Request("POST", f"{self._path}/compact", is_safe=False)).value["version"])
+        return str((yield ServiceRequest("POST", f"{self._path}/compact", is_safe=False)).value["version"])
 
     def roll_back(self, version: str) -> Steps[None]:
         """Make an older version the current one."""
-        yield Request("POST", f"{self._path}/rollback", body=orjson.dumps({"version": version}), is_safe=False)
+        yield ServiceRequest("POST", f"{self._path}/rollback", body=orjson.dumps({"version": version}), is_safe=False)
 
 
 class ServiceCalls:
@@ -198,12 +200,12 @@ class ServiceCalls:
 
     def indexes(self) -> Steps[list[str]]:
         """Return the names of the indexes that the token may read."""
-        return [index["name"] for index in (yield Request("GET", "/v1/indexes")).value["indexes"]]
+        return [index["name"] for index in (yield ServiceRequest("GET", "/v1/indexes")).value["indexes"]]
 
     def is_ready(self) -> Steps[bool]:
         """Return whether the service answers questions."""
         try:
-            yield Request("GET", "/health/ready", is_safe=False)  # not asked again: the caller wants to know now
+            yield ServiceRequest("GET", "/health/ready", is_safe=False)  # not asked again: the caller wants to know now
         except ServiceError as error:
             if error.status in (0, 503):
                 return False
@@ -214,7 +216,7 @@ class ServiceCalls:
         """Return what the language says of a rule: tokens, its error, findings, completions at a position."""
         given = {"text": text, "index": index, "position": position}
         body = orjson.dumps({name: value for name, value in given.items() if value is not None})
-        return dict((yield Request("POST", "/v1/language/analyse", body=body)).value)
+        return dict((yield ServiceRequest("POST", "/v1/language/analyse", body=body)).value)
 
 
 def _bodies(events: Iterable[Event]) -> Iterator[bytes]:

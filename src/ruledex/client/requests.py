@@ -20,7 +20,7 @@ T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
-class Request:
+class ServiceRequest:
     """One request. One that is safe changes nothing, so it may be sent again."""
 
     method: str
@@ -55,7 +55,7 @@ class Response:
 
 
 # The steps of a call: it yields requests, is sent their responses, and returns the result.
-Steps: TypeAlias = Generator[Request, Response, T]
+Steps: TypeAlias = Generator[ServiceRequest, Response, T]
 
 
 class ServiceError(RuledexError):

@@ -15,7 +15,7 @@ except ImportError as error:
     raise ImportError("the client needs httpx: pip install 'ruledex[client]'") from error
 
 from ruledex.client.calls import IndexCalls, ServiceCalls
-from ruledex.client.requests import Request, Response, ServiceError, Steps, error_of
+from ruledex.client.requests import Response, ServiceError, ServiceRequest, Steps, error_of
 
 _LONGEST_PAUSE: Final = 30.0  # seconds before a request is sent again
 
@@ -29,7 +29,7 @@ class _Caller:
     def __init__(self, retries: int) -> None:
         self._retries = retries
 
-    def _pause(self, request: Request, error: ServiceError, n_tries: int) -> float:
+    def _pause(self, request: ServiceRequest, error: ServiceError, n_tries: int) -> float:
         """Return how many seconds to wait before the next try. Raises the error if there is none."""
         if not request.is_safe or n_tries > self._retries or error.status not in (0, 503):
             raise error
@@ -89,7 +89,7 @@ class Service(_Caller):
         except StopIteration as stop:
             return stop.value  # type: ignore[no-any-return]
 
-    def _send(self, request: Request) -> Response:
+    def _send(self, request: ServiceRequest) -> Response:
         n_tries = 0
         while True:
             try:
@@ -150,7 +150,7 @@ class AsyncService(_Caller):
         except StopIteration as stop:
             return stop.value  # type: ignore[no-any-return]
 
-    async def _send(self, request: Request) -> Response:
+    async def _send(self, request: ServiceRequest) -> Response:
         n_tries = 0
         while True:
             try:
@@ -249,7 +249,7 @@ def _headers(token: str | None) -> dict[str, str]:
     return {} if token is None else {"authorization": f"Bearer {token}"}
 
 
-def _built(client: httpx.Client | httpx.AsyncClient, request: Request) -> httpx.Request:
+def _built(client: httpx.Client | httpx.AsyncClient, request: ServiceRequest) -> httpx.Request:
     return client.build_request(
         request.method,
         request.path,

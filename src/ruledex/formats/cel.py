@@ -45,7 +45,7 @@ _MOST_LEVELS: Final = 64  # of an expression
 _Item: TypeAlias = "Operand | Literal"
 
 
-class Expressions:
+class CelExpressions:
     """Makes trees of expressions.
 
     `root` is the variable that is the whole event, `now` the path of the time of the call. `typed` says that fields
@@ -83,7 +83,7 @@ class Expressions:
         return _Reader(operands, self._typed).holds(parse_cel(text), True)
 
 
-translator = Expressions
+translator = CelExpressions
 
 
 class _Reader:

@@ -120,7 +120,7 @@ _ESCAPE: Final = re.compile(
 _PLAIN: Final = dict(zip("abfnrtv", "\a\b\f\n\r\t\v", strict=True))
 
 
-class Token(NamedTuple):
+class CelToken(NamedTuple):
     """A piece of the text. `value` is what a literal means."""
 
     kind: str
@@ -152,7 +152,7 @@ class _Parser:
         self._tokens = list(_tokens(text))
         self._at = 0
 
-    def _next(self) -> Token:
+    def _next(self) -> CelToken:
         return self._tokens[self._at]
 
     def _is(self, sign: str) -> bool:
@@ -163,7 +163,7 @@ class _Parser:
         self._at += is_next
         return is_next
 
-    def expect(self, sign: str) -> Token:
+    def expect(self, sign: str) -> CelToken:
         """Read a sign, or the end. Raises if something else follows."""
         token = self._next()
         if token.kind == "end" if sign == "end" else self._is(sign):
@@ -265,12 +265,12 @@ class _Parser:
         raise refusal(self._text, token.at, f"a value is expected here, not {_named(token)}")
 
 
-def _named(token: Token) -> str:
+def _named(token: CelToken) -> str:
     return "the end" if token.kind == "end" else quoted(token.text)
 
 
-def _tokens(text: str) -> list[Token]:
-    found, at = list[Token](), 0
+def _tokens(text: str) -> list[CelToken]:
+    found, at = list[CelToken](), 0
     while at < len(text):
         match = _TOKEN.match(text, at)
         if match is None:
@@ -279,14 +279,14 @@ def _tokens(text: str) -> list[Token]:
         at = match.end()
         if kind == "string":
             value, at = _string(text, start, piece)
-            found.append(Token("literal", text[start:at], value, start))
+            found.append(CelToken("literal", text[start:at], value, start))
         elif kind in ("double", "integer"):
-            found.append(Token("literal", piece, _number(text, piece, kind, start), start))
+            found.append(CelToken("literal", piece, _number(text, piece, kind, start), start))
         elif kind == "name" and piece in ("true", "false", "null"):
-            found.append(Token("literal", piece, {"true": True, "false": False}.get(piece), start))
+            found.append(CelToken("literal", piece, {"true": True, "false": False}.get(piece), start))
         elif kind != "space":
-            found.append(Token("in" if piece == "in" else kind, match[kind], None, start))
-    return [*found, Token("end", "", None, len(text))]
+            found.append(CelToken("in" if piece == "in" else kind, match[kind], None, start))
+    return [*found, CelToken("end", "", None, len(text))]
 
 
 def _number(text: str, piece: str, kind: str, at: int) -> int | float:

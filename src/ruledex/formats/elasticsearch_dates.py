@@ -73,7 +73,7 @@ _LETTERS: Final = {
 }
 
 
-class Bound(NamedTuple):
+class DateBound(NamedTuple):
     """One end of a range: `op` with a constant, which may be a moment counted from now, or with a function of now."""
 
     op: str
@@ -103,7 +103,7 @@ class DateReader:
         """Whether times without a zone are in UTC."""
         return self._zone == UTC
 
-    def bound(self, op: str, given: str | int | float, place: Place) -> Bound:
+    def bound(self, op: str, given: str | int | float, place: Place) -> DateBound:
         """Return what a comparison with a date means."""
         rounds_up = op in _ROUNDED_OPS
         text = str(given)
@@ -118,16 +118,16 @@ class DateReader:
         except (OverflowError, ValueError):
             raise RuleSyntaxError(f"{place}: {quoted(text)} leads to a year that no date has") from None
 
-    def _rounded(self, op: str, start: datetime, length: timedelta) -> Bound:
+    def _rounded(self, op: str, start: datetime, length: timedelta) -> DateBound:
         return self._exact(_ROUNDED_OPS[op] if length else op, start + length)
 
     @staticmethod
-    def _exact(op: str, time: datetime) -> Bound:
-        return Bound(op, time.astimezone(UTC))
+    def _exact(op: str, time: datetime) -> DateBound:
+        return DateBound(op, time.astimezone(UTC))
 
     # Constants.
 
-    def _moved(self, op: str, start: datetime, steps: list[_Step], rounds_up: bool) -> Bound:
+    def _moved(self, op: str, start: datetime, steps: list[_Step], rounds_up: bool) -> DateBound:
         time = start.astimezone(self._zone)
         for i, step in enumerate(steps):
             if not step.is_rounding:
@@ -143,12 +143,12 @@ class DateReader:
     # The time of the call.
 
     @staticmethod
-    def _counted(op: str, steps: list[_Step], rounds_up: bool) -> Bound:
+    def _counted(op: str, steps: list[_Step], rounds_up: bool) -> DateBound:
         if not steps:
-            return Bound(op, Moment())
+            return DateBound(op, Moment())
         if len(steps) == 1 and not steps[0].is_rounding:
             interval = steps[0].interval(steps[0].n_units)
-            return Bound(op, Moment(interval.months, interval.microseconds))
+            return DateBound(op, Moment(interval.months, interval.microseconds))
         operand: Operand = _NOW
         for i, step in enumerate(steps):
             if not step.is_rounding:
@@ -158,9 +158,9 @@ class DateReader:
             if rounds_up:
                 operand = Call("add_interval", (operand, step.interval(1)))
                 if i == len(steps) - 1:
-                    return Bound(_ROUNDED_OPS[op], operand)
+                    return DateBound(_ROUNDED_OPS[op], operand)
                 operand = Call("add_interval", (operand, Interval(microseconds=-1000)))
-        return Bound(op, operand)
+        return DateBound(op, operand)
 
     @staticmethod
     def _steps(math: str, place: Place) -> list[_Step]:

@@ -11,7 +11,7 @@ from typing import Any, Final, TypeAlias
 
 from ruledex.errors import RuleLimitError, RuleSyntaxError, RuleTypeError, did_you_mean, quoted
 from ruledex.formats.conditions import FALSE, TRUE, all_of, any_of, equal, negate, plain_like, string
-from ruledex.formats.elasticsearch_dates import DEFAULT_FORMATS, Bound, DateReader
+from ruledex.formats.elasticsearch_dates import DEFAULT_FORMATS, DateBound, DateReader
 from ruledex.formats.elasticsearch_fields import (
     Field,
     FieldTypes,
@@ -336,7 +336,7 @@ class Query:
                 self.note(at, "now is rounded in the time zone of the index, not in that of the query")
         return self._between(found, made)
 
-    def _between(self, found: Field, bounds: list[Bound]) -> Expression:
+    def _between(self, found: Field, bounds: list[DateBound]) -> Expression:
         """Return that one value satisfies all bounds."""
         if len(bounds) < 2 or not self._arrays:
             return all_of(_compared(found.operand, bound) for bound in bounds)
@@ -350,30 +350,30 @@ class Query:
         return lambda_of(found.operand, variable, body, 0)
 
 
-def _compared(operand: Operand, bound: Bound) -> Expression:
+def _compared(operand: Operand, bound: DateBound) -> Expression:
     if isinstance(bound.limit, Call | Attribute):
         return CompareOperands(operand, bound.op, bound.limit)
     return Compare(operand, bound.op, bound.limit)
 
 
-def _closed(bound: Bound) -> Bound:
+def _closed(bound: DateBound) -> DateBound:
     """Return a bound of a date that includes its limit: times have no more than microseconds."""
     if isinstance(bound.limit, datetime) and bound.op in "<>":
         microsecond = timedelta(microseconds=1)
         try:
-            return Bound(bound.op + "=", bound.limit + (microsecond if bound.op == ">" else -microsecond))
+            return DateBound(bound.op + "=", bound.limit + (microsecond if bound.op == ">" else -microsecond))
         except OverflowError:
             return bound
     return bound
 
 
-def _ordered(found: Field, op: str, given: Any, place: Place) -> Bound:
+def _ordered(found: Field, op: str, given: Any, place: Place) -> DateBound:
     """Return a bound by a string or a number. Of a field of integers, it includes its limit."""
     if found.kind != "integer":
         limit = constant(given, found, place)
         if isinstance(limit, bool) or limit is None:
             raise RuleTypeError(f"{place}: a bound is a string or a number, not {json_text(given)}")
-        return Bound(op, limit)
+        return DateBound(op, limit)
     limit = constant(given, found._replace(kind="number"), place)
     if isinstance(given, int) or (isinstance(given, str) and re.fullmatch(r"[+-]?\d{1,18}", given)):
         limit = int(given)
@@ -381,7 +381,7 @@ def _ordered(found: Field, op: str, given: Any, place: Place) -> Bound:
     whole = math.floor(limit) if op in (">", "<=") else math.ceil(limit)
     if abs(whole) > INT64_MAX - 1:
         raise RuleTypeError(f"{place}: {given} is beyond 64 bits")
-    return Bound(">=" if op[0] == ">" else "<=", whole + 1 if op == ">" else whole - 1 if op == "<" else whole)
+    return DateBound(">=" if op[0] == ">" else "<=", whole + 1 if op == ">" else whole - 1 if op == "<" else whole)
 
 
 # Parts of queries.

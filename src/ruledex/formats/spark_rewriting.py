@@ -16,7 +16,7 @@ from typing import Final
 from ruledex.errors import RuleError, RuleSyntaxError
 from ruledex.formats.rules import Note
 from ruledex.formats.spark_casts import converted_texts
-from ruledex.formats.spark_tokens import Token, place_of, tokens_of, wrong_at
+from ruledex.formats.spark_tokens import SparkToken, place_of, tokens_of, wrong_at
 from ruledex.language.parser import parse
 from ruledex.language.scanner import NAME
 from ruledex.language.spark_text import to_spark
@@ -373,13 +373,13 @@ def _unquoted(name: str) -> str:
 # Functions that the language has another way to say.
 
 _Pieces = list[tuple[str, int]]
-_Rewrite = Callable[[Condition, Token, list[_Pieces]], _Pieces]
+_Rewrite = Callable[[Condition, SparkToken, list[_Pieces]], _Pieces]
 
 
 def _between(n_arguments: int, *around: str) -> _Rewrite:
     """Return a rewriting of a call: its arguments with texts before, between and behind them."""
 
-    def rewrite(condition: Condition, token: Token, arguments: list[_Pieces]) -> _Pieces:
+    def rewrite(condition: Condition, token: SparkToken, arguments: list[_Pieces]) -> _Pieces:
         if len(arguments) != n_arguments or not all(arguments):
             raise wrong_at(condition.text, token.start, f"{token.text} takes {n_arguments} arguments")
         made: _Pieces = []

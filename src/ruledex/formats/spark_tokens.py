@@ -28,7 +28,7 @@ _HINTS: Final = {"|": "write OR", "&": "write AND", "?": "write the value", "$":
 _COMMENT: Final = re.compile(r"/\*|\*/")
 
 
-class Token(NamedTuple):
+class SparkToken(NamedTuple):
     """A token, and where it starts."""
 
     kind: str
@@ -41,7 +41,7 @@ class Token(NamedTuple):
         return self.text.upper() if self.kind in ("word", "sign") else ""
 
 
-def tokens_of(text: str) -> Iterator[Token]:
+def tokens_of(text: str) -> Iterator[SparkToken]:
     """Yield all tokens of a text but spaces and comments. Raises at a character that starts none."""
     at = 0
     while at < len(text):
@@ -53,7 +53,7 @@ def tokens_of(text: str) -> Iterator[Token]:
             at = _after_comment(text, at)
             continue
         if kind != "space":
-            yield Token(kind, match[0], at)
+            yield SparkToken(kind, match[0], at)
         at = match.end()
 
 

@@ -28,7 +28,7 @@ from ruledex.language.tree import (
 )
 
 
-class Shape(NamedTuple):
+class CriteriaShape(NamedTuple):
     """Several parts of a rule that are one predicate of Mustang."""
 
     operand: Operand
@@ -38,9 +38,9 @@ class Shape(NamedTuple):
     operations: tuple[dict[str, Any], ...] = ()
 
 
-def of_conditions(children: Sequence[Expression]) -> tuple[list[Shape], list[Expression]]:
+def of_conditions(children: Sequence[Expression]) -> tuple[list[CriteriaShape], list[Expression]]:
     """Return the shapes among the conditions of an AND, and the conditions that belong to none."""
-    shapes, rest = list[Shape](), list(children)
+    shapes, rest = list[CriteriaShape](), list(children)
     for guard in children:
         attribute = _array_of(guard)
         if attribute is not None:
@@ -58,26 +58,28 @@ def of_conditions(children: Sequence[Expression]) -> tuple[list[Shape], list[Exp
         if _is_range(low, high) and any(low is child for child in rest):
             assert isinstance(low, Compare)
             assert isinstance(high, Compare)
-            shapes.append(Shape(low.operand, range_detail({low.op: low.value, high.op: high.value}), low.weight, low))
+            shapes.append(
+                CriteriaShape(low.operand, range_detail({low.op: low.value, high.op: high.value}), low.weight, low)
+            )
             rest = [child for child in rest if child is not low and child is not high]
     return shapes, rest
 
 
-def _unchanged(test: Expression, guard: Expression) -> Shape | None:
+def _unchanged(test: Expression, guard: Expression) -> CriteriaShape | None:
     """Return the shape of a test of texts that an operation leaves as they are: no array, or no time."""
     tested = details_of(test)
     if isinstance(tested, str) or tested.kind == NUMBER:
         return None
     match guard:
         case Is(Not(Like())) if _array_of(Not(guard)) == tested.operand:
-            return Shape(tested.operand, tested.detail, tested.weight, test, ({"type": "SIZE"},))
+            return CriteriaShape(tested.operand, tested.detail, tested.weight, test, ({"type": "SIZE"},))
         case IsNull(Call("to_timestamp", (Attribute() | Call() as inner, str() as pattern))) if inner == tested.operand:
             operation = {"type": "TO_DATETIME", "dateTimeFormat": pattern}
-            return Shape(inner, tested.detail, tested.weight, test, (operation,))
+            return CriteriaShape(inner, tested.detail, tested.weight, test, (operation,))
     return None
 
 
-def of_choice(children: Sequence[Expression]) -> Shape | None:
+def of_choice(children: Sequence[Expression]) -> CriteriaShape | None:
     """Return the shape of an OR: a test of a number that a text or an array has, or that the value is."""
     if len(children) != 2:
         return None
@@ -95,7 +97,7 @@ def of_choice(children: Sequence[Expression]) -> Shape | None:
     (inner,) = tested.operand.arguments
     if not isinstance(inner, Attribute | Call) or replace(first, operand=inner) != second:  # type: ignore[arg-type]
         return None
-    return Shape(inner, tested.detail, tested.weight, first, ({"type": operation},))
+    return CriteriaShape(inner, tested.detail, tested.weight, first, ({"type": operation},))
 
 
 def _array_of(guard: Expression) -> Attribute | None:
@@ -106,7 +108,7 @@ def _array_of(guard: Expression) -> Attribute | None:
     return None
 
 
-def _set_of(attribute: Attribute, parts: Sequence[Expression]) -> tuple[Shape, list[Expression]] | None:
+def _set_of(attribute: Attribute, parts: Sequence[Expression]) -> tuple[CriteriaShape, list[Expression]] | None:
     tests = [part for part in parts if isinstance(part, SetTest) and part.operand == attribute]
     tests = [test for test in tests if test.test == "superset_of"]
     forall = next((part for part in parts if _values_of_all(part, attribute) is not None), None)
@@ -126,8 +128,8 @@ def _set_of(attribute: Attribute, parts: Sequence[Expression]) -> tuple[Shape, l
     return _shape(attribute, "INTERSECTION", values, weight, some), [some]
 
 
-def _shape(attribute: Attribute, caveat: str, values: list[Any], weight: float, part: Expression) -> Shape:
-    return Shape(attribute, {"caveat": caveat, "values": [constant(value) for value in values]}, weight, part)
+def _shape(attribute: Attribute, caveat: str, values: list[Any], weight: float, part: Expression) -> CriteriaShape:
+    return CriteriaShape(attribute, {"caveat": caveat, "values": [constant(value) for value in values]}, weight, part)
 
 
 def _values_of_all(part: Expression, attribute: Attribute) -> list[Any] | None:

@@ -14,7 +14,7 @@ from ruledex.errors import RuleLimitError
 from ruledex.formats.mustang.details_out import Detail, details_of, kind_test, range_detail
 from ruledex.formats.mustang.filters_out import filter_text
 from ruledex.formats.mustang.operations_out import Taken, taken_from
-from ruledex.formats.mustang.shapes import Shape, of_choice, of_conditions
+from ruledex.formats.mustang.shapes import CriteriaShape, of_choice, of_conditions
 from ruledex.formats.rules import Note
 from ruledex.formats.writing import cannot_say
 from ruledex.language.maven_version import MavenVersion
@@ -261,7 +261,7 @@ class _Writer:
             self._note(part, message)
         return taken
 
-    def _shape(self, shape: Shape, holds: bool) -> Condition:
+    def _shape(self, shape: CriteriaShape, holds: bool) -> Condition:
         taken = self._taken(shape.operand, shape.part)
         weight = self._weight(shape.part, shape.weight) if holds else 1.0
         return self._predicate(taken.lhs, shape.detail, holds, weight, (*taken.operations, *shape.operations))
