@@ -29,7 +29,7 @@ from ruledex.errors import RuledexError
 
 SEED = 2009
 DOCS = Path(__file__).resolve().parent.parent / "docs" / "benchmarks"
-N_ROUNDS = 5
+N_ROUNDS = 3
 LONGEST = 120  # characters of a rule that are shown
 NAMES = [
     "cmd",

@@ -390,6 +390,7 @@ def test_of_a_long_line_the_error_shows_the_part_around_the_fault():
         lambda n: f"{'lower(' * n}a{')' * n} = 'x'",
         lambda n: f"{'size(filter(' * n}a{', i -> TRUE))' * n} = 3",
         lambda n: f"{'(' * n}a = 1{') IS TRUE' * n}",
+        lambda n: f"(a = 1){' IS NOT TRUE' * n}",
         lambda n: f"now(){' - INTERVAL 1 DAY' * n} > a",
     ],
 )

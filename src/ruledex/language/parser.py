@@ -443,7 +443,7 @@ class _Parser(TextReader):
         if word == "NULL":
             return negated, build.null_test(left, self.text, first)
         if word in TRUTHS:
-            self.n_nested += 1
+            self.n_nested += 2  # IS TRUE, and the NOT before it
             return negated, Is(build.condition(left, self.text, first), TRUTHS[word])
         token, start = token_of(match)
         hint = did_you_mean(token, ("NULL", "NOT", *TRUTHS))
