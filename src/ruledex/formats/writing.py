@@ -121,7 +121,8 @@ def given_rules(rules: Written, definitions: Mapping[str, str]) -> tuple[list[Gi
         raise InputError(f"rules are an index, a path, a mapping of ids to texts, or pairs, not {quoted(rules)}")
     found = []
     for number, pair in enumerate(pairs, 1):
-        if not isinstance(pair, tuple | list) or len(pair) != 2 or not isinstance(pair[1], str | Node):
+        is_pair = isinstance(pair, tuple | list) and len(pair) == 2
+        if not is_pair or not isinstance(pair[0], int | str) or not isinstance(pair[1], str | Node):
             raise InputError(f"rules in Python are pairs of an id and a text, not {quoted(pair)}")
         rule: Any = pair[1]
         text, tree = (rule, None) if isinstance(rule, str) else ("", rule)
