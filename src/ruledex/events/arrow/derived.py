@@ -19,7 +19,7 @@ from ruledex.dictionary.slot import Slot
 from ruledex.errors import EventError
 from ruledex.events.arrow.buffers import there
 from ruledex.events.arrow.columns import EventColumns, Leaves, Path
-from ruledex.events.arrow.slots import Pairs, cell_table
+from ruledex.events.arrow.pairs import Pairs, cell_table
 from ruledex.events.arrow.texts import texts_in
 from ruledex.events.arrow.values import OPAQUE, distinct, is_nameless, spark_type_of, to_python
 from ruledex.language.any_text import WHOLE_EVENT, is_any_text

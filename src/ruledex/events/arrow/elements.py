@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from ruledex import limits
 from ruledex.dictionary.slot import Slot
 from ruledex.events.arrow.columns import EventColumns, Path, is_list, plain_layout
-from ruledex.events.arrow.slots import Pairs
+from ruledex.events.arrow.pairs import Pairs
 from ruledex.events.arrow.taking import Array, flatten_lists, take, valid
 from ruledex.events.arrow.values import present
 from ruledex.events.elements import element_index

@@ -22,8 +22,9 @@ from ruledex.errors import EventError, quoted
 from ruledex.events.arrow.columns import EventColumns, Path
 from ruledex.events.arrow.derived import DerivedColumns, Inputs, inputs_at
 from ruledex.events.arrow.elements import ElementColumns
+from ruledex.events.arrow.pairs import Pairs
 from ruledex.events.arrow.rows import rows_of
-from ruledex.events.arrow.slots import Pairs, SlotColumns
+from ruledex.events.arrow.slots import SlotColumns
 from ruledex.events.arrow.tables import ArrowEvents, as_table
 from ruledex.events.batch import EventBatch
 from ruledex.events.cells import count_pairs, order_cells, place_cells

@@ -1,0 +1,216 @@
+"""Find the cells of one slot for many values of one type at once, as `Slot.cells` gives them one by one."""
+
+from __future__ import annotations
+
+import math
+from bisect import bisect_left
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from ruledex.compiled.constants import CELL, OFFSET
+from ruledex.dictionary.domain import Kind
+from ruledex.dictionary.slot import Slot
+from ruledex.events.arrow.columns import is_text
+from ruledex.events.arrow.decimals import Decimals, wide_cells
+from ruledex.events.arrow.pairs import Pairs, cell_table
+from ruledex.events.arrow.taking import Array
+from ruledex.events.arrow.thresholds import Thresholds, double_thresholds, exact_thresholds
+from ruledex.events.arrow.values import OPAQUE, Distinct, is_nameless, to_python
+from ruledex.events.cells import double_cells, integer_cells, text_cells
+from ruledex.forks import cached_property
+from ruledex.language.value import INT64_MAX, INT64_MIN, Family, as_double
+
+_INTEGERS_PER_CUT: Final = 16  # the most whose cells are kept ready: this takes a few times the memory of the cuts
+_A_TIME: Final = datetime(2000, 1, 1, tzinfo=UTC)
+
+
+class TypedCells:
+    """The constants of one slot as arrays. Made once for many batches."""
+
+    def __init__(self, slot: Slot) -> None:
+        self._slot = slot
+        self._misfits = frozenset(slot.misfit.values())
+        marks = (slot.not_null, *slot.present.values(), *slot.settled.values(), *self._misfits)
+        self._specials = frozenset(cell for cell in marks if cell >= 0)
+        domains = [domain.first_cell for domain in slot.domains.values()]
+        self.first_cell = min((*self._specials, *domains, *(key.cell for key in slot.keys)))
+        self._keyed = {key.family for key in slot.keys}
+        self._thresholds: dict[tuple[Kind, int], Thresholds] = {}
+
+    def has_keys(self, family: Family) -> bool:
+        """Whether some predicate has to be tested on each distinct value of a family."""
+        return family in self._keyed
+
+    # Numbers and times: their cells are found without distinct values.
+
+    def add_numbers(self, values: NDArray[Any], events: NDArray[np.int64], pairs: Pairs) -> None:
+        """Add the pairs of integers or doubles of 64 bits, none of them NaN."""
+        if values.dtype.kind == "f":
+            pairs.add_each(events, self._double_marks)
+            self._add_doubles(events, values, Kind.ROUNDED if Kind.ROUNDED in self._slot.domains else Kind.EXACT, pairs)
+        else:
+            pairs.add_each(events, self._integer_marks)
+            self._add_integers(events, values, Kind.EXACT, pairs)
+        self._add_doubles(events, values, Kind.DOUBLE, pairs)
+
+    def add_decimals(self, values: Decimals, events: NDArray[np.int64], pairs: Pairs) -> None:
+        """Add the pairs of decimals."""
+        pairs.add_each(events, self._integer_marks)
+        for kind, make in ((Kind.EXACT, exact_thresholds), (Kind.DOUBLE, double_thresholds)):
+            domain = self._slot.domains.get(kind)
+            if domain is None:
+                continue
+            found = self._thresholds.get((kind, values.scale))
+            if found is None:
+                found = self._thresholds[kind, values.scale] = make(domain.cuts, values.scale)
+            cells: NDArray[np.int32] = np.empty(len(events), CELL)
+            if values.high is None:
+                cells[:] = np.searchsorted(found.narrow, values.low, side="right")
+                cells += domain.first_cell + found.n_below
+            else:
+                first_cell = domain.first_cell + found.n_below_wide
+                wide_cells(values.low.view(np.uint64), values.high, found.low, found.high, first_cell, cells)
+            pairs.add(events, cells)
+
+    def add_moments(self, moments: NDArray[np.int64], events: NDArray[np.int64], pairs: Pairs) -> None:
+        """Add the pairs of times, in microseconds since 1970 in UTC."""
+        pairs.add_each(events, self._time_marks)
+        self._add_integers(events, moments, Kind.TIME, pairs)
+
+    @property
+    def has_moments(self) -> bool:
+        """Whether times have cells by their order."""
+        return Kind.TIME in self._slot.domains
+
+    def add_opaque(self, events: NDArray[np.int64], pairs: Pairs) -> None:
+        """Add the pairs of values that no rule can name."""
+        pairs.add_each(events, self._slot.cells(OPAQUE))
+
+    def _marks(self, example: Any) -> tuple[int, ...]:
+        """Return the cells that say which type a value has, which are the same for all values of the type."""
+        return tuple(cell for cell in self._slot.cells(example) if cell in self._specials)
+
+    @cached_property
+    def _integer_marks(self) -> tuple[int, ...]:
+        return self._marks(0)
+
+    @cached_property
+    def _time_marks(self) -> tuple[int, ...]:
+        return self._marks(_A_TIME)
+
+    @cached_property
+    def _double_marks(self) -> tuple[int, ...]:
+        return self._marks(0.0)
+
+    def _add_integers(self, events: NDArray[np.int64], values: NDArray[np.int64], kind: Kind, pairs: Pairs) -> None:
+        domain = self._slot.domains.get(kind)
+        if domain is not None:
+            cuts = self._times if kind is Kind.TIME else self._integers
+            cells = np.empty(len(values), CELL)
+            first_cell = domain.first_cell + 2 * cuts.n_below
+            integer_cells(values, cuts.floors, cuts.is_whole, cuts.near, first_cell, cells)
+            pairs.add(events, cells)
+
+    def _add_doubles(self, events: NDArray[np.int64], values: NDArray[Any], kind: Kind, pairs: Pairs) -> None:
+        domain = self._slot.domains.get(kind)
+        if domain is not None:
+            cells = np.empty(len(values), CELL)
+            double_cells(values.astype(np.float64, copy=False), self._doubles[kind], domain.first_cell, cells)
+            pairs.add(events, cells)
+
+    @cached_property
+    def _integers(self) -> _IntegerCuts:
+        return _integer_cuts(self._slot.domains[Kind.EXACT].cuts)
+
+    @cached_property
+    def _times(self) -> _IntegerCuts:
+        return _integer_cuts(self._slot.domains[Kind.TIME].cuts)
+
+    @cached_property
+    def _doubles(self) -> dict[Kind, NDArray[np.float64]]:
+        kinds = (Kind.EXACT, Kind.ROUNDED, Kind.DOUBLE)
+        domains = {kind: domain for kind, domain in self._slot.domains.items() if kind in kinds}
+        return {kind: np.array([as_double(cut) for cut in domain.cuts]) for kind, domain in domains.items()}
+
+    # Everything else, by distinct values.
+
+    def add_distinct(
+        self, coded: Distinct, places: NDArray[np.int64], events: NDArray[np.int64], n_events: int, pairs: Pairs
+    ) -> None:
+        """Add the pairs of the values at some places, each distinct value as Python has it if there is no other way."""
+        codes = coded.codes[places]
+        if is_text(coded.values.type) and not self._keyed & {Family.STRING} and not self._reads_times:
+            pairs.add_each(events, self._marks(""))
+            if Kind.STRING in self._slot.domains:
+                pairs.add(events, self._text_cells(coded.values)[codes])
+            return
+        if is_nameless(coded.values.type):
+            pairs.add_each(events, self._slot.cells(OPAQUE))
+            return
+        cells = [self._slot.cells(value) for value in to_python(coded.values)]
+        pairs.gather(events, codes, cell_table([[c for c in row if c not in self._misfits] for row in cells]))
+        # An event misfits a family if all of its values do.
+        for misfit in self._misfits:
+            fits = np.array([misfit not in row for row in cells])[codes]
+            has_value, has_fitting = np.zeros(n_events, np.bool_), np.zeros(n_events, np.bool_)
+            has_value[events] = True
+            has_fitting[events[fits]] = True
+            pairs.add_each(np.flatnonzero(has_value & ~has_fitting), (misfit,))
+
+    @property
+    def _reads_times(self) -> bool:
+        """Whether a text may be a time here."""
+        slot = self._slot
+        return Kind.TIME in slot.domains or any(
+            Family.TIME in families for families in (slot.present, slot.misfit, slot.settled)
+        )
+
+    def _text_cells(self, values: Array) -> NDArray[np.int32]:
+        cells = np.empty(len(values), CELL)
+        text_cells(*_bytes_of(values), *self._texts, self._slot.domains[Kind.STRING].first_cell, cells)
+        return cells
+
+    @cached_property
+    def _texts(self) -> tuple[NDArray[np.int64], NDArray[np.uint8]]:
+        # Half surrogates, which no Arrow text has, keep their place in the order.
+        texts = [cut.encode("utf-8", "surrogatepass") for cut in self._slot.domains[Kind.STRING].cuts]
+        offsets = np.zeros(len(texts) + 1, OFFSET)
+        np.cumsum([len(text) for text in texts], out=offsets[1:])
+        return offsets, np.frombuffer(b"".join(texts), np.uint8)
+
+
+class _IntegerCuts(NamedTuple):
+    """Cuts rounded down to integers of 64 bits, for integers of 64 bits."""
+
+    floors: NDArray[np.int64]
+    is_whole: NDArray[np.bool_]
+    near: NDArray[np.int32]  # the cells of all integers from the first cut to the last; empty if they are many
+    n_below: int  # cuts below all such integers, which are left out; those above all are left out too
+
+
+def _integer_cuts(cuts: Sequence[Any]) -> _IntegerCuts:
+    first, last = bisect_left(cuts, INT64_MIN), bisect_left(cuts, INT64_MAX + 1)
+    given = cuts[first:last]
+    floors = np.array([math.floor(cut) for cut in given], np.int64)
+    is_whole = np.array([floor == cut for floor, cut in zip(floors.tolist(), given, strict=True)], np.bool_)
+    near = np.empty(0, CELL)
+    if len(floors) and int(floors[-1]) - int(floors[0]) < _INTEGERS_PER_CUT * len(floors):
+        # Count from the first: what comes after the last may not fit 64 bits.
+        between = floors[0] + np.arange(int(floors[-1]) - int(floors[0]) + 1)
+        cells = np.empty(len(between), CELL)
+        integer_cells(between, floors, is_whole, near, 0, cells)
+        near = cells
+    return _IntegerCuts(floors, is_whole, near, first)
+
+
+def _bytes_of(values: Array) -> tuple[NDArray[np.int64], NDArray[np.uint8]]:
+    """Return the offsets and the bytes of texts."""
+    texts = values.cast(pa.large_string())
+    _, offsets, text = texts.buffers()
+    begins = np.frombuffer(offsets, np.int64, texts.offset + len(texts) + 1)[texts.offset :]
+    return begins, np.frombuffer(text or b"", np.uint8)
