@@ -14,6 +14,7 @@ from ruledex.errors import InputError, RuledexError, quoted
 
 _DEMO: Final = "demo"
 _DEMO_RULES: Final = 10_000
+_DEMO_EVENTS: Final = 500
 _NEEDED: Final = ("uvicorn", "uvloop", "httptools", "msgspec", "prometheus_client")
 
 
@@ -33,6 +34,16 @@ def serve_command(
     ] = False,
     cors: Annotated[
         list[str] | None, typer.Option("--cors", metavar="ORIGIN", help="Pages that may ask; repeatable.")
+    ] = None,
+    events: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--events", metavar="[INDEX=]FILE", help="Recent events to begin with, to try rules on; repeatable."
+        ),
+    ] = None,
+    mask: Annotated[
+        list[str] | None,
+        typer.Option("--mask", metavar="FIELD", help="Make a field of kept events null, as user.email; repeatable."),
     ] = None,
     sources: Annotated[
         str | None, typer.Option("--sources", metavar="DIR", help="Where builds may read files of rules.")
@@ -82,6 +93,8 @@ def serve_command(
         "tokens": tokens,
         "open_to_all": open_to_all,
         "cors": tuple(cors or ()),
+        "events": tuple(events or ()),
+        "mask": tuple(mask or ()),
         "sources": sources,
         "compact_changes": compact_changes,
         "quiet_hours": quiet_hours,
@@ -102,7 +115,8 @@ def serve_command(
         raise typer.Exit(Supervisor(wanted).run())
     with tempfile.TemporaryDirectory(prefix="ruledex-demo-") as folder:
         _build_demo(Path(folder) / _DEMO, wanted.port)
-        raise typer.Exit(Supervisor(msgspec.structs.replace(wanted, root=folder)).run())
+        seeds = wanted.events or (f"{_DEMO}={_write_events(Path(folder))}",)
+        raise typer.Exit(Supervisor(msgspec.structs.replace(wanted, root=folder, events=seeds)).run())
 
 
 def _build_demo(root: Path, port: int) -> None:
@@ -121,6 +135,17 @@ def _build_demo(root: Path, port: int) -> None:
             f"curl {path}/match -H 'content-type: application/json' -d '{orjson.dumps(event).decode()}'", err=True
         )
     typer.echo(f"curl {path}/rules?limit=3", err=True)
+
+
+def _write_events(folder: Path) -> Path:
+    """Write events of the demo to a file."""
+    import orjson
+
+    from ruledex.workloads import workload
+
+    path = folder / "events.jsonl"
+    path.write_bytes(b"".join(orjson.dumps(event) + b"\n" for event in workload(_DEMO).events(_DEMO_EVENTS)))
+    return path
 
 
 def token_command(

@@ -27,6 +27,7 @@ from ruledex.service.messages import (
     Matched,
     Published,
     Ready,
+    RecentEventList,
     RollbackIn,
     RuleIn,
     RuleOut,
@@ -38,6 +39,7 @@ from ruledex.service.messages import (
 )
 from ruledex.service.openapi import describe_api
 from ruledex.service.problems import Problem
+from ruledex.service.recent import recent_page
 from ruledex.service.request import ARROW, JSON, NDJSON, Request
 from ruledex.service.rules import RuleEndpoints
 from ruledex.service.tokens import EVERY
@@ -206,6 +208,13 @@ def _others(worker: Worker) -> list[Endpoint]:
     async def analyse_rule(request: Request) -> None:
         await analyse(worker, request)
 
+    async def recent_events(request: Request) -> None:
+        worker.indexes.get(request.index)
+        limit = request.integer("limit", 20, 0, 10_000)
+        assert limit is not None
+        events, n_kept = await worker.recent_events(request.index, limit)
+        await request.answer(200, recent_page(events, n_kept))
+
     async def live(request: Request) -> None:
         await request.answer(200, Live())
 
@@ -228,6 +237,13 @@ def _others(worker: Worker) -> list[Endpoint]:
             method="POST", path="/v1/language/analyse", name="analyse", handler=analyse_rule, scope="read",
             about="Look at a rule: tokens, errors, lint, completions, its tree and structured form.",
             takes={JSON: AnalyseIn}, gives={200: Analysed},
+        ),
+        Endpoint(
+            method="GET", path=f"{_INDEX}/events", name="recent_events", handler=recent_events, scope="read",
+            about="List recent events of an index, the newest first.\nA sample of what was asked, and what "
+            "`--events` gave.",
+            parameters=(EndpointParameter("limit", int, "How many events are wanted."),),
+            gives={200: RecentEventList},
         ),
         Endpoint(
             method="GET", path="/health/live", name="live", about="Whether the process answers.", handler=live,

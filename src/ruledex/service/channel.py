@@ -17,6 +17,7 @@ from ruledex.service.problems import Problem, ProblemDetails
 
 _LENGTH: Final = struct.Struct("<I")
 MOST_FRAME: Final = 1 << 30
+_MOST_BEHIND: Final = 1 << 20  # bytes that wait for the writer, before messages without an answer wait here
 
 
 async def read_frame(reader: asyncio.StreamReader) -> dict[str, Any] | None:
@@ -88,6 +89,18 @@ class WriterClient:
             if not waiting.done():
                 told = "it may or may not have made the change: read what is there, then decide"
                 waiting.set_exception(Problem(503, "writer", "The writer stopped", told, retry_after=1))
+
+    @property
+    def takes_more(self) -> bool:
+        """Whether the writer is there and not far behind."""
+        if not self._connected.is_set() or self._writer is None:
+            return False
+        return self._writer.transport.get_write_buffer_size() <= _MOST_BEHIND
+
+    def tell(self, message: dict[str, Any]) -> None:
+        """Send a message that has no answer, if the writer takes it."""
+        if self.takes_more and self._writer is not None:
+            self._writer.write(frame(message))
 
     async def ask(self, index: str, change: dict[str, Any]) -> dict[str, Any]:
         """Have the writer make a change. Returns its answer once the change is on disk."""

@@ -6,11 +6,12 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, cast
 
+import numpy as np
 import orjson
 import pyarrow as pa
 
 from ruledex.errors import EventError, RuledexError
-from ruledex.index import Index
+from ruledex.index import Index, IndexMatches
 from ruledex.language.clock import Now, read_now
 from ruledex.service.problems import Problem, problem_of
 from ruledex.service.request import ARROW, JSON, NDJSON, Request, parse_event
@@ -43,6 +44,15 @@ class Question(NamedTuple):
     def is_quick(self) -> bool:
         """Whether one event is answered in well under a millisecond. A new filter looks at all tags first."""
         return self.kind != "explain" and self.mode == "exact" and self.where is None
+
+    @property
+    def is_decision(self) -> bool:
+        """Whether rules are found for an event. An explanation is of one rule that is known."""
+        return self.kind != "explain"
+
+    def n_matched(self, n_found: int) -> int | None:
+        """Return how many rules are true of an event, or None if only the best of them were found."""
+        return None if self.kind == "top" else n_found
 
 
 def question_of(kind: Kind, request: Request, index: Index) -> Question:
@@ -125,8 +135,17 @@ def answer_one(index: Index, question: Question, event: dict[str, Any], version:
 # Many events.
 
 
-def answer_lines(index: Index, question: Question, lines: list[bytes], settings_depth: int) -> tuple[bytes, int, int]:
-    """Return one line of JSON per line, and how many events and matches there were. A bad line has its problem."""
+class AnsweredLines(NamedTuple):
+    """One line of JSON per line; how many events and matches there were; the sound lines with their matches."""
+
+    data: bytes
+    n_events: int
+    n_matches: int
+    events: list[tuple[bytes, int]]
+
+
+def answer_lines(index: Index, question: Question, lines: list[bytes], settings_depth: int) -> AnsweredLines:
+    """Answer each line. A bad line has its problem."""
     events: list[dict[str, Any] | Problem] = []
     for line in lines:
         try:
@@ -135,16 +154,19 @@ def answer_lines(index: Index, question: Question, lines: list[bytes], settings_
             events.append(problem)
     good = [event for event in events if isinstance(event, dict)]
     try:
-        answers, n_matches = _answer_many(index, question, good)
+        answers, counts = _answer_many(index, question, good)
     except EventError:  # one of them cannot be read: find out which
-        answers, n_matches = [], 0
-        for event in good:
-            answer, n_found = _answer_or_problem(index, question, event)
-            answers.append(answer)
-            n_matches += n_found
+        each = [_answer_or_problem(index, question, event) for event in good]
+        answers, counts = [answer for answer, _ in each], [n_found for _, n_found in each]
     at = iter(answers)
     written = [next(at) if isinstance(event, dict) else problem_line(event) for event in events]
-    return b"\n".join(written) + b"\n", len(good), n_matches
+    sound = (
+        lines
+        if len(good) == len(lines)
+        else [line for line, event in zip(lines, events, strict=True) if isinstance(event, dict)]
+    )
+    answered = list(zip(sound, counts, strict=True))
+    return AnsweredLines(b"\n".join(written) + b"\n", len(good), sum(counts), answered)
 
 
 def problem_line(problem: Problem) -> bytes:
@@ -161,20 +183,20 @@ def _answer_or_problem(index: Index, question: Question, event: dict[str, Any]) 
         return problem_line(problem_of(error)), 0
 
 
-def _answer_many(index: Index, question: Question, events: list[dict[str, Any]]) -> tuple[list[bytes], int]:
+def _answer_many(index: Index, question: Question, events: list[dict[str, Any]]) -> tuple[list[bytes], list[int]]:
     if len(events) < 2 or question.kind == "explain":
         each = [answer_one(index, question, event, None) for event in events]
-        return [answer for answer, _ in each], sum(n_found for _, n_found in each)
+        return [answer for answer, _ in each], [n_found for _, n_found in each]
     if question.kind == "count":
         counts = index.count(events, where=question.where, now=question.now).tolist()
-        return [b'{"count":%d}' % count for count in counts], sum(counts)
+        return [b'{"count":%d}' % count for count in counts], counts
     if question.kind == "match":
         matched = index.match_batch(events, where=question.where, now=question.now)
         answers = []
         for ids in matched:
             shown = ids if question.limit is None else ids[: question.limit]
             answers.append(b'{"rules":%b,"count":%d}' % (orjson.dumps(shown), len(ids)))
-        return answers, matched.n_matches
+        return answers, counts_of(matched)
     weights = None if question.weights is None else [question.weights] * len(events)
     best = index.top_batch(
         events, question.k, question.rank, weights, question.mode, where=question.where, now=question.now
@@ -185,14 +207,20 @@ def _answer_many(index: Index, question: Question, events: list[dict[str, Any]])
     for number, ids in enumerate(best):
         ranked = zip(ids, ranks[offsets[number] : offsets[number + 1]], strict=True)
         answers.append(orjson.dumps({"rules": [{"id": i, "rank": rank} for i, rank in ranked]}))
-    return answers, best.n_matches
+    return answers, counts_of(best)
 
 
-def answer_batch(index: Index, question: Question, batch: pa.RecordBatch) -> tuple[pa.RecordBatch, int]:
-    """Return one row per event: its rules, with scores for top, or their count."""
+def counts_of(found: IndexMatches[Any]) -> list[int]:
+    """Return how many rules each event has."""
+    counts: list[int] = np.diff(found.offsets).tolist()
+    return counts
+
+
+def answer_batch(index: Index, question: Question, batch: pa.RecordBatch) -> tuple[pa.RecordBatch, list[int]]:
+    """Return one row per event, its rules, with scores for top, or their count; and how many matches each event has."""
     if question.kind == "count":
         counts = index.count(batch, where=question.where, now=question.now)
-        return pa.RecordBatch.from_pydict({"count": counts}), int(counts.sum())
+        return pa.RecordBatch.from_pydict({"count": counts}), counts.tolist()
     if question.kind == "match":
         found = index.match_batch(batch, where=question.where, now=question.now)
     else:
@@ -200,7 +228,7 @@ def answer_batch(index: Index, question: Question, batch: pa.RecordBatch) -> tup
         found = index.top_batch(
             batch, question.k, question.rank, weights, question.mode, where=question.where, now=question.now
         )
-    return found.to_arrow(), found.n_matches
+    return found.to_arrow(), counts_of(found)
 
 
 # Handling requests.
@@ -228,6 +256,8 @@ def handler_of(kind: Kind, worker: Worker) -> Callable[[Request], Any]:
                 answer, n_found = await worker.long_work.run(answer_one, index, question, event, version)
             worker.count(request.index, 1, n_found)
             await request.answer(200, answer)
+            if question.is_decision:
+                worker.sample.add(request.index, data, question.n_matched(n_found))
         elif content_type == NDJSON:
             await answer_ndjson(worker, request, question, served, None if pinned is None else index)
         elif content_type == ARROW and kind != "explain":

@@ -263,6 +263,21 @@ class Analysed(msgspec.Struct):
     structured: Any
 
 
+class RecentEventOut(msgspec.Struct):
+    """An event that was asked about, with masked fields as null; `matched` is null if it is not known."""
+
+    event: dict[str, Any]
+    time: str
+    matched: int | None
+
+
+class RecentEventList(msgspec.Struct):
+    """Recent events of an index, the newest first. `kept` counts all that the service keeps."""
+
+    events: list[RecentEventOut]
+    kept: int
+
+
 class Live(msgspec.Struct):
     """The process answers."""
 

@@ -25,6 +25,9 @@ class Metrics:
         self.answers = Counter("ruledex_answers", "Answers by endpoint and status", ["endpoint", "status"])
         self.events = Counter("ruledex_events", "Events that were matched, counted, ranked or explained", ["index"])
         self.matches = Counter("ruledex_matches", "Matches that were found", ["index"])
+        self.recent = Counter(
+            "ruledex_recent_events", "Events that workers have sent to the ring of recent events", ["index"]
+        )
         self.changes = Counter("ruledex_changes", "Changes that were acknowledged", ["index"])
         self.refused_versions = Counter(
             "ruledex_refused_versions", "Published versions that a worker could not use", ["index"]

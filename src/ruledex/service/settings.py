@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from ipaddress import ip_address
+from pathlib import Path
 from typing import Final
 
 import msgspec
@@ -53,6 +54,13 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     quiet_hours: str | None = None  # compact whatever there is in these hours of the local day, such as 2-5
     keep_versions: int | None = None  # after a compaction, remove all but so many of the service's own versions
 
+    # Recent events.
+    recent_events: int = 1_000  # that the writer keeps per index; 0 for none
+    recent_event_bytes: int = 16 * 1024  # longer events are not kept
+    recent_bytes: int = 64 * 1024 * 1024  # of all that are kept
+    events: tuple[str, ...] = ()  # files of events to begin with: FILE for all indexes, or INDEX=FILE
+    mask: tuple[str, ...] = ()  # fields, as dotted paths, that are null in events that are kept or logged
+
     log_requests: bool = False  # all of them, not only failures
 
     @property
@@ -76,7 +84,19 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
             )
         if self.quiet_hours is not None and not _HOURS.fullmatch(self.quiet_hours):
             raise RuledexError(f"quiet hours are written as 2-5, not {quoted(self.quiet_hours)}")
+        for path in self.seeds().values():
+            if not Path(path).is_file():
+                raise RuledexError(f"there is no file of events {quoted(path)}")
         return self
+
+    def seeds(self) -> dict[str, str]:
+        """Return the files of events to begin with by index; the one for all other indexes by the empty name."""
+        found = {}
+        for given in self.events:
+            name, equals, path = given.partition("=")
+            is_named = bool(equals and name) and "/" not in name and not Path(given).exists()
+            found[name if is_named else ""] = path if is_named else given
+        return found
 
     def is_quiet(self, hour: int) -> bool:
         """Return whether an hour of the day is one of the quiet hours, which may pass midnight."""

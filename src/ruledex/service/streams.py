@@ -51,14 +51,17 @@ async def answer_ndjson(
             some, index = lines[at : at + served.batch_size], pinned or served.index
             at += len(some)
             if question.is_quick and sum(map(len, some)) <= _FEW_BYTES:
-                told, n_events, n_matches = answer_lines(index, question, some, depth)
+                told = answer_lines(index, question, some, depth)
             else:
-                told, n_events, n_matches = await worker.long_work.run(answer_lines, index, question, some, depth)
-            worker.count(request.index, n_events, n_matches)
-            served.batch_size = next_size(served.batch_size, n_events, n_matches)
+                told = await worker.long_work.run(answer_lines, index, question, some, depth)
+            worker.count(request.index, told.n_events, told.n_matches)
+            served.batch_size = next_size(served.batch_size, told.n_events, told.n_matches)
             if not request.answered:
                 await request.begin(NDJSON)
-            await request.write(told)
+            await request.write(told.data)
+            if question.is_decision:
+                for line, n_found in told.events[: worker.sample.room(request.index)]:
+                    worker.sample.add(request.index, line, question.n_matched(n_found))
 
     try:
         rest = b""
@@ -243,7 +246,8 @@ async def answer_arrow(worker: Worker, request: Request, question: Question, ser
             at = 0
             while at < batch.num_rows:
                 some = batch.slice(at, served.batch_size)
-                answer, n_matches = await worker.long_work.run(answer_batch, index, question, some)
+                answer, counts = await worker.long_work.run(answer_batch, index, question, some)
+                n_matches = sum(counts)
                 at += some.num_rows
                 served.batch_size = next_size(served.batch_size, some.num_rows, n_matches)
                 worker.count(request.index, some.num_rows, n_matches)
@@ -251,6 +255,7 @@ async def answer_arrow(worker: Worker, request: Request, question: Question, ser
                     await request.begin(ARROW)
                 writer.write_batch(answer)
                 await request.write(out.read())
+                worker.sample.add_rows(request.index, some, None if question.kind == "top" else counts)
     came.end()
     if not request.answered:
         await request.begin(ARROW)

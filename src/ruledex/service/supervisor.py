@@ -68,7 +68,17 @@ class Supervisor:
         port = listener.getsockname()[1]
         runtime = tempfile.mkdtemp(prefix="ruledex-")
         tokens = None if self._given.tokens is None else str(Path(self._given.tokens).absolute())
-        settings = msgspec.structs.replace(self._given, root=str(root), runtime=runtime, port=port, tokens=tokens)
+        seeds = self._given.seeds().items()
+        settings = msgspec.structs.replace(
+            self._given,
+            root=str(root),
+            runtime=runtime,
+            port=port,
+            tokens=tokens,
+            events=tuple(
+                f"{name}={Path(path).absolute()}" if name else str(Path(path).absolute()) for name, path in seeds
+            ),
+        )
         (Path(runtime) / _METRICS).mkdir()
         channel = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         channel.bind(f"{runtime}/{_WRITER_SOCKET}")

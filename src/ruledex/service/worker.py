@@ -26,6 +26,7 @@ from ruledex.service.long_work import LongWork, busy
 from ruledex.service.metrics import Metrics, resident_bytes
 from ruledex.service.problems import CONTENT_TYPE, Problem, problem_of
 from ruledex.service.processes import settings_of_process, stop_with_parent
+from ruledex.service.recent import EventSample, RecentEvent
 from ruledex.service.request import ClientLeftError, Message, Receive, Request, Send
 from ruledex.service.settings import Settings
 from ruledex.service.tokens import ANYBODY, EVERY, Tokens
@@ -50,6 +51,7 @@ class Worker:
         self.metrics = Metrics(runtime / METRICS_FOLDER)
         self.indexes = ServedIndexes(settings, self.metrics)
         self.long_work = LongWork(settings)
+        self.sample = EventSample(settings)
         self.hidden = tuple({settings.root, str(Path(settings.root).resolve()), settings.runtime})
         self.is_ready = False
         self.writer = WriterClient(
@@ -176,6 +178,18 @@ class Worker:
         counters[0].inc(n_events)
         counters[1].inc(n_matches)
 
+    async def recent_events(self, index: str, limit: int) -> tuple[list[RecentEvent], int]:
+        """Return the newest events that any worker has answered, the newest first, and how many are kept."""
+        self._send_sample()
+        answer = await self.writer.ask(index, {"kind": "recent", "limit": limit})
+        return msgspec.convert(answer["events"], list[RecentEvent]), answer["kept"]
+
+    def _send_sample(self) -> None:
+        if self.writer.takes_more and (events := self.sample.take()):
+            self.writer.tell({"recent": msgspec.to_builtins(events)})
+            for index, some in events.items():
+                self.metrics.recent.labels(index).inc(len(some))
+
     # Changes.
 
     async def change(self, index: str, change: dict[str, Any], *, new: bool = False) -> dict[str, Any]:
@@ -208,6 +222,7 @@ class Worker:
     async def keep_fresh(self) -> None:
         """Take over changes as the writer tells of them, and now and then what other processes did."""
         loop = asyncio.get_running_loop()
+        look_at = 0.0
         while True:
             with suppress(TimeoutError):
                 async with asyncio.timeout(self.settings.refresh_seconds):
@@ -223,6 +238,8 @@ class Worker:
                         self.metrics.lag.labels(index).observe(max(0.0, time.time() - at))
                 else:
                     await loop.run_in_executor(None, self.indexes.refresh)
+                if time.monotonic() >= look_at:  # also where changes come without a pause
+                    look_at = time.monotonic() + self.settings.refresh_seconds / 2
                     self._look_around()
             except Exception as error:
                 log_failure("refresh failed", error)
@@ -231,6 +248,7 @@ class Worker:
                     waiting.set_result(None)
 
     def _look_around(self) -> None:
+        self._send_sample()
         self.metrics.memory.set(resident_bytes())
         self.metrics.under_way.set(self._n_under_way)
         self.metrics.waiting.set(self.long_work.n_waiting)

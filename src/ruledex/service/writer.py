@@ -31,6 +31,7 @@ from ruledex.service.logs import log, log_failure, name_process
 from ruledex.service.messages import Changed, ChangedRules, Defined, Published, RuleOut
 from ruledex.service.problems import Problem, fault_of, problem_of
 from ruledex.service.processes import settings_of_process, stop_with_parent
+from ruledex.service.recent import RecentEvent, RecentEvents
 from ruledex.service.rules import preview, rule_out
 from ruledex.service.settings import Settings
 from ruledex.sources import Columns
@@ -71,6 +72,7 @@ class Writer:
         self._written: dict[str, WrittenIndex] = {}
         self._workers: set[asyncio.StreamWriter] = set()
         self._tasks: set[asyncio.Task[None]] = set()
+        self._recent = RecentEvents(settings)
         self._hidden = (settings.root, settings.runtime, settings.sources or settings.root)
         self.stopping = asyncio.Event()
 
@@ -91,6 +93,10 @@ class Writer:
         worker.write(frame({"hello": os.getpid()}))
         try:
             while (message := await read_frame(reader)) is not None:
+                if "recent" in message:
+                    for index, events in msgspec.convert(message["recent"], dict[str, list[RecentEvent]]).items():
+                        self._recent.add(index, events)
+                    continue
                 task = asyncio.create_task(self._handle(message, worker))
                 self._tasks.add(task)
                 task.add_done_callback(self._tasks.discard)
@@ -115,6 +121,9 @@ class Writer:
             worker.write(frame(answer))
 
     async def _make(self, name: str, change: dict[str, Any]) -> Any:
+        if change["kind"] == "recent":
+            events, n_kept = self._recent.newest(name, change["limit"])
+            return {"events": events, "kept": n_kept}
         written = self._find(name, is_new=change["kind"] == "build")
         kind = change["kind"]
         if kind in ("build", "compact", "rollback"):
