@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from ruledex.index.inputs import Stats
     from ruledex.index.live.home import verify_index
     from ruledex.index.opening import read_schema
+    from ruledex.index.ranges import RuleRange, RuleReader
     from ruledex.index.state import IndexMatches
 
 __all__ = [
@@ -26,6 +27,8 @@ __all__ = [
     "Indexes",
     "Rule",
     "RuleId",
+    "RuleRange",
+    "RuleReader",
     "Stats",
     "check_filter",
     "index_roots",
@@ -40,6 +43,8 @@ _MODULES = {
     "Indexes": "collection",
     "Rule": "answers",
     "RuleId": "identities",
+    "RuleRange": "ranges",
+    "RuleReader": "ranges",
     "Stats": "inputs",
     "check_filter": "filters",
     "index_roots": "collection",

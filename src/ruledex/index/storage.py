@@ -264,6 +264,26 @@ class StoredRuleTexts:
         """Return all texts."""
         return self._column("expr")
 
+    def take(self, positions: NDArray[np.int64]) -> pa.Array:
+        """Return the texts at ascending positions. Only the row groups that have them are decoded."""
+        parts, order = list[pa.Array](), list[NDArray[np.int64]]()
+        for shard, rules in enumerate(self._shards):
+            mine, rows = np.arange(len(positions)), positions
+            if rules is not None:
+                at = np.minimum(np.searchsorted(rules, positions), len(rules) - 1)
+                mine = np.flatnonzero(rules[at] == positions)
+                rows = at[mine]
+            for group in np.unique(rows // ROW_GROUP).tolist():
+                begin, end = np.searchsorted(rows, [group * ROW_GROUP, (group + 1) * ROW_GROUP]).tolist()
+                first, last = int(rows[begin]), int(rows[end - 1])
+                read = self._rows(shard, first, last + 1).cast(pa.large_string()).combine_chunks()
+                parts.append(read.take(pa.array(rows[begin:end] - first)))
+                order.append(mine[begin:end])
+        if not parts:
+            return pa.array([], pa.large_string())
+        texts = parts[0] if len(parts) == 1 else pa.concat_arrays(parts)
+        return texts if len(self._shards) == 1 else texts.take(pa.array(np.argsort(np.concatenate(order))))
+
     def tags_to_arrow(self) -> pa.Array | None:
         """Return the tags of all rules as canonical JSON, or None if no rule has any."""
         return self._column(TAGS) if self._has(TAGS) else None

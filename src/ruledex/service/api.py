@@ -58,6 +58,12 @@ _IF_NONE_MATCH: Final = EndpointParameter("If-None-Match", str, "*, if the rule 
 _WHERE: Final = EndpointParameter("where", str, "Ask only the rules whose tags satisfy this condition.")
 _NOW: Final = EndpointParameter("now", str, "What now() means in rules, as ISO text; the clock's time by default.")
 _DRY_RUN: Final = EndpointParameter("dry_run", bool, "Answer what would happen, and change nothing.")
+_SEARCHED: Final = (
+    EndpointParameter("text", str, "A part of the rule's text, in either case."),
+    EndpointParameter("id", str, "A part of the rule's id."),
+    EndpointParameter("attribute", str, "An attribute that the rule uses, or a named condition as `@name`."),
+    EndpointParameter("tag", list[str], "`name:value` or `name`; all of them if repeated."),
+)
 _RANK: Final = EndpointParameter("rank", Literal["sum", "product", "static"], "What to rank by.")  # type: ignore[arg-type]
 _MODE: Final = EndpointParameter("mode", Literal["exact", "relaxed"], "relaxed: rules may be partly true.")  # type: ignore[arg-type]
 
@@ -110,8 +116,9 @@ def _rules(rules: RuleEndpoints) -> list[Endpoint]:
     changed = {200: Changed, 201: Changed}
     return [
         Endpoint(
-            method="GET", path=f"{_INDEX}/rules", name="list_rules", about="List rules, ascending by id.",
-            handler=rules.list_rules, scope="read", parameters=(after, limit), gives={200: RulePage},
+            method="GET", path=f"{_INDEX}/rules", name="list_rules", handler=rules.list_rules, scope="read",
+            about="List rules, ascending by id, or search among them.\nA rule fits if it has all that is asked for.",
+            parameters=(*_SEARCHED, after, limit), gives={200: RulePage},
         ),
         Endpoint(
             method="PATCH", path=f"{_INDEX}/rules", name="change_rules", scope="write",

@@ -126,10 +126,15 @@ class ChangedRules(msgspec.Struct, omit_defaults=True):
 
 
 class RulePage(msgspec.Struct):
-    """A page of rules, ascending by id. `next` is the value of `after` for the next page, null at the end."""
+    """A page of rules, ascending by id. `next` is the value of `after` for the next page, null at the end.
+
+    `total` counts the rules of the index, and `matched` those that fit the search, if all of them were looked at. A
+    search that takes long answers with fewer rules than asked for, and `next` says where to go on.
+    """
 
     rules: list[RuleOut]
     total: int
+    matched: int | None
     next: RuleId | None
 
 

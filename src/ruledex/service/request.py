@@ -26,6 +26,7 @@ JSON: Final = "application/json"
 NDJSON: Final = "application/x-ndjson"
 ARROW: Final = "application/vnd.apache.arrow.stream"
 MOST_RULE_DEPTH: Final = 2_000  # of a structured rule, which has two levels of JSON per level of its tree
+_MAY_REPEAT: Final = frozenset({"tag"})
 _STRINGS: Final = re.compile(rb'"(?:[^"\\\\]|\\\\.)*"', re.DOTALL)
 _INNERMOST: Final = re.compile(rb"\{\}|\[\]")
 _NO_BRACKETS: Final = bytes(set(range(256)) - set(b"{}[]"))
@@ -52,6 +53,7 @@ class Request:
         self.headers: dict[bytes, bytes] = dict(scope["headers"])
         self._query_string: bytes = scope["query_string"]
         self._query: dict[str, str] | None = None
+        self._repeated: list[tuple[str, str]] = []
         self._receive = receive
         self._send = send
         self._is_read = False
@@ -60,7 +62,7 @@ class Request:
 
     @property
     def query(self) -> dict[str, str]:
-        """The parameters behind the question mark. One that is given twice is refused."""
+        """The parameters behind the question mark. One that is given twice is refused, unless it may be repeated."""
         if self._query is None:
             try:
                 pairs = parse_qsl(
@@ -68,9 +70,11 @@ class Request:
                 )
             except ValueError:
                 raise Problem(400, "query", "The query cannot be read") from None
-            if len({name for name, _ in pairs}) < len(pairs):
+            once = [pair for pair in pairs if pair[0] not in _MAY_REPEAT]
+            self._query = dict(once)
+            if len(self._query) < len(once):
                 raise Problem(400, "query", "A parameter is given twice")
-            self._query = dict(pairs)
+            self._repeated = [pair for pair in pairs if pair[0] in _MAY_REPEAT]
         return self._query
 
     def integer(self, name: str, default: int | None, least: int = 0, most: int = 2**31 - 1) -> int | None:
@@ -87,6 +91,11 @@ class Request:
     def text(self, name: str) -> str | None:
         """Return a parameter that is a text, or None if it is not given."""
         return self.query.get(name) if self._query_string else None
+
+    def texts(self, name: str) -> list[str]:
+        """Return all values of a parameter that may be repeated, in their order."""
+        self.query  # noqa: B018  # reads them
+        return [value for given, value in self._repeated if given == name]
 
     def flag(self, name: str) -> bool:
         """Return a parameter that is true or false."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-from bisect import bisect_right
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final, TypeAlias, cast
 
@@ -11,7 +10,7 @@ import msgspec
 import orjson
 
 from ruledex.errors import RuledexError, RulesError, RuleSyntaxError
-from ruledex.index import Index
+from ruledex.index import Index, RuleReader
 from ruledex.language.checked import to_text
 from ruledex.language.parser import parse
 from ruledex.language.schema import Schema
@@ -31,6 +30,7 @@ from ruledex.service.messages import (
 )
 from ruledex.service.problems import Problem, place_of
 from ruledex.service.request import Request
+from ruledex.service.search import RuleQuery, find_rules
 
 if TYPE_CHECKING:
     from ruledex.service.worker import Worker
@@ -94,13 +94,15 @@ class RuleEndpoints:
         self._worker = worker
 
     async def list_rules(self, request: Request) -> None:
-        """Answer a page of rules."""
+        """Answer a page of rules, or of those that fit a search."""
         index = self._worker.indexes.get(request.index).index
         most = request.settings.listed_rules
         limit = request.integer("limit", min(100, most), 1, most)
-        after = request.query.get("after")
+        after = request.text("after")
         assert limit is not None
-        await request.answer(200, await self._worker.long_work.run(_page, index, limit, after))
+        text, part, attribute = (request.text(name) or "" for name in ("text", "id", "attribute"))
+        query = RuleQuery(text, part, attribute, tuple(filter(None, request.texts("tag"))))
+        await request.answer(200, await self._worker.long_work.run(_page, index, query, after, limit))
 
     async def get(self, request: Request) -> None:
         """Answer one rule."""
@@ -231,14 +233,10 @@ def _existing(index: Index, given: str) -> RuleOut:
         raise Problem(404, "rule", "There is no such rule") from None
 
 
-def _page(index: Index, limit: int, after: str | None) -> RulePage:
-    ids = index.ids
-    begin = 0
-    if after is not None:
-        begin = bisect_right(range(len(ids)), id_of(after, index), key=lambda at: cast(Any, ids[at].as_py()))
-    wanted = ids[begin : begin + limit].to_pylist()
-    rules = [rule_out(index, rule_id) for rule_id in wanted if rule_id in index]
-    return RulePage(rules, len(ids), wanted[-1] if begin + limit < len(ids) else None)
+def _page(index: Index, query: RuleQuery, after: str | None, limit: int) -> RulePage:
+    reader = RuleReader(index)
+    found = find_rules(reader, query, None if after is None else id_of(after, index), limit)
+    return RulePage([make_rule(*rule) for rule in found.rules], len(reader), found.matched, found.next)
 
 
 def _header(request: Request, name: bytes) -> str | None:

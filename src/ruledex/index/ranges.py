@@ -1,0 +1,97 @@
+"""Reads the rules of one snapshot in the order of ids, a range of positions at a time."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from ruledex.index.answers import IndexAnswers
+from ruledex.index.identities import RuleId, find_ids
+from ruledex.index.live.state import LiveState
+from ruledex.index.state import BuiltState, Snapshot
+from ruledex.index.storage import StoredRuleTexts
+from ruledex.index.tags import NO_TAGS, Tags, tags_of
+from ruledex.language.schema import Schema
+from ruledex.language.value import INT64_MAX, INT64_MIN
+
+
+class RuleRange(NamedTuple):
+    """Some rules as columns, ascending by id."""
+
+    ids: pa.Array  # int64 or large_string
+    texts: pa.Array  # large_string
+    scores: NDArray[np.float64]
+    tags: list[str | None]  # canonical JSON, None for rules without tags
+
+    def tags_at(self, row: int) -> Tags:
+        """Return the tags of a rule."""
+        return tags_of(self.tags[row])
+
+
+class RuleReader:
+    """The rules of an index as they were when this was made. Changes do not touch it."""
+
+    def __init__(self, index: IndexAnswers[Any]) -> None:
+        self._state: Snapshot = index._state
+
+    def __len__(self) -> int:
+        return len(self._state.identities)
+
+    @property
+    def schema(self) -> Schema:
+        """The declared schema, with its named conditions."""
+        return self._state.schema
+
+    def position_after(self, rule_id: RuleId) -> int:
+        """Return the position of the first rule with a greater id. The id need not be there."""
+        identities = self._state.identities
+        if isinstance(rule_id, int):
+            if not INT64_MIN <= rule_id <= INT64_MAX:
+                return 0 if rule_id < 0 else len(identities)
+            asked = np.array([rule_id], np.int64)
+        else:
+            asked = np.array([rule_id], object)
+        before, is_there = find_ids(identities, asked)
+        return int(before[0]) + int(is_there[0])
+
+    def read(self, begin: int, end: int) -> RuleRange:
+        """Return the rules at the positions from `begin` to `end`, which may lie beyond the last rule."""
+        state: Any = self._state
+        positions = np.arange(begin, max(begin, min(end, len(self))), dtype=np.int32)
+        ids = pa.array(state.identities.take(positions))
+        if isinstance(state, LiveState):
+            return _of_live(state, ids, *state.positions.split(positions))
+        texts, tags = _texts_at(state, positions.astype(np.int64)), _tags_at(state, positions)
+        return RuleRange(ids, texts, state.static_scores()[positions], tags)
+
+
+def _of_live(state: LiveState, ids: pa.Array, is_delta: NDArray[np.bool_], at: NDArray[np.int64]) -> RuleRange:
+    """Return rules of a base and a delta, given as positions there."""
+    base, delta = state.base, state.delta
+    in_base, in_delta = at[~is_delta], at[is_delta].tolist()
+    scores, tags = np.empty(len(at)), np.empty(len(at), object)
+    of_base = base.static_scores() if state.scores is None else state.scores.array
+    scores[~is_delta], scores[is_delta] = of_base[in_base], delta.static_scores()[in_delta]
+    tags[~is_delta], tags[is_delta] = _tags_at(base, in_base), [delta.tags_text(position) for position in in_delta]
+    added = pa.array([delta.text(position) for position in in_delta], pa.large_string())
+    order = np.empty(len(at), np.int64)
+    order[~is_delta], order[is_delta] = np.arange(len(in_base)), len(in_base) + np.arange(len(in_delta))
+    texts = pa.concat_arrays([_texts_at(base, in_base), added]).take(pa.array(order))
+    return RuleRange(ids, texts, scores, tags.tolist())
+
+
+def _texts_at(base: BuiltState, positions: NDArray[np.int64]) -> pa.Array:
+    if isinstance(base.texts, StoredRuleTexts):
+        return base.texts.take(positions)
+    return base.texts.to_arrow().take(pa.array(positions)).cast(pa.large_string())
+
+
+def _tags_at(base: BuiltState, positions: NDArray[Any]) -> list[str | None]:
+    sets = base.tags.sets
+    if sets.codes is None:
+        return [None] * len(positions)
+    texts = sets.texts
+    return [None if (text := texts[code]) == NO_TAGS else text for code in sets.codes[positions].tolist()]
