@@ -87,13 +87,13 @@ def show_encoding(dictionary, table):
     for name, given in (("in chunks", table), ("in one piece", whole), *parts):
         taken, _ = best(lambda given=given: encoder.encode(given))
         an_event, a_column = taken / given.num_rows * 1e6, taken / given.num_columns * 1e6
-        print(f"{name:14} {taken:8.4f} s   {an_event:7.2f} us an event   {a_column:7.1f} us a column")
+        print(f"{name:14} {taken:8.4f} s   {an_event:7.2f} us per event   {a_column:7.1f} us per column")
     rows = table[:N_DICTS].to_pylist()
     dicts = [{name: value for name, value in row.items() if value is not None} for row in rows]
     by_dicts = EventEncoder(dictionary)
     taken, expected = best(lambda: by_dicts.encode(dicts))
     assert (expected.cells == batch.cells[: len(expected.cells)]).all()
-    print(f"as dicts                    {taken / len(dicts) * 1e6:7.2f} us an event ({len(dicts):,} events)")
+    print(f"as dicts                    {taken / len(dicts) * 1e6:7.2f} us per event ({len(dicts):,} events)")
 
 
 def show_calls(index, table):
@@ -103,8 +103,8 @@ def show_calls(index, table):
         scaled = {name: taken / table.num_rows * 1e6 for name, taken in share["kernels"].items()}
         outside = 1 - sum(share["kernels"].values()) / share["whole"]
         print(
-            f"match_batch, us an event: {share['whole'] / table.num_rows * 1e6:6.1f}, {outside:.0%} outside the kernels"
-            f" ({', '.join(f'{name} {taken:.1f}' for name, taken in scaled.items())}); "
+            f"match_batch, us per event: {share['whole'] / table.num_rows * 1e6:6.1f}, {outside:.0%} outside the "
+            f"kernels ({', '.join(f'{name} {taken:.1f}' for name, taken in scaled.items())}); "
             f"the system's {share['system'] / table.num_rows * 1e6:.1f}"
         )
 

@@ -21,9 +21,9 @@ class Measure(NamedTuple):
 
 
 MEASURES = (
-    Measure("memory", "bytes a rule", lambda facts, n_rules: facts["bytes"] / n_rules),
-    Measure("matching", "ms an event", lambda facts, _: facts["us"]["median"] / 1e3),
-    Measure("construction", "µs a rule", lambda facts, n_rules: facts["build_seconds"] * 1e6 / n_rules),
+    Measure("memory", "bytes per rule", lambda facts, n_rules: facts["bytes"] / n_rules),
+    Measure("matching", "ms per event", lambda facts, _: facts["us"]["median"] / 1e3),
+    Measure("construction", "µs per rule", lambda facts, n_rules: facts["build_seconds"] * 1e6 / n_rules),
 )
 
 
@@ -66,7 +66,7 @@ def memory_and_building(axis: str, lines: Sequence[Line]) -> Iterator[str]:
         return cell(line, name, lambda facts: f"{number(facts['bytes'] / n_rules)} / {number(facts['build_seconds'])}")
 
     yield from table(
-        (axis, *(f"{name}, bytes a rule / s" for name in names)),
+        (axis, *(f"{name}, bytes per rule / s" for name in names)),
         ((line.label, *(show(line, name) for name in names)) for line in lines),
     )
 

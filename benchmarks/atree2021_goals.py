@@ -54,7 +54,7 @@ def auto_first(point: Point) -> Goal:
 
 
 def rate(what: str, found: dict[str, float], least: float) -> Goal:
-    """The lowest of several rates a second."""
+    """The lowest of several rates per second."""
     lowest = min(found.values())
     return Goal(
         f"at least {least:,.0f} {what} a second in bulk",
@@ -77,7 +77,7 @@ def below(what: str, found_us: float, most_us: float, beside: str = "") -> Goal:
 def update_goals(found: dict[str, Any]) -> Iterator[Goal]:
     """Those of changes, on a tree and on an index of so many rules."""
     where = f"at {found['n_rules']:,} rules"
-    rates = found["bulk"]["rules_a_second"]
+    rates = found["bulk"]["rules_per_second"]
     yield rate(f"insertions {where}", {name: rates[name] for name in ("load_all", "insert_a_tenth")}, 50_000)
     yield rate(f"deletions {where}", {name: rates[name] for name in ("delete_a_tenth", "delete_half")}, 100_000)
     alone, live = found["bulk"]["one_by_one"], found["single"]

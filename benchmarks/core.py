@@ -75,9 +75,9 @@ def measure(name: str, label: str, n_rules: int, parameters: dict[str, Any]) -> 
         "workload": label,
         "n_rules": n_rules,
         "parameters": parameters,
-        "text_bytes_a_rule": rules["expr"].nbytes / n_rules,
+        "text_bytes_per_rule": rules["expr"].nbytes / n_rules,
         "build_seconds": build,
-        "program_bytes_a_rule": described["bytes"]["program"] / n_rules,
+        "program_bytes_per_rule": described["bytes"]["program"] / n_rules,
         "counts": {key: described[key] for key in COUNTS},
     }
     if name == "abe" and n_rules == ORJSON_SIZE:

@@ -87,13 +87,13 @@ def measure_single(index: Index, events: Events) -> dict[str, Any]:
 
 
 def measure_batch(index: Index, table: pa.Table) -> dict[str, Any]:
-    """Events a second: whole calls `match_batch` on an Arrow table, and the engine alone on encoded events."""
+    """Events per second: whole calls `match_batch` on an Arrow table, and the engine alone on encoded events."""
     state: Any = index._state
     first = encode_events(state.encoder, table[:BLOCK])
     few = part_of(first, 0, 2) if state.engine.name in ("scan", "sparse") else first
     state.engine.match(few)
-    second_an_event = seconds(lambda: state.engine.match(few)) / few.n_events
-    n_events = affordable(second_an_event, BATCH_BUDGET, few.n_events, table.num_rows)
+    second_per_event = seconds(lambda: state.engine.match(few)) / few.n_events
+    n_events = affordable(second_per_event, BATCH_BUDGET, few.n_events, table.num_rows)
     if n_events > BLOCK:
         n_events -= n_events % BLOCK  # a block costs the same, full or not
     part = table[:n_events]
@@ -102,8 +102,8 @@ def measure_batch(index: Index, table: pa.Table) -> dict[str, Any]:
         {"engine": lambda: state.engine.match(batch), "whole": lambda: index.match_batch(part)},
         N_ROUNDS,
     )
-    us_an_event = {name: scaled(time, 1e6 / n_events) for name, time in times.items()}
-    return {"events": n_events, "us_an_event": us_an_event}
+    us_per_event = {name: scaled(time, 1e6 / n_events) for name, time in times.items()}
+    return {"events": n_events, "us_per_event": us_per_event}
 
 
 def measure_stages(engine: BatchEngine, batch: EventBatch, trial: int | None) -> dict[str, Any]:
@@ -122,13 +122,13 @@ def measure_stages(engine: BatchEngine, batch: EventBatch, trial: int | None) ->
     times = in_turn(functions, N_ROUNDS)
     find = [times[f"find {place}"]["median"] * 1e6 / BLOCK for place in range(N_BLOCKS)]
     emit = [times[f"emit {place}"]["median"] * 1e6 / BLOCK for place in range(N_BLOCKS)]
-    ns_a_match = [e * BLOCK * 1e3 / n for e, n in zip(emit, n_matches, strict=True)]
+    ns_per_match = [e * BLOCK * 1e3 / n for e, n in zip(emit, n_matches, strict=True)]
     return {
-        "matching_us_an_event": spread(find),
-        "emission_us_an_event": spread(emit),
-        "emission_ns_a_match": spread(ns_a_match),
-        "trial_us_an_event": scaled(times["trial"], 1e6 / N_TRIAL_EVENTS) if trial is not None else None,
-        "trial_matches_an_event": float(plain.counts().mean()) if trial is not None else None,
+        "matching_us_per_event": spread(find),
+        "emission_us_per_event": spread(emit),
+        "emission_ns_per_match": spread(ns_per_match),
+        "trial_us_per_event": scaled(times["trial"], 1e6 / N_TRIAL_EVENTS) if trial is not None else None,
+        "trial_matches_per_event": float(plain.counts().mean()) if trial is not None else None,
     }
 
 
@@ -165,7 +165,7 @@ def measure_engines(index: Index, events: Events, trial: int | None) -> dict[str
         engine: Any = one._state.engine
         rows[name] = {
             "build_seconds": building[name],
-            "bytes_a_rule": sum(array.nbytes for array in engine.arrays().values()) / n_rules,
+            "bytes_per_rule": sum(array.nbytes for array in engine.arrays().values()) / n_rules,
             "single": measure_single(one, events),
             "batch": measure_batch(one, events.table),
             "work": plain_values(engine.describe()) if not isinstance(engine, AutoEngine) else {},
@@ -177,8 +177,8 @@ def measure_engines(index: Index, events: Events, trial: int | None) -> dict[str
     encoded = encode_events(encoder, events.table)
     n_blocks = max(4, rows["batch"]["batch"]["events"] // BLOCK)
     return {
-        "matches_an_event": float(batch_engine.count(part_of(encoded, 0, N_BLOCKS * BLOCK)).mean()),
+        "matches_per_event": float(batch_engine.count(part_of(encoded, 0, N_BLOCKS * BLOCK)).mean()),
         "engines": rows,
         "stages": measure_stages(batch_engine, encoded, trial),
-        "threads_us_an_event": measure_threads(batch_engine, part_of(encoded, 0, n_blocks * BLOCK)),
+        "threads_us_per_event": measure_threads(batch_engine, part_of(encoded, 0, n_blocks * BLOCK)),
     }

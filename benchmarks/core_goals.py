@@ -45,32 +45,32 @@ class Results:
 
 def whole_batch(result: Result, engine: str) -> float:
     """Return the microseconds per event of the engine alone, on many events, with matches written."""
-    return float(result["engines"][engine]["batch"]["us_an_event"]["engine"]["median"])
+    return float(result["engines"][engine]["batch"]["us_per_event"]["engine"]["median"])
 
 
 def in_memory(result: Result) -> float:
-    return float(result["program_bytes_a_rule"] + result["engines"]["auto"]["bytes_a_rule"])
+    return float(result["program_bytes_per_rule"] + result["engines"]["auto"]["bytes_per_rule"])
 
 
 def against_trial(result: Result, most: float) -> Goal:
-    matching, trial = (result["stages"][f"{name}_us_an_event"]["median"] for name in ("matching", "trial"))
+    matching, trial = (result["stages"][f"{name}_us_per_event"]["median"] for name in ("matching", "trial"))
     n_links = result["engines"]["batch"]["work"]["n_links"] / result["n_rules"]
     return Goal(
         f"`batch` finds matches at `abe` {result['n_rules']:,} in at most {most:g} times the plain trial's time",
         f"{matching / trial:.2f} ({matching:.1f} against {trial:.1f} µs per event)",
         matching <= most * trial,
         f"the real rules have {n_links:.1f} links each, those of the trial 7.7",
-        extremes(result["stages"]["matching_us_an_event"], result["stages"]["trial_us_an_event"], most),
+        extremes(result["stages"]["matching_us_per_event"], result["stages"]["trial_us_per_event"], most),
     )
 
 
 def emission(result: Result) -> Goal:
-    ns = result["stages"]["emission_ns_a_match"]["median"]
+    ns = result["stages"]["emission_ns_per_match"]["median"]
     return Goal(
         f"`batch` writes matches at `abe` {result['n_rules']:,} in at most 5 ns each",
         f"{ns:.2f} ns",
         ns <= 5,
-        f"an event has {result['matches_an_event']:,.0f} matches; counting and writing were not measured separately",
+        f"an event has {result['matches_per_event']:,.0f} matches; counting and writing were not measured separately",
     )
 
 
@@ -81,34 +81,34 @@ def against_scan(result: Result) -> Goal:
         f"{ratio:.0f} times",
         ratio >= 50,
         f"`scan` takes {whole_batch(result, 'scan') * 1e3 / result['n_rules']:.0f} ns per rule; `batch` takes "
-        f"{result['stages']['matching_us_an_event']['median']:.1f} to find and "
-        f"{result['stages']['emission_us_an_event']['median']:.1f} µs per event to write matches",
+        f"{result['stages']['matching_us_per_event']['median']:.1f} to find and "
+        f"{result['stages']['emission_us_per_event']['median']:.1f} µs per event to write matches",
     )
 
 
 def sparse_against_trial(result: Result, most: float) -> Goal:
-    alone, trial = result["engines"]["sparse"]["single"]["engine"], result["stages"]["trial_us_an_event"]["median"]
+    alone, trial = result["engines"]["sparse"]["single"]["engine"], result["stages"]["trial_us_per_event"]["median"]
     p50 = alone["p50"]
     return Goal(
         f"`sparse` p50 of one event at `abe` {result['n_rules']:,} at most {most:g} times the trial's time per event",
         f"{p50 / trial:.1f} times ({p50:.0f} against {trial:.1f} µs)",
         p50 <= most * trial,
-        f"an event has {result['matches_an_event']:,.0f} matches, so this is "
-        f"{p50 * 1e3 / result['matches_an_event']:.0f} ns per match, with writing; the trial writes none",
-        extremes({"low": alone["p50_low"], "high": alone["p50_high"]}, result["stages"]["trial_us_an_event"], most),
+        f"an event has {result['matches_per_event']:,.0f} matches, so this is "
+        f"{p50 * 1e3 / result['matches_per_event']:.0f} ns per match, with writing; the trial writes none",
+        extremes({"low": alone["p50_low"], "high": alone["p50_high"]}, result["stages"]["trial_us_per_event"], most),
     )
 
 
 def sparse_against_scan(result: Result) -> Goal:
     names = ("scan", "sparse", INFORMED)
     scan, sparse, informed = (result["engines"][name]["single"]["engine"]["p50"] for name in names)
-    portion = result["matches_an_event"] / result["n_rules"]
+    portion = result["matches_per_event"] / result["n_rules"]
     return Goal(
         f"`sparse` p50 at `advertising` {result['n_rules']:,} with 0.1% matching at most 1/100 of `scan`",
         f"1/{scan / informed:.0f} with statistics of past events, 1/{scan / sparse:.0f} without ({informed:,.0f} and "
         f"{sparse:,.0f} against {scan:,.0f} µs, {portion:.2%} matching)",
         informed <= scan / 100,
-        f"`sparse` takes {sparse * 1e3 / result['matches_an_event']:.0f} ns per match, `scan` "
+        f"`sparse` takes {sparse * 1e3 / result['matches_per_event']:.0f} ns per match, `scan` "
         f"{scan * 1e3 / result['n_rules']:.0f} ns per rule; failed attempts were not counted",
     )
 
@@ -130,7 +130,7 @@ def outside_kernels(result: Result) -> Goal:
     kernels = sum(call["seconds"]["kernels"].values()) * us
     outside = 1 - kernels / whole
     small = result["engines"]["auto"]["batch"]
-    times = {name: time["median"] for name, time in small["us_an_event"].items()}
+    times = {name: time["median"] for name, time in small["us_per_event"].items()}
     return Goal(
         f"`match_batch` on an Arrow table of {call['events']:,} events at `abe` {result['n_rules']:,} spends at most a "
         "quarter outside the matching kernels",
@@ -168,8 +168,9 @@ def memory_size(result: Result) -> Goal:
     n_bytes, parts = in_memory(result), result["engines"]
     return Goal(
         f"at most 150 bytes per rule of `abe` {result['n_rules']:,} in memory",
-        f"{n_bytes:.0f}: Program {result['program_bytes_a_rule']:.0f}, `sparse` {parts['sparse']['bytes_a_rule']:.0f}; "
-        f"where large batches are matched, `batch` adds {parts['batch']['bytes_a_rule']:.0f}",
+        f"{n_bytes:.0f}: Program {result['program_bytes_per_rule']:.0f}, "
+        f"`sparse` {parts['sparse']['bytes_per_rule']:.0f}; where large batches are matched, "
+        f"`batch` adds {parts['batch']['bytes_per_rule']:.0f}",
         n_bytes <= 150,
         "the links between nodes are stored twice: downwards in the Program and upwards in `sparse`",
     )

@@ -49,7 +49,7 @@ def building(results: list[dict[str, Any]]) -> Iterator[str]:
         (
             (
                 named(r),
-                number(r["text_bytes_a_rule"]),
+                number(r["text_bytes_per_rule"]),
                 ranged(r["build_seconds"]["whole"]),
                 ranged(r["build_seconds"]["parser"]),
                 number(r["engines"]["sparse"]["build_seconds"]),
@@ -77,9 +77,9 @@ def sizes(results: list[dict[str, Any]]) -> Iterator[str]:
         (
             (
                 named(r),
-                number(r["program_bytes_a_rule"]),
-                number(r["engines"]["sparse"]["bytes_a_rule"]),
-                number(r["engines"]["batch"]["bytes_a_rule"]),
+                number(r["program_bytes_per_rule"]),
+                number(r["engines"]["sparse"]["bytes_per_rule"]),
+                number(r["engines"]["batch"]["bytes_per_rule"]),
                 number(in_memory(r)),
                 number(r["disk"]["bytes"] / r["n_rules"]),
                 number(r["disk"]["bytes_of_texts"] / r["n_rules"]),
@@ -100,7 +100,7 @@ def engine_name(name: str) -> str:
 def engine_rows(result: dict[str, Any]) -> Iterator[tuple[str, ...]]:
     for name, engine in result["engines"].items():
         whole, alone = engine["single"]["whole"], engine["single"]["engine"]
-        batch = engine["batch"]["us_an_event"]
+        batch = engine["batch"]["us_per_event"]
         yield (
             named(result) if name == "scan" else "",
             engine_name(name),
@@ -130,13 +130,13 @@ def stages(results: list[dict[str, Any]]) -> Iterator[str]:
         (
             (
                 named(r),
-                number(r["matches_an_event"]),
-                ranged(r["stages"]["matching_us_an_event"]),
-                ranged(r["stages"]["emission_us_an_event"]),
-                ranged(r["stages"]["emission_ns_a_match"]),
-                ranged(r["stages"]["trial_us_an_event"]) if r["stages"]["trial_us_an_event"] else "–",
-                ranged(r["threads_us_an_event"]["one"]),
-                ranged(r["threads_us_an_event"]["two"]),
+                number(r["matches_per_event"]),
+                ranged(r["stages"]["matching_us_per_event"]),
+                ranged(r["stages"]["emission_us_per_event"]),
+                ranged(r["stages"]["emission_ns_per_match"]),
+                ranged(r["stages"]["trial_us_per_event"]) if r["stages"]["trial_us_per_event"] else "–",
+                ranged(r["threads_us_per_event"]["one"]),
+                ranged(r["threads_us_per_event"]["two"]),
             )
             for r in results
         ),

@@ -1,4 +1,4 @@
-"""Growth: time an event and bytes a rule against the number of rules of `abe`."""
+"""Growth: time per event and bytes per rule against the number of rules of `abe`."""
 
 from __future__ import annotations
 
@@ -20,26 +20,26 @@ def draw_growth(document: dict[str, Any], path: Path) -> None:
     sizes = [r["n_rules"] for r in results]
     figure, (times, memory) = plt.subplots(1, 2, figsize=(11, 4.2), layout="constrained")
     for name, mark in (("scan", "s"), ("sparse", "o"), ("batch", "^")):
-        kind = ("single", "engine", "p50") if name == "sparse" else ("batch", "us_an_event", "engine")
+        kind = ("single", "engine", "p50") if name == "sparse" else ("batch", "us_per_event", "engine")
         found = [r["engines"][name][kind[0]][kind[1]][kind[2]] for r in results]
         values = [f if isinstance(f, float) else f["median"] for f in found]
         label = "sparse, one event (p50)" if name == "sparse" else f"{name}, whole batches"
         times.plot(sizes, values, marker=mark, label=label)
-    trial = [r["stages"]["trial_us_an_event"]["median"] for r in results]
+    trial = [r["stages"]["trial_us_per_event"]["median"] for r in results]
     times.plot(sizes, trial, marker="x", linestyle=":", color="grey", label="plain bit-parallel trial, nothing written")
-    times.set(xscale="log", yscale="log", xlabel="rules (abe)", ylabel="µs an event, engine alone")
-    times.set_title("Time an event")
+    times.set(xscale="log", yscale="log", xlabel="rules (abe)", ylabel="µs per event, engine alone")
+    times.set_title("Time per event")
     lines = {
-        "Program": [r["program_bytes_a_rule"] for r in results],
-        "engine sparse": [r["engines"]["sparse"]["bytes_a_rule"] for r in results],
-        "engine batch": [r["engines"]["batch"]["bytes_a_rule"] for r in results],
-        "Program and sparse": [r["program_bytes_a_rule"] + r["engines"]["auto"]["bytes_a_rule"] for r in results],
+        "Program": [r["program_bytes_per_rule"] for r in results],
+        "engine sparse": [r["engines"]["sparse"]["bytes_per_rule"] for r in results],
+        "engine batch": [r["engines"]["batch"]["bytes_per_rule"] for r in results],
+        "Program and sparse": [r["program_bytes_per_rule"] + r["engines"]["auto"]["bytes_per_rule"] for r in results],
         "on disk, with the texts": [r["disk"]["bytes"] / r["n_rules"] for r in results],
-        "texts as given": [r["text_bytes_a_rule"] for r in results],
+        "texts as given": [r["text_bytes_per_rule"] for r in results],
     }
     for label, values in lines.items():
         memory.plot(sizes, values, marker="o", label=label, linestyle=":" if label.startswith("texts") else "-")
-    memory.set(xscale="log", yscale="log", xlabel="rules (abe)", ylabel="bytes a rule")
+    memory.set(xscale="log", yscale="log", xlabel="rules (abe)", ylabel="bytes per rule")
     memory.set_title("Memory")
     for axes in (times, memory):
         axes.grid(True, which="major", alpha=0.3)

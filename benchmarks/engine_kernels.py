@@ -248,10 +248,10 @@ def measure(n_rules, n_rounds):
     one = medians({place: lambda event=event: engines["sparse"].match(event) for place, event in enumerate(singles)}, 3)
     each["sparse, one event p50"] = float(np.quantile(list(one.values()), 0.5))
     each["sparse, one event p99"] = float(np.quantile(list(one.values()), 0.99))
-    print(f"{n_rules:,} rules, {n_matches:,.0f} matches an event")
+    print(f"{n_rules:,} rules, {n_matches:,.0f} matches per event")
     for name, elapsed in each.items():
-        print(f"    {name:22} {1e6 * elapsed:10.1f} us an event, {elapsed / each['plain']:8.2f} of plain")
-    print(f"    emission               {1e9 * each['batch, emission'] / n_matches:10.2f} ns a match")
+        print(f"    {name:22} {1e6 * elapsed:10.1f} us per event, {elapsed / each['plain']:8.2f} of plain")
+    print(f"    emission               {1e9 * each['batch, emission'] / n_matches:10.2f} ns per match")
     print(f"    scan / batch           {each['scan'] / each['batch, whole']:10.0f}")
     return engines, batch
 
@@ -262,7 +262,7 @@ def crossover(engines, batch, n_rounds):
         some = first_events(batch, n_events)
         pair = {name: lambda name=name, some=some: engines[name].match(some) for name in ("sparse", "batch")}
         each = ", ".join(f"{name} {1e6 * time / n_events:.1f}" for name, time in medians(pair, n_rounds).items())
-        print(f"    {n_events:4} events at once: {each} us an event")
+        print(f"    {n_events:4} events at once: {each} us per event")
 
 
 def main(sizes):

@@ -92,7 +92,7 @@ class Experiments:
 
 
 def evaluation_us(engine: AnnotatedEngine, batch: EventBatch) -> dict[str, float]:
-    """Microseconds an event that the evaluator of labels takes, of those that a whole match takes."""
+    """Microseconds per event that the evaluator of labels takes, of those that a whole match takes."""
     evaluate = engine._evaluate
     rounds = []
     for _ in range(N_ROUNDS):

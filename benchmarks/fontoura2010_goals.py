@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from core_goals import Goal, extremes
-from papers_page import Line, bytes_a_rule, exponent, ratio, us
+from papers_page import Line, bytes_per_rule, exponent, ratio, us
 
 PAPER_BYTES = 91  # at depth 2: 9.1 MB for 100,000 expressions (Table 4)
 LABELS = ("dewey", "interval")
@@ -17,7 +17,7 @@ def interval_first(line: Line, alone: Line) -> Goal:
     times = line.point["algorithms"]
     return Goal(
         f"`interval` at least as fast as `dewey` at depth {line.label}",
-        f"{share:.2f} of the time ({us(line.point, 'interval'):,.0f} against {us(line.point, 'dewey'):,.0f} µs an "
+        f"{share:.2f} of the time ({us(line.point, 'interval'):,.0f} against {us(line.point, 'dewey'):,.0f} µs per "
         f"event), {evaluation:.2f} of it for the evaluation alone",
         share <= 1,
         "both have the same index; what differs besides the evaluation was not measured apart",
@@ -27,7 +27,7 @@ def interval_first(line: Line, alone: Line) -> Goal:
 
 def memory(line: Line, algorithm: str) -> Goal:
     """Within twice the paper's bytes an expression."""
-    found = bytes_a_rule(line.point, algorithm)
+    found = bytes_per_rule(line.point, algorithm)
     made = line.point["algorithms"][algorithm]["made_of"]
     leaves, conjunctions = (made[name] / line.point["n_rules"] for name in ("n_leaves", "n_conjunctions"))
     return Goal(

@@ -11,7 +11,7 @@ from fontoura2010_goals import all_goals
 from papers_page import (
     Line,
     algorithms_of,
-    bytes_a_rule,
+    bytes_per_rule,
     exponent,
     faster,
     milliseconds,
@@ -33,7 +33,7 @@ PAPER_MEGABYTES = {
 PAPER_SCAN = {"1": 364, "2": 836}
 PAPER_SELECTIVITY = {"1": 0.2285, "2": 0.5797, "3": 0.1097, "4": 0.4923}
 PAPER_NUMBERS = ("1.1", "2.0", "4.7", "9.1", "14")
-BYTES_A_LITERAL = 4
+BYTES_PER_LITERAL = 4
 LABELS = ("dewey", "interval")
 
 
@@ -128,7 +128,7 @@ def _memory(figures: Figures) -> Iterator[str]:
         ),
     )
     low, high = figures.depths[0], figures.depths[-1]
-    grown = bytes_a_rule(high.point, "interval") / bytes_a_rule(low.point, "interval")
+    grown = bytes_per_rule(high.point, "interval") / bytes_per_rule(low.point, "interval")
     leaves = [line.point["algorithms"]["interval"]["made_of"]["n_leaves"] for line in (low, high)]
     shares = [line.point["algorithms"]["scan"]["bytes"] / 1e6 / PAPER_SCAN[line.label] for line in figures.depths[:2]]
     yield (
@@ -154,7 +154,7 @@ def _translation(figures: Figures) -> Iterator[str]:
             (
                 line.label,
                 *(f"{line.point['translated'][name]:,.0f}" for name in ("conjunctions", "literals")),
-                number(line.point["translated"]["literals"] * BYTES_A_LITERAL / 1e3),
+                number(line.point["translated"]["literals"] * BYTES_PER_LITERAL / 1e3),
                 *(f"{line.point['translated'][name]:,.0f}" for name in ("median_literals", "largest")),
             )
             for line in figures.depths
@@ -168,8 +168,8 @@ def _translation(figures: Figures) -> Iterator[str]:
     grown = ", ".join(f"{step:,.0f}" for step in steps)
     where = " and ".join(left_out)
     yield (
-        f"**Here:** averages over all rules, before conjunctions are struck out, at {BYTES_A_LITERAL} bytes a literal. "
-        f"From depth to depth the average grows {grown} times. "
+        f"**Here:** averages over all rules, before conjunctions are struck out, at {BYTES_PER_LITERAL} bytes "
+        f"per literal. From depth to depth the average grows {grown} times. "
         + (f"`dnf translation` is left out at depth {where}, the paper's at 3 and 4." if left_out else "")
     )
     yield ""
@@ -199,13 +199,13 @@ def _all_algorithms(figures: Figures, folder: Path) -> Iterator[str]:
     yield from times_table("depth", lines)
     translated = [line for line in lines if "dnf translation" in line.point["algorithms"]]
     yield from table(
-        ("depth", "`dnf translation`, ms", "`interval`, ms", "bytes a rule of each"),
+        ("depth", "`dnf translation`, ms", "`interval`, ms", "bytes per rule of each"),
         (
             (
                 line.label,
                 ranged(milliseconds(line.point["algorithms"]["dnf translation"]["us"])),
                 ranged(milliseconds(line.point["algorithms"]["interval"]["us"])),
-                " and ".join(number(bytes_a_rule(line.point, name)) for name in ("dnf translation", "interval")),
+                " and ".join(number(bytes_per_rule(line.point, name)) for name in ("dnf translation", "interval")),
             )
             for line in translated
         ),
@@ -222,7 +222,7 @@ def _all_algorithms(figures: Figures, folder: Path) -> Iterator[str]:
     yield (
         f"**Here:** {faster(scan, '`interval`', '`scan`')}: {orders(scan)}; "
         f"{faster(conjunctions, '`interval`', 'scan with conjunctions')}: {orders(conjunctions)}. `scan` walks arrays "
-        f"and leaves a tree at the first child that decides it ({low:.0f} ns a rule at depth {lines[0].label}, "
+        f"and leaves a tree at the first child that decides it ({low:.0f} ns per rule at depth {lines[0].label}, "
         f"{high:.0f} ns at depth {lines[-1].label}), and of all trees {min(evaluated):.0%} to {max(evaluated):.0%} "
         "have a true conjunction and cannot be left out."
     )
@@ -282,13 +282,18 @@ def _numbers(figures: Figures, folder: Path) -> Iterator[str]:
     )
     yield ""
     yield from table(
-        ("rules", "paper, MB", *(f"`{name}`, MB" for name in LABELS), *(f"`{name}`, bytes a rule" for name in LABELS)),
+        (
+            "rules",
+            "paper, MB",
+            *(f"`{name}`, MB" for name in LABELS),
+            *(f"`{name}`, bytes per rule" for name in LABELS),
+        ),
         (
             (
                 line.label,
                 paper,
                 *(_megabytes(line, name) for name in LABELS),
-                *(number(bytes_a_rule(line.point, name)) for name in LABELS),
+                *(number(bytes_per_rule(line.point, name)) for name in LABELS),
             )
             for line, paper in zip(lines, PAPER_NUMBERS, strict=True)
         ),

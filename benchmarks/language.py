@@ -1,4 +1,4 @@
-"""Rules parsed a second, with sqlglot on the same texts beside ruledex in the same run.
+"""Rules parsed per second, with sqlglot on the same texts beside ruledex in the same run.
 
     python benchmarks/language.py
 
@@ -87,7 +87,7 @@ def parse_with_sqlglot(text: str) -> object:
 
 
 def measure(n_predicates: int) -> dict[str, Any]:
-    """Rules a second of both parsers, round by round."""
+    """Rules per second of both parsers, round by round."""
     draw = random.Random(SEED + n_predicates)
     rules = [rule(draw, n_predicates) for _ in range(N_PREDICATES // n_predicates)]
     part = rules[: max(1, N_SQLGLOT_PREDICATES // n_predicates)]
@@ -126,7 +126,7 @@ def write(results: list[dict[str, Any]]) -> None:
     lines = [
         "# Parsing",
         "",
-        f"Rules parsed a second of processor time, Python {about['python']} ({about['machine']}), beside sqlglot "
+        f"Rules parsed per second of processor time, Python {about['python']} ({about['machine']}), beside sqlglot "
         f"{about['sqlglot']} on the same texts in the same run. The median of {N_ROUNDS} rounds, and the slowest to "
         "the fastest round. Written by `python benchmarks/language.py`.",
         "",

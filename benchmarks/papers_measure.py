@@ -72,25 +72,25 @@ def measure(
     step: Callable[[str], None],
     budget: float = BUDGET,
 ) -> dict[str, dict[str, Any]]:
-    """Microseconds an event of each engine; all give the same answers first, and in each round all take their turn.
+    """Microseconds per event of each engine; all give the same answers first, and in each round all take their turn.
 
     All answer the same events, but for those of `SCAN`, which answer the first few of them, and `auto`, which gets
     as many as one block of it has.
     """
     few = first_events(data.events, min(N_TRIED, data.events.n_events))
     step("comparing")
-    second_an_event = {}
+    second_per_event = {}
     first: dict[bool, Matches] = {}  # of those that give all rules, and of those that rank
     for name, engine in engines.items():
         found = engine.match(few)
         require_same(name, found, first.setdefault(found.scores is None, found))
-        second_an_event[name] = seconds(lambda: engine.match(few)) / few.n_events  # noqa: B023
-    slowest = max(second_an_event[name] for name in engines if name not in SCAN)
+        second_per_event[name] = seconds(lambda: engine.match(few)) / few.n_events  # noqa: B023
+    slowest = max(second_per_event[name] for name in engines if name not in SCAN)
     n_events = affordable(slowest, budget, LEAST_EVENTS, MOST_EVENTS)
     n_of = dict.fromkeys(engines, n_events)
     for name in SCAN:
         if name in engines:
-            n_of[name] = affordable(second_an_event[name], SCAN_BUDGET, N_TRIED, n_events)
+            n_of[name] = affordable(second_per_event[name], SCAN_BUDGET, N_TRIED, n_events)
     if "auto" in engines:
         n_of["auto"] = data.events.n_events
     batches = {n: first_events(data.events, min(n, data.events.n_events)) for n in n_of.values()}

@@ -27,7 +27,7 @@ class Line(NamedTuple):
 
 
 def us(point: Point, algorithm: str) -> float:
-    """Microseconds an event, the median of the rounds."""
+    """Microseconds per event, the median of the rounds."""
     return float(point["algorithms"][algorithm]["us"]["median"])
 
 
@@ -36,7 +36,7 @@ def ratio(point: Point, slower: str, faster: str) -> float:
     return us(point, slower) / us(point, faster)
 
 
-def bytes_a_rule(point: Point, algorithm: str) -> float:
+def bytes_per_rule(point: Point, algorithm: str) -> float:
     """Of the algorithm's own arrays."""
     return float(point["algorithms"][algorithm]["bytes"] / point["n_rules"])
 
@@ -70,7 +70,7 @@ def milliseconds(times: Mapping[str, float]) -> dict[str, float]:
 def work_table(lines: Sequence[Line]) -> Iterator[str]:
     """What an event makes each algorithm touch, where it can be told."""
     yield from table(
-        ("point", "algorithm", "made of", "an event makes it touch", "bytes a rule", "build, s"),
+        ("point", "algorithm", "made of", "an event makes it touch", "bytes per rule", "build, s"),
         (
             (
                 line.label,
@@ -118,7 +118,7 @@ def plot(path: Path, title: str, axis: str, lines: Sequence[Line], names: Sequen
             [time["high"] - time["median"] for time in times],
         ]
         axes.errorbar(at, middle, reach, marker=mark, capsize=2, label=name)
-    axes.set(xlabel=axis, ylabel="ms an event", yscale="log", xscale="log" if log_x else "linear", title=title)
+    axes.set(xlabel=axis, ylabel="ms per event", yscale="log", xscale="log" if log_x else "linear", title=title)
     axes.grid(True, which="major", alpha=0.3)
     figure.legend(fontsize=8, loc="outside right upper")
     figure.savefig(path, dpi=100)
@@ -169,5 +169,5 @@ def orders(ratios: Sequence[float]) -> str:
 
 
 def ns_each(point: Point, algorithm: str, what: str) -> float:
-    """Nanoseconds of an algorithm's time an event for each thing that it touches."""
+    """Nanoseconds of an algorithm's time per event for each thing that it touches."""
     return us(point, algorithm) * 1e3 / max(point["algorithms"][algorithm]["work"][what], 1)

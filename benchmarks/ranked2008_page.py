@@ -219,7 +219,7 @@ def beyond(document: dict[str, Any]) -> Iterator[str]:
         f"once; {changes['bytes_changed']:.1f} bytes an interval with what is spare and the table that changes need."
     )
     yield ""
-    yield "**Many dimensions.** Relaxed matching, k = 20, µs an event; a subscription has five dimensions of 200."
+    yield "**Many dimensions.** Relaxed matching, k = 20, µs per event; a subscription has five dimensions of 200."
     yield ""
     methods = ("threshold", "best_first", "add_up", "scan", "auto", "exact")
     yield from table(
@@ -254,12 +254,12 @@ def page(document: dict[str, Any]) -> str:
         "![Figures 6 to 9](ranked2008.png)",
         "",
         *one_dimension(document),
-        "## Figures 7 and 8: dimensions, relaxed matching, k = 20, µs an event",
+        "## Figures 7 and 8: dimensions, relaxed matching, k = 20, µs per event",
         "",
         "The five structures by the Threshold Algorithm to its end; the other columns with SOPT-R.",
         "",
         *dimensions(document),
-        "## Figure 9: overlap, four dimensions, relaxed matching, k = 20, µs an event",
+        "## Figure 9: overlap, four dimensions, relaxed matching, k = 20, µs per event",
         "",
         *overlap(document),
         "## Beyond the paper",

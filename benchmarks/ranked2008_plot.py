@@ -30,14 +30,14 @@ def draw(document: dict[str, Any], path: Path) -> None:
     one.set(xscale="log", xlabel="k, one dimension", ylabel="µs a query", title="Figure 6: getNext() calls")
     places = [result["d"] for result in dimensions]
     lines(many, places, dimensions, ("auto", "best_first", "scan", "exact"), "p50")
-    many.set(xlabel="dimensions", ylabel="µs an event", title="Figure 7: dimensions")
+    many.set(xlabel="dimensions", ylabel="µs per event", title="Figure 7: dimensions")
     for name in LABELS:
         values = [result["us"][name]["p50"] / result["us"]["sopt"]["p50"] for result in dimensions]
         relative.plot(places, values, marker=MARKS[name], label=LABELS[name])
     relative.set(yscale="log", xlabel="dimensions", ylabel="times the SOPT-R-tree", title="Figure 8: beside SOPT-R")
     lines(overlap, [result["skew"] for result in skews], skews, ("auto", "best_first", "scan"), "p50")
     overlap.set(
-        xlabel="skew of lengths (less is more overlap)", ylabel="µs an event", title="Figure 9: overlap, 4 dimensions"
+        xlabel="skew of lengths (less is more overlap)", ylabel="µs per event", title="Figure 9: overlap, 4 dimensions"
     )
     for axes in (one, many, relative, overlap):
         axes.grid(True, which="major", alpha=0.3)

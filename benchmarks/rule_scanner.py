@@ -77,7 +77,7 @@ def _buffers(texts: pa.StringArray) -> tuple[NDArray[np.uint8], NDArray[np.int32
 
 
 def stand_ins(n_predicates: int) -> tuple[PredicateLiterals, LiteralFacts]:
-    """Two literals a predicate, itself and its negation."""
+    """Two literals per predicate, itself and its negation."""
     numbers = np.arange(2 * n_predicates, dtype=np.int32)
     columns = numbers[::2].copy(), numbers[1::2].copy(), np.ones(n_predicates)
     facts = numbers ^ 1, (numbers & 1).astype(np.uint8)
@@ -145,7 +145,7 @@ def json_seconds(rules: list[bytes]) -> float:
 
 
 def report(name: str, n_rules: int) -> None:
-    """One line a stage: microseconds a rule, rules a second, and the part of orjson's time."""
+    """One line per stage: microseconds per rule, rules per second, and the part of orjson's time."""
     chunks = columns(name, n_rules)
     json_rules = list(documents(*chunks[0]))
     build(chunks[:1])
@@ -170,7 +170,7 @@ def report(name: str, n_rules: int) -> None:
         middle = statistics.median(us)
         ratio = statistics.median(a / b for a, b in zip(us, json_us, strict=True))
         sys.stdout.write(
-            f"  {label:18} {middle:7.2f} us a rule ({min(us):.2f} to {max(us):.2f})"
+            f"  {label:18} {middle:7.2f} us per rule ({min(us):.2f} to {max(us):.2f})"
             f" {1e6 / middle:12,.0f} rules/s   {ratio:5.2f} of orjson\n"
         )
 

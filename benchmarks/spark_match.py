@@ -59,9 +59,9 @@ class Matching:
             found["n_events"][name], found[name] = self._beside(name)
         events = written(self.started, self.base, self.scratch / "plan")
         found["plan_seconds"] = timed(lambda: match(events, self.root, keep=[], count=True))[0]
-        found["matches_an_event"] = int(self.index.count(self.base[:N_TRIED]).sum()) / N_TRIED
+        found["matches_per_event"] = int(self.index.count(self.base[:N_TRIED]).sum()) / N_TRIED
         if with_matches:
-            n_handed = int(self.rounds.n_matches / max(1.0, found["matches_an_event"]))
+            n_handed = int(self.rounds.n_matches / max(1.0, found["matches_per_event"]))
             table = repeated(self.base, max(FEWEST_EVENTS, min(n_handed, self.shape.most_events)))
             found["handed"] = self._handed(table)
         return found
@@ -128,17 +128,17 @@ def _empty(started: SparkSession, n_events: int, n_matches: int, schema: str) ->
     """As many matches, in batches as large, out of tasks that match nothing."""
     a_match = np.int64().nbytes
     events_a_task = n_events // N_FILES
-    matches_an_event = max(1, n_matches // n_events)
+    matches_per_event = max(1, n_matches // n_events)
     is_arrays = "array" in schema
 
     def write(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for _ in batches:
             left = events_a_task
             while left:
-                taken = min(left, max(1, BYTES_PER_BATCH // (matches_an_event * a_match)))
-                values = pa.array(np.zeros(taken * matches_an_event, np.int64))
+                taken = min(left, max(1, BYTES_PER_BATCH // (matches_per_event * a_match)))
+                values = pa.array(np.zeros(taken * matches_per_event, np.int64))
                 if is_arrays:
-                    offsets = pa.array(np.arange(taken + 1, dtype=np.int32) * matches_an_event)
+                    offsets = pa.array(np.arange(taken + 1, dtype=np.int32) * matches_per_event)
                     yield pa.RecordBatch.from_pydict({"rules": pa.ListArray.from_arrays(offsets, values)})
                 else:
                     yield pa.RecordBatch.from_pydict({"rule": values})

@@ -38,7 +38,7 @@ def on_top(result: Result, shape: str, name: str, found: Result) -> Goal:
         f"{ratio - 1:.0%} on top ({number(spark['median'])} against {number(process['median'])} s for "
         f"{n_events[name]:,} events)",
         ratio <= MOST_ON_TOP,
-        f"of Spark's {number(spark['median'] * an_event)} µs of a core an event, "
+        f"of Spark's {number(spark['median'] * an_event)} µs of a core per event, "
         f"{number(read['median'] * reading_an_event)} are for reading the events, and "
         f"{number(handed['median'] * reading_an_event)} for reading them and handing them to Python; the process has "
         "them in memory",
@@ -95,7 +95,7 @@ def handing(results: list[Result]) -> Iterator[str]:
         rows.append(
             (
                 f"{r['n_rules']:,}",
-                number(found["matches_an_event"]),
+                number(found["matches_per_event"]),
                 f"{handed['n_matches']:,}",
                 *(
                     ranged(scaled(handed["seconds"][name], factor))
@@ -104,7 +104,7 @@ def handing(results: list[Result]) -> Iterator[str]:
             )
         )
     yield from table(
-        ("rules", "matches an event", "matches", "arrays", "empty arrays", "rows", "empty rows"),
+        ("rules", "matches per event", "matches", "arrays", "empty arrays", "rows", "empty rows"),
         rows,
     )
 
@@ -189,14 +189,14 @@ def page(document: Result) -> str:
         *matching(results),
         "## The events alone",
         "",
-        "Microseconds of a core an event for what no index can save: Spark reads them from Parquet, and hands them to "
+        "Microseconds of a core per event for what no index can save: Spark reads them from Parquet, and hands them to "
         "Python workers that do nothing, as they are and as `match` lays them out (columns of one type as one list).",
         "",
         *alone(results),
         "## Handing matches over",
         "",
-        "Nanoseconds a match, matching included, as arrays and as rows; beside them tasks that match nothing and write "
-        "as many numbers in batches as large. Events lie in maps.",
+        "Nanoseconds per match, matching included, as arrays and as rows; beside them tasks that match nothing and "
+        "write as many numbers in batches as large. Events lie in maps.",
         "",
         *handing(results),
     ]

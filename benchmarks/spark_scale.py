@@ -34,11 +34,11 @@ def hourly_events() -> list[float]:
     return [N_EVENTS / 24 * max(value, 0.0) / (sum(max(v, 0.0) for v in wave) / 24) for value in wave]
 
 
-def simulated_hour(n_events: float, seconds_an_event: float, spread: float, n_cores: int) -> float:
+def simulated_hour(n_events: float, seconds_per_event: float, spread: float, n_cores: int) -> float:
     """Return the seconds that the events of an hour take: tasks differ in length, and some of them run again."""
     generator = np.random.default_rng(0)
     n_tasks = TASKS_A_CORE * n_cores
-    mean = n_events / n_tasks * seconds_an_event
+    mean = n_events / n_tasks * seconds_per_event
     lengths = mean * generator.lognormal(-(spread**2) / 2, spread, n_tasks)
     lengths = np.concatenate([lengths, lengths[generator.random(n_tasks) < LOST_TASKS]])
     ends = [0.0] * n_cores
@@ -47,13 +47,13 @@ def simulated_hour(n_events: float, seconds_an_event: float, spread: float, n_co
     return max(ends)
 
 
-def cores_needed(seconds_an_event: float, spread: float) -> int:
+def cores_needed(seconds_per_event: float, spread: float) -> int:
     """Return the fewest cores, in whole hosts, that match the events of the busiest hour within an hour."""
     busiest = max(hourly_events())
-    low = max(1, math.ceil(busiest * seconds_an_event / HOUR / CORES_A_HOST))  # without any unevenness
+    low = max(1, math.ceil(busiest * seconds_per_event / HOUR / CORES_A_HOST))  # without any unevenness
 
     def is_enough(hosts: int) -> bool:
-        return simulated_hour(busiest, seconds_an_event, spread, hosts * CORES_A_HOST) <= HOUR
+        return simulated_hour(busiest, seconds_per_event, spread, hosts * CORES_A_HOST) <= HOUR
 
     return (low + bisect_left(range(low, 4 * low), True, key=is_enough)) * CORES_A_HOST
 
@@ -73,7 +73,7 @@ def plan(document: Document, core: Document) -> dict[str, Any]:
     largest = max((r for r in core["results"] if r["workload"] == "abe"), key=lambda r: r["n_rules"])
     figures: dict[str, Any] = {"measured_rules": result["n_rules"], "n_shards": n_shards}
     of_one = {name: core_seconds(result, name, n_used) for name in ("count", "top")}
-    a_ranked_match = max(0.0, of_one["top"] - of_one["count"]) / result["match"][MAPS.name]["matches_an_event"]
+    a_ranked_match = max(0.0, of_one["top"] - of_one["count"]) / result["match"][MAPS.name]["matches_per_event"]
     figures["ns_a_ranked_match"] = a_ranked_match * 1e9
     n_ranked = {"count": 0.0, "top": N_RULES * MATCH_RATE}
     for name in ("count", "top"):
@@ -89,11 +89,11 @@ def plan(document: Document, core: Document) -> dict[str, Any]:
         }
     built = result["build"][MAPS.name]
     figures["index_bytes"] = built["n_bytes"] * scale
-    figures["batch_bytes"] = largest["engines"]["batch"]["bytes_a_rule"] * N_RULES
+    figures["batch_bytes"] = largest["engines"]["batch"]["bytes_per_rule"] * N_RULES
     # An index of this many rules is built in shards.
     figures["build_core_seconds"] = built.get("in_shards", built)["seconds"] * n_used * scale
     handed = result["match"][MAPS.name]["handed"]
-    figures["ns_a_match"] = handed["seconds"]["arrays"]["median"] * 1e9 / handed["n_matches"]
+    figures["ns_per_match"] = handed["seconds"]["arrays"]["median"] * 1e9 / handed["n_matches"]
     return figures
 
 
@@ -114,8 +114,8 @@ def _figures(found: dict[str, Any]) -> list[str]:
         f"- **Network, out**: matches as ids are {matches * ID_BYTES / 1e12:,.0f} TB per day, "
         f"{matches * ID_BYTES * 8 / 86_400 / gb:,.1f} Gbit/s on average. The best {K} with scores are "
         f"{N_EVENTS * K * (ID_BYTES + SCORE_BYTES) / 1e12:,.1f} TB per day, and counts {N_EVENTS * 8 / 1e12:,.2f} TB.",
-        f"- **Handing matches to Spark**: at {found['ns_a_match']:.0f} ns per match, all matches keep "
-        f"{matches * found['ns_a_match'] * 1e-9 / 86_400:,.0f} more cores busy all day.",
+        f"- **Handing matches to Spark**: at {found['ns_per_match']:.0f} ns per match, all matches keep "
+        f"{matches * found['ns_per_match'] * 1e-9 / 86_400:,.0f} more cores busy all day.",
         f"- **Network, in**: each host loads a new version once, {found['index_bytes'] / gb:,.0f} GB.",
         "",
     ]

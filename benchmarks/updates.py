@@ -1,4 +1,4 @@
-"""Rules that come and go: how many a second in bulk, and how long a single one takes, in a tree and in an index.
+"""Rules that come and go: how many per second in bulk, and how long a single one takes, in a tree and in an index.
 
     python benchmarks/updates.py             1,000,000 rules of a-tree2021's default workload
     python benchmarks/updates.py --quick     20,000
@@ -99,7 +99,7 @@ def _alone(program: Program, rule: int, literals: np.ndarray) -> RulesToLoad:
 
 
 def measure_bulk(n_rules: int) -> dict[str, Any]:
-    """Encoded rules into a tree and out of it, when it has `n_rules` or comes to have them: how many a second.
+    """Encoded rules into a tree and out of it, when it has `n_rules` or comes to have them: how many per second.
 
     And how long one takes by itself, in a tree that nobody reads meanwhile.
     """
@@ -130,7 +130,7 @@ def measure_bulk(n_rules: int) -> dict[str, Any]:
         "insert": _percentiles(tree.insert, ones),
     }
     rates |= {name: n_changed / seconds(step) for name, (n_changed, step) in after.items()}
-    return {"n_rules": n_rules, "rules_a_second": rates, "one_by_one": single}
+    return {"n_rules": n_rules, "rules_per_second": rates, "one_by_one": single}
 
 
 def measure_single(n_rules: int) -> dict[str, Any]:
@@ -154,7 +154,7 @@ def measure_single(n_rules: int) -> dict[str, Any]:
     deletion = _percentiles(lambda slot: tree.delete([slot]), shuffled)
     return {
         "n_rules": n_rules,
-        "insert_encoded_all_a_second": bulk,
+        "insert_encoded_all_per_second": bulk,
         "encode": encoding,
         "insert_encoded": insertion,
         "delete": deletion,

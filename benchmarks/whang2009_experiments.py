@@ -146,6 +146,6 @@ def sizes_of(data: Data, form: Form) -> dict[str, float]:
     return {
         "clauses": float(n_clauses[root].mean()),
         "literals_a_clause": float(n_in_all[root].sum() / n_clauses[root].sum()),
-        "cells_an_event": float(len(data.events.cells) / data.events.n_events),
+        "cells_per_event": float(len(data.events.cells) / data.events.n_events),
         "distinct_rules": len(np.unique(root)),
     }

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from core_goals import Goal, extremes
 from core_page import number
-from papers_page import Line, Point, bytes_a_rule, exponent, growth, ratio, us
+from papers_page import Line, Point, bytes_per_rule, exponent, growth, ratio, us
 
 TIMES_SCAN = 20
 PAPER_BYTES = {"dnf": 35, "cnf": 91}
@@ -18,11 +18,11 @@ def against_scan(point: Point, algorithm: str, what: str) -> Goal:
     return Goal(
         f"`{algorithm}` at least {TIMES_SCAN} times `scan` on {point['n_rules']:,} {what}, 1% matching",
         f"{ratio(point, 'scan', algorithm):.1f} times ({us(point, algorithm):,.0f} against {us(point, 'scan'):,.0f} µs "
-        f"an event, {point['matching']:.2%} matching)",
+        f"per event, {point['matching']:.2%} matching)",
         ratio(point, "scan", algorithm) >= TIMES_SCAN,
         f"an event matches {point['matching'] * point['n_rules']:,.0f} rules, so that this is "
         f"{us(point, algorithm) * 1e3 / max(point['matching'] * point['n_rules'], 1):,.0f} ns for each; "
-        f"`scan` takes {us(point, 'scan') * 1e3 / point['n_rules']:,.0f} ns a rule",
+        f"`scan` takes {us(point, 'scan') * 1e3 / point['n_rules']:,.0f} ns per rule",
         extremes(times[algorithm]["us"], times["scan"]["us"], 1 / TIMES_SCAN),
     )
 
@@ -32,8 +32,8 @@ def memory(point: Point, algorithm: str) -> Goal:
     made, paper = point["algorithms"][algorithm]["made_of"], PAPER_BYTES[algorithm]
     return Goal(
         f"`{algorithm}` within twice the paper's {paper} bytes an expression",
-        f"{bytes_a_rule(point, algorithm):.0f}",
-        bytes_a_rule(point, algorithm) <= 2 * paper,
+        f"{bytes_per_rule(point, algorithm):.0f}",
+        bytes_per_rule(point, algorithm) <= 2 * paper,
         f"{made['n_entries'] / point['n_rules']:.1f} entries of 4 bytes an expression, in {made['n_lists']:,} lists",
     )
 
@@ -90,7 +90,7 @@ def against_expression(lines: Sequence[Line]) -> Goal:
     found = growth(lines, "dnf")
     return Goal(
         "`dnf` grows with the size of expressions no faster than in proportion",
-        f"{found:.2f} times the time for {longer:.2f} times the conjunctions a rule",
+        f"{found:.2f} times the time for {longer:.2f} times the conjunctions per rule",
         found <= 1.1 * longer,
         f"{number(100 * lines[-1].point['matching'])}% of the rules match instead of "
         f"{number(100 * lines[0].point['matching'])}%",

@@ -11,7 +11,7 @@ from papers_page import (
     Line,
     algorithms_of,
     beside,
-    bytes_a_rule,
+    bytes_per_rule,
     exponent,
     faster,
     growth,
@@ -126,7 +126,7 @@ def _averages(figures: Figures) -> Iterator[str]:
         ("average number of predicates in a conjunction", "3.65", f"{default['literals_a_clause']:.2f}"),
         ("average CNF size, the month among them", "2.6 to 4.5", f"{cnf['clauses']:.2f}"),
         ("average number of predicates in a disjunction", "2.65", f"{cnf['literals_a_clause']:.2f}, the month among"),
-        ("average number of keys in an assignment", "91", f"{(default['cells_an_event'] - 1) / 2:.0f}"),
+        ("average number of keys in an assignment", "91", f"{(default['cells_per_event'] - 1) / 2:.0f}"),
     )
     yield from table(("", "paper", "here"), rows)
     yield (
@@ -148,8 +148,8 @@ def _construction(figures: Figures) -> Iterator[str]:
     yield from table(("rules", "paper, MB", "here, MB", "paper, minutes", "here, minutes"), rows)
     yield (
         "Here from a Program, with the rules that each conjunction or expression belongs to; parsing is not in it, "
-        f"and the paper's is. That is {bytes_a_rule(figures.dnf[-1].point, 'dnf'):.0f} and "
-        f"{bytes_a_rule(figures.cnf[-1].point, 'cnf'):.0f} bytes a rule."
+        f"and the paper's is. That is {bytes_per_rule(figures.dnf[-1].point, 'dnf'):.0f} and "
+        f"{bytes_per_rule(figures.cnf[-1].point, 'cnf'):.0f} bytes per rule."
     )
     yield ""
 
@@ -181,7 +181,7 @@ def _baselines(lines: Sequence[Line]) -> str:
         f"SIFT whose rules do not share conjunctions), and {faster(clusters, '`dnf`', 'Le Subscribe')} "
         f"({beside(clusters, 1.58, 2.97)} 1.58 to 2.97; {span(alone)} times where they do not share). "
         f"At {lines[-1].label} SIFT spends {ns_each(last, 'sift', 'entries'):.1f} ns on an entry (its counters are "
-        f"bytes in one array), and Le Subscribe checks {work['conjunctions checked']:,.0f} conjunctions an event, of "
+        f"bytes in one array), and Le Subscribe checks {work['conjunctions checked']:,.0f} conjunctions per event, of "
         f"which {work['conjunctions found']:,.0f} hold: by the events' statistics its access predicates are rare ones."
     )
 
@@ -228,7 +228,7 @@ def _expression(figures: Figures, folder: Path) -> Iterator[str]:
         folder,
         16,
         f"size of expressions, {figures.n_rules:,} DNF rules",
-        "conjunctions a rule",
+        "conjunctions per rule",
         "for 2.19 times the size the times grow by 1.9 (DNF), 4.3 (Le Subscribe) and 2.1 (SIFT).",
         f"for {lines[-1].at / lines[0].at:.2f} times the size the times grow by: {changes}. The match probability "
         f"grows with the size, from {lines[0].point['matching']:.1%} to {lines[-1].point['matching']:.1%}; the paper "
@@ -248,7 +248,7 @@ def _dnf(figures: Figures, folder: Path) -> Iterator[str]:
         "DNF is up to two orders of magnitude faster than SCAN, 1.58 to 2.97 times faster than Le Subscribe and 11.2 "
         "to 20.5 times faster than SIFT; the match probability is 11.91%.",
         f"{faster(scan, '`dnf`', '`scan`')}, which is compiled too and leaves a rule at the first predicate that "
-        f"decides it ({us(lines[-1].point, 'scan') * 1e3 / lines[-1].at:.0f} ns a rule). {_baselines(lines)}",
+        f"decides it ({us(lines[-1].point, 'scan') * 1e3 / lines[-1].at:.0f} ns per rule). {_baselines(lines)}",
     )
 
 
@@ -267,7 +267,7 @@ def _cnf(figures: Figures, folder: Path) -> Iterator[str]:
         "5.16%.",
         f"{faster(pscan, '`cnf`', 'PSCAN')} ({beside(pscan, 1.9, 2.6)} 1.9 to 2.6), and "
         f"{faster(scan, '`cnf`', '`scan`')} ({beside(scan, 10.5, 12.7)} 10.5 to 12.7). PSCAN evaluates "
-        f"{work['expressions evaluated'] / last['n_rules']:.0%} of the rules an event, "
+        f"{work['expressions evaluated'] / last['n_rules']:.0%} of the rules per event, "
         f"{ns_each(last, 'pscan', 'expressions evaluated'):.0f} ns each, the seldomest disjunction first; "
         f"{last['matching'] * last['n_rules'] / work['expressions evaluated']:.0%} of those are true.",
     )

@@ -29,7 +29,7 @@ NODES_A_CHECK = 64  # inner nodes of a Program from one look at the clock to the
 class Limits(NamedTuple):
     """Where building stops with a BudgetError."""
 
-    nodes_a_rule: int
+    nodes_per_rule: int
     seconds: float  # of processor time
     n_bytes: int  # of the library's tables, where it is the compiled one
 
@@ -168,8 +168,8 @@ def _flattened(program: Program, manager: Any, functions: dict[int, Any], limits
         if root in edges:
             continue
         n_nodes = len(functions[root])
-        if n_nodes > limits.nodes_a_rule:
-            raise BudgetError("diagram", n_nodes, limits.nodes_a_rule, position, unit="nodes")
+        if n_nodes > limits.nodes_per_rule:
+            raise BudgetError("diagram", n_nodes, limits.nodes_per_rule, position, unit="nodes")
         edges[root] = edge_to(functions[root])
         while waiting:
             number, function = waiting.pop()
