@@ -73,7 +73,8 @@ def serve_command(
 
         ruledex serve indexes --host 0.0.0.0 --tokens tokens.json --workers 8
 
-    Logs are JSON lines on standard error. `GET /v1/openapi.json` describes all endpoints.
+    Logs are JSON lines on standard error; the line `serving` has the address of the page, where people can see
+    and change the rules. `GET /v1/openapi.json` describes all endpoints.
     """
     missing = [name for name in _NEEDED if find_spec(name) is None]
     if missing:
@@ -129,6 +130,7 @@ def _build_demo(root: Path, port: int) -> None:
     drawn = workload(_DEMO)
     Index.build(drawn.rules(_DEMO_RULES)).save(root)
     path = f"http://localhost:{port}/v1/indexes/{_DEMO}"
+    typer.echo(f"the page: http://localhost:{port}/", err=True)
     typer.echo(f"the index {_DEMO} has {_DEMO_RULES:,} rules; ask it with", err=True)
     for event in drawn.events(2):
         typer.echo(

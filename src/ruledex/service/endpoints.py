@@ -48,14 +48,14 @@ class Router:
         self._tree: dict[str, Any] = {}
         for endpoint in endpoints:
             branch = self._tree
-            for part in endpoint.path.split("/")[1:]:
+            for part in _parts(endpoint.path):
                 branch = branch.setdefault(ANY if part.startswith("{") else part, {})
             branch.setdefault("", {})[endpoint.method] = endpoint
 
     def find(self, method: str, raw_path: bytes) -> tuple[Endpoint, list[str]]:
         """Return the endpoint and the values of the path's parameters, decoded."""
         branch, values = self._tree, []
-        for part in raw_path.decode("ascii", "replace").split("/")[1:]:
+        for part in _parts(raw_path.decode("ascii", "replace")):
             below = branch.get(part) if part and part != ANY else None
             if below is None and part:
                 below = branch.get(ANY)
@@ -70,6 +70,11 @@ class Router:
                 raise Problem(404, "path", "There is nothing at this path")
             raise Problem(405, "method", "The method is not allowed", f"allowed are {', '.join(methods)}")
         return found, values
+
+
+def _parts(path: str) -> list[str]:
+    """Return what stands between the slashes of a path; nothing for `/` alone."""
+    return path.split("/")[1:] if path != "/" else []
 
 
 def _decoded(part: str) -> str:

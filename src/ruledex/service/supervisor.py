@@ -123,7 +123,8 @@ class Supervisor:
                 os.read(ready, 1024)
                 if not self._is_ready:
                     self._is_ready = True
-                    log("info", "serving", address=f"http://{host}:{settings.port}", workers=settings.workers)
+                    address = f"http://{host}:{settings.port}"
+                    log("info", "serving", address=address, page=f"{address}/", workers=settings.workers)
         return 0
 
     def _note_death(self, settings: Settings, child: _Child, status: int) -> None:

@@ -24,6 +24,7 @@ from ruledex.service.indexes import ServedIndexes, warm_kernels
 from ruledex.service.logs import log, log_failure, name_process
 from ruledex.service.long_work import LongWork, busy
 from ruledex.service.metrics import Metrics, resident_bytes
+from ruledex.service.page.files import page_endpoints
 from ruledex.service.problems import CONTENT_TYPE, Problem, problem_of
 from ruledex.service.processes import settings_of_process, stop_with_parent
 from ruledex.service.recent import EventSample, RecentEvent
@@ -61,7 +62,7 @@ class Worker:
         if settings.needs_tokens and settings.tokens is not None:
             self.tokens = Tokens(settings.tokens, runtime / _RATES_FILE, number, settings.workers)
         endpoints = endpoints_of(self)
-        self._router = Router(endpoints)
+        self._router = Router([*endpoints, *page_endpoints()])
         self.openapi = openapi_page(endpoints)
         self._seconds: dict[tuple[str, str], Any] = {}
         self._answers: dict[tuple[str, int], Any] = {}

@@ -1,0 +1,53 @@
+// Which rules the recent events reach: a picture of how often, rules that never match, rules that are the same.
+import { at, get } from "./api.js";
+import { count, empty, h, loading, plural } from "./dom.js";
+import { fact, fill } from "./indexes.js";
+
+export function coverageView({ name, signal }) {
+  const body = h("div", {}, loading("Matching all rules with the recent events…"));
+  fill(body, async () => coverageOf(name, await get(at`v1/indexes/${name}/coverage`, {}, signal)));
+  return h("div", {}, h("h1", {}, "Coverage"), h("p", { className: "lead" }, "How the rules and the recent events meet."), body);
+}
+
+function coverageOf(name, { events, rules, matches, per_event: perEvent, histogram, never, always, duplicates }) {
+  if (!events) return empty("There are no recent events", "Events that the service answers appear here after a moment. An operator can also give a file of them: ruledex serve --events.");
+  return h("div", {},
+    h("dl", { className: "facts" },
+      fact("Recent events", count(events)), fact("Rules", count(rules)), fact("Matches", count(matches)),
+      fact("Rules per event", count(perEvent.median), `median; from ${count(perEvent.min)} to ${count(perEvent.max)}, nine of ten up to ${count(perEvent.p90)}`)),
+    h("section", { className: "panel" }, h("h2", {}, "Rules by the number of events that they match"), histogramOf(histogram, rules)),
+    h("div", { className: "halves" },
+      idList(name, "Rules that never match", "Of none of these events are they true. They may be wrong, or wait for events to come.", never, "Every rule matches at least one event."),
+      idList(name, "Rules that always match", "They are true of each of these events.", always, "No rule matches every event.")),
+    h("section", { className: "panel" }, h("h2", {}, "Duplicates"), duplicatesOf(name, duplicates)));
+}
+
+/** Returns the picture as a table, so that it can also be read: a bar per row. */
+function histogramOf(buckets, total) {
+  const most = Math.max(1, ...buckets.map((bucket) => bucket.rules));
+  return h("table", { className: "histogram" },
+    h("caption", { className: "unseen" }, "Rules by the number of recent events that they match"),
+    h("thead", {}, h("tr", {}, h("th", { scope: "col" }, "Events"), h("th", { scope: "col", className: "number" }, "Rules"), h("th", { scope: "col" }, "Share"))),
+    h("tbody", {}, buckets.map(({ from, to, rules }) => h("tr", {},
+      h("th", { scope: "row" }, rangeText(from, to)), h("td", { className: "number" }, count(rules)),
+      h("td", { className: "bar-cell" },
+        h("span", { className: `column ${from === 0 ? "none" : ""}`, style: { width: `${(rules / most) * 100}%` }, "aria-hidden": "true" }),
+        h("span", { className: "share" }, share(rules, total)))))));
+}
+
+const rangeText = (from, to) => (to === null || to === undefined ? `${count(from)} or more` : to - from <= 1 ? count(from) : `${count(from)} to ${count(to - 1)}`);
+const share = (part, whole) => (whole ? `${((part / whole) * 100).toFixed(part && part / whole < 0.01 ? 2 : 0)} %` : "");
+
+function idList(name, title, about, { count: n, rules }, none) {
+  return h("section", { className: "panel" }, h("h2", {}, title, " ", h("span", { className: "chip" }, count(n))),
+    n ? [h("p", { className: "hint" }, about), h("ul", { className: "chips" }, rules.map((id) => h("li", {}, ruleChip(name, id)))),
+      n > rules.length ? h("p", { className: "hint" }, `and ${count(n - rules.length)} more`) : null] : h("p", {}, none));
+}
+
+const ruleChip = (name, id) => h("a", { className: "chip", href: `#/${encodeURIComponent(name)}/rules/${encodeURIComponent(id)}` }, String(id));
+
+function duplicatesOf(name, groups) {
+  if (!groups.length) return h("p", {}, "No two rules have the same condition.");
+  return [h("p", { className: "hint" }, `${plural(groups.length, "group")} of rules with the same condition. One rule of each would be enough.`),
+    h("ul", { className: "groups" }, groups.map((ids) => h("li", {}, h("ul", { className: "chips" }, ids.map((id) => h("li", {}, ruleChip(name, id)))))))];
+}

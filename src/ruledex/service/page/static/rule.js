@@ -1,0 +1,278 @@
+// One rule: write it, see what a change would do, save it, remove it. What is not saved is kept as a draft in the tab.
+import { ask, at, get, Problem, problemBox } from "./api.js";
+import { sideBySide } from "./differences.js";
+import { announce, confirmed, field, h, loading, newId } from "./dom.js";
+import { RuleEditor } from "./editor.js";
+import { parseJson, toJson } from "./json.js";
+import { previewOf } from "./preview.js";
+
+const draftKey = (name, id) => `ruledex-draft:${name}/${id ?? ""}`;
+const isSame = (left, right) => toJson(left) === toJson(right);
+
+export function ruleView(place) {
+  const { name, id, signal } = place;
+  const body = h("div", {}, loading("Loading the rule…"));
+  const load = async () => {
+    try {
+      const rule = await get(at`v1/indexes/${name}/rules/${id}`, {}, signal);
+      body.replaceChildren(new RuleForm(place, rule, load).element);
+    } catch (error) {
+      if (error.name === "AbortError") return;
+      if (error instanceof Problem && error.status === 404) {
+        return body.replaceChildren(h("div", { className: "box" }, h("p", {}, `There is no rule ${id} in ${name}.`), h("a", { className: "button", href: `#/${encodeURIComponent(name)}/rules` }, "All rules")));
+      }
+      body.replaceChildren(problemBox(error, load));
+    }
+  };
+  load();
+  return h("div", {}, h("h1", {}, `Rule ${id}`), body);
+}
+
+export const newRuleView = (place) => h("div", {}, h("h1", {}, "New rule"), new RuleForm({ ...place, id: null }, null, () => {}).element);
+
+class RuleForm {
+  constructor({ name, id, signal }, rule, reload) {
+    Object.assign(this, { name, id, signal, rule, reload });
+    this.saved = rule ? { text: rule.text, score: rule.score, tags: rule.tags ?? {} } : { text: "", score: 0, tags: {} };
+    this.base = `#/${encodeURIComponent(name)}`;
+    const draft = this.readDraft();
+    const shown = draft ?? this.saved;
+    this.editor = new RuleEditor({ index: name, text: shown.text, changed: () => this.changed(), analysed: (answer, problem) => this.analysed(answer, problem) });
+    this.idInput = h("input", { type: "text", required: true, autocomplete: "off", spellcheck: false, value: draft?.id ?? "" });
+    this.score = h("input", { type: "text", inputMode: "decimal", value: String(shown.score), autocomplete: "off" });
+    this.tags = new TagFields(shown.tags, () => this.changed());
+    this.notice = h("div", { "aria-live": "polite" });
+    this.preview = h("div", { "aria-live": "polite" }, h("p", { className: "hint" }, "See which recent events the rule would gain and lose before you save it."));
+    this.saveButton = h("button", { type: "submit", className: "main" }, rule ? "Save" : "Add the rule");
+    this.previewButton = h("button", { type: "button", onclick: () => this.showPreview() }, "What would this change do?");
+    this.state = h("span", { className: "hint" });
+    this.element = this.build(draft !== null);
+    this.showState();
+  }
+
+  build(hasDraft) {
+    if (hasDraft) {
+      this.notice.append(h("div", { className: "box" }, h("p", {}, "This is your draft. It is not saved yet."),
+        h("div", { className: "buttons" }, h("button", { type: "button", onclick: () => this.discard() }, "Discard the draft"))));
+    }
+    return h("div", { className: "rule-view" },
+      h("form", { className: "panel", "aria-label": "Rule", oninput: () => this.changed(), onsubmit: (event) => { event.preventDefault(); this.save(); } },
+        this.notice,
+        this.rule ? null : field("Id", this.idInput, "a number or a text, as the other rules of the index have"),
+        this.editor.element,
+        h("div", { className: "fields" }, field("Score", this.score, "for ranking"), this.tags.element),
+        h("div", { className: "buttons" }, this.saveButton, this.previewButton,
+          this.rule ? h("a", { className: "button", href: `${this.base}/try?rule=${encodeURIComponent(this.id)}` }, "Try an event") : null,
+          this.rule ? h("button", { type: "button", className: "danger", onclick: () => this.remove() }, "Delete") : null, this.state)),
+      h("section", { className: "panel" }, h("h2", {}, "What would this change do?"), this.preview));
+  }
+
+  // What is written, and its draft.
+
+  /** Returns what is written; throws a text for users if a field cannot be read. */
+  get written() {
+    const score = Number(this.score.value.trim() || "0");
+    if (!Number.isFinite(score)) throw new WrongField(this.score, "The score is a number, such as 1.5.");
+    return { text: this.editor.text, score, tags: this.tags.value };
+  }
+
+  readDraft() {
+    try {
+      const draft = parseJson(sessionStorage.getItem(draftKey(this.name, this.id)) ?? "null");
+      return draft && (this.rule === null || !isSame({ ...draft, etag: undefined, id: undefined }, this.saved)) ? draft : null;
+    } catch {
+      return null;
+    }
+  }
+
+  changed() {
+    this.showState();
+    let written;
+    try {
+      written = this.written;
+    } catch {
+      return; // a field is being written
+    }
+    const key = draftKey(this.name, this.id);
+    if (isSame(written, this.saved) && (this.rule || !this.idInput.value)) sessionStorage.removeItem(key);
+    else sessionStorage.setItem(key, toJson({ ...written, id: this.rule ? undefined : this.idInput.value }));
+  }
+
+  discard() {
+    sessionStorage.removeItem(draftKey(this.name, this.id));
+    this.editor.text = this.saved.text;
+    this.score.value = String(this.saved.score);
+    this.tags.value = this.saved.tags;
+    this.idInput.value = "";
+    this.notice.replaceChildren();
+    this.showState();
+  }
+
+  analysed(answer, problem) {
+    this.isWrong = Boolean(answer?.error);
+    this.isUnchecked = Boolean(problem);
+    this.showState();
+  }
+
+  showState() {
+    let isChanged = true;
+    try {
+      isChanged = !isSame(this.written, this.saved);
+    } catch { /* a field is being written */ }
+    const isEmpty = !this.editor.text.trim();
+    this.saveButton.disabled = this.isWrong || isEmpty || !isChanged;
+    this.previewButton.disabled = this.isWrong || isEmpty;
+    this.state.textContent = this.isWrong ? "The rule has an error." : isChanged && !isEmpty ? "Not saved yet." : "";
+  }
+
+  // Changes.
+
+  /** Sends the change. Only what differs is sent, since a tag such as a date cannot be written as JSON. */
+  send(query, headers) {
+    const written = this.written;
+    if (!this.rule) {
+      const id = this.idInput.value.trim();
+      if (!id) throw new WrongField(this.idInput, "A rule has an id.");
+      return ask("PUT", at`v1/indexes/${this.name}/rules/${id}`, { query, body: written, headers, signal: this.signal });
+    }
+    const body = Object.fromEntries(Object.entries(written).filter(([key, value]) => !isSame(value, this.saved[key])));
+    return ask("PATCH", at`v1/indexes/${this.name}/rules/${this.id}`, { query, body, headers, signal: this.signal });
+  }
+
+  get condition() {
+    return this.rule ? { "if-match": this.rule.etag } : { "if-none-match": "*" };
+  }
+
+  async showPreview() {
+    this.preview.replaceChildren(loading("Comparing with recent events…"));
+    await this.attempt(async () => {
+      const { value } = await this.send({ dry_run: "true" }, {});
+      this.preview.replaceChildren(previewOf(this.name, value));
+    }, (box) => this.preview.replaceChildren(box));
+  }
+
+  async save() {
+    if (this.saveButton.disabled) return;
+    this.saveButton.disabled = true;
+    const done = await this.attempt(async () => {
+      const { value } = await this.send({}, this.condition);
+      sessionStorage.removeItem(draftKey(this.name, this.rule ? this.id : null));
+      if (!this.rule) {
+        location.hash = `${this.base}/rules/${encodeURIComponent(value.id)}`;
+        return announce("The rule is added");
+      }
+      this.rule = value.rule;
+      this.saved = { text: value.rule.text, score: value.rule.score, tags: value.rule.tags ?? {} };
+      this.notice.replaceChildren(h("div", { className: "box good-box", role: "status" }, h("p", {}, "Saved. All workers of the service answer with it within a second.")));
+    }, (box) => this.notice.replaceChildren(box));
+    this.showState();
+    return done;
+  }
+
+  async remove() {
+    if (!(await confirmed(`Delete rule ${this.id}?`, "Events no longer match it. This cannot be undone here.", "Delete the rule"))) return;
+    await this.attempt(async () => {
+      await ask("DELETE", at`v1/indexes/${this.name}/rules/${this.id}`, { headers: this.condition });
+      sessionStorage.removeItem(draftKey(this.name, this.id));
+      location.hash = `${this.base}/rules`;
+      announce(`Rule ${this.id} is deleted`);
+    }, (box) => this.notice.replaceChildren(box));
+  }
+
+  /** Runs a step, and shows what was wrong with it. */
+  async attempt(step, show) {
+    try {
+      await step();
+    } catch (error) {
+      if (error.name === "AbortError") return;
+      if (error instanceof WrongField) show(error.box());
+      else if (error instanceof Problem && error.status === 412) await this.showConflict();
+      else show(problemBox(error));
+    }
+  }
+
+  /** Somebody else changed the rule: shows both versions, and lets the user decide. */
+  async showConflict() {
+    const id = this.rule ? this.id : this.idInput.value.trim();
+    const yours = this.written;
+    let theirs = null;
+    try {
+      theirs = await get(at`v1/indexes/${this.name}/rules/${id}`);
+    } catch (error) {
+      if (!(error instanceof Problem)) throw error;
+      if (error.status !== 404) return this.notice.replaceChildren(problemBox(error));
+    }
+    if (!this.rule) {
+      return this.notice.replaceChildren(h("div", { className: "box wrong-box", role: "alert" }, h("p", {}, h("strong", {}, `There is a rule ${id} already. `), "Choose another id, or ", h("a", { href: `${this.base}/rules/${encodeURIComponent(id)}` }, "change that rule"), ".")));
+    }
+    const titleId = newId("title");
+    const keep = async () => {
+      if (theirs) Object.assign(this, { rule: theirs, saved: { text: theirs.text, score: theirs.score, tags: theirs.tags ?? {} } });
+      this.notice.replaceChildren();
+      this.saveButton.disabled = false;
+      await this.save();
+    };
+    const take = () => { sessionStorage.removeItem(draftKey(this.name, this.id)); this.reload(); };
+    this.notice.replaceChildren(h("section", { className: "box wrong-box conflict", "aria-labelledby": titleId },
+      h("h2", { id: titleId, tabIndex: -1 }, theirs ? "Somebody else has changed this rule" : "Somebody else has removed this rule"),
+      sideBySide(theirs, yours),
+      h("div", { className: "buttons" },
+        theirs ? h("button", { type: "button", onclick: keep }, "Replace it by mine") : h("a", { className: "button", href: `${this.base}/new` }, "Write a new rule"),
+        theirs ? h("button", { type: "button", onclick: take }, "Take it as it is now") : null)));
+    this.notice.querySelector("h2").focus();
+    announce("The rule was not saved: somebody else has changed it");
+  }
+}
+
+class WrongField extends Error {
+  constructor(input, text) {
+    super(text);
+    this.input = input;
+  }
+
+  box() {
+    this.input.setAttribute("aria-invalid", "true");
+    this.input.focus();
+    this.input.addEventListener("input", () => this.input.removeAttribute("aria-invalid"), { once: true });
+    return h("div", { className: "box wrong-box", role: "alert" }, h("p", {}, this.message));
+  }
+}
+
+/** The tags of a rule: a row of a name and a value each. A value is a text, unless it is written as JSON. */
+class TagFields {
+  constructor(tags, changed) {
+    this.changed = changed;
+    this.rows = h("div", { className: "tag-rows" });
+    this.element = h("fieldset", { className: "tags" }, h("legend", {}, "Tags"), this.rows,
+      h("button", { type: "button", className: "quiet", onclick: () => { this.add("", ""); this.rows.lastChild.querySelector("input").focus(); } }, "Add a tag"));
+    this.value = tags;
+  }
+
+  set value(tags) {
+    this.rows.replaceChildren();
+    for (const [name, value] of Object.entries(tags)) this.add(name, tagText(value));
+  }
+
+  get value() {
+    const rows = [...this.rows.children].map((row) => [...row.querySelectorAll("input")].map((input) => input.value.trim()));
+    return Object.fromEntries(rows.filter(([name]) => name).map(([name, value]) => [name, tagValue(value)]));
+  }
+
+  add(name, value) {
+    const row = h("div", { className: "tag-row" },
+      h("input", { type: "text", value: name, "aria-label": "Name of the tag", placeholder: "name", autocomplete: "off", spellcheck: false }),
+      h("input", { type: "text", value, "aria-label": "Value of the tag", placeholder: "value", autocomplete: "off", spellcheck: false }),
+      h("button", { type: "button", className: "quiet", "aria-label": `Remove the tag ${name}`, onclick: () => { row.remove(); this.changed(); } }, "✕"));
+    this.rows.append(row);
+  }
+}
+
+function tagValue(text) {
+  try {
+    return parseJson(text);
+  } catch {
+    return text;
+  }
+}
+
+const tagText = (value) => (typeof value === "string" && tagValue(value) === value ? value : toJson(value));
