@@ -1,11 +1,12 @@
 """Requests per second of the service, beside a bare server with an empty handler and beside `Index.match` in a process.
 
-    python benchmarks/service.py              1,000, 100,000 and 1,000,000 rules; writes docs/benchmarks/service.md
-    python benchmarks/service.py --quick      1,000 rules, one second each, and prints only
+    python benchmarks/service.py              1,000, 100,000 and 1,000,000 rules; some ten minutes
+    python benchmarks/service.py --quick      1,000 rules, one short round, and prints only
     python benchmarks/service.py --soak 600   seconds of matching and changing at once; memory and errors
 
-The load generator runs in this process, on the same machine as all that it asks. Each measurement is made for the bare
-server, the service and the call in a process one after the other, in one run.
+Rules and events are the demo's. The load generator runs in this process, on the same machine as all that it asks. All
+servers stay up while the cases take turns, in several rounds; a figure is the median of the rounds. Writes
+docs/benchmarks/service.json and, from it, docs/benchmarks/service.md.
 """
 
 from __future__ import annotations
@@ -14,345 +15,259 @@ import argparse
 import io
 import json
 import os
-import selectors
-import socket
-import subprocess
-import sys
+import platform
+import re
+import statistics
 import tempfile
 import threading
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
-from itertools import cycle
+from collections import Counter
+from collections.abc import Callable, Iterator
+from itertools import count, cycle
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import orjson
 import pyarrow as pa
 
 from ruledex.index import Index
 from ruledex.workloads import workload
+from service_load import Connection, Load, bare_server, call, load, request, service
+from service_page import goals, page
 
-PAGE = Path(__file__).parent.parent / "docs" / "benchmarks" / "service.md"
+DOCS = Path(__file__).resolve().parent.parent / "docs" / "benchmarks"
+SIZES = (1_000, 100_000, 1_000_000)
 CONNECTIONS = (1, 8, 64)
 N_EVENTS = 2_000
-BATCH = 4_096
+BATCH = 1_024
+JSON = "application/json"
 ARROW = "application/vnd.apache.arrow.stream"
+MATCH = "/v1/indexes/rules/match"
+CHANGE_RULES = 100_000  # rules of the index that is changed
+SOAK_RULES = 10_000
+SOAK_STEP = 10.0  # seconds between two looks at the memory
+# 64 batches at once wait for longer than a client with patience would.
+PATIENT = ("--set", "wait_seconds=120", "--set", "waiting=1000")
 
 
-# What is asked.
+# Questions.
 
 
-@contextmanager
-def _service(root: Path, workers: int) -> Iterator[tuple[int, subprocess.Popen[bytes]]]:
-    code = "from ruledex.cli.main import main; main()"
-    command = [sys.executable, "-c", code, "serve", str(root), "--port", "0", "--workers", str(workers)]
-    process = subprocess.Popen(command, stderr=subprocess.PIPE)
-    assert process.stderr is not None
-    port, n_ready = 0, 0
-    while not port or n_ready < workers:
-        line = process.stderr.readline()
-        if not line:
-            raise RuntimeError("the service ended")
-        told = json.loads(line)
-        n_ready += told["event"] == "ready"
-        if told["event"] == "serving":
-            port = int(told["address"].rsplit(":", 1)[1])
-    threading.Thread(target=lambda: [None for _ in process.stderr or []], daemon=True).start()
-    try:
-        yield port, process
-    finally:
-        process.terminate()
-        process.wait(60)
+def measure(n_rules: int, seconds: float, n_rounds: int, workers: int) -> list[dict[str, Any]]:
+    """Return one row per case of one number of rules."""
+    drawn = workload("demo", seed=0)
+    events = [dict(event) for event in drawn.events(N_EVENTS)]
+    batch = pa.RecordBatch.from_pylist(events[:BATCH])
+    bodies = [orjson.dumps(event) for event in events]
+    with tempfile.TemporaryDirectory() as folder:
+        Index.build(drawn.rules(n_rules)).save(Path(folder) / "rules")
+        index = Index.open(Path(folder) / "rules")
+        n_matches = statistics.mean(index.count(events).tolist())
+        single = cycle([request("POST", MATCH, body, JSON) for body in bodies])
+        stream = cycle([request("POST", MATCH, _stream(batch), ARROW)])
+
+        def in_process(body: bytes) -> None:
+            orjson.dumps(index.match(orjson.loads(body)))
+
+        def batch_in_process(given: pa.RecordBatch) -> None:
+            index.match_batch(given).to_arrow()
+
+        cases: list[tuple[str, int, int, Callable[[float], Load]]] = [
+            ("`Index.match` in a process", 0, 1, lambda s: call(in_process, bodies, s)),
+            ("`match_batch` in a process", 0, BATCH, lambda s: call(batch_in_process, [batch], s)),
+        ]
+        with bare_server(workers) as bare, service(Path(folder), workers, *PATIENT) as (port, _):
+            for n in CONNECTIONS:
+                cases += [
+                    ("bare server, empty handler", n, 1, lambda s, n=n: load(bare, n, s, single)),
+                    ("service, single events", n, 1, lambda s, n=n: load(port, n, s, single)),
+                    ("service, batches as Arrow", n, BATCH, lambda s, n=n: load(port, n, s, stream)),
+                ]
+            return _take_turns({"rules": n_rules, "matches": n_matches}, cases, seconds, n_rounds)
 
 
-@contextmanager
-def _bare(workers: int) -> Iterator[int]:
-    """The same server with a handler that reads the body and answers nothing."""
-    with socket.socket() as listener:
-        listener.bind(("127.0.0.1", 0))
-        command = [sys.executable, __file__, "--bare", str(listener.fileno())]
-        processes = [subprocess.Popen(command, pass_fds=[listener.fileno()]) for _ in range(workers)]
-        port = listener.getsockname()[1]
-        try:
-            for _ in range(600):
-                with socket.socket() as probe:
-                    if probe.connect_ex(("127.0.0.1", port)) == 0:
-                        break
-                time.sleep(0.1)
-            time.sleep(1)
-            yield port
-        finally:
-            for process in processes:
-                process.terminate()
-                process.wait(30)
+def _take_turns(
+    about: dict[str, Any], cases: list[tuple[str, int, int, Callable[[float], Load]]], seconds: float, n_rounds: int
+) -> list[dict[str, Any]]:
+    found: list[list[dict[str, float]]] = [[] for _ in cases]
+    failed = Counter[str]()
+    for number in range(n_rounds + 1):
+        for (_, _, n_events, run), rounds in zip(cases, found, strict=True):
+            measured = run(seconds if number else seconds / 4)
+            failed += measured.failed
+            if number:  # the first round warms up
+                rounds.append(measured.summary(n_events))
+    if failed:
+        raise RuntimeError(f"requests failed: {failed}")
+    rows = []
+    for (what, connections, _, _), rounds in zip(cases, found, strict=True):
+        row = about | {"what": what, "connections": connections} | _medians(rounds)
+        print(json.dumps(row), flush=True)
+        rows.append(row)
+    return rows
 
 
-def serve_bare(descriptor: int) -> None:
-    """Run a worker of the bare server."""
-    import uvicorn
-    import uvloop
-
-    async def app(_scope: Any, receive: Any, send: Any) -> None:
-        while (await receive()).get("more_body"):
-            pass
-        headers = [(b"content-type", b"application/json"), (b"content-length", b"2")]
-        await send({"type": "http.response.start", "status": 200, "headers": headers})
-        await send({"type": "http.response.body", "body": b"{}"})
-
-    config = uvicorn.Config(app, lifespan="off", ws="none", log_config=None, access_log=False)
-    uvloop.run(uvicorn.Server(config).serve([socket.socket(fileno=descriptor)]))
+def _medians(rounds: list[dict[str, float]]) -> dict[str, Any]:
+    medians: dict[str, Any] = {name: statistics.median(row[name] for row in rounds) for name in rounds[0]}
+    each = [row["per_second"] for row in rounds]
+    # Each round has its own relation, which the load of the machine hardly changes.
+    tail = statistics.median(row["p99"] / row["p50"] for row in rounds)
+    return medians | {"least": min(each), "most": max(each), "tail": tail}
 
 
-# Asking.
-
-
-class _Open:
-    """A connection with one request under way."""
-
-    def __init__(self, port: int) -> None:
-        self.socket = socket.create_connection(("127.0.0.1", port))
-        self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        self.came = bytearray()
-        self.n_wanted = 0
-        self.started = 0.0
-
-    def send(self, request: bytes) -> None:
-        self.came.clear()
-        self.n_wanted = 0
-        self.started = time.perf_counter()
-        self.socket.sendall(request)
-
-    def is_complete(self) -> bool:
-        self.came += self.socket.recv(1 << 18)
-        if not self.n_wanted:
-            end = self.came.find(b"\r\n\r\n")
-            if end < 0:
-                return False
-            head = bytes(self.came[:end]).lower()
-            if not head.startswith(b"http/1.1 200"):
-                raise RuntimeError(head.decode())
-            if b"content-length:" not in head:
-                return self.came.endswith(b"0\r\n\r\n")
-            self.n_wanted = end + 4 + int(head.split(b"content-length:")[1].split(b"\r\n")[0])
-        return len(self.came) >= self.n_wanted
-
-
-def load(port: int, n_connections: int, seconds: float, requests: list[bytes]) -> np.ndarray:
-    """Ask as fast as answers come. Returns the seconds that each answer took, ascending."""
-    selector, taken = selectors.DefaultSelector(), []
-    bodies = cycle(requests)
-    opened = [_Open(port) for _ in range(n_connections)]
-    for one in opened:
-        selector.register(one.socket, selectors.EVENT_READ, one)
-        one.send(next(bodies))
-    until = time.perf_counter() + seconds
-    while time.perf_counter() < until or not taken:
-        for key, _ in selector.select(1.0):
-            if key.data.is_complete():
-                taken.append(time.perf_counter() - key.data.started)
-                key.data.send(next(bodies))
-    for one in opened:
-        one.socket.close()
-    return np.sort(np.array(taken))
-
-
-def _request(path: str, body: bytes, content_type: str) -> bytes:
-    head = f"POST {path} HTTP/1.1\r\nHost: x\r\nContent-Type: {content_type}\r\nContent-Length: {len(body)}\r\n\r\n"
-    return head.encode() + body
-
-
-def _arrow(events: list[dict[str, Any]]) -> bytes:
+def _stream(batch: pa.RecordBatch) -> bytes:
     sink = io.BytesIO()
-    batch = pa.RecordBatch.from_pylist(events)
     with pa.ipc.new_stream(sink, batch.schema) as writer:
         writer.write_batch(batch)
     return sink.getvalue()
 
 
-def _summary(taken: np.ndarray, seconds: float, n_events: int = 1) -> dict[str, float]:
-    return {
-        "per_second": len(taken) * n_events / seconds,
-        "p50_ms": float(np.quantile(taken, 0.5)) * 1e3,
-        "p99_ms": float(np.quantile(taken, 0.99)) * 1e3,
-        "p999_ms": float(np.quantile(taken, 0.999)) * 1e3,
-    }
+# Changes.
 
 
-# Measuring.
-
-
-def measure(n_rules: int, seconds: float, workers: int) -> list[dict[str, Any]]:
-    """Return one row per case of one number of rules."""
-    drawn = workload("exchange", seed=0)
-    rules = list(drawn.rules(n_rules))
-    events = [dict(event) for event in drawn.events(N_EVENTS)]
-    rows: list[dict[str, Any]] = []
+def measure_changes(n_rules: int, seconds: float, n_rounds: int, workers: int) -> list[dict[str, Any]]:
+    """Return one row per number of clients that change rules at once, each one rule per request."""
+    drawn = workload("demo", seed=0)
+    texts = [text for _, text in drawn.rules(1_000)]
+    rows = []
     with tempfile.TemporaryDirectory() as folder:
-        Index.build(rules).save(Path(folder) / "rules")
-        index = Index.open(Path(folder) / "rules")
-        bodies = [orjson.dumps(event) for event in events]
-        n_matches = float(np.mean(index.count(events)))
-        index.match_batch(events)
-
-        def row(what: str, connections: int, found: dict[str, float]) -> None:
-            rows.append({"rules": n_rules, "matches": n_matches, "what": what, "connections": connections} | found)
-            print(json.dumps(rows[-1]), flush=True)
-
-        taken, until = [], time.perf_counter() + seconds
-        for body in cycle(bodies):
-            started = time.perf_counter()
-            orjson.dumps(index.match(orjson.loads(body)))
-            taken.append(time.perf_counter() - started)
-            if started > until:
-                break
-        row("Index.match in a process", 0, _summary(np.array(taken), seconds))
-        many = (events * (BATCH // len(events) + 1))[:BATCH]
-        batch = pa.RecordBatch.from_pylist(many)
-        index.match_batch(batch).to_arrow()
-        taken, until = [], time.perf_counter() + seconds
-        while time.perf_counter() < until:
-            started = time.perf_counter()
-            index.match_batch(batch).to_arrow()
-            taken.append(time.perf_counter() - started)
-        row(f"match_batch of {BATCH:,} in a process", 0, _summary(np.array(taken), seconds, BATCH))
-        single = [_request("/v1/indexes/rules/match", body, "application/json") for body in bodies]
-        stream = [_request("/v1/indexes/rules/match", _arrow(many), ARROW)]
-        with _bare(workers) as port:
+        Index.build(drawn.rules(n_rules)).save(Path(folder) / "rules")
+        with service(Path(folder), workers, "--compact-changes", "0") as (port, _):
+            changes = _changes(texts, n_rules)
             for connections in CONNECTIONS:
-                load(port, connections, seconds / 4, single)
-                row(
-                    "bare server, empty handler",
-                    connections,
-                    _summary(load(port, connections, seconds, single), seconds),
-                )
-        with _service(Path(folder), workers) as (port, _):
-            for connections in CONNECTIONS:
-                load(port, connections, seconds / 4, single)
-                row("service, single events", connections, _summary(load(port, connections, seconds, single), seconds))
-            for connections in (1, workers):
-                load(port, connections, seconds / 2, stream)
-                of_batches = load(port, connections, seconds, stream)
-                row(f"service, Arrow of {BATCH:,}", connections, _summary(of_batches, seconds, BATCH))
+                load(port, connections, seconds / 4, changes)
+                before = _lags(port)
+                rounds = [load(port, connections, seconds, changes) for _ in range(n_rounds)]
+                failed = sum((measured.failed for measured in rounds), Counter[str]())
+                if failed:
+                    raise RuntimeError(f"changes failed: {failed}")
+                row = {"rules": n_rules, "connections": connections} | _medians([each.summary() for each in rounds])
+                row["seen_99"] = _lag_quantile(_lags(port) - before, 0.99)
+                row["seen_all"] = _lag_quantile(_lags(port) - before, 1.0)
+                print(json.dumps(row), flush=True)
+                rows.append(row)
     return rows
 
 
-def goals(rows: list[dict[str, Any]]) -> list[str]:
-    """Return what must hold, and whether it does, for each number of rules."""
-    told = []
-    for n_rules in sorted({row["rules"] for row in rows}):
-        mine = [row for row in rows if row["rules"] == n_rules]
-
-        def best(what: str, mine: list[dict[str, Any]] = mine) -> float:
-            return max(row["per_second"] for row in mine if row["what"].startswith(what))
-
-        least = min(best("bare server"), best("Index.match")) / 2
-        single, eight = best("service, single"), next(
-            row for row in mine if row["what"] == "service, single events" and row["connections"] == 8
-        )  # fmt: skip
-        share = best("service, Arrow") / best("match_batch")
-        ratio = eight["p99_ms"] / eight["p50_ms"]
-        told += [
-            f"{n_rules:,} rules: {single:,.0f} single events per second; at least {least:,.0f} are wanted",
-            f"{n_rules:,} rules: p99 at 8 connections is {ratio:.1f} times p50; under 4 is wanted",
-            f"{n_rules:,} rules: batches as Arrow at {share:.2f} of `match_batch`; at least 0.7 is wanted",
-        ]
-    return told
+def _changes(texts: list[str], n_rules: int) -> Iterator[bytes]:
+    for number in count():
+        body = orjson.dumps({"text": texts[number % len(texts)], "score": float(number)})
+        yield request("PUT", f"/v1/indexes/rules/rules/{number * 7919 % n_rules}", body, JSON)
 
 
-def page(rows: list[dict[str, Any]]) -> str:
-    """Return the page."""
-    lines = [
-        "# The service",
-        "",
-        "`python benchmarks/service.py` writes this page. The load generator runs on the same machine as the service,",
-        f"which has {os.cpu_count()} cores. Rules and events are those of `exchange`; all was measured in one run.",
-        "",
-        "| rules | matches per event | | connections | events per second | p50 ms | p99 ms | p99.9 ms |",
-        "| ---: | ---: | --- | ---: | ---: | ---: | ---: | ---: |",
-    ]
-    for row in rows:
-        times = " | ".join(f"{row[name]:.2f}" for name in ("p50_ms", "p99_ms", "p999_ms"))
-        begun = f"| {row['rules']:,} | {row['matches']:,.0f} | {row['what']}"
-        connections = row["connections"] or ""
-        lines.append(f"{begun} | {connections} | {row['per_second']:,.0f} | {times} |")
-    return "\n".join([*lines, "", *(f"- {goal}" for goal in goals(rows)), ""])
+def _lags(port: int) -> Counter[float]:
+    """Return how many changes every worker has taken over, by the upper bounds of the time that it took."""
+    _, answer = Connection(port).ask(b"GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n")
+    found = re.findall(rb'ruledex_change_lag_seconds_bucket\{[^}]*le="([^"]+)"[^}]*\} (\S+)', answer)
+    return Counter({float(bound): int(float(number)) for bound, number in found})
+
+
+def _lag_quantile(cumulative: Counter[float], share: float) -> float:
+    """Return a bound that a share of the changes kept."""
+    wanted = share * cumulative[float("inf")]
+    return min((bound for bound, number in cumulative.items() if number >= wanted), default=float("inf"))
 
 
 # Soaking.
 
 
-def soak(seconds: float, workers: int) -> None:
-    """Match and change for a while. Prints memory and errors every few seconds."""
-    drawn = workload("exchange", seed=0)
+def soak(seconds: float, workers: int) -> dict[str, Any]:
+    """Match and change for a while, and compact now and then. Returns memory, answers and errors."""
+    drawn = workload("demo", seed=0)
+    steps: list[dict[str, Any]] = []
+    failed = Counter[str]()
     with tempfile.TemporaryDirectory() as folder:
-        Index.build(list(drawn.rules(10_000))).save(Path(folder) / "rules")
-        bodies = [orjson.dumps(dict(event)) for event in drawn.events(N_EVENTS)]
-        texts = [text for _, text in drawn.rules(1_000)]
-        with _service(Path(folder), workers) as (port, process):
-            done, n_changes, errors = threading.Event(), [0], list[str]()
+        Index.build(drawn.rules(SOAK_RULES)).save(Path(folder) / "rules")
+        single = cycle([request("POST", MATCH, orjson.dumps(dict(event)), JSON) for event in drawn.events(N_EVENTS)])
+        changes = _changes([text for _, text in drawn.rules(1_000)], SOAK_RULES)
+        options = ("--compact-changes", "5000", "--keep-versions", "2")
+        with service(Path(folder), workers, *options) as (port, pid):
+            done, changed = threading.Event(), list[Load]()
 
             def change() -> None:
-                one = _Open(port)
-                for number in cycle(range(1_000)):
-                    if done.is_set():
-                        return
-                    body = orjson.dumps({"update": [{"id": number, "text": texts[(number * 7) % 1_000]}]})
-                    request = _request("/v1/indexes/rules/rules", body, "application/json")
-                    try:
-                        one.send(request.replace(b"POST", b"PATCH", 1))
-                        while not one.is_complete():
-                            pass
-                        n_changes[0] += 1
-                    except (RuntimeError, OSError) as error:
-                        errors.append(str(error))
-                        one = _Open(port)
+                while not done.is_set():
+                    changed.append(load(port, 2, 5.0, changes))
 
             thread = threading.Thread(target=change)
             thread.start()
-            single = [_request("/v1/indexes/rules/match", body, "application/json") for body in bodies]
-            until = time.monotonic() + seconds
-            while time.monotonic() < until:
-                step = min(10.0, max(1.0, until - time.monotonic()))
-                found = _summary(load(port, 8, step, single), step)
-                told = {"changes": n_changes[0], "errors": errors[-3:], "memory_mb": _memory(process.pid)} | found
-                print(json.dumps(told), flush=True)
+            began = time.monotonic()
+            while time.monotonic() - began < seconds:
+                found = load(port, 8, min(SOAK_STEP, seconds), single)
+                failed += found.failed
+                steps.append({"at": time.monotonic() - began, "memory": _memory(pid)} | found.summary())
+                print(json.dumps(steps[-1]), flush=True)
             done.set()
             thread.join()
+            seen = _lag_quantile(_lags(port), 1.0)
+    for each in changed:
+        failed += each.failed
+    n_answers = sum(round(step["per_second"] * SOAK_STEP) for step in steps)
+    n_changes = sum(len(each.taken) for each in changed)
+    first = steps[: max(1, len(steps) // 5)]
+    return {
+        "seconds": time.monotonic() - began,
+        "rules": SOAK_RULES,
+        "answers": n_answers,
+        "changes": n_changes,
+        "failed": dict(failed),
+        "seen_all": seen,
+        "p50": statistics.median(step["p50"] for step in steps),
+        "p99": statistics.median(step["p99"] for step in steps),
+        # The first fifth is left out of the comparison: caches fill.
+        "memory": [
+            {
+                "process": process,
+                "first": round(first[-1]["memory"][process]),
+                "middle": round(steps[len(steps) // 2]["memory"][process]),
+                "last": round(steps[-1]["memory"][process]),
+                "most": round(max(step["memory"].get(process, 0) for step in steps)),
+            }
+            for process in steps[-1]["memory"]
+        ],
+    }
 
 
-def _memory(pid: int) -> list[float]:
-    """Return the private memory of each process of the service."""
-    found = []
+def _memory(pid: int) -> dict[str, float]:
+    """Return the private memory of each process of the service in megabytes, by the process's module."""
+    found: dict[str, float] = {}
     for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split():
+        name = re.findall(rb"service\.(\w+)", Path(f"/proc/{child}/cmdline").read_bytes())
         lines = Path(f"/proc/{child}/smaps_rollup").read_text().splitlines()
         n_kb = sum(int(line.split()[1]) for line in lines if line.startswith(("Private_Clean", "Private_Dirty")))
-        found.append(round(n_kb / 1024, 1))
+        found[f"{name[-1].decode() if name else 'process'} {child}"] = n_kb / 1024
     return found
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--quick", action="store_true")
-    parser.add_argument("--soak", type=float)
-    parser.add_argument("--rules", type=int, action="append")
-    parser.add_argument("--seconds", type=float)
+    parser.add_argument("--quick", action="store_true", help="one short round with few rules; writes nothing")
+    parser.add_argument("--soak", type=float, metavar="SECONDS", help="match and change for so long instead")
+    parser.add_argument("--changes", action="store_true", help="measure only changes; writes nothing")
+    parser.add_argument("--rules", type=int, action="append", help="so many rules; writes nothing")
+    parser.add_argument("--seconds", type=float, default=2.0, help="of each measurement")
+    parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--workers", type=int, default=os.cpu_count())
-    parser.add_argument("--bare", type=int)
     given = parser.parse_args()
-    if given.bare is not None:
-        serve_bare(given.bare)
-        return
+    kept = DOCS / "service.json"
+    results = json.loads(kept.read_text(encoding="utf-8")) if kept.exists() else {}
+    about = {"python": platform.python_version(), "machine": platform.machine(), "cores": os.cpu_count()}
+    results["about"] = about | {"workers": given.workers, "batch": BATCH}
+    seconds, n_rounds = (0.5, 1) if given.quick else (given.seconds, given.rounds)
     if given.soak is not None:
-        soak(given.soak, given.workers)
-        return
-    sizes = given.rules or ([1_000] if given.quick else [1_000, 100_000, 1_000_000])
-    seconds = given.seconds or (1.0 if given.quick else 10.0)
-    rows = [row for n_rules in sizes for row in measure(n_rules, seconds, given.workers)]
-    print("\n".join(goals(rows)))
-    if not given.quick and given.rules is None:
-        PAGE.write_text(page(rows), encoding="utf-8")
+        results["soak"] = soak(given.soak, given.workers)
+        print(json.dumps(results["soak"]))
+    else:
+        if not given.changes:
+            sizes = given.rules or (SIZES[:1] if given.quick else SIZES)
+            load_before = os.getloadavg()[0]
+            results["rows"] = [row for n in sizes for row in measure(n, seconds, n_rounds, given.workers)]
+            results["about"]["load"] = load_before
+            print("\n".join(goals(results["rows"])))
+        n_rules = given.rules[-1] if given.rules else SIZES[0] if given.quick else CHANGE_RULES
+        results["changes"] = measure_changes(n_rules, seconds, n_rounds, given.workers)
+    if not (given.quick or given.changes or given.rules):
+        kept.write_text(json.dumps(results, indent=1) + "\n", encoding="utf-8")
+        kept.with_suffix(".md").write_text(page(results), encoding="utf-8")
 
 
 if __name__ == "__main__":
