@@ -1,7 +1,7 @@
 """The service and a bare server in processes of their own, and a light load generator for both.
 
-The generator is one thread that waits for all connections at once. It reads of an answer only the status and the length,
-because it shares the cores with the servers that it asks.
+The generator is one thread that waits for all connections at once. It reads of an answer only the status and the
+length, because it shares the cores with the servers that it asks.
 """
 
 from __future__ import annotations

@@ -76,9 +76,9 @@ def _questions(rows: list[dict[str, Any]]) -> list[str]:
 
 def _changes(rows: list[dict[str, Any]]) -> list[str]:
     lines = [
-        f"Clients replace one rule per request in an index of {rows[0]['rules']:,} rules. A change is answered when it is",
-        "on disk; changes that wait at the same time share one write to the disk. The last column is the time within",
-        "which every worker answered with every change.",
+        f"Clients replace one rule per request in an index of {rows[0]['rules']:,} rules. A change is answered when it",
+        "is on disk; changes that wait at the same time share one write to the disk. The last column is the time",
+        "within which every worker answered with every change.",
         "",
         "| clients | changes per second | p50 ms | p99 ms | p99.9 ms | seen by all within |",
         "| ---: | ---: | ---: | ---: | ---: | ---: |",
@@ -91,7 +91,8 @@ def _soak(soak: dict[str, Any]) -> list[str]:
     lines = [
         f"{soak['seconds']:,.0f} seconds with {soak['rules']:,} rules, 8 connections that match and 2 that change: "
         f"{soak['answers']:,} answers (p50 {soak['p50']:.2f} ms, p99 {soak['p99']:.2f} ms) "
-        f"and {soak['changes']:,} changes, each seen by all workers within {soak['seen_all']:g} s. Failed requests: {failed}.",
+        f"and {soak['changes']:,} changes, each seen by all workers within {soak['seen_all']:g} s. "
+        f"Failed requests: {failed}.",
         "",
         "| process | private MB after a fifth | in the middle | at the end | most |",
         "| --- | ---: | ---: | ---: | ---: |",

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from ruledex.index.identities import RuleId
     from ruledex.index.index import Index
     from ruledex.index.inputs import Stats
+    from ruledex.index.live.grouping import changes_together
     from ruledex.index.live.home import verify_index
     from ruledex.index.opening import read_schema
     from ruledex.index.ranges import RuleRange, RuleReader
@@ -30,6 +31,7 @@ __all__ = [
     "RuleRange",
     "RuleReader",
     "Stats",
+    "changes_together",
     "check_filter",
     "index_roots",
     "is_index_name",
@@ -46,6 +48,7 @@ _MODULES = {
     "RuleRange": "ranges",
     "RuleReader": "ranges",
     "Stats": "inputs",
+    "changes_together": "live.grouping",
     "check_filter": "filters",
     "index_roots": "collection",
     "is_index_name": "collection",

@@ -61,7 +61,7 @@ class Index(MergeableIndex[Id]):
         self._root = root
         self._options = options  # for a refresh
         self._engine_options: Mapping[str, Any] | None = None
-        self._writing = ForkSafeLock()  # held while the snapshot is replaced
+        self._writing = ForkSafeLock(reentrant=True)  # held while the snapshot is replaced
         self._compacting = ForkSafeLock()  # always taken before the other
         self._packed: tuple[Snapshot, PackedIndex] | None = None  # of the snapshot that was sent last
         self._folder: Any = None  # of an index that came as bytes; its files are mapped

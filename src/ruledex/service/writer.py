@@ -1,7 +1,8 @@
 """The writer: the one process of a service that changes indexes. It owns their journals and publishes their versions.
 
-Changes of one index are made one after the other, so the check of a tag and the change it guards are one step. A change
-is answered when it is on disk. Builds and compactions run beside changes.
+Changes of one index are made one after the other, so the check of a tag and the change it guards are one step. Those
+that wait at the same time go to disk together, and each is answered when it is there. Builds and compactions run beside
+changes.
 """
 
 from __future__ import annotations
@@ -11,18 +12,18 @@ import os
 import socket
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from datetime import datetime
 from pathlib import Path
-from typing import Any, Final, cast
+from typing import Any, Final, TypeAlias, cast
 
 import msgspec
 
 from ruledex.artifact import collect_garbage, list_versions, publish_existing
 from ruledex.errors import ArtifactError, RuledexError, RulesError
-from ruledex.index import Index, index_roots
+from ruledex.index import Index, changes_together, index_roots
 from ruledex.language.definitions import shown_name
 from ruledex.language.schema import Schema
 from ruledex.service.channel import frame, read_frame
@@ -39,6 +40,10 @@ from ruledex.sources import Columns
 _THREADS: Final = 4
 _QUIET_CHECK_SECONDS: Final = 60.0
 _MOST_FAULTS: Final = 100
+_MOST_TRIES: Final = 4  # to change an index while others publish versions
+_MOST_TOGETHER: Final = 256  # changes that go to disk at once: the first of them waits for the last
+
+Made: TypeAlias = Changed | ChangedRules | Defined
 
 
 class WrittenIndex:
@@ -48,7 +53,9 @@ class WrittenIndex:
         self.name = name
         self.root = root
         self.index: Index | None = None
-        self.turn = asyncio.Lock()  # one change at a time, in the order in which they came
+        self.turn = asyncio.Lock()  # held by whoever changes what is on disk
+        self.waiting: list[tuple[dict[str, Any], asyncio.Future[Made]]] = []  # changes, in the order in which they came
+        self.is_changing = False  # whether somebody takes them from there
         self.publishing = asyncio.Lock()  # one build, compaction or rollback at a time
         self.n_changes = 0  # since the version was published, as far as this process knows
         self.versions: list[str] = []  # that this process published, the oldest first
@@ -97,9 +104,7 @@ class Writer:
                     for index, events in msgspec.convert(message["recent"], dict[str, list[RecentEvent]]).items():
                         self._recent.add(index, events)
                     continue
-                task = asyncio.create_task(self._handle(message, worker))
-                self._tasks.add(task)
-                task.add_done_callback(self._tasks.discard)
+                self._begin(self._handle(message, worker))
         finally:
             self._workers.discard(worker)
             worker.close()
@@ -128,14 +133,10 @@ class Writer:
         kind = change["kind"]
         if kind in ("build", "compact", "rollback"):
             async with written.publishing:
-                made: Any = await self._publish(written, kind, change)
-        else:
-            async with written.turn:
-                made = await self._run(self._threads, self._change, written, change)
-            written.n_changes += 1
-            self._compact_if_large(written)
-        self._tell_workers(name)
-        return made
+                made = await self._publish(written, kind, change)
+            self._tell_workers(name)
+            return made
+        return await self._wait_for(written, change)
 
     def _find(self, name: str, *, is_new: bool) -> WrittenIndex:
         found = self._written.get(name)
@@ -159,15 +160,58 @@ class Writer:
 
     # Changes of rules.
 
-    def _change(self, written: WrittenIndex, change: dict[str, Any]) -> Changed | ChangedRules | Defined:
-        index = written.opened(self._settings.trust)
-        index.refresh()  # another process may have changed it: tags are checked against what is on disk
-        for _ in range(3):
+    async def _wait_for(self, written: WrittenIndex, change: dict[str, Any]) -> Made:
+        """Have a change made together with others that wait. Returns what it did once it is on disk."""
+        waiting: asyncio.Future[Made] = asyncio.get_running_loop().create_future()
+        written.waiting.append((change, waiting))
+        if not written.is_changing:
+            written.is_changing = True
+            self._begin(self._change_all(written))
+        return await waiting
+
+    async def _change_all(self, written: WrittenIndex) -> None:
+        while written.waiting:
+            async with written.turn:
+                together = written.waiting[:_MOST_TOGETHER]
+                del written.waiting[:_MOST_TOGETHER]
+                outcomes: list[Made | Exception]
+                try:
+                    outcomes = await self._run(self._threads, self._change, written, [change for change, _ in together])
+                except Exception as error:
+                    outcomes = [error] * len(together)
+            self._tell_workers(written.name)
+            for (_, waiting), outcome in zip(together, outcomes, strict=True):
+                if isinstance(outcome, Exception):
+                    waiting.set_exception(outcome)
+                else:
+                    waiting.set_result(outcome)
+                    written.n_changes += 1
+            self._compact_if_large(written)
+        written.is_changing = False
+
+    def _change(self, written: WrittenIndex, changes: list[dict[str, Any]]) -> list[Made | Exception]:
+        """Make changes, each by itself, and wait until all are on disk. Returns what each did, or why it is refused."""
+        n_tries = 0
+        while True:
+            index = written.opened(self._settings.trust)
+            index.refresh()  # another process may have changed it: tags are checked against what is on disk
+            outcomes: list[Made | Exception] = []
+            n_tries += 1
             try:
-                return make_change(index, change)
-            except ArtifactError:  # another version was published this very moment
-                index.refresh()
-        return make_change(index, change)
+                with changes_together(index):
+                    for change in changes:
+                        try:
+                            outcomes.append(make_change(index, change))
+                        except Exception as error:  # the others are made all the same
+                            outcomes.append(error)
+                return outcomes
+            except Exception as error:
+                if outcomes:
+                    written.index = None  # they could not be written, and the index is closed
+                    raise
+                # Otherwise another version was published this very moment.
+                if n_tries == _MOST_TRIES or not isinstance(error, ArtifactError):
+                    raise
 
     # Versions.
 
@@ -255,13 +299,16 @@ class Writer:
                     return
             self._tell_workers(written.name)
 
-        task = asyncio.create_task(compact())
+        self._begin(compact())
+
+    def _begin(self, work: Coroutine[Any, Any, None]) -> None:
+        task = asyncio.create_task(work)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
 
-def make_change(index: Index, change: dict[str, Any]) -> Changed | ChangedRules | Defined:
-    """Make a change of rules. Returns what it did; it is on disk by then."""
+def make_change(index: Index, change: dict[str, Any]) -> Made:
+    """Make a change of rules. Returns what it did."""
     kind = change["kind"]
     if kind in ("define", "undefine"):
         return _define(index, change["name"], change["text"])

@@ -125,6 +125,7 @@ class JournalHome:
         self._set_version(version)
         self._mark: JournalMark | None = None
         self._compacted_to: JournalMark | None = None
+        self._grouped: list[IndexChange] | None = None  # changes that `grouping` writes at its end
 
     def _set_version(self, version: str) -> None:
         self._version = version
@@ -134,6 +135,12 @@ class JournalHome:
     def change(self, state: Snapshot, prepare: Prepare) -> Snapshot:
         """Make a change to the state with all changes of the journal, and wait until it is on disk."""
         self._check_process()
+        if self._grouped is not None:  # the lock is held, and the state is up to date
+            checked = prepare(state)
+            if any(checked.change):
+                state = apply_change(state, *checked)
+                self._grouped.append(checked.change)
+            return state
         with journal_lock(self._store):
             state, mark = self._catch_up(state)
             checked = prepare(state)
@@ -143,6 +150,24 @@ class JournalHome:
         # Only now: after an error, the mark must still be that of the state that the caller has.
         self._mark = mark
         return state
+
+    @contextmanager
+    def grouping(self, state: Snapshot) -> Iterator[Snapshot]:
+        """Yield the state with all changes of the journal, and write the changes that are made inside at the end.
+
+        They become one record, unless their ids are of both types: whatever a crash leaves of the file, it has all of
+        them or none. After an error, the changes inside are not made, and the caller's states are of no use any more.
+        """
+        self._check_process()
+        with journal_lock(self._store):
+            state, self._mark = self._catch_up(state)
+            self._grouped = []
+            try:
+                yield state
+                for change in _as_few(self._grouped):
+                    self._mark = self._journal.append(change, self._mark)
+            finally:
+                self._grouped = None
 
     def refresh(self, state: Snapshot) -> Snapshot | None:
         """Return the state with the changes of others, itself if there are none; None if its version is not current."""
@@ -344,14 +369,18 @@ def remove_stale_journals(store: LocalStore, version: str | None) -> None:
 
 def _replay(state: Snapshot, changes: list[IndexChange], journal: Journal) -> Snapshot:
     try:
-        if len(set().union(*map(_kinds, changes))) < 2:
-            return _apply(state, combine_changes(changes))
-        # An index without rules accepts ids of the other type, so changes of both types cannot be combined.
-        for change in changes:
+        for change in _as_few(changes):
             state = _apply(state, change)
         return state
     except RuledexError as error:
         raise ArtifactError(f"{journal.path} cannot be applied to its version: {error}") from error
+
+
+def _as_few(changes: list[IndexChange]) -> list[IndexChange]:
+    """Return changes combined to one, where that can be done."""
+    # An index without rules accepts ids of the other type, so changes of both types cannot be combined.
+    can_combine = changes and len(set().union(*map(_kinds, changes))) < 2
+    return [combine_changes(changes)] if can_combine else changes
 
 
 def _apply(state: Snapshot, change: IndexChange) -> Snapshot:
