@@ -13,10 +13,12 @@ from ruledex.spark.jobs.match.plan import match, match_ids
 from ruledex.spark.jobs.match.stream import pins
 from ruledex.spark.jobs.profile.job import profile
 from ruledex.spark.jobs.ratify.job import ratify
+from ruledex.spark.sql.functions import RegisteredIndex, register
 from ruledex.spark.worker.distribution import ship
 
 __all__ = [
     "BuildReport",
+    "RegisteredIndex",
     "backtest",
     "build_index",
     "coverage",
@@ -25,5 +27,6 @@ __all__ = [
     "pins",
     "profile",
     "ratify",
+    "register",
     "ship",
 ]

@@ -70,7 +70,7 @@ def project_events(
     paths = with_texts(events.schema, paths)
     names = {path[0] for path in paths}
     _require_one(events, [name for name in dict.fromkeys(events.columns) if name in names or name in keep])
-    _require_arrow(field for field in events.schema.fields if field.name in names or field.name in keep)
+    require_arrow(field for field in events.schema.fields if field.name in names or field.name in keep)
     variants: list[Path] = []
     packed = _packs(events.schema, names) if is_packed else ()
     packed_names = {name for names in packed for name in names}
@@ -189,7 +189,7 @@ def _is_case_sensitive(events: DataFrame) -> bool:
     return events.sparkSession.conf.get("spark.sql.caseSensitive") == "true"
 
 
-def _require_arrow(fields: Iterable[StructField]) -> None:
+def require_arrow(fields: Iterable[StructField]) -> None:
     """Raise an error if a column cannot be passed to Python."""
     for field in fields:
         if _has_months(field.dataType):

@@ -98,7 +98,7 @@ def match(
     """
     from pyspark.sql.types import StructType
 
-    _check(top, rank, weights, explode, count)
+    check_answer(top, rank, weights, explode, count)
     if where is not None:
         check_filter(where)  # an error is better here than in a task
     if now is not None:
@@ -114,7 +114,7 @@ def match(
     needs = read_needs(events.sparkSession, index, version, is_pinned, trust)
     paths = tuple(dict.fromkeys([*needs.paths, *((name,) for name in columns)]))
     shape: Shape = "count" if count else "rows" if explode else "arrays"
-    added = _added_columns(shape, needs.ids, top is not None, events.isStreaming)
+    added = added_columns(shape, needs.ids, top is not None, events.isStreaming)
     kept = columns_to_keep(events, keep, [field.name for field in added])
     read, layout = project_events(events, paths, kept, column, with_time=is_pinned or (needs.uses_now and now is None))
     request = MatchRequest(
@@ -140,7 +140,8 @@ def match(
     return read.mapInArrow(with_functions(answer), StructType([*(events.schema[name] for name in kept), *added]))
 
 
-def _check(top: int | None, rank: str, weights: object, explode: bool, count: bool) -> None:
+def check_answer(top: int | None, rank: str, weights: object, explode: bool, count: bool) -> None:
+    """Raise an error if these options of a match do not go together."""
     if count and (explode or top is not None):
         raise RuledexError("count returns only the number of true rules: it cannot be combined with explode or top")
     if top is not None and top < 0:
@@ -170,7 +171,7 @@ def require_weights(name: str, kind: DataType) -> None:
     )
 
 
-def _added_columns(shape: Shape, id_kind: str, is_ranked: bool, tells_version: bool) -> list[StructField]:
+def added_columns(shape: Shape, id_kind: str, is_ranked: bool, tells_version: bool) -> list[StructField]:
     """Return the columns that the result has besides the kept ones."""
     from pyspark.sql.types import ArrayType, DoubleType, LongType, StringType, StructField
 

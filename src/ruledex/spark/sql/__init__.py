@@ -1,0 +1,1 @@
+"""An index in SQL: functions that match what a query gives them, and a data source."""
