@@ -155,6 +155,7 @@ WITHOUT = {"refresh", "describe", "schema", "paths", "ids", "id_kind", "version"
     "close",
     "definitions",
     "rules",
+    "n_journaled",
     "uses_now",
 }
 

@@ -45,6 +45,22 @@ def serve_command(
         list[str] | None,
         typer.Option("--mask", metavar="FIELD", help="Make a field of kept events null, as user.email; repeatable."),
     ] = None,
+    decisions: Annotated[
+        str | None, typer.Option("--decisions", metavar="FOLDER", help="Log which rules were found for which event.")
+    ] = None,
+    decisions_format: Annotated[
+        str, typer.Option("--decisions-format", metavar="jsonl|parquet", help="The format of the decision log.")
+    ] = "jsonl",
+    decisions_sample: Annotated[
+        float, typer.Option("--decisions-sample", min=0.0, max=1.0, help="Log this part of the events.")
+    ] = 1.0,
+    decisions_event_id: Annotated[
+        str | None,
+        typer.Option("--decisions-event-id", metavar="FIELD", help="The field that has an event's id."),
+    ] = None,
+    decisions_events: Annotated[
+        bool, typer.Option("--decisions-events", help="Log the events, too, with masked fields as null.")
+    ] = False,
     sources: Annotated[
         str | None, typer.Option("--sources", metavar="DIR", help="Where builds may read files of rules.")
     ] = None,
@@ -96,6 +112,11 @@ def serve_command(
         "cors": tuple(cors or ()),
         "events": tuple(events or ()),
         "mask": tuple(mask or ()),
+        "decisions": decisions,
+        "decisions_format": decisions_format,
+        "decisions_sample": decisions_sample,
+        "decisions_event_id": decisions_event_id,
+        "decisions_events": decisions_events,
         "sources": sources,
         "compact_changes": compact_changes,
         "quiet_hours": quiet_hours,

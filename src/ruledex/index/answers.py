@@ -393,6 +393,19 @@ class IndexAnswers(Generic[Id]):
         return self._state.may_use_now
 
     @property
+    def n_journaled(self) -> int:
+        """How many changes the journal has since the version, as far as this index has read it.
+
+        >>> index = Index.build([(1, "a = 1")])
+        >>> _ = index.save("rules.index")
+        >>> index.add([(2, "a = 2")]), index.n_journaled
+        (1, 1)
+        """
+        home = self._home
+        n_records: int = 0 if home is None else home.describe().get("journal_records", 0)
+        return n_records
+
+    @property
     def version(self) -> str | None:
         """The name of the version on disk; None if the index has not been saved.
 

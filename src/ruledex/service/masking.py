@@ -42,8 +42,8 @@ def _masked(text: bytes | msgspec.Raw, paths: list[str]) -> bytes:
     return msgspec.json.encode(values)
 
 
-def event_text(event: dict[str, Any]) -> bytes:
-    """Return an event that came in another format as JSON: times as ISO text, decimals as numbers."""
+def event_text(event: Any) -> bytes:
+    """Return an event of another format, or a value of it, as JSON: times as ISO text, decimals as numbers."""
     return orjson.dumps(event, default=_plain, option=orjson.OPT_NON_STR_KEYS)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, cast
 
@@ -13,6 +13,7 @@ import pyarrow as pa
 from ruledex.errors import EventError, RuledexError
 from ruledex.index import Index, IndexMatches
 from ruledex.language.clock import Now, read_now
+from ruledex.service.decisions import RequestDecisions, RulesOf
 from ruledex.service.problems import Problem, problem_of
 from ruledex.service.request import ARROW, JSON, NDJSON, Request, parse_event
 
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 
 _LONGEST_INLINE: Final = 32 * 1024  # bytes of an event that is matched on the event loop
 _MOST_RANKED: Final = 10_000
+_UNREADABLE: Final = -1  # in the place of the number of matches
 Kind = Literal["match", "top", "count", "explain"]
 Rank = Literal["sum", "product", "static"]
 Mode = Literal["exact", "relaxed"]
@@ -113,23 +115,29 @@ def id_of(text: str, index: Index) -> int | str:
 # One event.
 
 
-def answer_one(index: Index, question: Question, event: dict[str, Any], version: str | None) -> tuple[bytes, int]:
-    """Return the answer for an event as JSON, and the number of matches. Lines of NDJSON have no version."""
+def answer_one(
+    index: Index, question: Question, event: dict[str, Any], version: str | None
+) -> tuple[bytes, int, list[Any] | None]:
+    """Return the answer for an event as JSON, the number of matches, and which rules were found, if any were asked for.
+
+    Lines of NDJSON have no version.
+    """
     named: dict[str, Any] = {} if version is None else {"version": version}
     if question.kind == "match":
         ids = index.match(event, where=question.where, now=question.now)
         shown = ids if question.limit is None else ids[: question.limit]
-        return orjson.dumps({"rules": shown, "count": len(ids)} | named), len(ids)
+        return orjson.dumps({"rules": shown, "count": len(ids)} | named), len(ids), ids
     if question.kind == "count":
         count = int(index.count([event], where=question.where, now=question.now)[0])
-        return orjson.dumps({"count": count} | named), count
+        return orjson.dumps({"count": count} | named), count, None
     if question.kind == "top":
         best = index.top(
             event, question.k, question.rank, question.weights, question.mode, where=question.where, now=question.now
         )
-        return orjson.dumps({"rules": [{"id": i, "rank": rank} for i, rank in best]} | named), len(best)
+        answer = orjson.dumps({"rules": [{"id": i, "rank": rank} for i, rank in best]} | named)
+        return answer, len(best), [i for i, _ in best]
     explained = index.explain(question.rule, event, now=question.now)
-    return orjson.dumps(explained.to_dict(), default=str), int(explained.truth is True)
+    return orjson.dumps(explained.to_dict(), default=str), int(explained.truth is True), None
 
 
 # Many events.
@@ -144,8 +152,10 @@ class AnsweredLines(NamedTuple):
     events: list[tuple[bytes, int]]
 
 
-def answer_lines(index: Index, question: Question, lines: list[bytes], settings_depth: int) -> AnsweredLines:
-    """Answer each line. A bad line has its problem."""
+def answer_lines(
+    index: Index, question: Question, lines: list[bytes], settings_depth: int, decisions: RequestDecisions | None = None
+) -> AnsweredLines:
+    """Answer each line. A bad line has its problem. The decisions are logged, if that is asked for."""
     events: list[dict[str, Any] | Problem] = []
     for line in lines:
         try:
@@ -154,19 +164,19 @@ def answer_lines(index: Index, question: Question, lines: list[bytes], settings_
             events.append(problem)
     good = [event for event in events if isinstance(event, dict)]
     try:
-        answers, counts = _answer_many(index, question, good)
+        answers, counts, rules = _answer_many(index, question, good)
     except EventError:  # one of them cannot be read: find out which
-        each = [_answer_or_problem(index, question, event) for event in good]
-        answers, counts = [answer for answer, _ in each], [n_found for _, n_found in each]
+        answers, counts, rules = _gathered(_answer_or_problem(index, question, event) for event in good)
     at = iter(answers)
     written = [next(at) if isinstance(event, dict) else problem_line(event) for event in events]
-    sound = (
-        lines
-        if len(good) == len(lines)
-        else [line for line, event in zip(lines, events, strict=True) if isinstance(event, dict)]
-    )
-    answered = list(zip(sound, counts, strict=True))
-    return AnsweredLines(b"\n".join(written) + b"\n", len(good), sum(counts), answered)
+    sound = lines
+    if len(good) < len(lines):
+        sound = [line for line, event in zip(lines, events, strict=True) if isinstance(event, dict)]
+    if decisions is not None:
+        decisions.add_lines(index, good, sound, counts, rules)
+    answered = [(line, count) for line, count in zip(sound, counts, strict=True) if count != _UNREADABLE]
+    n_matches = sum(count for _, count in answered)
+    return AnsweredLines(b"\n".join(written) + b"\n", len(good), n_matches, answered)
 
 
 def problem_line(problem: Problem) -> bytes:
@@ -176,27 +186,39 @@ def problem_line(problem: Problem) -> bytes:
     return b'{"error":' + msgspec.json.encode(problem.details) + b"}"
 
 
-def _answer_or_problem(index: Index, question: Question, event: dict[str, Any]) -> tuple[bytes, int]:
+def _answer_or_problem(index: Index, question: Question, event: dict[str, Any]) -> tuple[bytes, int, list[Any] | None]:
     try:
         return answer_one(index, question, event, None)
     except EventError as error:
-        return problem_line(problem_of(error)), 0
+        return problem_line(problem_of(error)), _UNREADABLE, None
 
 
-def _answer_many(index: Index, question: Question, events: list[dict[str, Any]]) -> tuple[list[bytes], list[int]]:
+def _gathered(answers: Iterable[tuple[bytes, int, list[Any] | None]]) -> tuple[list[bytes], list[int], RulesOf]:
+    """Return the answers of single events as those of many."""
+    each = list(answers)
+
+    def rules_of(number: int, most: int) -> list[Any] | None:
+        rules = each[number][2]
+        return None if rules is None else rules[:most]
+
+    return [answer for answer, _, _ in each], [n_found for _, n_found, _ in each], rules_of
+
+
+def _answer_many(
+    index: Index, question: Question, events: list[dict[str, Any]]
+) -> tuple[list[bytes], list[int], RulesOf]:
     if len(events) < 2 or question.kind == "explain":
-        each = [answer_one(index, question, event, None) for event in events]
-        return [answer for answer, _ in each], [n_found for _, n_found in each]
+        return _gathered(answer_one(index, question, event, None) for event in events)
     if question.kind == "count":
         counts = index.count(events, where=question.where, now=question.now).tolist()
-        return [b'{"count":%d}' % count for count in counts], counts
+        return [b'{"count":%d}' % count for count in counts], counts, no_rules
     if question.kind == "match":
         matched = index.match_batch(events, where=question.where, now=question.now)
         answers = []
         for ids in matched:
             shown = ids if question.limit is None else ids[: question.limit]
             answers.append(b'{"rules":%b,"count":%d}' % (orjson.dumps(shown), len(ids)))
-        return answers, counts_of(matched)
+        return answers, counts_of(matched), rules_in(matched)
     weights = None if question.weights is None else [question.weights] * len(events)
     best = index.top_batch(
         events, question.k, question.rank, weights, question.mode, where=question.where, now=question.now
@@ -207,7 +229,7 @@ def _answer_many(index: Index, question: Question, events: list[dict[str, Any]])
     for number, ids in enumerate(best):
         ranked = zip(ids, ranks[offsets[number] : offsets[number + 1]], strict=True)
         answers.append(orjson.dumps({"rules": [{"id": i, "rank": rank} for i, rank in ranked]}))
-    return answers, counts_of(best)
+    return answers, counts_of(best), rules_in(best)
 
 
 def counts_of(found: IndexMatches[Any]) -> list[int]:
@@ -216,10 +238,30 @@ def counts_of(found: IndexMatches[Any]) -> list[int]:
     return counts
 
 
-def answer_batch(index: Index, question: Question, batch: pa.RecordBatch) -> tuple[pa.RecordBatch, list[int]]:
+def rules_in(found: IndexMatches[Any]) -> RulesOf:
+    """Return what gives the first rules of an event."""
+
+    def rules_of(number: int, most: int) -> list[Any] | None:
+        begin, end = int(found.offsets[number]), int(found.offsets[number + 1])
+        ids: list[Any] = found.ids(begin, min(end, begin + most)).tolist()
+        return ids
+
+    return rules_of
+
+
+def no_rules(_number: int, _most: int) -> list[Any] | None:
+    """Give no rules: they were only counted."""
+    return None
+
+
+def answer_batch(
+    index: Index, question: Question, batch: pa.RecordBatch, decisions: RequestDecisions | None = None
+) -> tuple[pa.RecordBatch, list[int]]:
     """Return one row per event, its rules, with scores for top, or their count; and how many matches each event has."""
     if question.kind == "count":
         counts = index.count(batch, where=question.where, now=question.now)
+        if decisions is not None:
+            decisions.add_rows(index, batch, counts.tolist(), no_rules)
         return pa.RecordBatch.from_pydict({"count": counts}), counts.tolist()
     if question.kind == "match":
         found = index.match_batch(batch, where=question.where, now=question.now)
@@ -228,6 +270,8 @@ def answer_batch(index: Index, question: Question, batch: pa.RecordBatch) -> tup
         found = index.top_batch(
             batch, question.k, question.rank, weights, question.mode, where=question.where, now=question.now
         )
+    if decisions is not None:
+        decisions.add_rows(index, batch, counts_of(found), rules_in(found))
     return found.to_arrow(), counts_of(found)
 
 
@@ -251,13 +295,15 @@ def handler_of(kind: Kind, worker: Worker) -> Callable[[Request], Any]:
             event = parse_event(data, request.settings.event_depth, question.decimals)
             version = index.version or ""
             if question.is_quick and len(data) <= _LONGEST_INLINE:
-                answer, n_found = answer_one(index, question, event, version)
+                answer, n_found, rules = answer_one(index, question, event, version)
             else:
-                answer, n_found = await worker.long_work.run(answer_one, index, question, event, version)
+                answer, n_found, rules = await worker.long_work.run(answer_one, index, question, event, version)
             worker.count(request.index, 1, n_found)
             await request.answer(200, answer)
             if question.is_decision:
                 worker.sample.add(request.index, data, question.n_matched(n_found))
+                if (decisions := worker.decisions_of(request, question)) is not None:
+                    decisions.add_one(index, event, data, n_found, rules)
         elif content_type == NDJSON:
             await answer_ndjson(worker, request, question, served, None if pinned is None else index)
         elif content_type == ARROW and kind != "explain":

@@ -28,6 +28,10 @@ class Metrics:
         self.recent = Counter(
             "ruledex_recent_events", "Events that workers have sent to the ring of recent events", ["index"]
         )
+        self.decisions = Counter("ruledex_decisions", "Decisions that were written to the decision log", ["index"])
+        self.dropped_decisions = Counter(
+            "ruledex_decisions_dropped", "Decisions that were not logged: the queue was full, or a file failed"
+        )
         self.changes = Counter("ruledex_changes", "Changes that were acknowledged", ["index"])
         self.refused_versions = Counter(
             "ruledex_refused_versions", "Published versions that a worker could not use", ["index"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from ipaddress import ip_address
 from pathlib import Path
-from typing import Final
+from typing import Final, Literal
 
 import msgspec
 
@@ -61,6 +61,20 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     events: tuple[str, ...] = ()  # files of events to begin with: FILE for all indexes, or INDEX=FILE
     mask: tuple[str, ...] = ()  # fields, as dotted paths, that are null in events that are kept or logged
 
+    # The decision log.
+    decisions: str | None = None  # its folder; None for no log
+    decisions_format: Literal["jsonl", "parquet"] = "jsonl"
+    decisions_sample: float = 1.0  # the part of all events that is logged, chosen by the hash of their ids
+    decisions_event_id: str | None = None  # the field, as a dotted path, that has an event's id
+    decisions_events: bool = False  # whether events are logged, too
+    decisions_event_bytes: int = 64 * 1024  # longer ones are left out of their decisions
+    decisions_rules: int = 100  # ids per decision
+    decisions_file_bytes: int = 64 * 1024 * 1024  # of JSON lines, after which a file is complete
+    decisions_file_seconds: float = 300.0  # after which a file is complete
+    decisions_keep: int = 0  # complete files per index; 0 for all
+    decisions_queue: int = 20_000  # decisions per worker that wait to be written
+    decisions_queue_bytes: int = 32 * 1024 * 1024  # of their events
+
     log_requests: bool = False  # all of them, not only failures
 
     @property
@@ -84,6 +98,12 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
             )
         if self.quiet_hours is not None and not _HOURS.fullmatch(self.quiet_hours):
             raise RuledexError(f"quiet hours are written as 2-5, not {quoted(self.quiet_hours)}")
+        if not 0.0 <= self.decisions_sample <= 1.0:
+            raise RuledexError(f"decisions are sampled at a rate from 0 to 1, not {self.decisions_sample:g}")
+        field = (self.decisions_event_id or "").casefold()
+        for masked in self.mask:
+            if field == masked.casefold() or field.startswith(masked.casefold() + "."):
+                raise RuledexError(f"{quoted(masked)} is masked, so it cannot be the event id of decisions")
         for path in self.seeds().values():
             if not Path(path).is_file():
                 raise RuledexError(f"there is no file of events {quoted(path)}")

@@ -44,6 +44,7 @@ async def answer_ndjson(
     A stream may live for long: unless a version is pinned, each batch is asked of what is current then.
     """
     most, depth = request.settings.line_bytes, request.settings.event_depth
+    decisions = worker.decisions_of(request, question)
 
     async def answer(lines: list[bytes]) -> None:
         at = 0
@@ -51,9 +52,9 @@ async def answer_ndjson(
             some, index = lines[at : at + served.batch_size], pinned or served.index
             at += len(some)
             if question.is_quick and sum(map(len, some)) <= _FEW_BYTES:
-                told = answer_lines(index, question, some, depth)
+                told = answer_lines(index, question, some, depth, decisions)
             else:
-                told = await worker.long_work.run(answer_lines, index, question, some, depth)
+                told = await worker.long_work.run(answer_lines, index, question, some, depth, decisions)
             worker.count(request.index, told.n_events, told.n_matches)
             served.batch_size = next_size(served.batch_size, told.n_events, told.n_matches)
             if not request.answered:
@@ -234,6 +235,7 @@ async def answer_arrow(worker: Worker, request: Request, question: Question, ser
     An error after the answer has begun cuts the connection, since a stream of Arrow has no place for it.
     """
     came, out = ArrowInput(request.settings.body_bytes), _Pipe()
+    decisions = worker.decisions_of(request, question)
     empty, _ = answer_batch(index, question, pa.RecordBatch.from_pylist([], pa.schema([])))
     writer = pa.ipc.new_stream(out, empty.schema)
     async for chunk in request.chunks():
@@ -246,7 +248,7 @@ async def answer_arrow(worker: Worker, request: Request, question: Question, ser
             at = 0
             while at < batch.num_rows:
                 some = batch.slice(at, served.batch_size)
-                answer, counts = await worker.long_work.run(answer_batch, index, question, some)
+                answer, counts = await worker.long_work.run(answer_batch, index, question, some, decisions)
                 n_matches = sum(counts)
                 at += some.num_rows
                 served.batch_size = next_size(served.batch_size, some.num_rows, n_matches)

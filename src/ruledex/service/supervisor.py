@@ -75,6 +75,7 @@ class Supervisor:
             runtime=runtime,
             port=port,
             tokens=tokens,
+            decisions=None if self._given.decisions is None else str(made_folder(self._given.decisions)),
             events=tuple(
                 f"{name}={Path(path).absolute()}" if name else str(Path(path).absolute()) for name, path in seeds
             ),
@@ -153,6 +154,18 @@ class Supervisor:
                     log("error", "killed", ended=process.pid)
                     process.kill()
                     process.wait()
+
+
+def made_folder(path: str) -> Path:
+    """Return a folder by its absolute path. It is made if it does not exist."""
+    folder = Path(path).absolute()
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise RuledexError(f"the folder {path} cannot be made: {error.strerror or error}") from None
+    if not os.access(folder, os.W_OK | os.X_OK):
+        raise RuledexError(f"the folder {path} cannot be written to")
+    return folder
 
 
 def bind(settings: Settings) -> socket.socket:

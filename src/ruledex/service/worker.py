@@ -19,10 +19,12 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 from ruledex.errors import RuledexError
 from ruledex.service.api import endpoints_of, openapi_page
 from ruledex.service.channel import WriterClient
+from ruledex.service.decisions import DecisionLog, RequestDecisions
 from ruledex.service.endpoints import Router
 from ruledex.service.indexes import ServedIndexes, warm_kernels
 from ruledex.service.logs import log, log_failure, name_process
 from ruledex.service.long_work import LongWork, busy
+from ruledex.service.matching import Question
 from ruledex.service.metrics import Metrics, resident_bytes
 from ruledex.service.page.files import page_endpoints
 from ruledex.service.problems import CONTENT_TYPE, Problem, problem_of
@@ -53,6 +55,7 @@ class Worker:
         self.indexes = ServedIndexes(settings, self.metrics)
         self.long_work = LongWork(settings)
         self.sample = EventSample(settings)
+        self.decisions = None if settings.decisions is None else DecisionLog(settings, number, self.metrics)
         self.hidden = tuple({settings.root, str(Path(settings.root).resolve()), settings.runtime})
         self.is_ready = False
         self.writer = WriterClient(
@@ -178,6 +181,12 @@ class Worker:
             counters = self._counters[index] = (self.metrics.events.labels(index), self.metrics.matches.labels(index))
         counters[0].inc(n_events)
         counters[1].inc(n_matches)
+
+    def decisions_of(self, request: Request, question: Question) -> RequestDecisions | None:
+        """Return what logs the decisions of a request; None if they are not logged."""
+        if self.decisions is None or not question.is_decision:
+            return None
+        return RequestDecisions(self.decisions, request.id, request.index, question.kind)
 
     async def recent_events(self, index: str, limit: int) -> tuple[list[RecentEvent], int]:
         """Return the newest events that any worker has answered, the newest first, and how many are kept."""
@@ -358,6 +367,8 @@ async def serve(settings: Settings, descriptors: dict[str, int]) -> None:
     for task in tasks:
         task.cancel()
     worker.long_work.close()
+    if worker.decisions is not None:
+        await asyncio.to_thread(worker.decisions.close)
     log("info", "stopped")
 
 
