@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+from datetime import UTC, datetime
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -118,3 +119,16 @@ def test_what_another_process_publishes_is_seen(client, service, own):
     assert client.match(own, {"k": 1}) == [9, 10, 11]
     Index.build([(1, "n = 1")]).save(service.root / "newcomer")
     service.wait_for(lambda: client.ask("GET", "/v1/indexes/newcomer").status == 200)
+
+
+def test_versions_are_listed_with_what_they_have_the_newest_first(client, own):
+    client.build(own, [(1, "a = 1")])
+    listed = versions_of(client, own)
+    assert [one["version"] for one in listed["details"]] == [
+        listed["current"],
+        *(version for version in listed["versions"] if version != listed["current"]),
+    ]
+    assert [one["rules"] for one in listed["details"]] == [1, 2]
+    for one in listed["details"]:
+        assert one["bytes"] > 0
+        assert abs((datetime.now(UTC) - datetime.fromisoformat(one["written"])).total_seconds()) < 600

@@ -161,11 +161,21 @@ class Described(msgspec.Struct):
     description: dict[str, Any]
 
 
+class VersionDetails(msgspec.Struct):
+    """A version on disk: its rules, the bytes of its files, and when it was written, as ISO text."""
+
+    version: str
+    rules: int
+    bytes: int
+    written: str
+
+
 class Versions(msgspec.Struct):
-    """The versions on disk. Their order is not that of their age."""
+    """The versions on disk. Their order is not that of their age; that of `details` is, the newest 100 first."""
 
     current: str
     versions: list[str]
+    details: list[VersionDetails] = []
 
 
 class SchemaOut(msgspec.Struct):

@@ -4,13 +4,18 @@ from __future__ import annotations
 
 import secrets
 import shutil
+from contextlib import suppress
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 import orjson
 
-from ruledex.artifact import current, list_versions
+from ruledex.artifact import current, list_versions, locate
+from ruledex.artifact.layout import MANIFEST, version_folder
+from ruledex.artifact.reader import read_manifest
+from ruledex.errors import ArtifactError
 from ruledex.index import is_index_name
 from ruledex.service.indexes import ServedIndex
 from ruledex.service.messages import (
@@ -21,6 +26,7 @@ from ruledex.service.messages import (
     Published,
     RollbackIn,
     SchemaOut,
+    VersionDetails,
     Versions,
 )
 from ruledex.service.problems import Problem
@@ -36,6 +42,7 @@ UPLOADS: Final = {
     "text/plain": ".txt",
     "application/vnd.apache.parquet": ".parquet",
 }
+_MOST_DETAILED: Final = 100
 _SUFFIXES: Final = (".jsonl", ".ndjson", ".csv", ".txt", ".parquet", ".gz")
 
 
@@ -63,7 +70,7 @@ class VersionEndpoints:
     async def versions(self, request: Request) -> None:
         """Answer the versions on disk."""
         served = self._worker.indexes.get(request.index)
-        await request.answer(200, await self._worker.long_work.run(_versions, served))
+        await request.answer(200, await self._worker.long_work.run(_detailed_versions, served))
 
     async def schema(self, request: Request) -> None:
         """Answer the types of attributes."""
@@ -137,6 +144,23 @@ class VersionEndpoints:
 
 def _versions(served: ServedIndex) -> Versions:
     return Versions(current(served.root), list_versions(served.root))
+
+
+def _detailed_versions(served: ServedIndex) -> Versions:
+    """Return the versions, and of the newest what their manifests say."""
+    found = _versions(served)
+    written: dict[str, float] = {}
+    for version in found.versions:
+        with suppress(OSError):  # it was removed this very moment
+            written[version] = (served.root / version_folder(version) / MANIFEST).stat().st_mtime
+    store = locate(served.root)
+    for version in sorted(written, key=lambda name: written[name], reverse=True)[:_MOST_DETAILED]:
+        with suppress(OSError, ArtifactError):
+            manifest = read_manifest(store, version)
+            n_rules = int(manifest.metadata.get("counts", {}).get("rules", 0))
+            at = datetime.fromtimestamp(written[version], UTC).isoformat(timespec="seconds")
+            found.details.append(VersionDetails(version, n_rules, manifest.n_bytes, at))
+    return found
 
 
 def _schema(given: str | None) -> dict[str, Any] | None:

@@ -81,13 +81,13 @@ function numbersOf(description, version) {
 }
 
 function versionsOf({ current, versions, details }) {
-  const known = details ?? versions.map((version) => ({ version }));
+  const known = details.length ? details : versions.map((version) => ({ version }));
   return h("div", { className: "scroll", tabIndex: 0, role: "region", "aria-label": "Versions" }, h("table", {},
-    h("thead", {}, h("tr", {}, ["Version", "Published", "Rules", "Size"].map((title, i) => h("th", { scope: "col", className: i > 1 ? "number" : "" }, title)))),
-    h("tbody", {}, known.map(({ version, published, rules, bytes }) => h("tr", {},
+    h("thead", {}, h("tr", {}, ["Version", "Written", "Rules", "Size on disk"].map((title, i) => h("th", { scope: "col", className: i > 1 ? "number" : "" }, title)))),
+    h("tbody", {}, known.map(({ version, written, rules, bytes }) => h("tr", {},
       h("th", { scope: "row" }, h("code", { title: version }, version.slice(0, 12)), version === current ? h("span", { className: "chip good" }, "current") : null),
-      h("td", {}, published ? when(published) : "–"),
-      h("td", { className: "number" }, rules === undefined || rules === null ? "–" : count(rules)),
+      h("td", {}, written ? when(written) : "–"),
+      h("td", { className: "number" }, rules === undefined ? "–" : count(rules)),
       h("td", { className: "number" }, bytes === undefined ? "–" : size(bytes)))))));
 }
 

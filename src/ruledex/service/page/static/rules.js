@@ -11,9 +11,10 @@ export function rulesView({ name, query, signal }) {
   const inputs = { text: input("text"), id: input("id"), attribute: input("attribute", { list: "attributes" }), tag: input("tag") };
   const attributes = h("datalist", { id: "attributes" });
   const found = h("ol", { className: "rules", "aria-label": "Rules" });
-  const state = h("div", { className: "state", role: "status" });
+  const state = h("p", { className: "state" });
   const foot = h("div", { className: "foot" });
   let turn = 0;
+  let all = null; // how many rules fit, which only the first answer may say
 
   async function search(after, before = 0) {
     const mine = ++turn;
@@ -30,7 +31,8 @@ export function rulesView({ name, query, signal }) {
         found.append(...page.rules.map((rule) => ruleItem(base, rule, wanted)));
         n += page.rules.length;
         next = page.next;
-        state.textContent = told(n, next !== null, page.total, Object.values(wanted).some(Boolean));
+        if (after === undefined && asked === 0) all = page.matched ?? null;
+        state.textContent = told(n, next === null ? n : all, page.total, Object.values(wanted).some(Boolean));
         const isEnough = n - before >= PAGE || asked >= MOST_TURNS;
         if (next !== null && !isEnough) continue;
         foot.replaceChildren(next !== null ? h("button", { type: "button", onclick: () => search(next, n) }, "Show more rules") : "");
@@ -56,10 +58,12 @@ export function rulesView({ name, query, signal }) {
     state, found, foot);
 }
 
-function told(n, more, total, isSearch) {
-  const text = isSearch ? `${plural(n, "rule")} found${more ? " so far" : ""}, of ${count(total)}` : `${count(n)} of ${plural(total, "rule")}`;
-  if (isSearch) announce(text);
-  return text;
+/** Says how many rules are shown. `all` is null if not all rules were looked at. */
+function told(n, all, total, isSearch) {
+  if (!isSearch) return n < total ? `The first ${count(n)} of ${plural(total, "rule")}` : plural(total, "rule");
+  const text = all === null ? `${plural(n, "rule")} found so far` : `${plural(all, "rule")} of ${count(total)} found`;
+  announce(text);
+  return n < (all ?? n) ? `${text}, the first ${count(n)} are shown` : text;
 }
 
 function keepPlace(base, wanted) {

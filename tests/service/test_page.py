@@ -1,0 +1,575 @@
+"""The page in a real browser, against the real service: what people who own rules do with it."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import expect, sync_playwright
+
+from ruledex import Index
+from ruledex.service.tokens import add_token
+from ruledex.workloads import workload
+from tests.service.browsing import PHONE, browser_path, launch, open_tab
+from tests.service.serving import Service
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(browser_path() is None, reason="no browser is installed (Debian: apt-get install chromium)"),
+]
+
+HOSTILE = "<img src=x onerror=\"document.title='broken'\">"
+LONG_ID = 9_007_199_254_740_993  # no number of JavaScript
+ADS = [
+    (1, "country IN ('IN', 'US') AND age BETWEEN 18 AND 35", 1.5, {"tenant": "acme", "team": "growth"}),
+    (2, "interests = 'travel' AND NOT is_member", 0.0, {"tenant": "globex"}),
+    (3, "country IN ('US', 'IN') AND age BETWEEN 18 AND 35", 0.5, {"tenant": "globex"}),
+    (4, "device.os = 'ios' AND price >= 1.5 AND page.category = 'news'", 2.0, {"tenant": "acme"}),
+    (5, "age >= 200", 0.0, {"tenant": "acme", "state": "old"}),
+    (6, "hour >= 0", 0.0, {}),
+    (7, f"name = '{HOSTILE.replace(chr(39), chr(39) * 2)}'", 0.0, {"note": HOSTILE}),
+    (LONG_ID, "country = 'FR' AND hour BETWEEN 8 AND 10", 0.0, {}),
+]
+RULES = [*ADS, *((1000 + number, text) for number, text in workload("demo").rules(600))]
+EVENTS = list(workload("demo").events(200))
+VIEWS = {
+    "indexes": "#/",
+    "index": "#/ads",
+    "rules": "#/ads/rules?text=travel",
+    "rule": "#/ads/rules/1",
+    "new": "#/ads/new",
+    "try": "#/ads/try?rule=2",
+    "nothing": "#/ads/nowhere",
+}
+
+
+class Served:
+    """The service, the browser, and who may do what."""
+
+    def __init__(self, service: Service, browser, tokens: dict[str, str]) -> None:
+        self.service = service
+        self.browser = browser
+        self.tokens = tokens
+        self.address = f"http://127.0.0.1:{service.port}/"
+        self.client = service.client(tokens["editor"])
+
+    def tab(self, token: str | None = "editor", **options):
+        return open_tab(self.browser, self.address, None if token is None else self.tokens[token], **options)
+
+    def rule(self, rule_id):
+        return self.client.ask("GET", f"/v1/indexes/ads/rules/{rule_id}")
+
+
+@pytest.fixture(scope="module")
+def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+    root, folder = tmp_path_factory.mktemp("root"), tmp_path_factory.mktemp("given")
+    Index.build(RULES).save(root / "ads")
+    Index.build([("α/β", "a = 1")]).save(root / "words")
+    (folder / "events.jsonl").write_text("".join(json.dumps(event) + "\n" for event in EVENTS))
+    tokens = {
+        "editor": add_token(folder / "tokens", "editor", {"*": "write"}),
+        "reader": add_token(folder / "tokens", "reader", {"*": "read"}),
+    }
+    service = Service(
+        root, "--workers", "1", "--tokens", str(folder / "tokens"), "--events", f"ads={folder / 'events.jsonl'}"
+    )
+    try:
+        with sync_playwright() as playwright:
+            browser = launch(playwright)
+            opened = Served(service, browser, tokens)
+            yield opened
+            opened.client.close()
+            browser.close()
+    finally:
+        assert service.stop() == 0
+
+
+@pytest.fixture
+def tab(served: Served):
+    with served.tab() as opened:
+        yield opened
+
+
+def editor_of(page):
+    return page.get_by_label("Rule", exact=True).and_(page.locator("textarea"))
+
+
+def write(page, text):
+    """Write a rule key by key, and wait for what the service says of it."""
+    area = editor_of(page)
+    area.fill("")
+    with page.expect_response("**/v1/language/analyse"):
+        area.press_sequentially(text)
+    page.wait_for_timeout(300)
+    return area
+
+
+def underlined(page, kind="error"):
+    """Return what is underlined: the text before it, and the text itself."""
+    return page.evaluate(
+        """(kind) => {
+            const pieces = [...document.querySelector('.colours').childNodes];
+            const at = pieces.findIndex((piece) => piece.classList?.contains(`fault-${kind}`));
+            if (at < 0) return null;
+            return [pieces.slice(0, at).map((piece) => piece.textContent).join(''), pieces[at].textContent];
+        }""",
+        kind,
+    )
+
+
+# Indexes and rules.
+
+
+def test_indexes_lead_to_their_versions_and_attributes(tab):
+    page = tab.open()
+    expect(page.get_by_role("heading", name="Indexes")).to_be_visible()
+    expect(page.get_by_role("listitem").filter(has_text="ads")).to_contain_text(f"{len(RULES)} rules")
+    tab.photograph("indexes")
+    page.get_by_role("link", name="ads", exact=True).press("Enter")
+    tab.settle()
+    expect(page.get_by_role("heading", name="ads", level=1)).to_be_focused()
+    versions = page.get_by_role("region", name="Versions")
+    expect(versions.get_by_role("row")).to_have_count(2)
+    expect(versions).to_contain_text("current")
+    expect(versions).to_contain_text(re.compile(r"second|minute|now"))
+    expect(versions).to_contain_text("kB")
+    tab.photograph("index")
+    page.get_by_role("link", name=re.compile("^interests")).click()
+    tab.settle()
+    assert page.url.endswith("#/ads/rules?attribute=interests")
+    assert page.title() == "Rules of ads · ruledex"
+
+
+def test_rules_are_found_by_text_id_attribute_and_tag(tab, served):
+    page = tab.open("#/ads/rules")
+    expect(page.locator(".state")).to_have_text(f"The first 50 of {len(RULES)} rules")
+    ids = page.locator(".rule-id")
+
+    def search(**given):
+        for label in ("Text", "Id", "Attribute", "Tag"):
+            page.get_by_label(label, exact=True).fill(given.get(label.lower(), ""))
+        page.get_by_label("Text", exact=True).press("Enter")
+        tab.settle()
+
+    search(text="AGE between 18 AND 35", tag="tenant")
+    expect(ids).to_have_text(["1", "3"])
+    assert "text=AGE" in page.url
+    expect(page.locator("mark")).to_have_text(["age BETWEEN 18 AND 35"] * 2)
+    search(tag="tenant:acme, team")
+    expect(ids).to_have_text(["1"])
+    search(id="900719925474099")
+    expect(ids).to_have_text([str(LONG_ID)])
+    search(attribute="name")
+    expect(ids).to_have_text(["7"])
+    expect(page.locator(".rule-text")).to_have_text(RULES[6][1])  # what looks like markup is text
+    search(text="no rule has this")
+    expect(page.get_by_text("No rule is found")).to_be_visible()
+    search(text="travel")
+    tab.photograph("search")
+    page.reload()  # the place has the search
+    tab.settle()
+    expect(page.get_by_label("Text", exact=True)).to_have_value("travel")
+    n_found = sum("travel" in rule[1] for rule in RULES)
+    expect(page.locator(".state")).to_have_text(f"{n_found} rules of {len(RULES)} found, the first 50 are shown")
+
+
+def test_all_rules_come_page_by_page(tab):
+    page = tab.open("#/ads/rules")
+    page.get_by_role("button", name="Show more rules").click()
+    expect(page.locator(".rule-id")).to_have_count(100)
+    page.locator(".rule").nth(60).press("Enter")
+    expect(page.get_by_role("heading", level=1)).to_be_focused()
+
+
+# Writing.
+
+
+@pytest.mark.parametrize(
+    ("text", "before", "wrong", "advice"),
+    [
+        ("country = 'US' AND age BETWEN 5 AND 9", "country = 'US' AND age ", "BETWEN", "BETWEEN"),
+        ("name = '🙂 é' AND age BETWEN 5 AND 9", "name = '🙂 é' AND age ", "BETWEN", "BETWEEN"),
+        ("age >= 18 AND", "age >= 18 AND", " ", "expected an attribute"),
+        ("a = 1 AND b = 'open", "a = 1 AND b = ", "'", ""),
+        ("a = 1\nAND b == = 2", "a = 1\nAND b == ", "=", ""),
+    ],
+)
+def test_an_error_is_underlined_where_it_is(tab, text, before, wrong, advice):
+    page = tab.open("#/ads/new")
+    area = write(page, text)
+    page.keyboard.press("Escape")
+    error = page.locator(".problems .error")
+    expect(error).to_be_visible()
+    assert underlined(page) == [before, wrong]
+    expect(error).to_contain_text(advice)
+    expect(area).to_have_attribute("aria-invalid", "true")
+    expect(page.get_by_role("button", name="Add the rule")).to_be_disabled()
+    line, column = before.count("\n") + 1, len(before) - (before.rfind("\n") + 1) + 1
+    place = error.get_by_role("button", name=f"line {line}, column {column}")
+    page.locator("h1").click()
+    place.click()
+    expect(area).to_be_focused()
+    n_units = len(before.encode("utf-16-le")) // 2
+    assert area.evaluate("(area) => area.selectionStart") == n_units
+    write(page, "age >= 18")
+    expect(page.locator(".problems .error")).to_have_count(0)
+    assert underlined(page) is None
+
+
+def test_the_colours_lie_exactly_under_the_text(tab):
+    page = tab.open("#/ads/rules/1")
+    area = write(page, "country IN ('IN', 'US')\nAND " + " OR ".join(f"device.type = 'kind-{n}'" for n in range(12)))
+    page.keyboard.press("Escape")
+    same = """() => {
+        const [area, below] = [document.querySelector('.editor textarea'), document.querySelector('.colours')];
+        const [a, b] = [getComputedStyle(area), getComputedStyle(below)];
+        const styles = ['fontFamily', 'fontSize', 'lineHeight', 'paddingLeft', 'paddingTop', 'letterSpacing'];
+        const rest = styles.filter((name) => a[name] !== b[name]);
+        if (area.clientWidth !== below.clientWidth) rest.push('width');
+        if (area.scrollHeight > area.clientHeight) rest.push('height');
+        return rest;
+    }"""
+    assert page.evaluate(same) == []
+    kinds = page.evaluate("[...new Set([...document.querySelectorAll('.colours span')].map((one) => one.className))]")
+    assert {"t-attribute", "t-keyword", "t-string"} <= set(kinds)
+    expect(area).to_be_focused()
+
+
+def test_advice_is_shown_as_one_types(tab):
+    page = tab.open("#/ads/new")
+    write(page, "age BETWEEN 35 AND 18")
+    expect(page.locator(".problems .warning")).to_contain_text("This rule is true of no event. Remove the rule,")
+    assert underlined(page, "warning") == ["", "age"]
+    expect(page.get_by_role("button", name="Add the rule")).to_be_enabled()  # advice is no order
+
+
+def test_words_are_completed_by_keyboard(tab):
+    page = tab.open("#/ads/new")
+    area = write(page, "dev")
+    options = page.get_by_role("option")
+    expect(options).to_have_text([re.compile("^device.browser"), re.compile("^device.os"), re.compile("^device.type")])
+    chosen = page.locator('[role=option][aria-selected="true"]')
+    expect(chosen).to_contain_text("device.browser")
+    area.press("ArrowDown")
+    expect(chosen).to_contain_text("device.os")
+    expect(area).to_have_attribute("aria-activedescendant", chosen.get_attribute("id"))
+    area.press("ArrowUp")
+    area.press("ArrowUp")
+    expect(chosen).to_contain_text("device.type")
+    area.press("Enter")
+    expect(area).to_have_value("device.type")
+    expect(page.get_by_role("listbox")).to_be_hidden()
+    area.press_sequentially(" = 'tv' AND co")
+    expect(options.filter(has_text="country")).to_be_visible()
+    area.press("Tab")
+    expect(area).to_have_value("device.type = 'tv' AND country")
+    expect(area).to_be_focused()
+    area.press_sequentially(" = 'US' AND ho")
+    expect(page.get_by_role("listbox")).to_be_visible()
+    area.press("Escape")
+    expect(page.get_by_role("listbox")).to_be_hidden()
+    assert area.get_attribute("aria-activedescendant") is None
+    area.press("Control+ ")
+    options.first.click()
+    expect(area).to_have_value(re.compile("AND hour$"))
+    area.press("Tab")  # without a list it goes on to the next field
+    expect(area).not_to_be_focused()
+
+
+def test_an_answer_that_comes_late_is_left_out(tab):
+    page = tab.open("#/ads/new")
+    held = []
+    page.route("**/v1/language/analyse", lambda route: held.append(route))
+    area = editor_of(page)
+    area.fill("age BETWEN 1")
+    page.wait_for_timeout(300)
+    area.fill("age >= 18")
+    page.wait_for_timeout(300)
+    assert len(held) == 2
+    held[1].continue_()
+    expect(page.locator(".colours .t-number")).to_have_text("18")
+    held[0].continue_()
+    page.wait_for_timeout(300)
+    expect(page.locator(".problems li")).to_have_count(0)
+    assert underlined(page) is None
+
+
+def test_a_rule_is_added_changed_and_deleted(tab, served):
+    page = tab.open("#/ads/new")
+    page.get_by_label("Id", exact=True).fill("50")
+    write(page, "country = 'IN' AND age >= 21")
+    page.get_by_label("Score").fill("2.5")
+    page.get_by_role("button", name="Add a tag").click()
+    page.get_by_label("Name of the tag").fill("tenant")
+    page.get_by_label("Value of the tag").fill("acme")
+    page.get_by_role("button", name="Add the rule").click()
+    expect(page.get_by_role("heading", name="Rule 50")).to_be_visible()
+    assert page.url.endswith("#/ads/rules/50")
+    added = served.rule(50).value
+    assert (added["text"], added["score"], added["tags"]) == ("country = 'IN' AND age >= 21", 2.5, {"tenant": "acme"})
+
+    tab.settle()
+    write(page, "country = 'IN' AND age >= 25")
+    expect(page.get_by_text("Not saved yet.")).to_be_visible()
+    page.get_by_role("button", name="Save").press("Enter")
+    expect(page.get_by_text("Saved.")).to_be_visible()
+    assert served.rule(50).value["text"] == "country = 'IN' AND age >= 25"
+    assert served.rule(50).value["tags"] == {"tenant": "acme"}
+
+    page.get_by_role("button", name="Delete").click()
+    expect(page.get_by_role("dialog", name="Delete rule 50?")).to_be_visible()
+    assert tab.faults() == []
+    page.keyboard.press("Escape")
+    assert served.rule(50).status == 200
+    page.get_by_role("button", name="Delete").click()
+    page.get_by_role("button", name="Delete the rule").click()
+    expect(page.get_by_role("heading", name="Rules", exact=True)).to_be_visible()
+    assert served.rule(50).status == 404
+
+
+def test_what_is_not_saved_is_kept_as_a_draft(tab):
+    page = tab.open("#/ads/rules/2")
+    write(page, "interests = 'travel' AND age >= 77")
+    page.get_by_role("link", name="Rules").click()
+    page.go_back()
+    tab.settle()
+    expect(page.get_by_text("This is your draft.")).to_be_visible()
+    expect(editor_of(page)).to_have_value("interests = 'travel' AND age >= 77")
+    page.get_by_role("button", name="Discard the draft").click()
+    expect(editor_of(page)).to_have_value(ADS[1][1])
+
+
+def test_two_editors_see_both_versions(tab, served):
+    tab.expected = ("412",)
+    served.client.put("ads", 60, "age >= 18")
+    page = tab.open("#/ads/rules/60")
+    write(page, "age >= 30")
+    served.client.put("ads", 60, "age >= 20")
+    page.get_by_role("button", name="Save").click()
+    conflict = page.get_by_role("region", name="Somebody else has changed this rule")
+    expect(conflict.locator("del")).to_have_text("20")
+    expect(conflict.locator("ins")).to_have_text("30")
+    assert tab.faults() == []
+    tab.photograph("conflict")
+    assert served.rule(60).value["text"] == "age >= 20"
+    page.get_by_role("button", name="Replace it by mine").click()
+    expect(page.get_by_text("Saved.")).to_be_visible()
+    assert served.rule(60).value["text"] == "age >= 30"
+
+    write(page, "age >= 40")
+    served.client.put("ads", 60, "age >= 50")
+    page.get_by_role("button", name="Save").click()
+    page.get_by_role("button", name="Take it as it is now").click()
+    expect(editor_of(page)).to_have_value("age >= 50")
+    write(page, "age >= 60")
+    served.client.ask("DELETE", "/v1/indexes/ads/rules/60")
+    tab.expected = ("412", "404")
+    page.get_by_role("button", name="Save").click()
+    expect(page.get_by_role("heading", name="Somebody else has removed this rule")).to_be_visible()
+
+
+def test_an_id_that_is_taken_is_not_replaced(tab, served):
+    tab.expected = ("412",)
+    page = tab.open("#/ads/new")
+    page.get_by_label("Id", exact=True).fill("1")
+    write(page, "age >= 21")
+    page.get_by_role("button", name="Add the rule").click()
+    expect(page.get_by_role("alert").filter(has_text="There is a rule 1 already.")).to_be_visible()
+    assert served.rule(1).value["text"] == ADS[0][1]
+
+
+def test_ids_keep_all_their_digits(tab, served):
+    page = tab.open(f"#/ads/rules/{LONG_ID}")
+    expect(editor_of(page)).to_have_value(ADS[-1][1])
+    page = tab.open("#/words/rules/%CE%B1%2F%CE%B2")
+    expect(page.get_by_role("heading", name="Rule α/β")).to_be_visible()
+    expect(editor_of(page)).to_have_value("a = 1")
+
+
+def test_rules_and_tags_are_text_and_never_markup(tab):
+    page = tab.open("#/ads/rules/7")
+    expect(editor_of(page)).to_have_value(ADS[6][1])
+    expect(page.get_by_label("Value of the tag")).to_have_value(HOSTILE)
+    assert page.locator("main img").count() == 0
+    assert page.title() == "Rule 7 of ads · ruledex"
+
+
+# Events.
+
+
+def test_an_event_is_tried_and_a_rule_explained(tab, served):
+    page = tab.open("#/ads/try")
+    picks = page.locator("button.pick")
+    expect(picks.first).to_be_visible()
+    picks.nth(1).click()
+    tab.settle()
+    event = json.loads(page.get_by_label("Event as JSON").input_value())
+    assert event in EVENTS
+    ids = served.client.match("ads", event)
+    expect(page.get_by_text(f"{len(ids)} rules match", exact=True).first).to_be_visible()
+    shown = page.get_by_role("list", name="Matching rules").locator(".rule-id")
+    assert [int(one) for one in shown.all_inner_texts()] == ids[:20]
+    page.get_by_role("button", name="Why does rule 6 match?").press("Enter")
+    expect(page.get_by_text("The rule is true of this event.")).to_be_visible()
+
+    page.get_by_label("Event as JSON").fill(json.dumps({"country": "IN", "age": 17}))
+    page.get_by_label("Rule id").fill("1")
+    page.get_by_label("Rule id").press("Enter")
+    why = page.locator(".why").first
+    expect(why).to_contain_text("The rule is not true of this event.")
+    expect(why).to_contain_text("age is 17, needs between 18 and 35")
+    clauses = why.get_by_role("list", name="Clauses").locator(".clause")
+    expect(clauses).to_have_text(
+        [
+            re.compile("false: AND all of these"),
+            re.compile(r"true: country IN \('IN', 'US'\)\s*country is \"IN\""),
+            re.compile(r"false: age BETWEEN 18 AND 35\s*age is 17"),
+        ]
+    )
+    page.get_by_label("Event as JSON").fill(json.dumps({"country": "IN"}))
+    page.get_by_role("button", name="Explain").click()
+    expect(why).to_contain_text("age is missing")
+
+
+def test_what_is_no_event_is_said(tab):
+    tab.expected = ("404",)
+    page = tab.open("#/ads/try")
+    page.get_by_label("Event as JSON").fill("{age: 20}")
+    page.get_by_label("Event as JSON").press("Control+Enter")
+    expect(page.get_by_role("alert").filter(has_text="This is not JSON.")).to_be_visible()
+    page.get_by_label("Event as JSON").fill("[1]")
+    page.get_by_role("button", name="Find matching rules").click()
+    expect(page.get_by_role("alert").filter(has_text="An event is a JSON object")).to_be_visible()
+    page.get_by_label("Event as JSON").fill('{"age": 1000}')
+    page.get_by_role("button", name="Find matching rules").click()
+    expect(page.get_by_text("1 rule matches", exact=True)).to_be_visible()
+    page.get_by_label("Rule id").fill("123456789")
+    page.get_by_role("button", name="Explain").click()
+    expect(page.get_by_role("alert").filter(has_text="There is no such rule")).to_be_visible()
+
+
+# Who may, and what can go wrong.
+
+
+def test_a_token_is_asked_for(served):
+    with served.tab(token=None) as tab:
+        tab.expected = ("401",)
+        tab.page.goto(tab.address)
+        dialog = tab.page.get_by_role("dialog", name="This service needs a token")
+        expect(dialog.get_by_label("Token")).to_be_focused()
+        assert tab.faults() == []
+        dialog.get_by_label("Token").fill("wrong")
+        dialog.get_by_role("button").click()
+        expect(dialog.get_by_role("alert")).to_contain_text("not valid")
+        dialog.get_by_label("Token").fill(served.tokens["reader"])
+        dialog.get_by_label("Token").press("Enter")
+        expect(tab.page.get_by_role("link", name="ads", exact=True)).to_be_visible()
+        expect(dialog).to_be_hidden()
+        assert tab.page.evaluate("Object.keys(localStorage)") == []
+
+
+def test_a_token_that_may_not_write_is_told_so(served):
+    with served.tab(token="reader") as tab:
+        tab.expected = ("403",)
+        page = tab.open("#/ads/rules/2")
+        write(page, "age >= 18")
+        page.get_by_role("button", name="Save").click()
+        refused = page.get_by_role("alert").filter(has_text="The token does not allow this")
+        expect(refused).to_contain_text("write")
+        expect(refused.get_by_role("button", name="Use another token")).to_be_visible()
+        expect(editor_of(page)).to_have_value("age >= 18")
+
+
+def test_a_busy_service_and_a_lost_network_are_said(served):
+    with served.tab() as tab:
+        tab.expected = ("503", "ERR_INTERNET_DISCONNECTED")
+        page = tab.open("#/ads/rules/2")
+        busy = json.dumps({"type": "urn:ruledex:problem:busy", "title": "The service is busy", "status": 503})
+        page.route(
+            "**/v1/indexes/ads/rules/2",
+            lambda route: route.fulfill(status=503, body=busy, content_type="application/problem+json"),
+        )
+        write(page, "age >= 19")
+        page.get_by_role("button", name="Save").click()
+        expect(page.get_by_role("alert").filter(has_text="The service is busy")).to_be_visible()
+        page.unroute("**/v1/indexes/ads/rules/2")
+        page.context.set_offline(True)
+        expect(page.get_by_role("alert").filter(has_text="This device is offline")).to_be_visible()
+        page.get_by_role("button", name="Save").click()
+        expect(page.get_by_role("alert").filter(has_text="The service cannot be reached")).to_be_visible()
+        page.context.set_offline(False)
+        page.get_by_role("button", name="Save").click()
+        expect(page.get_by_text("Saved.")).to_be_visible()
+        served.client.put("ads", 2, ADS[1][1])
+
+
+# For everybody.
+
+
+@pytest.mark.parametrize("colours", ["light", "dark"])
+def test_all_views_can_be_read_in_other_ways(served, colours):
+    with served.tab(color_scheme=colours) as tab:
+        tab.open()
+        tab.page.evaluate("(event) => sessionStorage.setItem('ruledex-event:ads', event)", json.dumps(EVENTS[1]))
+        dark = {"light": "rgb(246, 247, 246)", "dark": "rgb(20, 26, 26)"}[colours]
+        for name, place in VIEWS.items():
+            page = tab.open(place)
+            assert page.evaluate("getComputedStyle(document.body).backgroundColor") == dark
+            assert (name, tab.faults()) == (name, [])
+        page = tab.open("#/ads/new")
+        page.get_by_label("Id", exact=True).fill("70")
+        write(page, "country = 'US' AND age BETWEN 18 AND 30 AND dev")
+        expect(page.get_by_role("listbox")).to_be_visible()
+        assert tab.faults() == []
+        tab.photograph(f"editor-{colours}")
+        tab.open("#/ads/try?rule=1")
+        tab.photograph(f"try-{colours}")
+
+
+def test_a_phone_needs_no_sideways_scrolling(served):
+    with served.tab(viewport=PHONE, has_touch=True) as tab:
+        tab.open()
+        tab.page.evaluate("(event) => sessionStorage.setItem('ruledex-event:ads', event)", json.dumps(EVENTS[1]))
+        for name, place in VIEWS.items():
+            tab.open(place)
+            assert (name, tab.is_too_wide()) == (name, False)
+        page = tab.open("#/ads/new")
+        write(page, "country = 'US' AND interests = 'travel' AND dev")
+        expect(page.get_by_role("listbox")).to_be_visible()
+        assert not tab.is_too_wide()
+        tab.photograph("phone")
+
+
+def test_light_and_dark_can_be_switched_and_are_kept(tab):
+    page = tab.open("#/ads")
+    page.get_by_role("button", name="Dark colours").press("Enter")
+    assert page.evaluate("getComputedStyle(document.documentElement).colorScheme") == "dark"
+    page.reload()
+    expect(page.get_by_role("button", name="Light colours")).to_be_visible()
+    assert page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(20, 26, 26)"
+
+
+def test_the_keyboard_reaches_everything_and_the_focus_is_seen(tab):
+    page = tab.open("#/ads")
+    page.keyboard.press("Tab")
+    expect(page.get_by_role("link", name="Skip to the content")).to_be_focused()
+    page.keyboard.press("Enter")
+    expect(page.locator("main")).to_be_focused()
+    names, outlines = [], set()
+    for _ in range(6):
+        page.keyboard.press("Tab")
+        name, outline = page.evaluate(
+            "[document.activeElement.textContent, getComputedStyle(document.activeElement).outlineStyle]"
+        )
+        names.append(name)
+        outlines.add(outline)
+    assert names[:2] == ["New rule", "Try an event"]
+    assert outlines == {"solid"}
+
+
+def test_the_docs_have_the_pictures():
+    for path in sorted((Path(__file__).parents[2] / "docs" / "images").glob("page-*.png")):
+        assert path.stat().st_size < 150_000
