@@ -355,7 +355,7 @@ def test_two_editors_see_both_versions(tab, served):
     assert tab.faults() == []
     tab.photograph("conflict")
     assert served.rule(60).value["text"] == "age >= 20"
-    page.get_by_role("button", name="Replace it by mine").click()
+    page.get_by_role("button", name="Replace it with mine").click()
     expect(page.get_by_text("Saved.")).to_be_visible()
     assert served.rule(60).value["text"] == "age >= 30"
 

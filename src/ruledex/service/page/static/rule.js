@@ -217,7 +217,7 @@ class RuleForm {
       h("h2", { id: titleId, tabIndex: -1 }, theirs ? "Somebody else has changed this rule" : "Somebody else has removed this rule"),
       sideBySide(theirs, yours),
       h("div", { className: "buttons" },
-        theirs ? h("button", { type: "button", onclick: keep }, "Replace it by mine") : h("a", { className: "button", href: `${this.base}/new` }, "Write a new rule"),
+        theirs ? h("button", { type: "button", onclick: keep }, "Replace it with mine") : h("a", { className: "button", href: `${this.base}/new` }, "Write a new rule"),
         theirs ? h("button", { type: "button", onclick: take }, "Take it as it is now") : null)));
     this.notice.querySelector("h2").focus();
     announce("The rule was not saved: somebody else has changed it");
