@@ -104,6 +104,7 @@ CALLS: dict[str, Callable[[Index, Any], object]] = {
     "similar by": lambda i, v: i.similar("a = 1", by=v, n_events=4),
     "similar n_events": lambda i, v: i.similar("a = 1", n_events=v),
     "similar seed": lambda i, v: i.similar("a = 1", n_events=4, seed=v),
+    "similar limit": lambda i, v: i.similar("a = 1", n_events=4, limit=v),
     "similar_pairs at_least": lambda i, v: i.similar_pairs(v),
     "similar_pairs seed": lambda i, v: i.similar_pairs(0.9, v),
     "ratify n_events": lambda i, v: i.ratify(v),

@@ -94,7 +94,7 @@ def test_a_dry_run_says_what_would_happen_and_changes_nothing(client, own):
     assert client.ask("PUT", path_of(own, 1) + "?dry_run=true", {"text": "a ="}).code == "syntax"
     assert client.ask("DELETE", path_of(own, 1) + "?dry_run=true").value["action"] == "removed"
     many = client.ask("PATCH", f"/v1/indexes/{own}/rules?dry_run=true", {"remove": [1, 2]})
-    assert many.value == {"removed": 2, "dry_run": True}
+    assert (many.value["removed"], many.value["dry_run"], many.value["backtest"]) == (2, True, None)
     assert client.match(own, {"a": 1, "b": 2}) == [1, 2]
 
 

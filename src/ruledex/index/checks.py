@@ -57,6 +57,7 @@ class IndexChecks(IndexAnswers[Id]):
         by: Measure = "jaccard",
         n_events: int = 1000,
         seed: int = 0,
+        limit: int | None = None,
         now: Now = None,
     ) -> SimilarRules:
         """Find the rules that share at least this much of their events with a rule: a text, or a rule of the index.
@@ -65,6 +66,7 @@ class IndexChecks(IndexAnswers[Id]):
         any form that `match_batch` takes. `by` says what is compared with `at_least`: "jaccard", or the share of the
         given rule's events that a rule "contains", or the share of a rule's events that is "contained" in the given
         rule's. Rules that are proved to be equal or implied are told from those that only seem so (docs/ratify.md).
+        With `limit`, only so many are returned, those that share most.
 
         >>> index = Index.build([(1, "age >= 18"), (2, "age >= 18 AND country = 'IN'"), (3, "score > 7")])
         >>> [(each.rule, each.relation) for each in index.similar("NOT (NOT age >= 18)")]
@@ -81,7 +83,8 @@ class IndexChecks(IndexAnswers[Id]):
             raise RuledexError(f"similar takes the text of a rule, or a rule of the index, not {quoted(rule)}")
         at_least, n_events, seed = check_share(at_least), check_count("n_events", n_events), check_seed(seed)
         check_choice("by", by, get_args(Measure))
-        return self._ask(lambda state: similar_to(state, text, own, at_least, by, events, n_events, seed), now)
+        most = None if limit is None else check_count("limit", limit)
+        return self._ask(lambda state: similar_to(state, text, own, at_least, by, events, n_events, seed, most), now)
 
     def similar_pairs(self, at_least: float = 0.9, seed: int = 0, *, now: Now = None) -> list[SimilarPair]:
         """Find all pairs of rules that share at least this much of their events, on events drawn from all rules.

@@ -1,16 +1,19 @@
-"""Reads the rules of one snapshot in the order of ids, a range of positions at a time."""
+"""One snapshot of an index, for those who ask it more than once: rules in ranges, and checks of changes to come."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from ruledex.index.answers import IndexAnswers
+from ruledex.index.answers import IndexAnswers, Rule
 from ruledex.index.identities import RuleId, find_ids
+from ruledex.index.live.changes import put_rules, remove_rules
 from ruledex.index.live.state import LiveState
+from ruledex.index.rules import read_rules
 from ruledex.index.state import BuiltState, Snapshot
 from ruledex.index.storage import StoredRuleTexts
 from ruledex.index.tags import NO_TAGS, Tags, tags_of
@@ -40,10 +43,29 @@ class RuleReader:
     def __len__(self) -> int:
         return len(self._state.identities)
 
+    def is_of(self, index: IndexAnswers[Any]) -> bool:
+        """Return whether the index has not changed since."""
+        return index._state is self._state
+
     @property
     def schema(self) -> Schema:
         """The declared schema, with its named conditions."""
         return self._state.schema
+
+    def rule(self, rule_id: RuleId) -> Rule[Any] | None:
+        """Return a rule, or None if there is none of this id."""
+        state = self._state
+        if not state.identities.has(rule_id):
+            return None
+        return Rule(rule_id, state.text(rule_id), state.score(rule_id), tags_of(state.tags_text(rule_id)))
+
+    def check_put(self, rows: Sequence[tuple[Any, ...]], *, replace: bool) -> None:
+        """Raise what `Index.add` or, with `replace`, `Index.update` would raise."""
+        put_rules(self._state, read_rules(rows), replace=replace)
+
+    def check_remove(self, ids: Sequence[RuleId]) -> list[RuleId]:
+        """Return each id once. Raises what `Index.remove` would raise."""
+        return list(remove_rules(self._state, ids).change.removed)
 
     def position_after(self, rule_id: RuleId) -> int:
         """Return the position of the first rule with a greater id. The id need not be there."""

@@ -65,6 +65,7 @@ def similar_to(
     events: Events | None,
     n_events: int,
     seed: int,
+    limit: int | None = None,
 ) -> SimilarRules:
     """Return the rules of a snapshot that share events with a rule; `own` is its id, if it is one of them."""
     schema = state.schema
@@ -81,19 +82,20 @@ def similar_to(
     matches, given = state.match_batch(found), asked.match_batch(found)
     counts = _count(matches, given, len(state.identities))
     shares = counts.shares()
-    chosen = np.flatnonzero((shares[by] >= at_least) & (counts.common > 0)).tolist()
+    chosen = np.flatnonzero((shares[by] >= at_least) & (counts.common > 0))
+    # The best first; equal ones ascend by id.
+    chosen = chosen[np.lexsort((chosen, -shares["jaccard"][chosen], -shares[by][chosen]))]
+    ids = state.identities.of(chosen.astype(np.int32))
+    best = [pair for pair in zip(chosen.tolist(), ids, strict=True) if pair[1] != own][:limit]
     prover = Prover(schema)
     match = prover.match(tree)
     similar = []
-    for position, rule_id in zip(chosen, state.identities.of(np.array(chosen, np.int32)), strict=True):
-        if rule_id == own:
-            continue
+    for position, rule_id in best:
         other = state.text(rule_id)
         is_same = bool(shares["jaccard"][position] == 1)
         relation = relation_of(prover, match, prover.match(schema.bind(parse(other), other)), is_same=is_same)
         measured = (float(shares[measure][position]) for measure in ("jaccard", "contains", "contained"))
         similar.append(SimilarRule(rule_id, other, relation, *measured))
-    similar.sort(key=lambda each: (-getattr(each, by), -each.jaccard))  # stable, so that ties ascend by id
     return SimilarRules(text, tuple(similar), matches.n_events, counts.n_given)
 
 

@@ -43,6 +43,7 @@ KIND: Final = "ruledex.index"
 LAYOUT: Final = 2  # of what this module writes; the artifact has a format of its own
 _FUNCTIONS: Final = "functions"  # the metadata of functions of users
 TAGS: Final = "tags"  # the column of tags, which an index without tags lacks
+_MOST_KEPT_BYTES: Final = 16 << 20  # of texts that were read last
 ORIGINAL: Final = "original"  # the column of rules as written for other systems, which others lack
 
 
@@ -233,11 +234,18 @@ class StoredRuleTexts:
         self._artifact = artifact
         self._shards = shards
         self._n_rules = n_rules
+        self._last: tuple[int, int, pa.ChunkedArray] | None = None  # the shard, group and texts that were read last
 
     def text(self, position: int) -> str:
         """Return the text of one rule."""
         shard, at = self._place(position)
-        return str(self._rows(shard, at, at + 1)[0].as_py())
+        group, last = at // ROW_GROUP, self._last
+        if last is None or last[:2] != (shard, group):
+            # Whoever reads one rule often reads others beside it, and a group is decoded as a whole.
+            last = shard, group, self._rows(shard, group * ROW_GROUP, (group + 1) * ROW_GROUP)
+            if last[2].nbytes <= _MOST_KEPT_BYTES:
+                self._last = last
+        return str(last[2][at % ROW_GROUP].as_py())
 
     def original(self, position: int) -> str | None:
         """Return one rule as its owner wrote it for another system, or None."""

@@ -283,7 +283,7 @@ class _Parser(TextReader):
         self._reduce(OPEN + 1)
         if self.operators:
             start = self.text.index("(", self.operators[-1].position)
-            raise RuleSyntaxError("this parenthesis is never closed", self.text, start)
+            raise RuleSyntaxError("this parenthesis is never closed", self.text, start, "close it with )")
         self.ended = True
         return False
 
@@ -320,7 +320,7 @@ class _Parser(TextReader):
                 break
             self._apply(opened)
         else:
-            raise RuleSyntaxError("this parenthesis was never opened", self.text, start)
+            raise RuleSyntaxError("this parenthesis was never opened", self.text, start, "remove it, or open it with (")
         if opened.kind != "(":
             arguments = self._pop(opened.n_items)
             made = call_with_lambda(opened.kind, opened.variable, arguments, self.text, opened.position)

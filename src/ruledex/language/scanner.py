@@ -83,7 +83,8 @@ def _refuse(text: str, position: int) -> re.Match[str]:
         raise RuleSyntaxError("this comment is never closed", text, start, "close it with */")
     if found in "'\"`" or (found in "rR" and text[start + 1 : start + 2] in ("'", '"')):
         what = "quoted name" if found == "`" else "string"
-        raise RuleSyntaxError(f"this {what} is never closed", text, start)
+        sign = found if found in "'\"`" else text[start + 1]
+        raise RuleSyntaxError(f"this {what} is never closed", text, start, f"close it with {sign}")
     if found.isdigit() or found == ".":
         raise RuleSyntaxError("this is not a number", text, start, "a name that starts with a digit needs `backticks`")
     hints = {"&": "write AND", "|": "write OR", "~": "write NOT", ";": "a rule is one condition", "[": "write a.b"}

@@ -308,7 +308,8 @@ class Schema:
         message = (
             f"the schema declares {operand_text(predicate.operand)} as {wanted}, and this compares it with a {given}"
         )
-        raise RuleTypeError(message, text, predicate.position)
+        hint = f"compare it with a {wanted}, such as {_EXAMPLES[wanted]}" if wanted in _EXAMPLES else ""
+        raise RuleTypeError(message, text, predicate.position, hint)
 
     def _check_arguments(self, operand: Operand, position: int, text: str) -> None:
         if isinstance(operand, Attribute):
@@ -321,14 +322,15 @@ class Schema:
                 reads_text = wanted is Family.TIME and given is Family.STRING
                 if Family.ANY not in (wanted, given) and wanted is not given and not reads_text:
                     message = f"{function.name}() takes a {wanted}, and {operand_text(argument)} is a {given}"
-                    raise RuleTypeError(message, text, position)
+                    raise RuleTypeError(message, text, position, f"give it a {wanted}")
 
     def _with_times(self, predicate: Predicate, text: str) -> Predicate:
         def read(value: Value) -> Value:
             moment = read_time(value, None) if isinstance(value, str) else None
             if moment is None:
                 message = f"{quoted(value)} is not a date or time such as 2024-12-31"
-                raise RuleTypeError(message, text, predicate.position)
+                hint = "write '2024-12-31', or '2024-12-31T23:59:00' for a time of the day"
+                raise RuleTypeError(message, text, predicate.position, hint)
             return moment
 
         match predicate:
@@ -339,9 +341,15 @@ class Schema:
             case Between(_, low, high):
                 return replace(predicate, low=read(low), high=read(high))
         message = f"the schema declares {operand_text(operands(predicate)[0])} as a time, which has no pattern"
-        raise RuleTypeError(message, text, predicate.position)
+        raise RuleTypeError(message, text, predicate.position, "compare it by = < <= > >= or BETWEEN")
 
 
+_EXAMPLES: Final = {
+    Family.BOOLEAN: "TRUE",
+    Family.NUMBER: "5",
+    Family.STRING: "'x'",
+    Family.TIME: "DATE '2024-12-31'",
+}
 _TYPE_OF: Final = {
     Family.BOOLEAN: "boolean",
     Family.NUMBER: "double",

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-import re
-from typing import TYPE_CHECKING, Any, Final
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from ruledex.errors import RuleError
+from ruledex.index import RuleReader
 from ruledex.language.build import SET_TESTS
 from ruledex.language.checked import to_text
 from ruledex.language.definitions import shown_name
@@ -16,21 +18,24 @@ from ruledex.language.schema import Schema
 from ruledex.language.structured import from_structured, to_structured
 from ruledex.language.text import RESERVED, path_text
 from ruledex.language.tree import BRANCHES, Expression, Named, Not, Required, Truth, Weighed
+from ruledex.service.dry_runs import findings_of
 from ruledex.service.messages import Analysed, AnalyseIn, Completion, Token
 from ruledex.service.problems import Problem, fault_of
 from ruledex.service.request import Request
-from ruledex.service.rules import findings_of, text_of
+from ruledex.service.rules import text_of
+from ruledex.service.vocabulary import Path, Values
 
 if TYPE_CHECKING:
     from ruledex.service.worker import Worker
 
-_WORD: Final = re.compile(r"@?(?:[\w.]|`[^`]*`?)*\Z")
 _OPERATORS: Final = ("AND", "OR", "NOT", "XOR", "XNOR", "IN", "BETWEEN", "LIKE", "ILIKE", "RLIKE", "IS", "NULL")
 _OTHERS: Final = ("TRUE", "FALSE", "ANY", "ALL", "DATE", "TIMESTAMP")
 _KINDS: Final = {"number": "number", "string": "string", "raw": "string", "quoted": "attribute", "sign": "sign"} | {
     "named": "definition"
 }
+_COMPARISONS: Final = ("=", "==", "!=", "<>", "<=>", "<", "<=", ">", ">=")
 _MOST_COMPLETIONS: Final = 50
+_MOST_VALUES: Final = 20
 
 
 def _called() -> dict[str, str]:
@@ -40,26 +45,46 @@ def _called() -> dict[str, str]:
     return dict(sorted(found.items()))
 
 
+class Words(NamedTuple):
+    """What an editor's rule may refer to: the schema it must fit, and the words that are known besides."""
+
+    schema: Schema = Schema()
+    known: Schema = Schema()  # with the types that other rules imply
+    paths: Sequence[Path] = ()  # attributes that rules use
+    values: Sequence[Values] = ()  # values by attribute, as rules write them; those of the first count most
+
+
 async def analyse(worker: Worker, request: Request) -> None:
     """Answer what the language says of a rule."""
     given = await request.read(AnalyseIn)
-    schema, paths = Schema(), list[tuple[str, ...]]()
+    words = Words()
     if given.index is not None:
         if not request.caller.may("read", given.index):
             raise Problem(403, "scope", "The token does not allow this", "it needs the scope read")
         await worker.look_for(given.index)
-        index = worker.indexes.get(given.index).index
-        schema, paths = await worker.long_work.run(lambda: (index.schema, index.paths))
+        words = await _words_of(worker, given.index, with_values=given.position is not None)
     elif given.schema is not None:
         schema = Schema.of_mapping(given.schema)
-    await request.answer(200, await worker.long_work.run(analyse_rule, given, schema, paths, request))
+        words = Words(schema, schema)
+    most = request.settings.rule_characters
+    await request.answer(200, await worker.long_work.run(analyse_rule, given, words, most))
 
 
-def analyse_rule(given: AnalyseIn, schema: Schema, paths: list[tuple[str, ...]], request: Request) -> Analysed:
-    """Return what the language says of a rule under a schema; `paths` are attributes that rules use."""
+async def _words_of(worker: Worker, name: str, *, with_values: bool) -> Words:
+    index = worker.indexes.get(name).index
+    vocabulary = await worker.long_work.run(worker.vocabularies.of, name, index)
+    words = Words(RuleReader(index).schema, vocabulary.schema, vocabulary.paths)
+    if not with_values:
+        return words
+    of_rules = await worker.long_work.run(lambda: vocabulary.values)
+    return words._replace(values=[await worker.vocabularies.event_values(worker, name), of_rules])
+
+
+def analyse_rule(given: AnalyseIn, words: Words, most_characters: int) -> Analysed:
+    """Return what the language says of a rule."""
     found = Analysed([], None, [], [], None, None, None)
     try:
-        text = text_of(given, request.settings.rule_characters)
+        text = text_of(given, most_characters)
     except RuleError as error:  # of the structured form
         found.error = fault_of(error)
         return found
@@ -67,10 +92,10 @@ def analyse_rule(given: AnalyseIn, schema: Schema, paths: list[tuple[str, ...]],
         raise Problem(422, "body", "The body is not as expected", "give a text, or a rule")
     found.tokens = tokens_of(text)
     if given.position is not None:
-        found.completions = completions_at(text, given.position, schema, paths)
+        found.completions = completions_at(text, given.position, words)
     try:
         tree = parse(text) if given.rule is None else from_structured(given.rule)
-        found.findings = findings_of(text, schema)
+        found.findings = findings_of(text, words.schema, words.known)
     except RuleError as error:
         found.error = fault_of(error)
         return found
@@ -106,26 +131,109 @@ def _kind_of_word(word: str, text: str, end: int) -> Any:
     return "keyword" if word.upper() in (*_OPERATORS, *_OTHERS) and not is_call else "attribute"
 
 
-def completions_at(text: str, position: int, schema: Schema, paths: list[tuple[str, ...]]) -> list[Completion]:
-    """Return the words that begin as the text before a position does. Inside a string there are none."""
+def completions_at(text: str, position: int, words: Words) -> list[Completion]:
+    """Return the words that may stand at a position and begin as the text before it does.
+
+    Where a value is expected these are values, the most frequent first. Inside another string there are none.
+    """
     if not 0 <= position <= len(text):
         raise Problem(422, "body", "The body is not as expected", "the position is outside of the text")
     before = text[:position]
-    if any(token.kind in ("string", "error") and token.end >= position for token in tokens_of(before)):
-        unclosed = tokens_of(before)[-1]
-        if unclosed.kind == "string" or not before[unclosed.begin :].startswith("`"):
+    tokens = tokens_of(before)
+    last = tokens[-1] if tokens else None
+    if last is not None and last.end == position:
+        if last.kind == "error" and before[last.begin] in "'\"":  # a string that is not finished
+            return _values_at(text, position, tokens[:-1], last.begin, words)
+        if last.kind == "string" or (last.kind == "error" and before[last.begin] not in "`@"):
             return []
-    word = _WORD.search(before)
-    begin = word.start() if word else position
+    begin = _begin_of_word(before, tokens)
     prefix = before[begin:].lower().replace("`", "")
-    declared = dict(schema.attributes)
-    attributes = {path_text(path): "" for path in paths if path}
+    offered = _values_at(text, position, [token for token in tokens if token.end <= begin], begin, words)
+    offered += [one for one in _names(words, begin) if one.text.lower().replace("`", "").startswith(prefix)]
+    return offered[:_MOST_COMPLETIONS]
+
+
+def _begin_of_word(before: str, tokens: list[Token]) -> int:
+    """Return where the word at the end of a text begins, the steps of a path before it included."""
+    begin = len(before)
+    for token in reversed(tokens):
+        is_point = token.kind == "sign" and before[token.begin : token.end] == "."
+        if token.end < begin or (token.kind in ("sign", "string") and not is_point):
+            break
+        if begin < len(before) and not is_point and before[begin] != ".":
+            break  # two words without a point between them
+        begin = token.begin
+    return begin
+
+
+def _names(words: Words, begin: int) -> Iterator[Completion]:
+    declared = {**words.known.attributes, **words.schema.attributes}
+    attributes = {path_text(path): "" for path in words.paths if path}
     attributes |= {name: str(kind.type) for name, kind in declared.items() if hasattr(kind, "type")}
-    offered = [Completion(name, "attribute", begin, detail) for name, detail in sorted(attributes.items())]
-    offered += [Completion(shown_name(name), "definition", begin, about) for name, about in schema.definitions.items()]
-    offered += [Completion(f"{name}(", "function", begin, about) for name, about in _called().items()]
-    offered += [Completion(name, "keyword", begin) for name in sorted((*_OPERATORS, *_OTHERS))]
-    return [one for one in offered if one.text.lower().replace("`", "").startswith(prefix)][:_MOST_COMPLETIONS]
+    for name, detail in sorted(attributes.items()):
+        yield Completion(name, "attribute", begin, detail)
+    for name, about in words.schema.definitions.items():
+        yield Completion(shown_name(name), "definition", begin, about)
+    for name, about in _called().items():
+        yield Completion(f"{name}(", "function", begin, about)
+    for name in sorted((*_OPERATORS, *_OTHERS)):
+        yield Completion(name, "keyword", begin)
+
+
+def _values_at(text: str, position: int, tokens: list[Token], begin: int, words: Words) -> list[Completion]:
+    """Return the values of the attribute that the tokens compare with what begins here."""
+    path = compared_path(text, tokens)
+    if path is None:
+        return []
+    counted: Counter[str] = Counter()
+    for values in words.values:
+        counted.update(values.get(path, ()))
+    typed = text[begin:position]
+    quote = typed[:1] if typed[:1] in ("'", '"') else ""
+    wanted = typed.removeprefix(quote).lower()
+    closes = bool(quote) and text.startswith(quote, position)  # as editors do that write both quotes at once
+    found = []
+    for literal, n_times in sorted(counted.items(), key=lambda item: (-item[1], item[0])):
+        is_text = literal.startswith("'")
+        inner = literal[1:-1] if is_text else literal
+        if (quote and not is_text) or not inner.lower().startswith(wanted):
+            continue
+        if quote == '"':
+            literal = '"' + inner.replace("''", "'").replace('"', '""') + '"'
+        detail = f"{n_times:,} times"
+        found.append(Completion(literal[:-1] if closes else literal, "value", begin, detail))
+        if len(found) == _MOST_VALUES:
+            break
+    return found
+
+
+def compared_path(text: str, tokens: list[Token]) -> Path | None:
+    """Return the attribute that is compared with what follows the tokens, as in `a.b =` or `a.b IN ('x',`, or None."""
+    at = len(tokens) - 1
+
+    def shown(number: int) -> str:
+        return text[tokens[number].begin : tokens[number].end].upper() if number >= 0 else ""
+
+    while at >= 1 and shown(at) == "," and tokens[at - 1].kind in ("string", "number"):
+        at -= 2
+    if shown(at) == "(" and shown(at - 1) == "IN":
+        at -= 2
+        if shown(at) == "NOT":
+            at -= 1
+    elif at == len(tokens) - 1 and shown(at) in _COMPARISONS:
+        at -= 1
+    else:
+        return None
+    end = at
+    while at >= 2 and tokens[at].kind == "attribute" and shown(at - 1) == "." and tokens[at - 2].kind == "attribute":
+        at -= 2
+    if at < 0 or tokens[at].kind != "attribute" or shown(at - 1) == ".":
+        return None
+    return tuple(_name(text[token.begin : token.end]) for token in tokens[at : end + 1 : 2])
+
+
+def _name(written: str) -> str:
+    return written[1:-1].replace("``", "`") if written.startswith("`") else written
 
 
 def tree_of(tree: Expression) -> dict[str, Any]:

@@ -97,32 +97,78 @@ class RulesPatch(msgspec.Struct, forbid_unknown_fields=True):
 
 
 class FindingOut(msgspec.Struct):
-    """What lint says of a rule."""
+    """What lint says of a rule. `id` names the rule where there are several."""
 
     code: str
     severity: Literal["error", "warning", "note"]
     message: str
     suggestion: str
     place: TextPlace
+    id: RuleId | msgspec.UnsetType = msgspec.UNSET
+
+
+class SimilarOut(msgspec.Struct):
+    """A rule of the index that is like the given one; `narrower` is true of fewer events. `of` names the given rule.
+
+    `likeness` is the share of the events of either rule that both are true of, on events drawn from the rules.
+    """
+
+    id: RuleId
+    text: str
+    relation: Literal["same", "narrower", "wider", "like"]
+    likeness: float
+    of: RuleId | msgspec.UnsetType = msgspec.UNSET
+
+
+class BacktestExamples(msgspec.Struct):
+    """Events that a change would gain or lose, the newest first."""
+
+    gained: list[dict[str, Any]]
+    lost: list[dict[str, Any]]
+
+
+class Backtest(msgspec.Struct):
+    """What a change would do to recent events: of how many the rule is true now and would be true.
+
+    Of several rules, each match of an event and a rule counts.
+    """
+
+    events: int
+    before: int
+    after: int
+    gained: int
+    lost: int
+    examples: BacktestExamples
 
 
 class Changed(msgspec.Struct, omit_defaults=True):
-    """What a change of one rule did, or would do in a dry run."""
+    """What a change of one rule did, or would do in a dry run.
+
+    A dry run also has `similar` rules, those most alike first, and a `backtest`, null if there are no recent events.
+    """
 
     id: RuleId
     action: Literal["created", "replaced", "removed", "unchanged"]
     dry_run: bool = False
     rule: RuleOut | None = None
     findings: list[FindingOut] = []
+    similar: list[SimilarOut] | msgspec.UnsetType = msgspec.UNSET
+    backtest: Backtest | msgspec.UnsetType | None = msgspec.UNSET
 
 
 class ChangedRules(msgspec.Struct, omit_defaults=True):
-    """What a change of many rules did, or would do in a dry run."""
+    """What a change of many rules did, or would do in a dry run.
+
+    A dry run also has `findings` and `similar` rules of the first rules, and a `backtest` of all of them.
+    """
 
     added: int = 0
     updated: int = 0
     removed: int = 0
     dry_run: bool = False
+    findings: list[FindingOut] = []
+    similar: list[SimilarOut] | msgspec.UnsetType = msgspec.UNSET
+    backtest: Backtest | msgspec.UnsetType | None = msgspec.UNSET
 
 
 class RulePage(msgspec.Struct):
@@ -258,10 +304,13 @@ class Token(msgspec.Struct):
 
 
 class Completion(msgspec.Struct, omit_defaults=True):
-    """A word that may stand at the position. It replaces the text from `begin` up to the position."""
+    """A word that may stand at the position. It replaces the text from `begin` up to the position.
+
+    Values are those that rules compare the attribute with and that recent events have, the most frequent first.
+    """
 
     text: str
-    kind: Literal["attribute", "function", "definition", "keyword"]
+    kind: Literal["attribute", "function", "definition", "keyword", "value"]
     begin: int
     detail: str = ""
 

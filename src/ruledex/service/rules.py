@@ -9,14 +9,20 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias, cast
 import msgspec
 import orjson
 
-from ruledex.errors import RuledexError, RulesError, RuleSyntaxError
-from ruledex.index import Index, RuleReader
+from ruledex.errors import RulesError
+from ruledex.index import Index, Rule, RuleReader
 from ruledex.language.checked import to_text
-from ruledex.language.parser import parse
-from ruledex.language.schema import Schema
 from ruledex.language.structured import from_structured
-from ruledex.lint import lint_rule
-from ruledex.service.matching import find_id, id_of
+from ruledex.service.dry_runs import (
+    MOST_EVENTS,
+    TextChange,
+    backtest,
+    findings_of,
+    findings_of_many,
+    similar_rules,
+    similar_to_many,
+)
+from ruledex.service.matching import id_of
 from ruledex.service.messages import (
     Changed,
     ChangedRules,
@@ -28,9 +34,11 @@ from ruledex.service.messages import (
     RulePatch,
     RulesPatch,
 )
-from ruledex.service.problems import Problem, place_of
+from ruledex.service.problems import Problem
+from ruledex.service.recent import RecentEvent
 from ruledex.service.request import Request
 from ruledex.service.search import RuleQuery, find_rules
+from ruledex.service.vocabulary import Vocabularies, Vocabulary
 
 if TYPE_CHECKING:
     from ruledex.service.worker import Worker
@@ -46,9 +54,8 @@ def make_rule(rule_id: RuleId, text: str, score: float, tags: Mapping[str, Any])
     return RuleOut(rule_id, text, score, etag, dict(tags))
 
 
-def rule_out(index: Index, rule_id: RuleId) -> RuleOut:
-    """Return a rule of an index."""
-    rule = index.rule(rule_id)
+def rule_out(rule: Rule[Any]) -> RuleOut:
+    """Return a rule of an index as it is answered."""
     return make_rule(rule.id, rule.text, rule.static_score, rule.tags)
 
 
@@ -76,17 +83,6 @@ def text_of(given: RuleIn | RulePatch | Any, most: int) -> str | None:
     return text
 
 
-def findings_of(text: str, schema: Schema) -> list[FindingOut]:
-    """Return what lint says of a rule. Raises a RuleError if it is no rule."""
-    tree = schema.bind_named(parse(text), text)
-    found = []
-    for finding in lint_rule("", tree, text, schema):
-        severity = cast(Any, finding.severity.value)
-        place = place_of(text, finding.position)
-        found.append(FindingOut(finding.code, severity, finding.message, finding.suggestion, place))
-    return found
-
-
 class RuleEndpoints:
     """The handlers of rules."""
 
@@ -107,7 +103,7 @@ class RuleEndpoints:
     async def get(self, request: Request) -> None:
         """Answer one rule."""
         index = self._worker.indexes.get(request.index).index
-        rule = _existing(index, request.parameters["id"])
+        rule = await self._worker.long_work.run(_existing, index, request.parameters["id"])
         headers = [(b"etag", rule.etag.encode())]
         if request.headers.get(b"if-none-match") == rule.etag.encode():
             await request.answer_bytes(304, b"", headers)
@@ -138,16 +134,16 @@ class RuleEndpoints:
         index = self._worker.indexes.get(request.index).index
         rule_id = id_of(request.parameters["id"], index)
         etags = _header(request, b"if-match"), _header(request, b"if-none-match")
+        known = self._worker.vocabularies
+        if request.flag("dry_run"):
+            events = await self._recent_events(request)
+            wanted = kind, rule_id, (text, score, tags), etags
+            vocabulary = await self._worker.long_work.run(known.of, request.index, index)
+            await request.answer(200, await self._worker.long_work.run(dry_run, index, *wanted, events, vocabulary))
+            return
         findings = []
         if text is not None:
-            findings = await self._worker.long_work.run(_findings, index, text)
-        if request.flag("dry_run"):
-            changed = preview(index, kind, rule_id, (text, score, tags), *etags)
-            if tags:
-                _check_tags(rule_id, tags)
-            changed.findings = findings
-            await request.answer(200, changed)
-            return
+            findings = await self._worker.long_work.run(_findings, index, text, known, request.index)
         asked = {"kind": kind, "id": rule_id, "content": (text, score, tags), "etags": etags}
         answer = await self._worker.change(request.index, asked)
         changed = msgspec.convert(answer, Changed)
@@ -169,20 +165,42 @@ class RuleEndpoints:
             if any(text is None for _, text, *_ in rows):
                 raise Problem(422, "body", "The body is not as expected", "each rule has a text, or a rule")
         version = _header(request, b"if-match")
+        version = None if version is None else version.strip('" ')
         if request.flag("dry_run"):
-            answer = await self._worker.long_work.run(preview_many, index, kind, rows)
+            check_version(index, version)
+            events = await self._recent_events(request)
+            vocabulary = await self._worker.long_work.run(self._worker.vocabularies.of, request.index, index)
+            answer = await self._worker.long_work.run(dry_run_many, index, kind, rows, events, vocabulary)
             await request.answer(200, answer)
             return
-        asked = {"kind": kind, "rows": rows, "version": None if version is None else version.strip('" ')}
+        asked = {"kind": kind, "rows": rows, "version": version}
         await request.answer(200, msgspec.convert(await self._worker.change(request.index, asked), ChangedRules))
+
+    async def _recent_events(self, request: Request) -> list[RecentEvent]:
+        """Return the events to test a change on. Without a writer there are none, and the rest is answered."""
+        try:
+            return (await self._worker.recent_events(request.index, MOST_EVENTS))[0]
+        except Problem:
+            return []
+
+
+def check_version(index: Index, version: str | None) -> None:
+    """Raise unless the index is at the version that the editor has seen."""
+    if version is not None and version not in ("*", index.version):
+        raise Problem(412, "etag", "The index is at another version", "read it again, and decide anew")
 
 
 def preview(
-    index: Index, kind: str, rule_id: RuleId, content: Content, if_match: str | None, if_none_match: str | None
+    rule: Rule[Any] | None,
+    kind: str,
+    rule_id: RuleId,
+    content: Content,
+    if_match: str | None,
+    if_none_match: str | None,
 ) -> Changed:
-    """Return what a change of one rule would do. Raises what the change would raise, except for the rule's text."""
+    """Return what a change of one rule would do; `rule` is what is there. Texts and tags are not checked here."""
     text, score, tags = content
-    current = rule_out(index, rule_id) if rule_id in index else None
+    current = None if rule is None else rule_out(rule)
     check_etag(current, if_match, if_none_match)
     if current is None and kind != "put":
         raise Problem(404, "rule", "There is no such rule")
@@ -200,37 +218,66 @@ def preview(
     return Changed(rule_id, cast(Any, action), dry_run=True, rule=made)
 
 
-def preview_many(index: Index, kind: str, rows: list[Any]) -> ChangedRules:
-    """Return what a change of many rules would do: it is made to an index of these rules alone."""
-    ids = rows if kind == "remove" else [row[0] for row in rows]
-    wrong = [rule_id for rule_id in ids if (rule_id in index) is (kind == "add")]
-    if wrong:
-        told = f"{len(wrong):,} of {len(ids):,} ids are {'taken' if kind == 'add' else 'not in the index'}"
-        raise Problem(409 if kind == "add" else 404, "rule", "The ids do not fit", told)
-    if kind != "remove":
-        Index.build([tuple(row) for row in rows], "scan", schema=index.schema)
-    return ChangedRules(**{{"add": "added", "update": "updated", "remove": "removed"}[kind]: len(ids)}, dry_run=True)
+def dry_run(
+    index: Index,
+    kind: str,
+    rule_id: RuleId,
+    content: Content,
+    etags: tuple[str | None, str | None],
+    events: list[RecentEvent],
+    vocabulary: Vocabulary,
+) -> Changed:
+    """Return what a change of one rule would do. Raises what the change would raise."""
+    reader = RuleReader(index)
+    before = reader.rule(rule_id)
+    changed = preview(before, kind, rule_id, content, *etags)
+    after = changed.rule
+    if after is not None:
+        _check_rule(reader, after, replace=before is not None)
+        changed.findings = findings_of(after.text, reader.schema, vocabulary.schema)
+    texts = TextChange(None if before is None else before.text, None if after is None else after.text)
+    changed.similar = similar_rules(index, cast(str, texts.before if after is None else texts.after), rule_id)
+    changed.backtest = backtest([texts], events, reader.schema)
+    return changed
 
 
-def _check_tags(rule_id: RuleId, tags: dict[str, Any]) -> None:
-    """Raise a RuleError if a rule cannot have these tags."""
+def _check_rule(reader: RuleReader, rule: RuleOut, *, replace: bool) -> None:
     try:
-        Index.build([(rule_id, "TRUE", 0.0, tags)], "scan")
+        reader.check_put([(rule.id, rule.text, rule.score, rule.tags)], replace=replace)
     except RulesError as error:
         raise error.faults[0].error from None
 
 
-def _findings(index: Index, text: str) -> list[FindingOut]:
-    return findings_of(text, index.schema)
+def dry_run_many(
+    index: Index, kind: str, rows: list[Any], events: list[RecentEvent], vocabulary: Vocabulary
+) -> ChangedRules:
+    """Return what a change of many rules would do. Raises what the change would raise."""
+    reader = RuleReader(index)
+    if kind == "remove":
+        ids = reader.check_remove(rows)
+        texts = [TextChange(cast(Rule[Any], reader.rule(rule_id)).text, None) for rule_id in ids]
+        return ChangedRules(removed=len(ids), dry_run=True, similar=[], backtest=backtest(texts, events, reader.schema))
+    reader.check_put([tuple(row) for row in rows], replace=kind == "update")
+    before = [reader.rule(row[0]) if kind == "update" else None for row in rows]
+    texts = [TextChange(None if rule is None else rule.text, row[1]) for rule, row in zip(before, rows, strict=True)]
+    return ChangedRules(
+        **{"added" if kind == "add" else "updated": len(rows)},
+        dry_run=True,
+        findings=findings_of_many(rows, reader.schema, vocabulary.schema),
+        similar=similar_to_many(index, rows),
+        backtest=backtest(texts, events, reader.schema),
+    )
+
+
+def _findings(index: Index, text: str, known: Vocabularies, name: str) -> list[FindingOut]:
+    return findings_of(text, RuleReader(index).schema, known.of(name, index).schema)
 
 
 def _existing(index: Index, given: str) -> RuleOut:
-    try:
-        return rule_out(index, find_id(given, index))
-    except RuleSyntaxError:
-        raise
-    except RuledexError:  # it was removed this very moment
-        raise Problem(404, "rule", "There is no such rule") from None
+    rule = RuleReader(index).rule(id_of(given, index))
+    if rule is None:
+        raise Problem(404, "rule", "There is no such rule")
+    return rule_out(rule)
 
 
 def _page(index: Index, query: RuleQuery, after: str | None, limit: int) -> RulePage:

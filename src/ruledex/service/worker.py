@@ -33,6 +33,7 @@ from ruledex.service.recent import EventSample, RecentEvent
 from ruledex.service.request import ClientLeftError, Message, Receive, Request, Send
 from ruledex.service.settings import Settings
 from ruledex.service.tokens import ANYBODY, EVERY, Tokens
+from ruledex.service.vocabulary import Vocabularies
 
 METRICS_FOLDER: Final = "metrics"
 WRITER_SOCKET: Final = "writer.sock"
@@ -54,6 +55,7 @@ class Worker:
         self.metrics = Metrics(runtime / METRICS_FOLDER)
         self.indexes = ServedIndexes(settings, self.metrics)
         self.long_work = LongWork(settings)
+        self.vocabularies = Vocabularies()
         self.sample = EventSample(settings)
         self.decisions = None if settings.decisions is None else DecisionLog(settings, number, self.metrics)
         self.hidden = tuple({settings.root, str(Path(settings.root).resolve()), settings.runtime})

@@ -23,7 +23,7 @@ import msgspec
 
 from ruledex.artifact import collect_garbage, list_versions, publish_existing
 from ruledex.errors import ArtifactError, RuledexError, RulesError
-from ruledex.index import Index, changes_together, index_roots
+from ruledex.index import Index, RuleReader, changes_together, index_roots
 from ruledex.language.definitions import shown_name
 from ruledex.language.schema import Schema
 from ruledex.service.channel import frame, read_frame
@@ -33,7 +33,7 @@ from ruledex.service.messages import Changed, ChangedRules, Defined, Published, 
 from ruledex.service.problems import Problem, fault_of, problem_of
 from ruledex.service.processes import settings_of_process, stop_with_parent
 from ruledex.service.recent import RecentEvent, RecentEvents
-from ruledex.service.rules import preview, rule_out
+from ruledex.service.rules import check_version, preview, rule_out
 from ruledex.service.settings import Settings
 from ruledex.sources import Columns
 
@@ -314,7 +314,8 @@ def make_change(index: Index, change: dict[str, Any]) -> Made:
         return _define(index, change["name"], change["text"])
     if kind in ("add", "update", "remove"):
         return _change_many(index, kind, change["rows"], change["version"])
-    changed = preview(index, kind, change["id"], tuple(change["content"]), *change["etags"])
+    current = RuleReader(index).rule(change["id"])
+    changed = preview(current, kind, change["id"], tuple(change["content"]), *change["etags"])
     changed.dry_run = False
     if changed.action == "unchanged":
         return changed
@@ -322,12 +323,11 @@ def make_change(index: Index, change: dict[str, Any]) -> Made:
         index.remove([change["id"]])
         return changed
     rule = cast(RuleOut, changed.rule)
-    before = rule_out(index, rule.id) if changed.action == "replaced" else None
-    if before is not None and (rule.text, rule.tags) == (before.text, before.tags):
+    if current is not None and (rule.text, rule.tags) == (current.text, current.tags):
         index.set_score(rule.id, rule.score)
     else:
-        _put(index, [(rule.id, rule.text, rule.score, rule.tags)], replace=before is not None)
-    changed.rule = rule_out(index, rule.id)
+        _put(index, [(rule.id, rule.text, rule.score, rule.tags)], replace=current is not None)
+    changed.rule = rule_out(index.rule(rule.id))
     return changed
 
 
@@ -358,8 +358,7 @@ def _put(index: Index, rows: list[tuple[Any, ...]], *, replace: bool) -> None:
 
 
 def _change_many(index: Index, kind: str, rows: list[Any], version: str | None) -> ChangedRules:
-    if version is not None and version not in ("*", index.version):
-        raise Problem(412, "etag", "The index is at another version", "read it again, and decide anew")
+    check_version(index, version)
     if kind == "remove":
         return ChangedRules(removed=index.remove(rows))
     given = [tuple(row) for row in rows]

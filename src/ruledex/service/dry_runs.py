@@ -1,0 +1,150 @@
+"""What a change would do, without making it: findings, similar rules, and gained and lost matches of recent events."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from time import monotonic
+from typing import Any, Final, NamedTuple, cast
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from ruledex.errors import EventError, RuleError
+from ruledex.index import Index
+from ruledex.language.parser import parse
+from ruledex.language.schema import Schema
+from ruledex.lint import lint_rule
+from ruledex.service.messages import Backtest, BacktestExamples, FindingOut, RuleId, SimilarOut
+from ruledex.service.problems import place_of
+from ruledex.service.recent import RecentEvent
+
+MOST_EVENTS: Final = 1_000  # recent events that a change is tested on
+_MOST_EXAMPLES: Final = 3
+_MOST_SIMILAR: Final = 10
+_SIMILAR_RULES: Final = 5  # of a change of many: for so many of them similar rules are looked for
+_LIKE: Final = 0.5  # the share of events that similar rules have in common
+_DRAWN_EVENTS: Final = 300  # on which rules are compared
+_MOST_FINDINGS: Final = 100
+_SECONDS: Final = 2.0  # that each part of a dry run of many rules may take
+_MOST_PAIRS: Final = 4_000_000  # of an event and a rule, that are looked at together
+_RELATIONS: Final = {"equal": "same", "same": "same", "implied": "wider", "implies": "narrower", "similar": "like"}
+
+
+# Findings.
+
+
+def findings_of(text: str, schema: Schema, known: Schema) -> list[FindingOut]:
+    """Return what lint says of a rule. Raises a RuleError if it is no rule under the schema.
+
+    `known` also has the types that other rules of the index imply. A rule may differ from them, which is a finding.
+    """
+    parsed = parse(text)
+    tree = schema.bind_named(parsed, text)
+    found = []
+    for finding in lint_rule("", tree, text, known):
+        severity = cast(Any, finding.severity.value)
+        place = place_of(text, finding.position)
+        found.append(FindingOut(finding.code, severity, finding.message, finding.suggestion, place))
+    try:
+        known.bind_predicates(parsed, text)
+    except RuleError as error:
+        message = f"other rules of the index use it in another way: {error.message}"
+        found.append(FindingOut(error.code, "warning", message, error.hint, place_of(text, error.position)))
+    return found
+
+
+def findings_of_many(rows: Iterable[Sequence[Any]], schema: Schema, known: Schema) -> list[FindingOut]:
+    """Return what lint says of the first rules, given as (id, text, …)."""
+    until, found = monotonic() + _SECONDS, list[FindingOut]()
+    for rule_id, text, *_ in rows:
+        found += [msgspec.structs.replace(each, id=rule_id) for each in findings_of(text, schema, known)]
+        if len(found) >= _MOST_FINDINGS or monotonic() > until:
+            break
+    return found[:_MOST_FINDINGS]
+
+
+# Similar rules.
+
+
+def similar_rules(index: Index, text: str, rule_id: RuleId | None) -> list[SimilarOut]:
+    """Return the rules most like one, itself left out."""
+    found = index.similar(text, _LIKE, n_events=_DRAWN_EVENTS, limit=_MOST_SIMILAR + 1)
+    rows = [
+        SimilarOut(each.rule, each.text, cast(Any, _RELATIONS[each.relation]), round(each.jaccard, 4))
+        for each in found
+        if each.rule != rule_id
+    ]
+    return rows[:_MOST_SIMILAR]
+
+
+def similar_to_many(index: Index, rows: Iterable[Sequence[Any]]) -> list[SimilarOut]:
+    """Return the rules that are like the first few of some rules, given as (id, text, …)."""
+    until, found = monotonic() + _SECONDS, list[SimilarOut]()
+    for rule_id, text, *_ in list(rows)[:_SIMILAR_RULES]:
+        found += [msgspec.structs.replace(each, of=rule_id) for each in similar_rules(index, text, rule_id)]
+        if monotonic() > until:
+            break
+    return found
+
+
+# Gained and lost matches.
+
+
+class TextChange(NamedTuple):
+    """The texts of a rule before and after a change; None if there is no rule."""
+
+    before: str | None
+    after: str | None
+
+
+def backtest(changes: Sequence[TextChange], events: Sequence[RecentEvent], schema: Schema) -> Backtest | None:
+    """Return what changes of rules do to events, or None if there are none. Where time is up, fewer are tested."""
+    if not events:
+        return None
+    parsed = [each.event for each in events]
+    before = _index_of([change.before for change in changes], schema)
+    after = _index_of([change.after for change in changes], schema)
+    until = monotonic() + _SECONDS
+    step = max(1, _MOST_PAIRS // max(1, len(changes)))
+    found = Backtest(0, 0, 0, 0, 0, BacktestExamples([], []))
+    for begin in range(0, len(parsed), step):
+        some = parsed[begin : begin + step]
+        now, then = _pairs(before, some), _pairs(after, some)
+        gained, lost = np.setdiff1d(then, now, True), np.setdiff1d(now, then, True)
+        found.events += len(some)
+        found.before += len(now)
+        found.after += len(then)
+        found.gained += len(gained)
+        found.lost += len(lost)
+        for examples, pairs in ((found.examples.gained, gained), (found.examples.lost, lost)):
+            for number in np.unique(pairs >> 32).tolist()[: _MOST_EXAMPLES - len(examples)]:
+                examples.append(cast(Any, msgspec.Raw(events[begin + number].text.encode())))  # as it came
+        if monotonic() > until:
+            break
+    return found
+
+
+def _index_of(texts: Sequence[str | None], schema: Schema) -> Index | None:
+    rules = [(number, text) for number, text in enumerate(texts) if text is not None]
+    return Index.build(rules, schema=schema) if rules else None
+
+
+def _pairs(index: Index | None, events: list[dict[str, Any]]) -> NDArray[np.int64]:
+    """Return the matches as numbers: the event's above 32 bits, and the rule's."""
+    if index is None:
+        return np.zeros(0, np.int64)
+    try:
+        event, rule = index.match_batch(events).pairs()
+    except EventError:  # one that cannot be read has no matches
+        return np.array(
+            [number << 32 | i for number, each in enumerate(events) for i in _matched(index, each)], np.int64
+        )
+    return event << 32 | np.asarray(rule, np.int64)
+
+
+def _matched(index: Index, event: dict[str, Any]) -> list[Any]:
+    try:
+        return index.match(event)
+    except EventError:
+        return []
