@@ -12,6 +12,7 @@ from contextlib import suppress
 from typing import Any, Final, NamedTuple
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 
 from ruledex.dictionary.dictionary import inputs_of
@@ -19,9 +20,15 @@ from ruledex.dictionary.slot import Slot
 from ruledex.errors import EventError
 from ruledex.events.arrow.buffers import there
 from ruledex.events.arrow.columns import EventColumns, Leaves, Path
+from ruledex.events.arrow.computing import Computation, has_vectors, present_events
+from ruledex.events.arrow.decimals import Decimals
 from ruledex.events.arrow.pairs import Pairs, cell_table
+from ruledex.events.arrow.taking import take
 from ruledex.events.arrow.texts import texts_in
+from ruledex.events.arrow.typed import TypedCells
 from ruledex.events.arrow.values import OPAQUE, distinct, is_nameless, spark_type_of, to_python
+from ruledex.events.arrow.vectors import Of, UnvectoredError, Vector
+from ruledex.forks import cached_property
 from ruledex.language.any_text import WHOLE_EVENT, is_any_text
 from ruledex.language.arrays import reads_arrays
 from ruledex.language.functions.custom import custom_functions, prefetched
@@ -30,7 +37,9 @@ from ruledex.language.reference import truth_of
 from ruledex.language.resolve import over_limit, values_of
 from ruledex.language.schema import NULLS_ABSENT, Schema
 from ruledex.language.tree import Attribute, Call, CompareOperands, Exists, SetTest, operands, replace
+from ruledex.language.value import Family
 
+_NO_EVENTS: Final = np.empty(0, np.int64)
 _LONGEST_STEPPED: Final = 16  # leaves of a list that is numbered place by place
 
 
@@ -68,9 +77,61 @@ class DerivedColumns:
         self._declared = declared
         self._zone = slot.schema.time_zone
         self._schema = Schema(declared, self._zone)
+        self._has_vectors = not (self.needs_rows or self.reads_arrays or self.is_any_text) and has_vectors(slot.operand)
+        self.n_computed = 0  # values that were computed one by one
 
-    def encode(self, inputs: Sequence[Inputs], n_events: int, pairs: Pairs, first: int | None) -> None:
-        """Add the pairs of all events of a batch. `inputs` are those of `paths`; `first` numbers the first event."""
+    @cached_property
+    def _cells(self) -> TypedCells:
+        return TypedCells(self._slot)
+
+    def compute(self, computation: Computation, n_events: int, pairs: Pairs) -> NDArray[np.int64] | None:
+        """Add the pairs of the events that a vector has values of; return the others, or None for all events."""
+        if not self._has_vectors or (len(self.paths) == 1 and computation.is_coded(self.paths[0])):
+            return None
+        try:
+            vector = computation.value(self._slot.operand)
+        except UnvectoredError:
+            return None
+        if vector.of is Of.NOTHING:
+            return _NO_EVENTS
+        events, left = present_events(vector, n_events)
+        return left if self._add(vector, events, n_events, pairs) else None
+
+    def _add(self, vector: Vector, events: NDArray[np.int64], n_events: int, pairs: Pairs) -> bool:
+        """Add the pairs of some events. Returns False if their values have to be looked at one by one."""
+        cells = self._cells
+        if vector.of is Of.TEXT:
+            return cells.add_texts(take(vector.values, events), events, pairs)
+        values = np.broadcast_to(vector.values, n_events)[events]
+        if vector.of is Of.BOOLEAN:
+            cells.add_booleans(values, events, pairs)
+        elif vector.of is Of.DAY:
+            days = distinct(pa.array(values.astype(np.int32), pa.date32()))
+            cells.add_distinct(days, np.arange(len(events)), events, n_events, pairs)
+        elif vector.of is Of.MOMENT:
+            if cells.has_keys(Family.TIME):
+                return False
+            cells.add_moments(values, events, pairs)
+        elif cells.has_keys(Family.NUMBER):
+            return False
+        elif vector.of is Of.DECIMAL:
+            cells.add_decimals(Decimals(values, None, vector.scale), events, pairs)
+        else:
+            cells.add_numbers(values, events, pairs)
+        return True
+
+    def encode(
+        self,
+        inputs: Sequence[Inputs],
+        n_events: int,
+        pairs: Pairs,
+        first: int | None,
+        events: NDArray[np.int64] | None = None,
+    ) -> None:
+        """Add the pairs of all events of a batch. `inputs` are those of `paths`; `first` numbers the first event.
+
+        If `events` are given, the inputs are those of these events only.
+        """
         numbers, examples = _combined(inputs, n_events)
         schema = self._schema_of([given.spark_type for given in inputs])
 
@@ -78,8 +139,9 @@ class DerivedColumns:
             return self._value({f"input{at}": given.leaves(example) for at, given in enumerate(inputs)}, schema)
 
         with prefetched(lambda: _try(value, examples), self._functions):
-            cells = _cells_of(self._slot, value, numbers, examples, pairs, first)
-        pairs.gather(np.arange(n_events), numbers, cell_table(cells))
+            cells = _cells_of(self._slot, value, numbers, examples, pairs, first, events)
+        self.n_computed += len(examples)
+        pairs.gather(np.arange(n_events) if events is None else events, numbers, cell_table(cells))
 
     def encode_rows(self, columns: EventColumns, pairs: Pairs) -> None:
         """Add the pairs of a function of what stands at a path, which the leaves of the path do not tell."""
@@ -165,6 +227,7 @@ def _cells_of(
     examples: NDArray[np.int64],
     pairs: Pairs,
     first: int | None,
+    events: NDArray[np.int64] | None,
 ) -> list[Sequence[int]]:
     """Return the cells of each example."""
     n_alike = np.bincount(numbers, minlength=len(examples))
@@ -174,7 +237,8 @@ def _cells_of(
         try:
             found = value(example)
         except EventError as error:
-            raise (error if first is None else error.at(first + example)) from error.__cause__
+            at = example if events is None else int(events[example])
+            raise (error if first is None else error.at(first + at)) from error.__cause__
         if over_limit.n != n_before:  # counted once per event that this is the example of
             over_limit.n = n_before + (over_limit.n - n_before) * int(n_alike[number])
         cells.append(() if found is None else slot.cells(found))
@@ -184,18 +248,32 @@ def _cells_of(
 
 def inputs_at(columns: EventColumns, path: Path) -> Inputs:
     """Return the leaves of a path in all events; of the path of `*`, all texts."""
-    leaves = texts_in(columns) if path == WHOLE_EVENT else columns.at(path)
+    return _inputs(texts_in(columns) if path == WHOLE_EVENT else columns.at(path), columns.n_events)
+
+
+def inputs_of_events(columns: EventColumns, path: Path, events: NDArray[np.int64]) -> Inputs:
+    """Return the leaves of a path in some events, of which each has at most one leaf there."""
+    leaves = columns.at(path)
+    places = events
+    if leaves.events is not None:
+        of_all = np.full(columns.n_events, -1)
+        of_all[leaves.events] = np.arange(len(leaves.events))
+        places = of_all[events]
+    return _inputs(Leaves(take(leaves.values, places), None, None), len(events))
+
+
+def _inputs(leaves: Leaves, n_events: int) -> Inputs:
     codes, values = _coded(leaves)
     kind = spark_type_of(leaves.values.type)
     if leaves.events is None or leaves.nulls is None:
         if leaves.events is not None:
             of_those = codes
-            codes = np.full(columns.n_events, len(values) - 1)
+            codes = np.full(n_events, len(values) - 1)
             codes[leaves.events] = of_those
-        return Inputs(codes, len(values), np.arange(columns.n_events + 1), codes, values, kind)
+        return Inputs(codes, len(values), np.arange(n_events + 1), codes, values, kind)
     owners = np.concatenate([leaves.events, leaves.nulls])
     codes = np.concatenate([codes, np.full(len(leaves.nulls), len(values) - 1)])[np.argsort(owners, kind="stable")]
-    offsets = np.concatenate(([0], np.cumsum(np.bincount(owners, minlength=columns.n_events))))
+    offsets = np.concatenate(([0], np.cumsum(np.bincount(owners, minlength=n_events))))
     numbers, n_numbers = _number_lists(codes, len(values), offsets)
     return Inputs(numbers, n_numbers, offsets, codes, values, kind)
 

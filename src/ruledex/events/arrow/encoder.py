@@ -20,7 +20,8 @@ from ruledex.dictionary.growing import GrowingDictionary
 from ruledex.dictionary.slot import Slot
 from ruledex.errors import EventError, quoted
 from ruledex.events.arrow.columns import EventColumns, Path
-from ruledex.events.arrow.derived import DerivedColumns, Inputs, inputs_at
+from ruledex.events.arrow.computing import Computation
+from ruledex.events.arrow.derived import DerivedColumns, Inputs, inputs_at, inputs_of_events
 from ruledex.events.arrow.elements import ElementColumns
 from ruledex.events.arrow.pairs import Pairs
 from ruledex.events.arrow.rows import rows_of
@@ -74,6 +75,7 @@ class ArrowEncoder:
                 slot.encode(columns.at(path), columns.n_events, pairs)
             inputs: dict[Path, Inputs] = {}
             rows: list[dict[str, Any]] | None = None
+            computation = Computation(columns, self.dictionary.schema)
             for derived in self._derived_columns():
                 if derived.is_any_text:
                     path = WHOLE_EVENT
@@ -88,6 +90,13 @@ class ArrowEncoder:
                     if rows is None:
                         rows = rows_of(columns, self._names_in_rows)
                     derived.encode_arrays(rows, pairs)
+                    continue
+                path = derived.paths[0] if derived.paths else ()
+                left = derived.compute(computation, columns.n_events, pairs)
+                if left is not None:
+                    if len(left):
+                        given = [inputs_of_events(columns, path, left) for path in derived.paths]
+                        derived.encode(given, len(left), pairs, columns.first, left)
                     continue
                 for path in derived.paths:
                     if path not in inputs:

@@ -9,6 +9,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from ruledex.dictionary.slot import Slot
+from ruledex.events.arrow.clocks import unsafe_moments, utc_of_wall, wall_time
 from ruledex.events.arrow.columns import Leaves
 from ruledex.events.arrow.decimals import is_narrow_decimal, take_decimals
 from ruledex.events.arrow.pairs import Pairs
@@ -22,7 +23,6 @@ from ruledex.events.arrow.values import (
     present,
     take_numbers,
     timestamp_microseconds,
-    utc_microseconds,
 )
 from ruledex.language.tree import Attribute
 from ruledex.language.value import Family
@@ -97,6 +97,15 @@ class SlotColumns:
         if self._cells.has_moments:
             moments = timestamp_microseconds(values, places)
             if kind.tz is None:
-                moments = utc_microseconds(moments, self._slot.moment_of)
+                moments = self._in_utc(moments)
         self._cells.add_moments(moments, events, pairs)
         return True
+
+    def _in_utc(self, moments: NDArray[np.int64]) -> NDArray[np.int64]:
+        converted = utc_of_wall(moments, self._slot.schema.zone)
+        at_ends = unsafe_moments(moments)
+        if at_ends is not None:  # the slots of old indexes have a conversion of their own there
+            converted = converted.copy()
+            for place in np.flatnonzero(at_ends).tolist():
+                converted[place] = self._slot.moment_of(wall_time(int(moments[place])))
+        return converted

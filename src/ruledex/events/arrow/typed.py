@@ -137,7 +137,23 @@ class TypedCells:
         domains = {kind: domain for kind, domain in self._slot.domains.items() if kind in kinds}
         return {kind: np.array([as_double(cut) for cut in domain.cuts]) for kind, domain in domains.items()}
 
+    def add_booleans(self, values: NDArray[np.bool_], events: NDArray[np.int64], pairs: Pairs) -> None:
+        """Add the pairs of truth values."""
+        for value in (True, False):
+            cells = self._slot.cells(value)
+            if len(cells):
+                pairs.add_each(events[values == value], cells)
+
     # Everything else, by distinct values.
+
+    def add_texts(self, values: Array, events: NDArray[np.int64], pairs: Pairs) -> bool:
+        """Add the pairs of texts, none of them null, by their order, unless keys ask for them. Returns True if so."""
+        if self.has_keys(Family.STRING) or self._reads_times:
+            return False
+        pairs.add_each(events, self._marks(""))
+        if Kind.STRING in self._slot.domains:
+            pairs.add(events, self._text_cells(values))
+        return True
 
     def add_distinct(
         self, coded: Distinct, places: NDArray[np.int64], events: NDArray[np.int64], n_events: int, pairs: Pairs

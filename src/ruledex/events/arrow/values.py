@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from datetime import date, datetime, timedelta
+from datetime import date
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -12,16 +11,13 @@ from numpy.typing import NDArray
 
 from ruledex.errors import EventError
 from ruledex.events.arrow.buffers import BYTE, bitmap_of, take_doubles, take_integers, there, values_in
+from ruledex.events.arrow.clocks import FIRST_MOMENT, LAST_MOMENT
 from ruledex.events.arrow.columns import is_text
 from ruledex.events.arrow.taking import Array
 
 OPAQUE: Final[dict[str, Any]] = {}  # a value that no rule can name, such as a struct
 
-_EPOCH: Final = datetime(1970, 1, 1)
-_MICROSECOND: Final = timedelta(microseconds=1)
-_FIRST: Final = (datetime.min - _EPOCH) // _MICROSECOND
-_LAST: Final = (datetime.max - _EPOCH) // _MICROSECOND
-_HOUR: Final = 3_600_000_000
+_EPOCH_DAY: Final = date(1970, 1, 1).toordinal()
 _MILLISECONDS_PER_DAY: Final = 86_400_000
 _NUMBERS: Final = {
     kind.id: np.dtype(kind.to_pandas_dtype())
@@ -152,15 +148,18 @@ def _mask(length: int, places: NDArray[np.int64]) -> NDArray[np.bool_]:
 
 def _dates(values: Array) -> list[date | None]:
     places = there(values)
-    days = numbers(values)[places].astype(np.int64)
+    dates: list[date | None] = [None] * len(values)
+    for place, day in zip(places.tolist(), day_numbers(values, places).tolist(), strict=True):
+        dates[place] = date.fromordinal(_EPOCH_DAY + day)
+    return dates
+
+
+def day_numbers(values: Array, places: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return some dates as days since 1970. A date outside the years 1 to 9999 becomes their first or last day."""
+    days: NDArray[np.int64] = numbers(values)[places].astype(np.int64)
     if pa.types.is_date64(values.type):
         days //= _MILLISECONDS_PER_DAY
-    epoch = _EPOCH.toordinal()
-    days = np.clip(days, date.min.toordinal() - epoch, date.max.toordinal() - epoch)
-    dates: list[date | None] = [None] * len(values)
-    for place, day in zip(places.tolist(), days.tolist(), strict=True):
-        dates[place] = date.fromordinal(epoch + day)
-    return dates
+    return np.clip(days, date.min.toordinal() - _EPOCH_DAY, date.max.toordinal() - _EPOCH_DAY)
 
 
 def timestamp_microseconds(array: Array, places: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -175,30 +174,8 @@ def timestamp_microseconds(array: Array, places: NDArray[np.int64]) -> NDArray[n
         moments = moments // (per_second // 1_000_000)
     elif per_second < 1_000_000:
         factor = 1_000_000 // per_second
-        moments = np.clip(moments, -(-_FIRST // factor), _LAST // factor) * factor
-    return np.clip(moments, _FIRST, _LAST)
-
-
-def utc_microseconds(moments: NDArray[np.int64], moment_of: Callable[[datetime], int]) -> NDArray[np.int64]:
-    """Convert times of a zone's clock, in microseconds, to UTC, as `moment_of` converts one.
-
-    A clock changes at most once per hour. So an hour that begins and ends at the same distance from UTC keeps it, and
-    only in other hours each moment is converted by itself.
-    """
-    hours, of_hour = np.unique(moments // _HOUR, return_inverse=True)
-    begins, ends = (np.array([_shift(moment, moment_of) for moment in edge]) for edge in _edges(hours))
-    shifts = begins[of_hour] if len(hours) else moments
-    for place in np.flatnonzero((begins != ends)[of_hour]) if len(hours) else ():
-        shifts[place] = _shift(int(moments[place]), moment_of)
-    return moments + shifts
-
-
-def _edges(hours: NDArray[np.int64]) -> tuple[list[int], list[int]]:
-    return (hours * _HOUR).tolist(), (hours * _HOUR + _HOUR - 1).tolist()
-
-
-def _shift(moment: int, moment_of: Callable[[datetime], int]) -> int:
-    return moment_of(_EPOCH + moment * _MICROSECOND) - moment
+        moments = np.clip(moments, -(-FIRST_MOMENT // factor), LAST_MOMENT // factor) * factor
+    return np.clip(moments, FIRST_MOMENT, LAST_MOMENT)
 
 
 def is_nameless(kind: Any) -> bool:
