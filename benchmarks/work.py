@@ -38,13 +38,13 @@ from ruledex.engines.labelled.engine import AnnotatedEngine
 from ruledex.engines.scan import ScanEngine
 from ruledex.engines.sparse.engine import SparseEngine
 from ruledex.engines.sparse.kernels import (
-    SparseArrays,
     SparseIndex,
-    SparseScratch,
     clear,
     collect_set,
     is_set,
     propagate_event,
+    sparse_index,
+    sparse_scratch,
 )
 from ruledex.events.batch import EventBatch
 from ruledex.program.program import Program
@@ -167,10 +167,11 @@ def _look(bits: NDArray[np.uint64], places: NDArray[np.int32], begin: int, end: 
 def _late_number(index: SparseIndex, place: int) -> int:
     """Return the number of a node among those that are verified late, or -1."""
     number = -1
-    for level in range(index.level_slots.shape[0]):
-        first_to_verify, first_other = index.level_slots[level, 0], index.level_slots[level, 1]
+    levels = index.level_slots
+    for level in range(0, levels.size, 4):
+        first_to_verify, first_other = levels[level], levels[level + 1]
         if first_to_verify <= place and place < first_other:
-            number = index.level_slots[level, 3] + place - first_to_verify
+            number = levels[level + 3] + place - first_to_verify
     return int(number)
 
 
@@ -194,14 +195,14 @@ def _count_edges(index: SparseIndex, bits: NDArray[np.uint64], place: int, count
 
 @jit
 def sparse_count_touched(
-    index_arrays: SparseArrays,
-    scratch_arrays: SparseArrays,
+    index_handle: int,
+    scratch_handle: int,
     event_offsets: NDArray[np.int64],
     cells: NDArray[np.int32],
     counts: NDArray[np.int64],
 ) -> None:
     """Match all events, and add up what that touches in the order of `BY_SPARSE`; `counts` is all zero before."""
-    index, scratch = SparseIndex(*index_arrays), SparseScratch(*scratch_arrays)
+    index, scratch = sparse_index(index_handle), sparse_scratch(scratch_handle)
     end_of_literals, first_sink, n_rules = index.places[2], index.places[3], index.places[4]
     for event in range(event_offsets.size - 1):
         propagate_event(index, scratch, cells, event_offsets[event], event_offsets[event + 1])
@@ -217,9 +218,9 @@ def sparse_count_touched(
 
 
 def _work_of_sparse(engine: SparseEngine, batch: EventBatch) -> Work:
-    scratch, _ = engine._scratch(batch)
+    scratch = engine._scratch(len(batch.cells))
     counts = np.zeros(len(BY_SPARSE), np.int64)
-    sparse_count_touched(tuple(engine.index), scratch, batch.offsets, batch.cells, counts)
+    sparse_count_touched(engine._handle.address, scratch.handle.address, batch.offsets, batch.cells, counts)
     return _averages(dict(zip(BY_SPARSE, counts.tolist(), strict=True)), batch)
 
 

@@ -18,11 +18,11 @@ from typing import Any
 
 import numpy as np
 
-from ruledex.compiled import bits
+from ruledex.compiled import bits, handles
 from ruledex.compiled.decorator import Kernel
 from ruledex.compiled.plain import names_in
 
-# Raise this when instructions.py changes: what the functions of bits.py compile to is not in their code.
+# Raise this when instructions.py changes: what the functions of bits.py and handles.py compile to is not in their code.
 INSTRUCTIONS = 1
 
 
@@ -48,7 +48,7 @@ def _digest(function: FunctionType) -> str:
             if callee := _kernel_in(value):
                 # Cached code refers to a callee by its module too, and fails where the callee has moved.
                 digest.update(f"{name} is {callee.__module__}.{callee.__qualname__}\n".encode())
-                if callee.__module__ == bits.__name__:
+                if callee.__module__ in (bits.__name__, handles.__name__):
                     digest.update(f"instructions {INSTRUCTIONS}\n".encode())
                 pending.append(callee)
             else:

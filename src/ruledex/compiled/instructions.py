@@ -1,4 +1,4 @@
-"""What the functions of bits.py compile to: one instruction of the processor each."""
+"""What the functions of bits.py and handles.py compile to: an instruction of the processor, or a view of memory."""
 
 from __future__ import annotations
 
@@ -7,8 +7,10 @@ from typing import Any
 
 from numba import extending, types
 from numba.core import cgutils
+from numba.np.arrayobj import populate_array
 
 from ruledex.compiled.bits import lowest_bit, n_bits, prefetch
+from ruledex.compiled.handles import int32_at, int64_at, scratch32_at, words_at
 
 Decorators = Callable[..., Callable[[Callable[..., Any]], Callable[..., Any]]]
 lower_builtin: Decorators = extending.lower_builtin
@@ -55,3 +57,32 @@ def _prefetch(context: Any, builder: Any, signature: Any, arguments: Any) -> Any
     hint = [ir.Constant(flag, value) for value in (0, 3, 1)]  # to read, keep in all caches, data
     builder.call(function, [builder.bitcast(place, byte), *hint])
     return context.get_dummy_value()
+
+
+def _lower_array_at(function: Any, element: Any, *, writable: bool) -> None:
+    """Let a function of handles.py return a view of the memory that an entry of the table names."""
+    array_type = types.Array(element, 1, "C", readonly=not writable)
+
+    @type_callable(function)
+    def _type_array_at(_context: Any) -> Any:
+        return lambda _handle, _number: array_type(types.int64, types.int64)
+
+    @lower_builtin(function, types.int64, types.int64)
+    def _array_at(context: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
+        handle, number = arguments
+        word = ir.IntType(64)
+        table = builder.inttoptr(handle, word.as_pointer())
+        entry = builder.shl(number, ir.Constant(word, 1))
+        address = builder.load(builder.gep(table, [entry]))
+        length = builder.load(builder.gep(table, [builder.add(entry, ir.Constant(word, 1))]))
+        view = context.make_array(array_type)(context, builder)
+        size = ir.Constant(word, element.bitwidth // 8)
+        data = builder.inttoptr(address, context.get_data_type(element).as_pointer())
+        populate_array(view, data=data, shape=[length], strides=[size], itemsize=size, meminfo=None)  # type: ignore[no-untyped-call]
+        return view._getvalue()
+
+
+_lower_array_at(int32_at, types.int32, writable=False)
+_lower_array_at(int64_at, types.int64, writable=False)
+_lower_array_at(scratch32_at, types.int32, writable=True)
+_lower_array_at(words_at, types.uint64, writable=True)

@@ -80,6 +80,11 @@ class Slot:
         self._families: tuple[Family, ...] = ()
         self._misfits: frozenset[int] = frozenset()
 
+    @property
+    def known(self) -> dict[type, dict[Any, tuple[int, ...]]]:
+        """The cells of values that were seen before, by type and value. It stays the same object once it has any."""
+        return self._known
+
     def key_cells(self) -> list[int]:
         """Return the cells of all keys. Makes no key."""
         stored = self.stored_elements

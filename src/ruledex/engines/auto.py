@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ruledex.compiled.arrays import frozen
-from ruledex.engines.protocol import Alive, Arrays, Matches, Rank, Statistics
+from ruledex.engines.protocol import Alive, Arrays, Matches, OneEventMatcher, Rank, Statistics
 from ruledex.engines.sparse.engine import SparseEngine
 from ruledex.events.batch import EventBatch
 from ruledex.forks import ForkSafeLock
@@ -42,7 +42,7 @@ class AutoOptions:
     threads: int = 1
 
 
-class AutoEngine:
+class AutoEngine(OneEventMatcher):
     """The engine `auto`: `sparse` and, once it is needed, `batch` over the same Program."""
 
     name = "auto"
@@ -95,6 +95,10 @@ class AutoEngine:
     def choose(self, n_events: int) -> SparseEngine | BatchEngine:
         """Return the engine for a batch of that many events."""
         return self.sparse if n_events < self.batch_from else self.batch
+
+    def match_one(self, cells: list[int]) -> NDArray[np.int32]:
+        """Return the rules that are true of an event, ascending."""
+        return self.sparse.match_one(cells)
 
     def match(self, batch: EventBatch, alive: Alive | None = None) -> Matches:
         """Return all rules that are true, ascending within each event."""

@@ -6,6 +6,7 @@ ties by id.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, Protocol, Self
 
@@ -98,6 +99,14 @@ class Matcher(Protocol):
 
     def describe(self) -> dict[str, Any]:
         """Describe what it is made of and why, in plain values for people and for JSON."""
+
+
+class OneEventMatcher(ABC):
+    """An engine with a short way for one event: no batch is made of it."""
+
+    @abstractmethod
+    def match_one(self, cells: list[int]) -> NDArray[np.int32]:
+        """Return the rules that are true of an event, ascending. Its cells come in any order, some perhaps twice."""
 
 
 class Engine(Matcher, Protocol):

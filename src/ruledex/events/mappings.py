@@ -18,7 +18,6 @@ from numpy.typing import NDArray
 from ruledex.compiled.constants import CELL, EVERY, OFFSET, WEIGHT
 from ruledex.dictionary.dictionary import Dictionary, Names
 from ruledex.dictionary.growing import GrowingDictionary
-from ruledex.dictionary.remembered import Remembered
 from ruledex.dictionary.slot import Slot
 from ruledex.errors import EventError, RuledexError, quoted
 from ruledex.events.batch import EventBatch
@@ -46,10 +45,17 @@ class EventEncoder:
 
     def __init__(self, dictionary: Dictionary) -> None:
         self.dictionary = dictionary
-        # The cells of plain values by name and value. Going from a name to its slot and from there to a value touches
-        # memory in ten places; this touches it in three.
-        self._remembered = Remembered()
-        self._known = self._remembered.tables
+        # What slots remember of plain values, by name, type and value: going there by the names and their slots
+        # touches memory in ten places, and this in three.
+        self._known: dict[str, dict[type, dict[Any, tuple[int, ...]]]] = {}
+
+    @cached_property
+    def _names(self) -> dict[str, Names]:
+        return self.dictionary.names.below
+
+    @cached_property
+    def _has_derived(self) -> bool:
+        return bool(self.dictionary.derived)
 
     @cached_property
     def arrow(self) -> ArrowEncoder:
@@ -90,32 +96,35 @@ class EventEncoder:
             single,
         )
 
+    def cells_of(self, event: Mapping[str, Any]) -> list[int]:
+        """Return the cells of one event, in any order; some may stand there twice."""
+        if type(event) is dict and not self._has_derived:
+            cells = [EVERY]
+            if self._look_up(event, cells) is None:
+                return cells
+        return self._one(event).all_cells()
+
     def encode_one(self, event: Mapping[str, Any]) -> EventBatch:
         """Return a batch of one event without weights."""
+        found = self._one(event)
+        ordered = found.ordered()
+        offsets = array("q", (0, len(ordered)))
+        return EventBatch(np.frombuffer(offsets, OFFSET), np.frombuffer(ordered, CELL), _NO_WEIGHTS, found.single)
+
+    def _one(self, event: Mapping[str, Any]) -> _Found:
         try:
-            found = self._cells(event)
+            return self._cells(event)
         except RuledexError:
             raise
         except Exception as error:
             raise EventError.of(error) from error
-        ordered = found.ordered()
-        offsets = array("q", (0, len(ordered)))
-        return EventBatch(np.frombuffer(offsets, OFFSET), np.frombuffer(ordered, CELL), _NO_WEIGHTS, found.single)
 
     def _cells(self, event: Mapping[str, Any]) -> _Found:
         if type(event) is not dict:
             event = mapping_of(event)
         found = _Found(event)
-        cells, remembered = found.cells, self._known
-        rest: dict[str, Any] = {}
-        for name, value in event.items():
-            known = remembered.get(type(value))
-            seen = None if known is None else known.get((name, value))
-            if seen is None:
-                rest[name] = value
-            else:
-                cells += seen
-        if rest:
+        rest = self._look_up(event, found.cells)
+        if rest is not None:
             self._first_seen(found, rest)
         for slot in self.dictionary.derived:
             if isinstance(slot.operand, Exists):
@@ -124,19 +133,38 @@ class EventEncoder:
                 found.take(slot, _derived(slot, event))
         return found
 
+    def _look_up(self, event: Mapping[str, Any], cells: list[int]) -> dict[str, Any] | None:
+        """Add the cells of plain values that were seen before; return all others that rules may use, or None."""
+        rest: dict[str, Any] | None = None
+        names, known = self._names, self._known
+        # One look-up per name of the event, or per name of the rules, whichever are fewer.
+        is_wide = len(event) > len(names)
+        for name, value in [(name, event[name]) for name in names if name in event] if is_wide else event.items():
+            by_type = known.get(name)
+            if by_type is not None:
+                try:
+                    cells += by_type[type(value)][value]
+                    continue
+                except (KeyError, TypeError):  # it was not seen before, or it has no hash
+                    pass
+            elif name not in names:
+                continue
+            if rest is None:
+                rest = {}
+            rest[name] = value
+        return rest
+
     def _first_seen(self, found: _Found, values: Mapping[str, Any]) -> None:
-        """Add the cells of values that are not remembered, and remember those of plain values."""
+        """Add the cells of values that were not seen before; the slots remember those of plain values."""
         names, others = self.dictionary.names, {}
         for name, value in values.items():
-            at = names.below.get(name)
-            if at is None:
-                continue
+            at = names.below[name]
             if type(value) not in _PLAIN or at.slot is None or at.below:
                 others[name] = value
                 continue
-            cells = tuple(at.slot.cells(value))
-            self._remembered.remember(value, (name, value), cells)
-            found.cells += cells
+            found.cells += at.slot.cells(value)
+            if name not in self._known and at.slot.known:
+                self._known[name] = at.slot.known
         if others:
             found.walk(others, names)
 
@@ -202,6 +230,10 @@ class _Found:
         is_first[0] = True
         np.not_equal(cells[1:], cells[:-1], out=is_first[1:])
         return array("i", cells[is_first].tobytes())
+
+    def all_cells(self) -> list[int]:
+        """Return all cells, in any order."""
+        return self.cells + [cell for cells in self.many for cell in cells.tolist()]
 
     def take_many(self, cells: NDArray[np.int32]) -> None:
         if len(cells) > _FEW:

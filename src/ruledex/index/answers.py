@@ -16,10 +16,11 @@ from ruledex.engines.inputs import check_k
 from ruledex.engines.protocol import OutdatedError, Rank
 from ruledex.errors import RuledexError
 from ruledex.explain import Explanation, Original, explain, original_of
+from ruledex.index.describing import describe_snapshot, full_schema
 from ruledex.index.identities import Id, RuleId, plain_id
 from ruledex.index.inputs import Event, Events, as_mapping, check_rank, check_weights
 from ruledex.index.live.home import Home
-from ruledex.index.state import BuiltState, IndexMatches, Snapshot, describe_snapshot, full_schema
+from ruledex.index.state import BuiltState, IndexMatches, Snapshot
 from ruledex.index.tags import tags_of
 from ruledex.language.clock import Now, asked_at
 from ruledex.language.json_decimals import decimal_event, decimal_events
@@ -145,6 +146,9 @@ class IndexAnswers(Generic[Id]):
             return self._ask(lambda state: self._view(state, where=where).match_batch((found,)).rule, now)
         if where is not None:
             return self._ask(lambda state: self._view(state, where=where).match(event), now)
+        snapshot = self._state
+        if now is None and snapshot.is_plain:  # the shortest way
+            return snapshot.match(event)
         return self._ask(lambda state: state.match(event), now)
 
     def match_batch(

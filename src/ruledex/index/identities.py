@@ -76,7 +76,7 @@ class IntegerIdentities:
 
     def of(self, positions: NDArray[np.int32]) -> list[RuleId]:
         """Return the ids at some positions."""
-        return self._ids[positions].tolist()  # type: ignore[no-any-return]
+        return self._ids[positions].tolist() if len(positions) else []
 
     def take(self, positions: NDArray[np.int32]) -> NDArray[np.int64]:
         """Return the ids at some positions as an array."""

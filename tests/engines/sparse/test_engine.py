@@ -1,8 +1,11 @@
+import random
+
 import numpy as np
 import pytest
 
 from ruledex.engines.protocol import Statistics
 from ruledex.engines.sparse.engine import SparseEngine
+from ruledex.engines.sparse.kernels import sparse_scratch
 from ruledex.errors import RuledexError
 from tests.contract.agreement import assert_agrees
 from tests.contract.builder import make_program
@@ -38,9 +41,24 @@ def test_scratch_is_clean_after_each_event():
     engine = SparseEngine.build(program)
     for seed in range(5):
         assert_agrees(engine, drawn_batch(program, 3, seed, several=bool(seed % 2)))
-        ((scratch, _),) = engine._pool
-        assert not scratch[0].any()
-        assert not scratch[1].any()
+        (buffers,) = engine._pool
+        scratch = sparse_scratch(buffers.handle.address)
+        assert not scratch.bits.any()
+        assert not scratch.touched.any()
+
+
+def test_one_event_has_the_rules_that_it_has_in_a_batch_whatever_the_order_of_its_cells():
+    program = drawn_program(scaled(500, 40))
+    engine = SparseEngine.build(program)
+    rng = random.Random(7)
+    for seed in range(4):
+        batch = drawn_batch(program, 20, seed, several=bool(seed % 2))
+        expected = engine.match(batch)
+        for event in range(batch.n_events):
+            cells = batch.cells[batch.offsets[event] : batch.offsets[event + 1]].tolist()
+            cells += rng.choices(cells, k=rng.choice((0, 3, 300))) if cells else []
+            rng.shuffle(cells)
+            assert engine.match_one(cells).tolist() == expected.of(event).tolist()
 
 
 def test_an_interval_over_two_domains_is_refused():

@@ -2,26 +2,48 @@
 
 from __future__ import annotations
 
+from array import array
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ruledex.compiled.handles import Handle
 from ruledex.engines.inputs import ALL_ALIVE, freeze_alive, freeze_batch, stored_fields
-from ruledex.engines.protocol import Alive, Arrays, Matches, NoOptions, Statistics
+from ruledex.engines.protocol import Alive, Arrays, Matches, NoOptions, OneEventMatcher, Statistics
 from ruledex.engines.ranking import Ranker, RanksFound
-from ruledex.engines.sparse.kernels import SparseArrays, SparseIndex, sparse_count, sparse_match
+from ruledex.engines.sparse.kernels import SparseIndex, sparse_count, sparse_match, sparse_match_one
 from ruledex.engines.sparse.layout import build_sparse_index
 from ruledex.events.batch import EventBatch
 from ruledex.program.program import Program
 
 RANGES_PER_CELL = 36  # two runs for a domain, and one for each of 32 levels of an interval tree
-SparseBuffers = tuple[SparseArrays, NDArray[np.int32]]  # of the kernel, and its output
-
 CHUNK = 1 << 18  # rules written by one call into the kernel, at the least
 
 
-class SparseEngine(RanksFound):
+class SparseBuffers:
+    """What one call needs: the scratch of the kernels, room for the cells of one event, and their output."""
+
+    __slots__ = ("_cells", "_fixed", "cells", "handle", "n_cells", "out")
+
+    def __init__(self, n_places: int, n_rules: int) -> None:
+        n_words = n_places // 64 + 1
+        bits, touched = np.zeros(n_words, np.uint64), np.zeros(n_words // 64 + 1, np.uint64)
+        self._fixed = bits, touched, np.empty(n_places, np.int32)
+        self.out = np.empty(n_rules, np.int32)  # of one event; a call for many brings its own
+        self.grow(64)
+
+    def grow(self, n_cells: int) -> None:
+        """Make room for the cells of a larger event."""
+        bits, touched, singles = self._fixed
+        ranges = np.empty(2 * RANGES_PER_CELL * n_cells, np.int32)
+        self._cells = np.empty(n_cells, np.int32)
+        self.cells = memoryview(self._cells)  # type: ignore[arg-type]  # an array is one
+        self.handle = Handle((bits, touched, ranges, singles, self._cells, self.out))
+        self.n_cells = n_cells
+
+
+class SparseEngine(RanksFound, OneEventMatcher):
     """The engine `sparse`. It is read-only, and each call takes scratch from a pool: calls may run side by side."""
 
     name = "sparse"
@@ -31,8 +53,7 @@ class SparseEngine(RanksFound):
         self.program = program
         self.index = index
         self._n_rules = program.n_rules
-        # Numba tells the type of a plain tuple faster than that of a named one; a match may take but microseconds.
-        self._index: SparseArrays = tuple(index)
+        self._handle = Handle([each.reshape(-1) for each in index])
         self._ranker = Ranker(program)
         self._pool: list[SparseBuffers] = []
 
@@ -55,31 +76,49 @@ class SparseEngine(RanksFound):
         """Return the fields of the index."""
         return self.index._asdict()
 
+    def match_one(self, cells: list[int]) -> NDArray[np.int32]:
+        """Return the rules that are true of an event, ascending."""
+        n_cells = len(cells)
+        buffers = self._scratch(n_cells)
+        buffers.cells[:n_cells] = array("i", cells)
+        n_found = sparse_match_one(self._handle.address, buffers.handle.address, n_cells)
+        found = buffers.out[:n_found].copy()
+        self._pool.append(buffers)
+        return found
+
     def match(self, batch: EventBatch, alive: Alive | None = None) -> Matches:
         """Return all rules that are true, ascending within each event."""
         batch = freeze_batch(batch)
         alive_bytes = ALL_ALIVE if alive is None else freeze_alive(alive, self._n_rules)
-        scratch, out = self._scratch(batch)
+        buffers = self._scratch(_largest(batch))
         n_events = len(batch.offsets) - 1
         offsets = np.zeros(n_events + 1, np.int64)
+        out = buffers.out if n_events == 1 else np.empty(max(self._n_rules, CHUNK), np.int32)
         chunks = []
         event = 0
         while event < n_events:
             event, n_written = sparse_match(
-                self._index, scratch, alive_bytes, batch.offsets, batch.cells, event, offsets, out
+                self._handle.address,
+                buffers.handle.address,
+                alive_bytes,
+                batch.offsets,
+                batch.cells,
+                event,
+                offsets,
+                out,
             )
             chunks.append(out[:n_written].copy())
-        self._pool.append((scratch, out))
+        self._pool.append(buffers)
         return Matches(offsets, chunks[0] if len(chunks) == 1 else np.concatenate([np.zeros(0, np.int32), *chunks]))
 
     def count(self, batch: EventBatch, alive: Alive | None = None) -> NDArray[np.int64]:
         """Return how many rules are true of each event."""
         batch = freeze_batch(batch)
         alive_bytes = freeze_alive(alive, self._n_rules)
-        scratch, out = self._scratch(batch)
+        buffers = self._scratch(_largest(batch))
         counts = np.zeros(batch.n_events, np.int64)
-        sparse_count(self._index, scratch, alive_bytes, batch.offsets, batch.cells, counts)
-        self._pool.append((scratch, out))
+        sparse_count(self._handle.address, buffers.handle.address, alive_bytes, batch.offsets, batch.cells, counts)
+        self._pool.append(buffers)
         return counts
 
     def describe(self) -> dict[str, Any]:
@@ -93,21 +132,20 @@ class SparseEngine(RanksFound):
             "n_and_edges": len(index.and_edges) // 3,
             "n_verified_late": len(index.verify_offsets) - 1,
             "n_levels": len(index.level_slots),
-            "bytes": sum(array.nbytes for array in index),
+            "bytes": sum(each.nbytes for each in index),
         }
 
-    def _scratch(self, batch: EventBatch) -> SparseBuffers:
-        """Scratch that no other call uses: from the pool, which a call that fails does not give it back to."""
-        largest = len(batch.cells) if len(batch.offsets) == 2 else int(np.max(np.diff(batch.offsets), initial=1))
+    def _scratch(self, n_cells: int) -> SparseBuffers:
+        """Take scratch for events of so many cells, which no other call uses. A call that fails does not return it."""
         try:
-            scratch, out = self._pool.pop()
+            buffers = self._pool.pop()
         except IndexError:
-            n_places = int(self.index.places[3]) + self._n_rules
-            n_words = n_places // 64 + 1
-            bits, touched = np.zeros(n_words, np.uint64), np.zeros(n_words // 64 + 1, np.uint64)
-            scratch = bits, touched, np.zeros(0, np.int32), np.empty(n_places, np.int32)
-            out = np.empty(max(self._n_rules, CHUNK), np.int32)
-        bits, touched, ranges, singles = scratch
-        if len(ranges) < 2 * RANGES_PER_CELL * largest:
-            scratch = bits, touched, np.empty(2 * RANGES_PER_CELL * largest, np.int32), singles
-        return scratch, out
+            buffers = SparseBuffers(int(self.index.places[3]) + self._n_rules, self._n_rules)
+        if buffers.n_cells < n_cells:
+            buffers.grow(n_cells)
+        return buffers
+
+
+def _largest(batch: EventBatch) -> int:
+    """Return the number of cells of the largest event."""
+    return len(batch.cells) if len(batch.offsets) == 2 else int(np.max(np.diff(batch.offsets), initial=1))

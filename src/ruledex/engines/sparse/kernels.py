@@ -20,7 +20,7 @@ is done when its level comes.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,14 +28,18 @@ from numpy.typing import NDArray
 from ruledex.compiled.bits import LOW_SIX, ONE, SIX, ZERO, lowest_bit, n_bits, prefetch
 from ruledex.compiled.csr import first_at_least
 from ruledex.compiled.decorator import jit
+from ruledex.compiled.handles import int32_at, int64_at, scratch32_at, words_at
 
+FEW = 64  # cells that are sorted by insertion
 AHEAD = 12  # how far before its use a line of memory is asked for
 TWO = np.uint64(2)
-SparseArrays = tuple[NDArray[Any], ...]  # the fields of an index or of scratch
 
 
 class SparseIndex(NamedTuple):
-    """The arrays of an index. Offsets into edges are interleaved, OR and AND, so that a place's lie in one line."""
+    """The arrays of an index, all flat in the kernels.
+
+    Offsets into edges are interleaved, OR and AND, so that a place's lie in one line.
+    """
 
     domain_offsets: NDArray[np.int32]  # [n_domains + 1] cells
     atom_low: NDArray[np.int32]  # [n_atoms] cells
@@ -67,6 +71,40 @@ class SparseScratch(NamedTuple):
     touched: NDArray[np.uint64]  # a bit for each word of `bits`
     ranges: NDArray[np.int32]  # pairs: runs of true atoms; 36 pairs for each cell of the largest event
     singles: NDArray[np.int32]  # [n_places] true ones, one by one
+
+
+@jit
+def sparse_index(handle: int) -> SparseIndex:
+    """Return the arrays of an index, which the handle has in the order of the fields."""
+    return SparseIndex(
+        int32_at(handle, 0),
+        int32_at(handle, 1),
+        int32_at(handle, 2),
+        int32_at(handle, 3),
+        int32_at(handle, 4),
+        int64_at(handle, 5),
+        int32_at(handle, 6),
+        int32_at(handle, 7),
+        int32_at(handle, 8),
+        int32_at(handle, 9),
+        int32_at(handle, 10),
+        int32_at(handle, 11),
+        int32_at(handle, 12),
+        int32_at(handle, 13),
+        int32_at(handle, 14),
+        int32_at(handle, 15),
+        int32_at(handle, 16),
+        int32_at(handle, 17),
+        int32_at(handle, 18),
+        int32_at(handle, 19),
+        int64_at(handle, 20),
+    )
+
+
+@jit
+def sparse_scratch(handle: int) -> SparseScratch:
+    """Return the arrays of scratch, which the handle has in the order of the fields."""
+    return SparseScratch(words_at(handle, 0), words_at(handle, 1), scratch32_at(handle, 2), scratch32_at(handle, 3))
 
 
 @jit
@@ -283,10 +321,10 @@ def propagate_event(index: SparseIndex, scratch: SparseScratch, cells: NDArray[n
     _fire(index, scratch, scratch.ranges, n_ranges, 2)
     _fire(index, scratch, singles, n_singles, 1)
     _fire(index, scratch, singles, collect_set(bits, touched, index.places[0], index.places[2], singles), 1)
-    for level in range(index.level_slots.shape[0]):
-        first_to_verify, first_other = index.level_slots[level, 0], index.level_slots[level, 1]
-        _verify(index, scratch, first_to_verify, first_other, index.level_slots[level, 3])
-        n_true = collect_set(bits, touched, first_to_verify, index.level_slots[level, 2], singles)
+    levels = index.level_slots
+    for level in range(0, levels.size, 4):
+        _verify(index, scratch, levels[level], levels[level + 1], levels[level + 3])
+        n_true = collect_set(bits, touched, levels[level], levels[level + 2], singles)
         _fire(index, scratch, singles, n_true, 1)
 
 
@@ -302,9 +340,47 @@ def clear(bits: NDArray[np.uint64], touched: NDArray[np.uint64]) -> None:
 
 
 @jit
+def sparse_match_one(index_handle: int, scratch_handle: int, n_cells: int) -> int:
+    """Match the event whose cells, in any order and perhaps twice, lie in the handle of the scratch behind its fields.
+
+    Write the positions of its rules behind that, ascending; return their number.
+    """
+    index, scratch = sparse_index(index_handle), sparse_scratch(scratch_handle)
+    out = scratch32_at(scratch_handle, 5)
+    first_sink, n_rules = index.places[3], index.places[4]
+    n_distinct = _sort_distinct(scratch32_at(scratch_handle, 4), n_cells)
+    propagate_event(index, scratch, int32_at(scratch_handle, 4), 0, n_distinct)
+    n_found = collect_set(scratch.bits, scratch.touched, first_sink, first_sink + n_rules, out)
+    for place in range(n_found):
+        out[place] -= first_sink
+    clear(scratch.bits, scratch.touched)
+    return n_found
+
+
+@jit
+def _sort_distinct(cells: NDArray[np.int32], n_cells: int) -> int:
+    """Sort cells in place, and return how many different ones there are."""
+    if n_cells > FEW:
+        cells[:n_cells].sort()
+    else:
+        for end in range(1, n_cells):
+            cell, place = cells[end], end
+            while place > 0 and cells[place - 1] > cell:
+                cells[place] = cells[place - 1]
+                place -= 1
+            cells[place] = cell
+    n_distinct = min(n_cells, 1)
+    for place in range(1, n_cells):
+        if cells[place] != cells[place - 1]:
+            cells[n_distinct] = cells[place]
+            n_distinct += 1
+    return n_distinct
+
+
+@jit
 def sparse_match(
-    index_arrays: SparseArrays,
-    scratch_arrays: SparseArrays,
+    index_handle: int,
+    scratch_handle: int,
     alive: NDArray[np.uint8],
     event_offsets: NDArray[np.int64],
     cells: NDArray[np.int32],
@@ -317,7 +393,7 @@ def sparse_match(
     Write where each event's rules end to `offsets`, counted from the first event of all, and the positions to `out`,
     ascending within an event; return the event that comes next, and how much of `out` was written.
     """
-    index, scratch = SparseIndex(*index_arrays), SparseScratch(*scratch_arrays)
+    index, scratch = sparse_index(index_handle), sparse_scratch(scratch_handle)
     first_sink, n_rules = index.places[3], index.places[4]
     event, n_written = first_event, 0
     while event < event_offsets.size - 1 and n_written + n_rules <= out.size:
@@ -337,15 +413,15 @@ def sparse_match(
 
 @jit
 def sparse_count(
-    index_arrays: SparseArrays,
-    scratch_arrays: SparseArrays,
+    index_handle: int,
+    scratch_handle: int,
     alive: NDArray[np.uint8],
     event_offsets: NDArray[np.int64],
     cells: NDArray[np.int32],
     counts: NDArray[np.int64],
 ) -> None:
     """Write each event's number of rules; no rule is written."""
-    index, scratch = SparseIndex(*index_arrays), SparseScratch(*scratch_arrays)
+    index, scratch = sparse_index(index_handle), sparse_scratch(scratch_handle)
     first_sink, n_rules = index.places[3], index.places[4]
     for event in range(event_offsets.size - 1):
         propagate_event(index, scratch, cells, event_offsets[event], event_offsets[event + 1])

@@ -61,6 +61,11 @@ class LiveState:
             return state
         return LiveState(state.base, np.zeros(0, np.int64), None, None, Delta.empty(state.dictionary.schema))
 
+    @property
+    def is_plain(self) -> bool:
+        """There may be changes."""
+        return False
+
     @cached_property
     def may_use_now(self) -> bool:
         """Whether some rule of the base asks for the time of the call, or there is a delta, whose rules may."""
@@ -84,7 +89,7 @@ class LiveState:
         with self.delta.reading() as delta:
             base, event = self.base, as_mapping(event)
             alive = None if self.alive is None else self.alive.array
-            found = base.identities.of(base.engine.match(base.encoder.encode_one(event), alive).rule)
+            found = base.identities.of(base.match_one(event, alive))
             added = delta.match_one(event) if len(self.delta) else None
             return sorted(found + added) if added else found  # ids are all of one type
 

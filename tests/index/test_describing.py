@@ -2,7 +2,7 @@
 
 import pytest
 
-from ruledex.index.state import n_interval_rules
+from ruledex.index.describing import n_interval_rules
 from ruledex.language.parser import parse
 from ruledex.language.schema import Schema
 from ruledex.program.builder import ProgramBuilder
