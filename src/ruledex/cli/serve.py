@@ -77,6 +77,9 @@ def serve_command(
         list[str] | None,
         typer.Option("--set", metavar="NAME=VALUE", help="Any other setting (docs/service.md); repeatable."),
     ] = None,
+    telemetry: Annotated[
+        bool, typer.Option("--telemetry", help="Send spans to OpenTelemetry, as the OTEL_* variables say.")
+    ] = False,
     log_requests: Annotated[bool, typer.Option("--log-requests", help="Log every request, not only failures.")] = False,
 ) -> None:
     """Serve the indexes of ROOT over HTTP, until interrupted.
@@ -121,6 +124,7 @@ def serve_command(
         "compact_changes": compact_changes,
         "quiet_hours": quiet_hours,
         "keep_versions": keep_versions,
+        "telemetry": telemetry,
         "log_requests": log_requests,
     }
     for setting in settings or []:
@@ -133,6 +137,10 @@ def serve_command(
         wanted = msgspec.convert(given, Settings, strict=False)
     except msgspec.ValidationError as error:
         raise RuledexError(f"a setting is wrong: {error}") from None
+    if wanted.telemetry:
+        from ruledex.service.telemetry import check_telemetry
+
+        check_telemetry()
     if root is not None:
         raise typer.Exit(Supervisor(wanted).run())
     with tempfile.TemporaryDirectory(prefix="ruledex-demo-") as folder:

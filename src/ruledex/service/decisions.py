@@ -66,6 +66,11 @@ class DecisionLog:
         self._thread = threading.Thread(target=self._run, name="decisions", daemon=True)
         self._thread.start()
 
+    @property
+    def n_waiting(self) -> int:
+        """How many decisions wait to be written."""
+        return len(self._queue)
+
     def is_sampled(self, event_id: str) -> bool:
         """Return whether an event is logged. Its id decides, so that all workers and services decide alike."""
         rate = self.settings.decisions_sample

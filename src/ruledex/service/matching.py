@@ -298,7 +298,7 @@ def handler_of(kind: Kind, worker: Worker) -> Callable[[Request], Any]:
                 answer, n_found, rules = answer_one(index, question, event, version)
             else:
                 answer, n_found, rules = await worker.long_work.run(answer_one, index, question, event, version)
-            worker.count(request.index, 1, n_found)
+            worker.count(request, 1, n_found)
             await request.answer(200, answer)
             if question.is_decision:
                 worker.sample.add(request.index, data, question.n_matched(n_found))

@@ -7,6 +7,7 @@ from pathlib import Path
 from time import time
 from typing import Final
 
+METRICS_FOLDER: Final = "metrics"  # in the folder of the running service
 _BUCKETS: Final = (0.0002, 0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 30.0)
 
 
@@ -41,6 +42,19 @@ class Metrics:
             "From a change on disk until a worker answers with it",
             ["index"],
             buckets=_BUCKETS,
+        )
+        self.journaled = Gauge(
+            "ruledex_journal_changes", "Changes since the version of an index, that a worker has taken over", ["index"],
+            multiprocess_mode="livemin",
+        )  # fmt: skip
+        self.waiting_changes = Gauge(
+            "ruledex_changes_waiting", "Changes that the writer has not answered yet", multiprocess_mode="livesum"
+        )
+        self.waiting_decisions = Gauge(
+            "ruledex_decisions_waiting", "Decisions that wait to be written", multiprocess_mode="livesum"
+        )
+        self.recent_kept = Gauge(
+            "ruledex_recent_events_kept", "Recent events that are kept", ["index"], multiprocess_mode="livemostrecent"
         )
         self.under_way = Gauge("ruledex_requests_under_way", "Requests under way", multiprocess_mode="livesum")
         self.waiting = Gauge("ruledex_waiting", "Requests that wait for a thread", multiprocess_mode="livesum")

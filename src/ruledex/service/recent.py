@@ -120,6 +120,10 @@ class RecentEvents:
             for _ in range(max(1, len(longest) // 8)):
                 self._n_bytes -= len(longest.popleft().text)
 
+    def sizes(self) -> dict[str, int]:
+        """Return how many events are kept by index."""
+        return {index: len(ring) for index, ring in self._rings.items()}
+
     def newest(self, index: str, limit: int) -> tuple[list[RecentEvent], int]:
         """Return the newest events of an index, the newest first, and how many are kept."""
         ring = self._ring(index)

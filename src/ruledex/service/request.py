@@ -48,6 +48,9 @@ class Request:
         self.endpoint = ""
         self.index = ""  # the name in the path, if it has one
         self.parameters: dict[str, str] = {}  # of the path
+        self.route = ""  # the path with names in the place of parameters
+        self.trace = ""  # the id of the trace, if there is one
+        self.n_events = self.n_matches = 0  # that were asked about, and found
         self.answered = 0
         self.extra_headers: Headers = []
         self.headers: dict[bytes, bytes] = dict(scope["headers"])

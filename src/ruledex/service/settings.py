@@ -75,6 +75,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     decisions_queue: int = 20_000  # decisions per worker that wait to be written
     decisions_queue_bytes: int = 32 * 1024 * 1024  # of their events
 
+    telemetry: bool = False  # spans for OpenTelemetry, as the OTEL_* variables say
     log_requests: bool = False  # all of them, not only failures
 
     @property

@@ -55,7 +55,7 @@ async def answer_ndjson(
                 told = answer_lines(index, question, some, depth, decisions)
             else:
                 told = await worker.long_work.run(answer_lines, index, question, some, depth, decisions)
-            worker.count(request.index, told.n_events, told.n_matches)
+            worker.count(request, told.n_events, told.n_matches)
             served.batch_size = next_size(served.batch_size, told.n_events, told.n_matches)
             if not request.answered:
                 await request.begin(NDJSON)
@@ -252,7 +252,7 @@ async def answer_arrow(worker: Worker, request: Request, question: Question, ser
                 n_matches = sum(counts)
                 at += some.num_rows
                 served.batch_size = next_size(served.batch_size, some.num_rows, n_matches)
-                worker.count(request.index, some.num_rows, n_matches)
+                worker.count(request, some.num_rows, n_matches)
                 if not request.answered:
                     await request.begin(ARROW)
                 writer.write_batch(answer)

@@ -22,14 +22,13 @@ import msgspec
 
 from ruledex.errors import RuledexError
 from ruledex.service.logs import log, name_process
-from ruledex.service.metrics import forget_process
+from ruledex.service.metrics import METRICS_FOLDER, forget_process
 from ruledex.service.processes import start_process
 from ruledex.service.settings import Settings
 from ruledex.service.tokens import read_tokens
 
 _WRITER: Final = "ruledex.service.writer"
 _WORKER: Final = "ruledex.service.worker"
-_METRICS: Final = "metrics"
 _WRITER_SOCKET: Final = "writer.sock"
 _POLL_SECONDS: Final = 0.05
 _MOST_DEATHS: Final = 10  # of one process within a minute, before the service gives up
@@ -80,7 +79,7 @@ class Supervisor:
                 f"{name}={Path(path).absolute()}" if name else str(Path(path).absolute()) for name, path in seeds
             ),
         )
-        (Path(runtime) / _METRICS).mkdir()
+        (Path(runtime) / METRICS_FOLDER).mkdir()
         channel = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         channel.bind(f"{runtime}/{_WRITER_SOCKET}")
         channel.listen(128)
@@ -131,7 +130,7 @@ class Supervisor:
     def _note_death(self, settings: Settings, child: _Child, status: int) -> None:
         assert child.process is not None
         log("error", "process ended", name=child.name, ended=child.process.pid, status=status)
-        forget_process(Path(settings.runtime) / _METRICS, child.process.pid)
+        forget_process(Path(settings.runtime) / METRICS_FOLDER, child.process.pid)
         now = time.monotonic()
         child.deaths = [death for death in child.deaths if now - death < 60.0] + [now]
         # At once the first time: others wait for it. Later with pauses, since something is wrong.

@@ -25,17 +25,17 @@ from ruledex.service.indexes import ServedIndexes, warm_kernels
 from ruledex.service.logs import log, log_failure, name_process
 from ruledex.service.long_work import LongWork, busy
 from ruledex.service.matching import Question
-from ruledex.service.metrics import Metrics, resident_bytes
+from ruledex.service.metrics import METRICS_FOLDER, Metrics, resident_bytes
 from ruledex.service.page.files import page_endpoints
 from ruledex.service.problems import CONTENT_TYPE, Problem, problem_of
 from ruledex.service.processes import settings_of_process, stop_with_parent
 from ruledex.service.recent import EventSample, RecentEvent
 from ruledex.service.request import ClientLeftError, Message, Receive, Request, Send
 from ruledex.service.settings import Settings
+from ruledex.service.telemetry import Telemetry, provider_of_environment
 from ruledex.service.tokens import ANYBODY, EVERY, Tokens
 from ruledex.service.vocabulary import Vocabularies
 
-METRICS_FOLDER: Final = "metrics"
 WRITER_SOCKET: Final = "writer.sock"
 _RATES_FILE: Final = "rates"
 _LONGEST_ID: Final = 64  # characters of a request's id that a client may choose
@@ -57,6 +57,7 @@ class Worker:
         self.long_work = LongWork(settings)
         self.vocabularies = Vocabularies()
         self.sample = EventSample(settings)
+        self.telemetry = Telemetry(provider_of_environment()) if settings.telemetry else None
         self.decisions = None if settings.decisions is None else DecisionLog(settings, number, self.metrics)
         self.hidden = tuple({settings.root, str(Path(settings.root).resolve()), settings.runtime})
         self.is_ready = False
@@ -92,6 +93,7 @@ class Worker:
         is_sound = 0 < len(given) <= _LONGEST_ID and given.isascii() and given.replace(b"-", b"a").isalnum()
         request.id = given.decode() if is_sound else f"{self._prefix}{self._n_requests:x}"
         self._n_under_way += 1
+        span = None if self.telemetry is None else self.telemetry.begin(request)
         try:
             try:
                 if self._n_under_way > self.settings.requests:
@@ -104,6 +106,8 @@ class Worker:
         finally:
             self._n_under_way -= 1
             self._note(request, time.perf_counter() - began)
+            if self.telemetry is not None and span is not None:
+                self.telemetry.end(span, request)
 
     async def _dispatch(self, request: Request, scope: Message) -> None:
         if self.settings.cors and (origin := request.headers.get(b"origin")) is not None:
@@ -112,7 +116,7 @@ class Worker:
                 await request.answer_bytes(204, b"", [])
                 return
         endpoint, values = self._router.find(request.method, scope["raw_path"])
-        request.endpoint = endpoint.name
+        request.endpoint, request.route = endpoint.name, endpoint.path
         if values:
             request.parameters = dict(zip(("name", "id"), values, strict=False))
             request.index = values[0]
@@ -149,7 +153,10 @@ class Worker:
         problem = problem_of(error, self.hidden)
         details = msgspec.structs.replace(problem.details, request=request.id)
         if details.status >= 500 and not isinstance(error, Problem):
-            log_failure("request failed", error, request=request.id, endpoint=request.endpoint, index=request.index)
+            log_failure(
+                "request failed", error, request=request.id, endpoint=request.endpoint, index=request.index,
+                **({"trace": request.trace} if request.trace else {}),
+            )  # fmt: skip
         if request.answered:
             raise error  # the answer has begun: the server cuts the connection, so that nobody takes it for complete
         headers = [(b"content-type", CONTENT_TYPE), *_SAFE]
@@ -174,11 +181,14 @@ class Worker:
             log(
                 "info" if request.answered < 500 else "warning", "request", request=request.id, method=request.method,
                 endpoint=endpoint, index=index, status=request.answered, ms=round(seconds * 1000, 3),
-                caller=request.caller.name,
+                caller=request.caller.name, **({"trace": request.trace} if request.trace else {}),
             )  # fmt: skip
 
-    def count(self, index: str, n_events: int, n_matches: int) -> None:
+    def count(self, request: Request, n_events: int, n_matches: int) -> None:
         """Count events and their matches."""
+        index = request.index
+        request.n_events += n_events
+        request.n_matches += n_matches
         if (counters := self._counters.get(index)) is None:
             counters = self._counters[index] = (self.metrics.events.labels(index), self.metrics.matches.labels(index))
         counters[0].inc(n_events)
@@ -264,6 +274,11 @@ class Worker:
         self.metrics.memory.set(resident_bytes())
         self.metrics.under_way.set(self._n_under_way)
         self.metrics.waiting.set(self.long_work.n_waiting)
+        for name, served in self.indexes.served.items():
+            self.metrics.rules.labels(name).set(len(served.index))
+            self.metrics.journaled.labels(name).set(served.index.n_journaled)
+        if self.decisions is not None:
+            self.metrics.waiting_decisions.set(self.decisions.n_waiting)
         if self.tokens is not None:
             try:
                 if self.tokens.reload():
@@ -371,6 +386,8 @@ async def serve(settings: Settings, descriptors: dict[str, int]) -> None:
     worker.long_work.close()
     if worker.decisions is not None:
         await asyncio.to_thread(worker.decisions.close)
+    if worker.telemetry is not None:
+        await asyncio.to_thread(worker.telemetry.close)
     log("info", "stopped")
 
 

@@ -30,6 +30,7 @@ from ruledex.service.channel import frame, read_frame
 from ruledex.service.indexes import warm_kernels
 from ruledex.service.logs import log, log_failure, name_process
 from ruledex.service.messages import Changed, ChangedRules, Defined, Published, RuleOut
+from ruledex.service.metrics import METRICS_FOLDER, Metrics, resident_bytes
 from ruledex.service.problems import Problem, fault_of, problem_of
 from ruledex.service.processes import settings_of_process, stop_with_parent
 from ruledex.service.recent import RecentEvent, RecentEvents
@@ -87,13 +88,25 @@ class Writer:
         """Serve workers until told to stop. Changes under way are finished first."""
         server = await asyncio.start_unix_server(self._serve, sock=listener, limit=1 << 20)
         quiet = asyncio.create_task(self._compact_in_quiet_hours())
+        measured = asyncio.create_task(self._measure())
         await self.stopping.wait()
         server.close()
         quiet.cancel()
+        measured.cancel()
         while self._tasks:
             await asyncio.wait(self._tasks)
         for worker in self._workers:
             worker.close()
+
+    async def _measure(self) -> None:
+        """Note now and then what metrics say of this process."""
+        metrics = Metrics(Path(self._settings.runtime) / METRICS_FOLDER)
+        while True:
+            metrics.memory.set(resident_bytes())
+            metrics.waiting_changes.set(len(self._tasks))
+            for index, n_kept in self._recent.sizes().items():
+                metrics.recent_kept.labels(index).set(n_kept)
+            await asyncio.sleep(self._settings.refresh_seconds)
 
     async def _serve(self, reader: asyncio.StreamReader, worker: asyncio.StreamWriter) -> None:
         self._workers.add(worker)
