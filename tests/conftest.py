@@ -101,6 +101,7 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
             .config("spark.sql.shuffle.partitions", "1")
             .config("spark.sql.session.timeZone", "UTC")
             .config("spark.sql.ansi.enabled", "true")
+            .config("spark.sql.execution.arrow.pyspark.validateSchema.enabled", "true")
             .config("spark.sql.warehouse.dir", str(folder / "warehouse"))
             .getOrCreate()
         )

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import pytest
 
 import ruledex
@@ -39,6 +40,13 @@ CALLS: dict[str, Callable[[Index, Any], object]] = {
     "build budget": lambda _, v: Index.build(RULES, "dnf", engine_options={"budget": v}),
     "build overflow": lambda _, v: Index.build(RULES, "dnf", engine_options={"overflow": v}),
     "build switch": lambda _, v: Index.build(RULES, "atree", engine_options={"sharing": v}),
+    "check_columns columns": lambda i, v: i.check_columns(v),
+    "check_columns strict": lambda i, v: i.check_columns(pa.schema({"a": pa.int64()}), v),
+    "schema from_arrow": lambda _, v: Schema.from_arrow(v),
+    "schema from_spark": lambda _, v: Schema.from_spark(v),
+    "schema from_pandas": lambda _, v: Schema.from_pandas(v),
+    "schema from_polars": lambda _, v: Schema.from_polars(v),
+    "schema from_arrow zone": lambda _, v: Schema.from_arrow(pa.schema({"a": pa.int64()}), v),
     "open root": lambda _, v: Index.open(v),
     "open version": lambda i, v: Index.open(i._root, v),
     "open engine": lambda i, v: Index.open(i._root, None, v),
@@ -158,6 +166,7 @@ WITHOUT = {"refresh", "describe", "schema", "paths", "ids", "id_kind", "version"
     "rules",
     "n_journaled",
     "uses_now",
+    "uses_zone",
 }
 
 

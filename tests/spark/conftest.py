@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import sys
@@ -11,6 +12,7 @@ from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager, suppress
 from multiprocessing import get_context
 from multiprocessing.process import BaseProcess
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -62,3 +64,33 @@ def started(function: Callable[..., Any], *arguments: Any) -> Iterator[BaseProce
     finally:
         kill_group(process.pid)
         process.join()
+
+
+# Streams.
+
+
+def write_minutes(folder: Path, n_minutes: int) -> None:
+    """Write one file per minute, with one event each, in the order in which a stream is to read them."""
+    folder.mkdir()
+    for minute in range(n_minutes):
+        path = folder / f"{minute}.json"
+        path.write_text(json.dumps({"seen": f"2024-01-01T00:{minute:02}:00Z", "n": minute}))
+        os.utime(path, (minute, minute))
+
+
+def watermarked_counts(session: Any, events: Path, index: Path, **options: Any) -> list[int]:
+    """Count the matched events per minute, in a stream that forgets what is older than ten seconds."""
+    from pyspark.sql import functions
+
+    from ruledex.spark import match
+
+    stream = session.readStream.schema("seen timestamp, n long").option("maxFilesPerTrigger", 1).json(str(events))
+    found = match(stream.withWatermark("seen", "10 seconds"), index, **options)
+    name = f"counts_{time.monotonic_ns()}"
+    counts = found.groupBy(functions.window("seen", "1 minute")).count()
+    query = counts.writeStream.outputMode("append").format("memory").queryName(name).start()
+    try:
+        query.processAllAvailable()
+        return [row["count"] for row in session.table(name).orderBy("window").collect()]
+    finally:
+        query.stop()

@@ -50,8 +50,8 @@ CHUNK_BYTES = 4 << 20
 
 ROW_GROUP = 1 << 16
 
-# Longer than any step of a build by many writers; each step renews the lease when it begins.
-LEASE_SECONDS = 24 * 3600
+# Each step of a build by many writers renews the lease while it runs: this is longer than any wait between two steps.
+LEASE_SECONDS = 3600
 
 _NAME = re.compile(r"[A-Za-z0-9_-]{1,100}(/[A-Za-z0-9_-]{1,100})*")
 _FILE = re.compile(r"arrays-[0-9]{4,}\.bin|(tables|documents)/[A-Za-z0-9_/-]+\.(parquet|json)")

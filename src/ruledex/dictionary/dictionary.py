@@ -18,6 +18,7 @@ from ruledex.dictionary.slot import Key, Slot
 from ruledex.errors import RuledexError
 from ruledex.forks import cached_property
 from ruledex.language.any_text import WHOLE_EVENT, reads_any_text
+from ruledex.language.functions.registry import function_of
 from ruledex.language.schema import Schema
 from ruledex.language.time_syntax import moments_of
 from ruledex.language.tree import (
@@ -118,6 +119,11 @@ class Dictionary:
         return any(map(slot_uses_now, self.derived))
 
     @cached_property
+    def uses_zone(self) -> bool:
+        """Whether cells of events may depend on the time zone of the schema. Makes every slot."""
+        return any(map(_slot_uses_zone, self.slots))
+
+    @cached_property
     def used_paths(self) -> list[Path]:
         """All paths into an event that some rule uses, sorted. `*` has the path `WHOLE_EVENT`."""
         found = {path for path in self._paths if path is not None}
@@ -143,6 +149,31 @@ def uses_now(part: Operand | Predicate) -> bool:
         case Exists(_, body):
             return any(map(uses_now, predicates(body)))
     return bool(moments_of(part)) or any(map(uses_now, operands(part)))
+
+
+def _slot_uses_zone(slot: Slot) -> bool:
+    if not {Kind.TIME, Kind.DATE}.isdisjoint(slot.domains):
+        return True
+    operand = slot.operand
+    if isinstance(operand, Exists):
+        return any(_part_uses_zone(key.predicate) for key in slot.keys)
+    return any(map(_uses_zone, operands(operand) if isinstance(operand, CompareOperands | SetTest) else (operand,)))
+
+
+def _part_uses_zone(part: Predicate) -> bool:
+    if isinstance(part, Exists):
+        return any(map(_part_uses_zone, predicates(part.body)))
+    return constant_family(part) is Family.TIME or any(map(_uses_zone, operands(part)))
+
+
+def _uses_zone(operand: Operand) -> bool:
+    if isinstance(operand, Attribute):
+        return False
+    function = function_of(operand)
+    families = {function.result, *(parameter.family for parameter in function.parameters)}
+    if Family.TIME in families or (function.zoned and function.result is Family.STRING):  # a time as a text
+        return True
+    return any(_uses_zone(argument) for argument in operand.arguments if isinstance(argument, Attribute | Call))
 
 
 def inputs_of(slot: Slot) -> list[Path]:

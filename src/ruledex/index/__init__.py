@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from ruledex.index.answers import Rule
     from ruledex.index.collection import Indexes, index_roots, is_index_name
+    from ruledex.index.column_check import FAULTS, describe_faults
     from ruledex.index.filters import check_filter
     from ruledex.index.identities import RuleId
     from ruledex.index.index import Index
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from ruledex.index.state import IndexMatches
 
 __all__ = [
+    "FAULTS",
     "Index",
     "IndexMatches",
     "Indexes",
@@ -33,6 +35,7 @@ __all__ = [
     "Stats",
     "changes_together",
     "check_filter",
+    "describe_faults",
     "index_roots",
     "is_index_name",
     "read_schema",
@@ -40,6 +43,7 @@ __all__ = [
 ]
 
 _MODULES = {
+    "FAULTS": "column_check",
     "Index": "index",
     "IndexMatches": "state",
     "Indexes": "collection",
@@ -50,6 +54,7 @@ _MODULES = {
     "Stats": "inputs",
     "changes_together": "live.grouping",
     "check_filter": "filters",
+    "describe_faults": "column_check",
     "index_roots": "collection",
     "is_index_name": "collection",
     "read_schema": "opening",

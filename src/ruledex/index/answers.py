@@ -410,6 +410,15 @@ class IndexAnswers(Generic[Id]):
         return n_records
 
     @property
+    def uses_zone(self) -> bool:
+        """Whether some rule may depend on the time zone of the schema.
+
+        >>> Index.build([(1, "hour(seen) >= 9")]).uses_zone, Index.build([(1, "age >= 18")]).uses_zone
+        (True, False)
+        """
+        return any(self._ask(lambda state: [dictionary.uses_zone for dictionary in state.dictionaries]))
+
+    @property
     def version(self) -> str | None:
         """The name of the version on disk; None if the index has not been saved.
 

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, get_args
+from typing import TYPE_CHECKING, Any, get_args
 
-from ruledex.errors import RuledexError, quoted
+from ruledex.errors import RuledexError, SchemaError, quoted
 from ruledex.index.answers import IndexAnswers, Rule
 from ruledex.index.identities import Id
 from ruledex.index.inputs import Events, check_choice
 from ruledex.language.clock import Now
 
 if TYPE_CHECKING:
+    import pyarrow as pa
+
     from ruledex.index.similar import SimilarPair
     from ruledex.ratify.report import RatifyReport
     from ruledex.ratify.similarity import Measure, SimilarRules
@@ -47,6 +49,28 @@ class IndexChecks(IndexAnswers[Id]):
         if progress is not None and not callable(progress):
             raise RuledexError(f"progress is a function of two numbers, those done and all, not {quoted(progress)}")
         return self._ask(lambda state: ratify_snapshot(state, n_events, n_rules, seed, progress), now)
+
+    def check_columns(self, columns: Any, strict: bool = False) -> pa.Table:
+        """Check the attributes of all rules against the columns of events: a table or schema of Arrow, Spark, pandas or
+        Polars.
+
+        Returns one row per attribute that is `missing`, that differs only in `case`, or whose type never fits, with a
+        suggestion, the number of rules, and the ids of a few. With `strict`, raises a SchemaError if there is one.
+
+        >>> import pyarrow as pa
+        >>> index = Index.build([(1, "contry = 'IN'"), (2, "age = '18'"), (3, "age > 17")])
+        >>> columns = pa.schema({"country": pa.string(), "age": pa.int64()})
+        >>> [(row["attribute"], row["suggestion"]) for row in index.check_columns(columns).to_pylist()]
+        [('age', 'write the number without quotes'), ('contry', 'did you mean country?')]
+        """
+        from ruledex.index.column_check import check_snapshot, describe_faults, fault_table
+        from ruledex.language.column_types import columns_of
+
+        types = columns_of(columns)
+        found = fault_table(self._ask(lambda state: check_snapshot(state, types)))
+        if strict and found.num_rows:
+            raise SchemaError(describe_faults(found))
+        return found
 
     def similar(
         self,

@@ -18,8 +18,9 @@ folder, that process holds its lock; otherwise the folder has a lease (see artif
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -39,7 +40,7 @@ from ruledex.artifact import (
     open_version,
 )
 from ruledex.artifact.cache import COPIES, cache_folders
-from ruledex.artifact.layout import STAGING, STAGING_FILES, version_folder
+from ruledex.artifact.layout import LEASE_SECONDS, STAGING, STAGING_FILES, version_folder
 from ruledex.artifact.locks import StagingArea, claim_staging, is_leased, remove_dead_staging, renew_lease
 from ruledex.artifact.ownership import claim_remote, claim_root
 from ruledex.artifact.reader import discard_copy
@@ -49,6 +50,7 @@ from ruledex.engines.protocol import Statistics
 from ruledex.errors import ArtifactError, BudgetError, RuledexError
 from ruledex.events.mappings import EventEncoder
 from ruledex.index.build import BuiltRules, build_program
+from ruledex.index.column_check import Faults, add_faults, check_program, fault_table, faulty_rules
 from ruledex.index.identities import RuleId, identities_of, stored_identities
 from ruledex.index.inputs import Stats, cell_statistics
 from ruledex.index.state import Shard
@@ -66,6 +68,7 @@ from ruledex.index.storage import (
     write_shard,
 )
 from ruledex.index.tags import column_texts, tags_text
+from ruledex.language.column_types import ColumnTypes
 from ruledex.language.schema import Schema
 from ruledex.program.builder import translate_program
 from ruledex.program.invariants import program_of
@@ -84,20 +87,24 @@ __all__ = [
     "begin_build",
     "build_program",
     "build_shard",
+    "check_shard",
     "column_texts",
     "compile_nothing",
     "compile_partition",
     "end_build",
+    "join_faults",
     "merge_shards",
     "publish_parts",
     "published_columns",
     "published_types",
+    "renewing_lease",
     "tags_text",
     "take_over_build",
     "write_compiled",
 ]
 
 
+_RENEWALS_PER_LEASE: Final = 12
 BAD: Final = "!"  # before what is wrong with the tags or the original of a rule, in their place
 
 
@@ -269,6 +276,26 @@ def _read_compiled(job: BuildJob, part: Artifact, shard: CompiledShard) -> tuple
     return program, read_dictionary(part, Schema.of_mapping(job.schema), shard.n_cells, program.domain_offsets)
 
 
+# Check.
+
+
+def check_shard(job: BuildJob, shard: CompiledShard, columns: ColumnTypes) -> Faults:
+    """Return what is wrong with the attributes of a compiled shard's rules beside the columns of events."""
+    with read_part(job.root, job.build, f"compiled-{shard.shard}", shard.compiled) as part:
+        program, dictionary = _read_compiled(job, part, shard)
+        found = check_program(dictionary, program, columns, np.ones(shard.n_rules, np.bool_))
+        ids = stored_identities(part.arrays("rules/"), shard.n_rules)
+        return {fault: faulty_rules(rules, ids) for fault, rules in found.items()}
+
+
+def join_faults(found: Iterable[Faults]) -> pa.Table:
+    """Return the faults of all shards as a table."""
+    faults: Faults = {}
+    for each in found:
+        add_faults(faults, each)
+    return fault_table(faults)
+
+
 # Build.
 
 
@@ -411,6 +438,25 @@ def read_part(root: str, build: str, name: str, version: str) -> Iterator[Artifa
 
 def _folder(build: str, name: str) -> str:
     return f"{STAGING}/{build}/{STAGING_FILES}/{name}"
+
+
+@contextmanager
+def renewing_lease(root: str, build: str) -> Iterator[None]:
+    """Renew, inside a task, the lease of a build for as long as a `with` lasts."""
+    is_done = threading.Event()
+
+    def renew() -> None:
+        while not is_done.wait(LEASE_SECONDS / _RENEWALS_PER_LEASE):
+            with suppress(ArtifactError, OSError):  # the step itself meets it
+                _renew(root, build)
+
+    thread = threading.Thread(target=renew, daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        is_done.set()
+        thread.join()
 
 
 def _renew(root: str, build: str) -> None:

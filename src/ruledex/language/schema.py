@@ -12,7 +12,7 @@ import tomllib
 from collections.abc import Iterable, Mapping
 from copy import copy
 from dataclasses import dataclass, field
-from datetime import tzinfo
+from datetime import date, tzinfo
 from pathlib import Path
 from typing import Any, Final
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
@@ -20,8 +20,17 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 from ruledex.errors import RuleTypeError, SchemaError, did_you_mean, quoted
 from ruledex.forks import cached_property
 from ruledex.language.any_text import is_any_text
+from ruledex.language.column_types import (
+    ColumnTypes,
+    arrow_columns,
+    declared_types,
+    pandas_columns,
+    polars_columns,
+    spark_columns,
+)
 from ruledex.language.definitions import Definition, bind_definitions, check_definitions, expand, shown_name
 from ruledex.language.functions.registry import function_of, result_family
+from ruledex.language.functions.time_texts import read_day, read_moment
 from ruledex.language.lambdas import element_name
 from ruledex.language.parser import parse_operand
 from ruledex.language.text import operand_text, path_text
@@ -210,6 +219,44 @@ class Schema:
         return schema.with_definitions(declared.get("definitions", {}))
 
     @staticmethod
+    def from_spark(schema: Any, time_zone: str = "UTC") -> Schema:
+        """Return a schema that declares the columns of a Spark DataFrame, given as `df.schema` or as the DataFrame.
+
+        Fields of structs are declared too, maps and what has no type here are not. A column that is no array is single.
+        """
+        return _of_columns(spark_columns(schema), time_zone)
+
+    @staticmethod
+    def from_arrow(schema: Any, time_zone: str = "UTC") -> Schema:
+        """Return a schema that declares the columns of an Arrow schema or table, as `from_spark` does.
+
+        >>> import pyarrow as pa
+        >>> from ruledex import Index, Schema
+        >>> schema = Schema.from_arrow(pa.schema({"seen": pa.date32(), "tags": pa.list_(pa.string())}))
+        >>> schema.to_mapping()["attributes"]["tags"]
+        {'type': 'string', 'single': False}
+        >>> Index.build([(1, "seen > '2024-01-01'")], schema=schema).match({"seen": "2024-02-01"})
+        [1]
+        """
+        return _of_columns(arrow_columns(schema), time_zone)
+
+    @staticmethod
+    def from_pandas(frame: Any, time_zone: str = "UTC") -> Schema:
+        """Return a schema that declares the columns of a pandas DataFrame, as `from_spark` does.
+
+        >>> import pandas as pd
+        >>> from ruledex import Schema
+        >>> Schema.from_pandas(pd.DataFrame({"age": [20]})).to_mapping()["attributes"]
+        {'age': {'type': 'integer', 'single': True}}
+        """
+        return _of_columns(pandas_columns(frame), time_zone)
+
+    @staticmethod
+    def from_polars(frame: Any, time_zone: str = "UTC") -> Schema:
+        """Return a schema that declares the columns of a Polars DataFrame, LazyFrame or Schema, as `from_arrow`."""
+        return _of_columns(polars_columns(frame), time_zone)
+
+    @staticmethod
     def load(path: str | Path) -> Schema:
         """Return a schema from a TOML file, in the form that `of_mapping` takes."""
         if not isinstance(path, str | os.PathLike) or "\0" in os.fspath(path):
@@ -325,8 +372,12 @@ class Schema:
                     raise RuleTypeError(message, text, position, f"give it a {wanted}")
 
     def _with_times(self, predicate: Predicate, text: str) -> Predicate:
+        operand = operands(predicate)[0]
+        # Beside a column, Spark casts a text to its type.
+        is_date = isinstance(operand, Attribute) and self.of(operand).type == "date"
+
         def read(value: Value) -> Value:
-            moment = read_time(value, None) if isinstance(value, str) else None
+            moment = (read_day if is_date else _read_moment)(value) if isinstance(value, str) else None
             if moment is None:
                 message = f"{quoted(value)} is not a date or time such as 2024-12-31"
                 hint = "write '2024-12-31', or '2024-12-31T23:59:00' for a time of the day"
@@ -350,6 +401,20 @@ _EXAMPLES: Final = {
     Family.STRING: "'x'",
     Family.TIME: "DATE '2024-12-31'",
 }
+
+
+def _read_moment(text: str) -> date | None:
+    """Return the time or date that a text names. A date stays one, as its midnight depends on the zone."""
+    return read_time(text, None) or read_moment(text)
+
+
+def _of_columns(columns: ColumnTypes, time_zone: str) -> Schema:
+    attributes = {name: AttributeType(*declared) for name, declared in declared_types(columns).items()}
+    schema = Schema(attributes, time_zone)
+    _ = schema.zone  # an unknown zone is refused here
+    return schema
+
+
 _TYPE_OF: Final = {
     Family.BOOLEAN: "boolean",
     Family.NUMBER: "double",

@@ -24,11 +24,12 @@ from ruledex.index import IndexMatches, RuleId
 from ruledex.language.clock import Now
 from ruledex.spark.jobs.coverage import partition_by_rule
 from ruledex.spark.worker.blocks import ROWS_PER_BATCH, match_blocks, spark_ids, split_batches
-from ruledex.spark.worker.columns import KEPT, project_events, refuse_stream, require_columns
+from ruledex.spark.worker.columns import KEPT, project_events, refuse_stream, require_columns, spark_frame
 from ruledex.spark.worker.events import Layout, events_of_block, fields_of, mappings
 from ruledex.spark.worker.functions import with_functions
 from ruledex.spark.worker.needs import id_type, read_needs, time_of_job
 from ruledex.spark.worker.opened import explain_memory_errors, open_index
+from ruledex.spark.worker.zones import warn_of_zones
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
@@ -82,6 +83,7 @@ def backtest(
     from pyspark.sql import functions
     from pyspark.sql.types import ArrayType, LongType, StringType, StructField, StructType
 
+    events = spark_frame(events)
     refuse_stream(events)
     if examples < 0:
         raise RuledexError(f"examples is {examples}; it must be 0 or more")
@@ -89,6 +91,7 @@ def backtest(
     old_root, new_root = root_path(old), root_path(new)
     before = read_needs(events.sparkSession, old_root, old_version, trust=trust)
     after = read_needs(events.sparkSession, new_root, new_version, trust=trust)
+    warn_of_zones(events.sparkSession, after)
     if before.ids != after.ids:
         raise RuledexError(f"the rules of one index have {before.ids} ids, and those of the other have {after.ids} ids")
     paths = tuple(dict.fromkeys([*before.paths, *after.paths]))
@@ -102,10 +105,10 @@ def backtest(
         time_of_job(now, before.uses_now or after.uses_now),
     )
     example = ArrayType(StringType() if key is None else events.schema[key].dataType)
-    rule = StructField("rule", id_type(before.ids), False)
+    rule = StructField("rule", id_type(before.ids))
     change = StructField("change", StringType())
-    counters = [StructField(name, LongType(), False) for name in _COUNTERS]
-    examples_of = [StructField(name, example, False) for name in _EXAMPLES]
+    counters = [StructField(name, LongType()) for name in _COUNTERS]
+    examples_of = [StructField(name, example) for name in _EXAMPLES]
 
     def count(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         return count_changes(request, batches)

@@ -22,11 +22,12 @@ from ruledex.errors import RuledexError, quoted
 from ruledex.index import Index, IndexMatches, RuleId
 from ruledex.language.clock import Now
 from ruledex.spark.worker.blocks import match_blocks, spark_ids, split_batches
-from ruledex.spark.worker.columns import project_events, refuse_stream
+from ruledex.spark.worker.columns import project_events, refuse_stream, spark_frame
 from ruledex.spark.worker.events import Layout
 from ruledex.spark.worker.functions import with_functions
 from ruledex.spark.worker.needs import id_type, read_needs, time_of_job
 from ruledex.spark.worker.opened import explain_memory_errors, open_index
+from ruledex.spark.worker.zones import warn_of_zones
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -117,19 +118,21 @@ def coverage(
     from pyspark.sql import functions
     from pyspark.sql.types import LongType, StringType, StructField, StructType
 
+    events = spark_frame(events)
     refuse_stream(events)
     root = root_path(index)
     needs = read_needs(events.sparkSession, root, version, trust=trust)
+    warn_of_zones(events.sparkSession, needs)
     chosen = choose_positions(events.sparkSession, root, needs.version, pairs, seed, trust)
     read, layout = project_events(events, needs.paths, [])
     request = CoverageRequest(root, needs.version, layout, chosen, trust, time_of_job(now, needs.uses_now))
     identity = id_type(needs.ids)
     schema = StructType(
         [
-            StructField("kind", StringType(), False),
+            StructField("kind", StringType()),
             StructField("rule", identity),
             StructField("other", identity),
-            StructField("n", LongType(), False),
+            StructField("n", LongType()),
         ]
     )
 

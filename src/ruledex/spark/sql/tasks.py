@@ -49,7 +49,9 @@ def match_table(call: FunctionCall, events: pa.RecordBatch, now: pa.Array | None
     _check_types(call, events.schema)
     request = call.request._replace(now=_time(call, now))
     needed = [name for name in names if call.needed is None or name in call.needed]
-    yield from match_partition(request, [as_structs(events, needed, list(call.kept))])
+    for batch in match_partition(request, [as_structs(events, needed, list(call.kept))]):
+        # All columns of the function may have nulls (see result_schema), and those of a match may not.
+        yield pa.RecordBatch.from_arrays(batch.columns, batch.schema.names)
 
 
 def match_structs(call: FunctionCall, events: pa.Array, now: pa.Array | None) -> pa.Array:

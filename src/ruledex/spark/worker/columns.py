@@ -8,9 +8,10 @@ null, and an element of a list costs less than half of that.
 
 from __future__ import annotations
 
+import warnings
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final, cast
 
 from pyspark.sql import functions
 from pyspark.sql.types import (
@@ -34,7 +35,7 @@ from pyspark.sql.types import (
     YearMonthIntervalType,
 )
 
-from ruledex.errors import RuledexError, quoted
+from ruledex.errors import InputError, RuledexError, quoted
 from ruledex.language.any_text import WHOLE_EVENT
 from ruledex.spark.worker.events import EVENT, PACKED, WHOLE, Layout
 from ruledex.spark.worker.needs import Path
@@ -163,9 +164,27 @@ def columns_to_keep(events: DataFrame, keep: Sequence[str] | None, added: Sequen
     return names
 
 
+def spark_frame(given: DataFrame, what: str = "the events") -> DataFrame:
+    """Return a DataFrame of Spark as it is, and a pandas-on-Spark one without its index; else raise an InputError."""
+    if hasattr(given, "mapInArrow"):
+        return given
+    if type(given).__module__.startswith("pyspark.pandas") and hasattr(given, "to_spark"):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of the index, which rules cannot look at
+            found: DataFrame = cast("Any", given).to_spark()
+        return found
+    kind = f"{type(given).__module__}.{type(given).__qualname__}".removeprefix("builtins.")
+    raise InputError(f"{what} are a {kind}, not a Spark DataFrame: make one with spark.createDataFrame")
+
+
 def require_columns(events: DataFrame, names: Iterable[str]) -> None:
     """Raise an error if the events lack one of these columns."""
     known = dict.fromkeys(events.columns)
+    names = list(names)
+    for name in names:
+        if not isinstance(name, str):
+            hint = "for an expression, add it to the events with withColumn first"
+            raise RuledexError(f"columns are given by their names, not as {quoted(str(name))}; {hint}")
     missing = [name for name in names if name not in known]
     if missing:
         raise RuledexError(f"the events have no column {quoted(missing[0])}; they have {', '.join(known)}")

@@ -44,8 +44,8 @@ def events_of_block(table: pa.Table, layout: Layout) -> pa.Table | list[dict[str
 def fields_of(table: pa.Table, name: str) -> pa.Table:
     """Return the fields of a struct column as a table."""
     structs = table[name]
-    names = [field.name for field in structs.type]
-    return pa.concat_tables([pa.Table.from_arrays(struct.flatten(), names) for struct in structs.chunks])
+    schema = pa.schema(list(structs.type))  # with what may be null, which a result says of the columns that it keeps
+    return pa.concat_tables([pa.Table.from_arrays(struct.flatten(), schema=schema) for struct in structs.chunks])
 
 
 # Mappings.

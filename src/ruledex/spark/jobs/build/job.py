@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 from ruledex.artifact import root_path
 from ruledex.errors import RuledexError, RulesError, quoted
@@ -17,10 +17,12 @@ from ruledex.language.schema import Schema
 from ruledex.showing import html_table
 
 if TYPE_CHECKING:
+    import pyarrow as pa
     from pyspark.sql import DataFrame, SparkSession
 
     from ruledex.index import RuleId, Stats
     from ruledex.index.parts import BuildJob, CompiledShard, OverBudget
+    from ruledex.language.column_types import ColumnTypes
     from ruledex.spark.jobs.build.frames import GivenRules, RuleCounts
 
 OnBuildError = Literal["quarantine", "raise"]
@@ -47,6 +49,7 @@ class BuildReport:
     n_bytes: int
     seconds: dict[str, float]  # by stage, in the order of stages
     quarantine: DataFrame
+    columns: pa.Table | None = None  # what is wrong with attributes beside the columns of `events`, if they are given
 
     def _repr_html_(self) -> str:
         """Return what a notebook shows: all but the quarantine, which would be read for it."""
@@ -78,6 +81,8 @@ def build_index(
     engine: str = "auto",
     engine_options: Mapping[str, Any] | None = None,
     progress: Progress | None = None,
+    events: DataFrame | None = None,
+    strict: bool = False,
 ) -> BuildReport:
     """Build an index from rules and publish it at a path or URL, as the workers see it.
 
@@ -93,23 +98,31 @@ def build_index(
 
     `shards` is the number of parts that are built, and later matched, separately. By default there is one shard per
     million rules, and fewer if rules are too similar. `stats` describes the events to come, as in `Index.build`, or is
-    the path of a saved profile.
+    the path of a saved profile. Without a `schema`, times that name no zone are in the session's time zone.
 
     `definitions` are conditions that rules use by name, beside those of the schema: texts by name, or a table with the
     columns `name` and the one that `expr` names. An invalid definition is an error; nothing is built then.
+
+    `events` is a DataFrame like those to be matched, and is not read: if rules look at attributes that it has no
+    column for, or compare one with constants that its type never fits, a warning names them. With `strict` that is a
+    SchemaError, and nothing is published. The report has all of them in the table `columns`.
 
     The same rules with the same options give the same version, byte for byte, in whatever order and partitions they
     come. Nothing is visible before the build is complete. A build first removes what failed builds have left.
     """
     from ruledex.engines.registry import read_options
     from ruledex.index.parts import BuildJob
+    from ruledex.language.column_types import spark_columns
     from ruledex.spark.jobs.build.frames import collect_definitions, convert_rules, select_rules
+    from ruledex.spark.worker.columns import spark_frame
+    from ruledex.spark.worker.zones import session_zone
 
     if on_error not in ("quarantine", "raise"):
         raise RuledexError(f"on_error must be 'quarantine' or 'raise', not {quoted(on_error)}")
     if shards is not None and shards < 1:
         raise RuledexError(f"shards is {shards}; it must be at least 1")
     read_options(engine, engine_options)
+    rules = spark_frame(rules, "the rules")
     given = select_rules(rules, id, expr, score, tags)
     if format_options and format is None:
         raise RuledexError("format_options are those of a format, and none is named")
@@ -122,12 +135,13 @@ def build_index(
             converted = given.rules.persist()  # once for the definitions, and once for the build
             used, given = collect_definitions(given)
             defined = used | defined
-        declared = (schema or Schema()).with_definitions(defined).to_mapping()
+        declared = (schema or Schema(time_zone=session_zone(rules.sparkSession))).with_definitions(defined).to_mapping()
         build = f"build-{secrets.token_hex(8)}"
         options = dict(engine_options or {})
         has = given.has_tags, given.has_originals
         job = BuildJob(root_path(path), build, declared, engine, options, given.ids, 1, *has)
-        return _Build(given, job, stats, on_error, quarantine, _Clock(progress)).run(shards)
+        columns = None if events is None else spark_columns(spark_frame(events).schema)
+        return _Build(given, job, stats, on_error, quarantine, _Clock(progress), columns, strict).run(shards)
     finally:
         if converted is not None:
             converted.unpersist()
@@ -159,6 +173,8 @@ class _Build:
         on_error: OnBuildError,
         target: str | None,
         clock: _Clock,
+        columns: ColumnTypes | None,
+        strict: bool,
     ) -> None:
         self._session = given.rules.sparkSession
         self._given = given
@@ -167,6 +183,8 @@ class _Build:
         self._on_error = on_error
         self._target = target  # where the quarantine goes
         self._clock = clock
+        self._columns = columns  # of the events to come
+        self._strict = strict
         self._over: dict[RuleId, str] = {}  # rules over the budget of the engine, and what is wrong with each
 
     def run(self, shards: int | None) -> BuildReport:
@@ -247,6 +265,7 @@ class _Build:
         from ruledex.spark.jobs.build.tasks import run_tasks
 
         try:
+            faults = self._check_columns(job, compiled)
             with self._clock.stage("merge"):
                 (merged,) = run_tasks(self._session, parts.merge_shards, [(job, compiled, self._stats)])
             with self._clock.stage("build"):
@@ -274,7 +293,22 @@ class _Build:
             n_bytes=published.n_bytes,
             seconds=self._clock.seconds,
             quarantine=quarantine,
+            columns=faults,
         )
+
+    def _check_columns(self, job: BuildJob, compiled: list[CompiledShard]) -> pa.Table | None:
+        """Return what is wrong with attributes of the rules beside the events' columns, and tell it."""
+        from ruledex.index.parts import check_shard, join_faults
+        from ruledex.spark.jobs.build.tasks import run_tasks
+        from ruledex.spark.worker.faults import tell_faults
+
+        if self._columns is None:
+            return None
+        with self._clock.stage("columns"):
+            calls = [(job, shard, self._columns) for shard in compiled]
+            table = join_faults(run_tasks(self._session, check_shard, calls))
+        tell_faults(table.to_pylist(), self._strict)
+        return table
 
     def _set_aside(self, over: list[OverBudget]) -> None:
         """Remember rules over the budget of the engine, so that the next check finds them; or raise the first error."""
@@ -286,21 +320,44 @@ class _Build:
 
 @contextmanager
 def _staging(session: SparkSession, job: BuildJob) -> Iterator[None]:
-    """Keep a folder for the parts of a build during a `with`. It is removed at the end unless this process dies."""
+    """Keep a folder for the parts of a build during a `with`. It is removed at the end, also if the build is cancelled
+    or interrupted, unless this process dies or the session is gone."""
     from ruledex.index.parts import begin_build, end_build, take_over_build
     from ruledex.spark.jobs.build.tasks import run_tasks
 
-    run_tasks(session, begin_build, [(job.root, job.build)])
-    area = take_over_build(job.root, job.build)
+    area = None
     try:
+        run_tasks(session, begin_build, [(job.root, job.build)])
+        area = take_over_build(job.root, job.build)
         yield
     finally:
+        area = area or take_over_build(job.root, job.build)  # if the first job was cancelled after it had begun
         if area is not None:
             area.close()
         else:
             # If it cannot be removed now, it is removed when its lease expires; the build itself is not affected.
-            with suppress(Exception):
+            with suppress(Exception), _without_group(session):
                 run_tasks(session, end_build, [(job.root, job.build)])
+
+
+_GROUP: Final = ("spark.jobGroup.id", "spark.job.tags")
+
+
+@contextmanager
+def _without_group(session: SparkSession) -> Iterator[None]:
+    """Run jobs of a classic session outside of the caller's group and tags, which may be cancelled for good."""
+    context = getattr(session, "_sc", None)
+    if context is None:
+        yield
+        return
+    before = {name: context.getLocalProperty(name) for name in _GROUP}
+    try:
+        for name in _GROUP:
+            context.setLocalProperty(name, None)
+        yield
+    finally:
+        for name, value in before.items():
+            context.setLocalProperty(name, value)
 
 
 def _keep(refused: DataFrame, target: str | None, is_any: bool) -> DataFrame:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pickle
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import nullcontext
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
@@ -75,7 +76,7 @@ def _compile_whole(
 ) -> Iterator[pa.RecordBatch]:
     from ruledex.spark.jobs.build.checking import check_and_compile
 
-    yield _pickle(lambda: [check_and_compile(job, over, batches)])
+    yield _pickle(lambda: [check_and_compile(job, over, batches)], job)
 
 
 def compile_shards(rules: DataFrame, job: BuildJob) -> list[CompiledShard]:
@@ -87,7 +88,7 @@ def compile_shards(rules: DataFrame, job: BuildJob) -> list[CompiledShard]:
 def _compile(job: BuildJob, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     from ruledex.index.parts import compile_partition
 
-    yield _pickle(lambda: list(compile_partition(job, batches)))
+    yield _pickle(lambda: list(compile_partition(job, batches)), job)
 
 
 def run_tasks(session: SparkSession, function: Callable[..., T], calls: Sequence[tuple[Any, ...]]) -> list[T]:
@@ -99,21 +100,28 @@ def run_tasks(session: SparkSession, function: Callable[..., T], calls: Sequence
 def _run(
     function: Callable[..., T], calls: Sequence[tuple[Any, ...]], batches: Iterator[pa.RecordBatch]
 ) -> Iterator[pa.RecordBatch]:
+    from ruledex.index.parts import BuildJob
+
     for batch in batches:
         for number in batch.column(0).to_pylist():
-            yield _pickle(partial(_call, function, calls[number]))
+            job = next((given for given in calls[number] if isinstance(given, BuildJob)), None)
+            yield _pickle(partial(_call, function, calls[number]), job)
 
 
 def _call(function: Callable[..., T], arguments: tuple[Any, ...]) -> list[T]:
     return [function(*arguments)]
 
 
-def _pickle(work: Callable[[], list[T]]) -> pa.RecordBatch:
+def _pickle(work: Callable[[], list[T]], job: BuildJob | None = None) -> pa.RecordBatch:
+    """Return what work returns or raises. If it is a step of a build, the build's folder is kept meanwhile."""
     import pyarrow as pa
+
+    from ruledex.index.parts import renewing_lease
 
     outcome: list[T] | RuledexError
     try:
-        outcome = work()
+        with nullcontext() if job is None else renewing_lease(job.root, job.build):
+            outcome = work()
     except ArtifactError:
         raise  # a disk or network error, which may be gone when Spark retries the task
     except RuledexError as error:

@@ -20,11 +20,13 @@ from ruledex.index import check_filter
 from ruledex.language.clock import Now, read_now
 from ruledex.language.functions.custom import function_modules, import_functions
 from ruledex.language.plain import plain
-from ruledex.spark.worker.columns import TIME, columns_to_keep, project_events, require_columns
+from ruledex.spark.worker.columns import TIME, columns_to_keep, project_events, require_columns, spark_frame
 from ruledex.spark.worker.distribution import is_shipped
 from ruledex.spark.worker.events import Layout
+from ruledex.spark.worker.faults import tell_faults
 from ruledex.spark.worker.functions import with_functions
 from ruledex.spark.worker.needs import Path, id_type, read_needs
+from ruledex.spark.worker.zones import warn_of_zones
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
@@ -78,6 +80,7 @@ def match(
     trust: bool | None = None,
     where: str | None = None,
     now: Now = None,
+    strict: bool = False,
 ) -> DataFrame:
     """Return one row per event, with the ids of its true rules in the array `rules`.
 
@@ -95,10 +98,14 @@ def match(
     to another user. Pass `trust=True` for a bucket that nobody else writes to. `where` is a condition over the rules'
     tags, as in `Index.match`: only the rules that it is true of are asked. `now` is what now() means in rules; if it is
     left out, that is the time at which the query, or in a stream the micro-batch, began.
+
+    If rules look at attributes that the events have no column for, or compare one with constants that its type never
+    fits, a warning names them; with `strict` that is a SchemaError. `check_columns` returns all of them as a table.
     """
     from pyspark.sql.types import StructType
 
     check_answer(top, rank, weights, explode, count)
+    events = spark_frame(events)
     if where is not None:
         check_filter(where)  # an error is better here than in a task
     if now is not None:
@@ -111,7 +118,9 @@ def match(
         require_weights(column, events.schema[column].dataType)
     require_columns(events, columns)
     is_pinned = events.isStreaming and version is None and not is_shipped(index)
-    needs = read_needs(events.sparkSession, index, version, is_pinned, trust)
+    needs = read_needs(events.sparkSession, index, version, is_pinned, trust, events.schema)
+    tell_faults(needs.faults, strict)
+    warn_of_zones(events.sparkSession, needs)
     paths = tuple(dict.fromkeys([*needs.paths, *((name,) for name in columns)]))
     shape: Shape = "count" if count else "rows" if explode else "arrays"
     added = added_columns(shape, needs.ids, top is not None, events.isStreaming)
@@ -218,7 +227,9 @@ def match_ids(
     if where is not None:
         check_filter(where)
     root = root_path(index)
-    needs = read_needs(SparkSession.active() if session is None else session, root, version, trust=trust)
+    session = SparkSession.active() if session is None else session
+    needs = read_needs(session, root, version, trust=trust)
+    warn_of_zones(session, needs)
 
     modules = function_modules()
 
@@ -235,7 +246,7 @@ def match_ids(
 def _ids_of(
     root: str, version: str, trust: bool | None, events: pa.StructArray, uses_now: bool, where: str | None
 ) -> pa.Array:
-    from ruledex.spark.jobs.match.tasks import id_bytes, match_ids_of, time_of
+    from ruledex.spark.jobs.match.tasks import id_bytes, list_of, match_ids_of, time_of
     from ruledex.spark.worker.events import with_variants
     from ruledex.spark.worker.opened import explain_memory_errors, open_index
 
@@ -251,4 +262,4 @@ def _ids_of(
                 f"{found.n_events:,} events have {found.n_matches:,} matches, too many for one Arrow batch, "
                 "which match_ids cannot cut: use match, or lower spark.sql.execution.arrow.maxRecordsPerBatch"
             )
-        return pa.ListArray.from_arrays(pa.array(found.offsets, pa.int32()), match_ids_of(found, 0, found.n_matches))
+        return list_of(pa.array(found.offsets, pa.int32()), match_ids_of(found, 0, found.n_matches))

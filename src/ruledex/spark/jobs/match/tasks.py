@@ -114,9 +114,9 @@ def _arrays(kept: pa.Table, found: IndexMatches, added: dict[str, str]) -> Itera
     for first, last in event_cuts(widths, BYTES_PER_BATCH):
         begin, end = int(found.offsets[first]), int(found.offsets[last])
         offsets = pa.array(found.offsets[first : last + 1] - begin, pa.int32())
-        columns = {"rules": pa.ListArray.from_arrays(offsets, match_ids_of(found, begin, end))}
+        columns = {"rules": list_of(offsets, match_ids_of(found, begin, end))}
         if found.scores is not None:
-            columns["scores"] = pa.ListArray.from_arrays(offsets, pa.array(found.scores[begin:end]))
+            columns["scores"] = list_of(offsets, pa.array(found.scores[begin:end]))
         yield _batch(kept.slice(first, last - first), columns, added)
 
 
@@ -147,6 +147,16 @@ def id_bytes(found: IndexMatches) -> int:
 
 
 def _batch(kept: pa.Table, added: dict[str, pa.Array], repeated: dict[str, str]) -> pa.RecordBatch:
-    columns = {name: kept[name].combine_chunks() for name in kept.column_names if name != NOTHING}
+    """Return a batch whose fields may be null exactly where the plan says so, because a session may compare the two."""
+    fields = [field for field in kept.schema if field.name != NOTHING]
     same = {name: pa.repeat(pa.scalar(value), kept.num_rows) for name, value in repeated.items()}
-    return pa.RecordBatch.from_pydict({**columns, **added, **same})
+    never_null = added | same
+    columns = [*(kept[field.name].combine_chunks() for field in fields), *never_null.values()]
+    fields += [pa.field(name, column.type, nullable=False) for name, column in never_null.items()]
+    return pa.RecordBatch.from_arrays(columns, schema=pa.schema(fields))
+
+
+def list_of(offsets: pa.Array, values: pa.Array) -> pa.ListArray:
+    """Return lists of values of which none is null."""
+    kind = pa.list_(pa.field("element", values.type, nullable=False))
+    return pa.ListArray.from_arrays(offsets, values, type=kind)

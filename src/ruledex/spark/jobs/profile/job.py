@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from ruledex.errors import RuledexError
 from ruledex.events.statistics import EventStatistics
-from ruledex.spark.worker.columns import columns_to_keep, project_events, refuse_stream
+from ruledex.spark.worker.columns import columns_to_keep, project_events, refuse_stream, spark_frame
 from ruledex.spark.worker.events import EVENT
 
 if TYPE_CHECKING:
@@ -33,6 +33,7 @@ def profile(
     """
     if heavy < 1 or quantiles < 2:
         raise RuledexError(f"heavy must be at least 1 and quantiles at least 2, not {heavy} and {quantiles}")
+    events = spark_frame(events)
     refuse_stream(events)
     names = columns_to_keep(events, columns, [])
     read, layout = project_events(events, [(name,) for name in names], [], is_packed=False)

@@ -20,7 +20,7 @@ from ruledex.language.tree import Expression, Predicate, attributes, operands, p
 from ruledex.ratify.comparing import Answers, differing_pairs
 from ruledex.spark.jobs.ratify.documented import documented_difference, is_of_times
 from ruledex.spark.jobs.ratify.sql import NUMBER, SqlTable
-from ruledex.spark.worker.columns import project_events, refuse_stream
+from ruledex.spark.worker.columns import project_events, refuse_stream, spark_frame
 from ruledex.spark.worker.events import EVENT, Layout, events_of_block, mappings
 from ruledex.spark.worker.functions import with_functions
 from ruledex.spark.worker.needs import Path, read_needs, time_of_job
@@ -122,6 +122,7 @@ def ratify(
     """
     from ruledex.spark.jobs.ratify.tasks import RatifyRequest
 
+    events = spark_frame(events)
     refuse_stream(events)
     if rules_sample < 1 or events_sample < 1:
         raise RuledexError(f"a sample needs at least one rule and one event, not {rules_sample} and {events_sample}")

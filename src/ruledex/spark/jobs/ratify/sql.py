@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+import logging
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final
 
 from pyspark.errors import PySparkException
@@ -19,6 +21,7 @@ if TYPE_CHECKING:
     from ruledex.spark.worker.needs import Path
 
 NUMBER: Final = "number"
+_LOGGERS: Final = ("SQLQueryContextLogger", "DataFrameQueryContextLogger")  # of PySpark
 CONDITIONS_PER_QUERY: Final = 100  # Spark compiles a query as a whole, which takes seconds for a long one
 
 
@@ -54,8 +57,9 @@ class SqlTable:
         while waiting:
             names = waiting.pop()
             try:
-                asked = [functions.expr(conditions[name]).cast("boolean").alias(f"answer{name}") for name in names]
-                rows = table.select(self._number, *asked).collect()
+                with _unlogged():
+                    asked = [functions.expr(conditions[name]).cast("boolean").alias(f"answer{name}") for name in names]
+                    rows = table.select(self._number, *asked).collect()
             except PySparkException as error:
                 if len(names) == 1:
                     refused[names[0]] = str(error).splitlines()[0]
@@ -65,6 +69,20 @@ class SqlTable:
             for number, *found in rows:
                 answers[number].update(zip(names, found, strict=True))
         return answers, refused
+
+
+@contextmanager
+def _unlogged() -> Iterator[None]:
+    """Let PySpark raise errors of a query, inside a `with`, without logging them: a refused condition is expected."""
+    loggers = [logging.getLogger(name) for name in _LOGGERS]
+    before = [logger.disabled for logger in loggers]
+    try:
+        for logger in loggers:
+            logger.disabled = True
+        yield
+    finally:
+        for logger, was_disabled in zip(loggers, before, strict=True):
+            logger.disabled = was_disabled
 
 
 def _column(struct: Column, kind: StructType, name: str, below: Sequence[Path]) -> Column:
