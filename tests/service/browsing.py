@@ -17,6 +17,9 @@ WIDE = {"width": 1280, "height": 800}
 PHONE = {"width": 390, "height": 844}
 IMAGES = Path(__file__).parents[2] / "docs" / "images"
 MOST_IMAGE_BYTES = 150_000
+PATIENCE = 15_000  # milliseconds; the machine may be busy
+
+expect.set_options(timeout=PATIENCE)
 
 
 def browser_path() -> str | None:
@@ -53,8 +56,8 @@ class Tab:
 
     def settle(self) -> None:
         """Wait until nothing is loading."""
-        expect(self.page.locator("h1")).to_be_visible(timeout=15_000)
-        expect(self.page.locator(".loading")).to_have_count(0, timeout=15_000)
+        expect(self.page.locator("h1")).to_be_visible()
+        expect(self.page.locator(".loading")).to_have_count(0)
 
     def faults(self) -> list[str]:
         """Return what axe-core finds wrong for people who use other means than a screen and a mouse."""
@@ -81,7 +84,7 @@ def open_tab(browser: Browser, address: str, token: str | None, **options: Any) 
     if token is not None:
         # An empty page, from which the tab starts, has no storage.
         context.add_init_script(f"location.protocol !== 'about:' && sessionStorage.setItem('ruledex-token', '{token}')")
-    context.set_default_timeout(15_000)
+    context.set_default_timeout(PATIENCE)
     tab = Tab(context.new_page(), address)
     try:
         yield tab

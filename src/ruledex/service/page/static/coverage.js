@@ -9,8 +9,11 @@ export function coverageView({ name, signal }) {
   return h("div", {}, h("h1", {}, "Coverage"), h("p", { className: "lead" }, "How the rules and the recent events meet."), body);
 }
 
-function coverageOf(name, { events, rules, matches, per_event: perEvent, histogram, never, always, duplicates }) {
-  if (!events) return empty("There are no recent events", "Events that the service answers appear here after a moment. An operator can also give a file of them: ruledex serve --events.");
+function coverageOf(name, { events, rules, matches, per_event: perEvent, histogram, never, always, duplicates, duplicate_groups: nGroups }) {
+  const same = h("section", { className: "panel" }, h("h2", {}, "Duplicates"), duplicatesOf(name, duplicates, nGroups ?? duplicates.length));
+  if (!events) {
+    return h("div", {}, h("section", { className: "panel" }, empty("There are no recent events", "Events that the service answers appear here after a moment. An operator can also give a file of them: ruledex serve --events.")), same);
+  }
   return h("div", {},
     h("dl", { className: "facts" },
       fact("Recent events", count(events)), fact("Rules", count(rules)), fact("Matches", count(matches)),
@@ -19,7 +22,7 @@ function coverageOf(name, { events, rules, matches, per_event: perEvent, histogr
     h("div", { className: "halves" },
       idList(name, "Rules that never match", "Of none of these events are they true. They may be wrong, or wait for events to come.", never, "Every rule matches at least one event."),
       idList(name, "Rules that always match", "They are true of each of these events.", always, "No rule matches every event.")),
-    h("section", { className: "panel" }, h("h2", {}, "Duplicates"), duplicatesOf(name, duplicates)));
+    same);
 }
 
 /** Returns the picture as a table, so that it can also be read: a bar per row. */
@@ -46,8 +49,8 @@ function idList(name, title, about, { count: n, rules }, none) {
 
 const ruleChip = (name, id) => h("a", { className: "chip", href: `#/${encodeURIComponent(name)}/rules/${encodeURIComponent(id)}` }, String(id));
 
-function duplicatesOf(name, groups) {
+function duplicatesOf(name, groups, nGroups) {
   if (!groups.length) return h("p", {}, "No two rules have the same condition.");
-  return [h("p", { className: "hint" }, `${plural(groups.length, "group")} of rules with the same condition. One rule of each would be enough.`),
+  return [h("p", { className: "hint" }, `${plural(nGroups, "group")} of rules with the same condition${nGroups > groups.length ? `, of which ${count(groups.length)} are shown` : ""}. One rule of each would be enough.`),
     h("ul", { className: "groups" }, groups.map((ids) => h("li", {}, h("ul", { className: "chips" }, ids.map((id) => h("li", {}, ruleChip(name, id)))))))];
 }

@@ -128,7 +128,7 @@ export class RuleEditor {
     const caret = this.area.selectionStart;
     const options = completions.map((one) => ({ ...one, from: unitsAt(text, one.begin) }));
     const typed = options.length ? text.slice(options[0].from, caret) : "";
-    const isComplete = options.length === 1 && options[0].text === typed;
+    const isComplete = !all && options.some((one) => one.text.toLowerCase() === typed.toLowerCase());
     const isOpenValue = options.some((one) => one.kind === "value");
     if (!options.length || isComplete || (!typed && !all && !isOpenValue)) return this.hide();
     this.options = options;

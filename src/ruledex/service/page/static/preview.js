@@ -25,8 +25,8 @@ function backtestOf(name, backtest) {
     h("dl", { className: "facts small" },
       h("div", { className: "fact" }, h("dt", {}, "Before"), h("dd", {}, count(before))),
       h("div", { className: "fact" }, h("dt", {}, "After"), h("dd", {}, count(after))),
-      h("div", { className: "fact gained" }, h("dt", {}, "Gained"), h("dd", {}, `+${count(gained)}`)),
-      h("div", { className: "fact lost" }, h("dt", {}, "Lost"), h("dd", {}, `−${count(lost)}`))),
+      h("div", { className: "fact gained" }, h("dt", {}, "Gained"), h("dd", {}, `${gained ? "+" : ""}${count(gained)}`)),
+      h("div", { className: "fact lost" }, h("dt", {}, "Lost"), h("dd", {}, `${lost ? "−" : ""}${count(lost)}`))),
     h("div", { className: "bar", "aria-hidden": "true" }, part("lost", lost, "bar-lost"), part("kept", kept, "bar-kept"), part("gained", gained, "bar-gained"), part("none", events - kept - gained - lost, "bar-none")),
     h("p", { className: "hint" }, `Matches among the last ${plural(events, "event")}.`),
     ["gained", "lost"].map((kind) => examplesOf(name, kind, examples?.[kind] ?? [])));

@@ -87,6 +87,7 @@ class RuleForm {
 
   changed() {
     this.showState();
+    this.tellStale();
     let written;
     try {
       written = this.written;
@@ -123,6 +124,14 @@ class RuleForm {
     this.saveButton.disabled = this.isWrong || isEmpty || !isChanged;
     this.previewButton.disabled = this.isWrong || isEmpty;
     this.state.textContent = this.isWrong ? "The rule has an error." : isChanged && !isEmpty ? "Not saved yet." : "";
+  }
+
+  /** Says that what is shown of a change is about an older text. */
+  tellStale() {
+    const shown = this.preview.querySelector(".preview");
+    if (!shown || shown.querySelector(".stale")) return;
+    shown.prepend(h("p", { className: "stale" }, "You have changed the rule since. ",
+      h("button", { type: "button", className: "link", onclick: () => this.showPreview() }, "Look again")));
   }
 
   // Changes.
