@@ -14,12 +14,14 @@ from ruledex.spark.jobs.match.stream import pins
 from ruledex.spark.jobs.profile.job import profile
 from ruledex.spark.jobs.ratify.job import ratify
 from ruledex.spark.sql.functions import RegisteredIndex, register
+from ruledex.spark.sql.source import RuledexSource
 from ruledex.spark.worker.distribution import ship
 from ruledex.spark.worker.faults import check_columns
 
 __all__ = [
     "BuildReport",
     "RegisteredIndex",
+    "RuledexSource",
     "backtest",
     "build_index",
     "check_columns",

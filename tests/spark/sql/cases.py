@@ -221,6 +221,7 @@ def functions_say_what_is_wrong(spark: Any, folder: Path) -> None:
     assert "does not read as columns" in wrong(events="age INTT,,")
     assert "not a value of the type int" in wrong(events=3)
     assert "no index" in wrong(index=str(folder / "nowhere"))
+    assert "a relative path" in wrong(index="some/where")
     assert "top is -1" in wrong(top=-1)
     assert "without dots" in wrong(name="a.b")
     assert "without dots" in wrong(name="")
@@ -253,3 +254,65 @@ def results_join_with_tables_and_in_lateral_joins(spark: Any, folder: Path) -> N
     assert "LATERAL_JOIN_WITH_ARROW_UDTF_UNSUPPORTED" in message(
         lambda: spark.sql("SELECT * FROM events e, LATERAL ads(e.age)").collect()
     )
+
+
+# The data source, which Spark finds by itself.
+
+
+@case
+def an_index_is_tables(spark: Any, folder: Path) -> None:
+    first, root = build(folder, [(1, "age > 20"), (2, "age > 30")])
+    options = f"OPTIONS (index '{root}', version '{first.version}')"
+    # Spark stores a table without its options.
+    spark.sql("DROP TABLE IF EXISTS stored_rules")
+    spark.sql(f"CREATE TABLE stored_rules USING ruledex {options}")
+    second = Index.build([(1, "age > 20"), (3, "country = 'IN'"), (4, "TRUE")])
+    second.save(root)
+    try:
+        read = spark.read.format("ruledex").option("table", "versions").load(root)
+        read.createOrReplaceTempView("versions")
+        joined = "SELECT id, expr, is_current FROM stored_rules JOIN versions WHERE id > 1 ORDER BY id, is_current"
+        found = [tuple(row) for row in spark.sql(joined).collect()]
+    finally:
+        spark.sql("DROP TABLE stored_rules")
+    assert found == [(2, "age > 30", False), (2, "age > 30", True)]
+
+
+@case
+def files_are_matched_where_they_are_read(spark: Any, folder: Path) -> None:
+    from ruledex.spark import match
+
+    index, root = build(folder)
+    where = str(folder / "events")
+    events(spark).write.partitionBy("country").parquet(where)
+    options = f"OPTIONS (index '{root}', events '{where}', keep 'number,age', partition_bytes '2000')"
+    spark.sql(f"CREATE OR REPLACE TEMPORARY VIEW found USING ruledex {options}")
+    right = rules_by_number(match(spark.read.parquet(where), root, keep=["number"]))
+    assert right == expected(index)
+    assert rules_by_number(spark.sql("SELECT * FROM found")) == right
+    some = {row[0] for row in draw_rows(300) if row[2] is not None and row[2] > 30}
+    spark.conf.set("spark.sql.python.filterPushdown.enabled", "true")
+    try:
+        filtered = rules_by_number(spark.sql("SELECT * FROM found WHERE age > 30"))
+    finally:
+        spark.conf.unset("spark.sql.python.filterPushdown.enabled")
+    assert filtered == {number: right[number] for number in some}
+
+
+@case
+def rules_are_written(spark: Any, folder: Path) -> None:
+    root = str(folder / "index")
+    rules = spark.createDataFrame(
+        [(3, "age > 30", 1.5), (1, "country = 'IN'", None), (2, "TRUE", 0.0)], "rule long, expr string, score double"
+    ).repartition(3)
+    write = rules.write.format("ruledex").option("id", "rule")
+    write.mode("overwrite").save(root)
+    right = [(1, "country = 'IN'", 0.0), (2, "TRUE", 0.0), (3, "age > 30", 1.5)]
+    assert [tuple(rule) for rule in Index.open(root).rules()] == right
+    assert "mode('overwrite')" in message(lambda: write.mode("append").save(root))
+
+
+@case
+def the_source_says_what_is_wrong(spark: Any, folder: Path) -> None:
+    wrong = f"CREATE TEMPORARY VIEW wrong USING ruledex OPTIONS (index '{folder}', versions '1')"
+    assert "has no option 'versions'" in message(lambda: spark.sql(wrong))

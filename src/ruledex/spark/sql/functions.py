@@ -20,6 +20,7 @@ from ruledex.language.clock import Now, read_now
 from ruledex.language.functions.custom import function_modules
 from ruledex.language.plain import plain
 from ruledex.spark.jobs.match.plan import MatchRequest, Shape, added_columns, check_answer
+from ruledex.spark.sql.options import require_absolute
 from ruledex.spark.sql.tasks import FunctionCall, needed_names
 from ruledex.spark.worker.columns import require_arrow
 from ruledex.spark.worker.events import Layout
@@ -89,7 +90,7 @@ def register(
         read_now(now, UTC)
         now = plain(now)
     schema = _read_schema(spark, events)
-    root = root_path(index)
+    root = require_absolute(root_path(index), "index", "")
     needs = read_needs(spark, root, version, trust=trust)
     shape: Shape = "count" if count else "rows" if explode else "arrays"
     added = added_columns(shape, needs.ids, top is not None, False)
@@ -184,8 +185,7 @@ def names_to_keep(names: Sequence[str], keep: Sequence[str] | None, added: Seque
         if name not in names:
             near = did_you_mean(name, names) if isinstance(name, str) else ""
             raise RuledexError(
-                f"keep names {quoted(name)}, and the events have no such column{'; ' + near if near else ''}; "
-                f"they have {', '.join(names)}"
+                f"keep names {quoted(name)}, and the events have only {', '.join(names)}{'; ' + near if near else ''}"
             )
         if kept.count(name) > 1:
             raise RuledexError(f"the column {quoted(name)} is named twice")
