@@ -59,7 +59,7 @@ def test_brackets_in_texts_are_not_depth(client):
 @pytest.mark.parametrize(
     ("path", "status"),
     [
-        ("/", 404),
+        ("/", 405),
         ("/v1", 404),
         ("/v1/indexes/", 404),
         ("/v1/indexes/none/match", 404),

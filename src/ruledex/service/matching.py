@@ -57,8 +57,17 @@ class Question(NamedTuple):
         return None if self.kind == "top" else n_found
 
 
+_PLAIN: Final[dict[str, Question]] = {kind: Question(cast(Kind, kind)) for kind in ("match", "top", "count")}
+
+
 def question_of(kind: Kind, request: Request, index: Index) -> Question:
     """Return what the parameters of a request ask."""
+    if not request.has_query and not index.uses_now and (plain := _PLAIN.get(kind)) is not None:
+        return plain
+    return _question(kind, request, index)._replace(decimals=request.flag("decimals"))
+
+
+def _question(kind: Kind, request: Request, index: Index) -> Question:
     where = None if kind == "explain" else request.text("where")
     now = _now(request, index)
     if kind == "match":
@@ -285,10 +294,10 @@ def handler_of(kind: Kind, worker: Worker) -> Callable[[Request], Any]:
     async def handle(request: Request) -> None:
         served = worker.indexes.get(request.index)
         index = served.index
-        pinned = request.query.get("version")
+        pinned = request.text("version")
         if pinned is not None:
             index = await worker.long_work.run(served.at, pinned, request.settings.trust)
-        question = question_of(kind, request, index)._replace(decimals=request.flag("decimals"))
+        question = question_of(kind, request, index)
         content_type = request.content_type
         if content_type == JSON:
             data = await request.body()

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
-from typing import Any, Final, NoReturn, TypeAlias, TypeVar
+from collections.abc import AsyncIterator, Awaitable, Callable, Generator, Iterable
+from types import coroutine
+from typing import Any, Final, NoReturn, TypeAlias, TypeVar, cast
 from urllib.parse import parse_qsl
 
 import msgspec
@@ -62,6 +63,11 @@ class Request:
         self._is_read = False
 
     # What was asked.
+
+    @property
+    def has_query(self) -> bool:
+        """Whether there are any parameters behind the question mark."""
+        return bool(self._query_string)
 
     @property
     def query(self) -> dict[str, str]:
@@ -155,13 +161,22 @@ class Request:
             length = self.headers.get(b"content-length")
             if most is not None and length is not None and int(length) > most:
                 self._too_large(most)
+        receiving: Any = self._receive()
+        try:
+            # Most bodies are there with their headers, and need no timer.
+            waits_for = receiving.send(None)
+        except StopIteration as received:
+            return self._check(received.value)
         try:
             async with asyncio.timeout(self.settings.idle_seconds):
-                message = await self._receive()
+                message = await _resume(receiving, waits_for)
         except TimeoutError:
             self._close_after()
             told = f"nothing came for {self.settings.idle_seconds:g} seconds"
             raise Problem(408, "slow", "The body did not come", told) from None
+        return self._check(message)
+
+    def _check(self, message: Message) -> Message:
         if message["type"] == "http.disconnect":
             raise ClientLeftError
         return message
@@ -215,6 +230,22 @@ class Request:
                 await self._send({"type": "http.response.body", "body": data, "more_body": not last})
         except TimeoutError:
             raise ClientLeftError from None
+
+
+@coroutine
+def _resume(begun: Any, waits_for: Any) -> Generator[Any, Any, Message]:
+    """Run a coroutine to its end that has been started by hand, and waits for something."""
+    while True:
+        try:
+            sent = yield waits_for
+        except BaseException as error:
+            resume, given = begun.throw, error
+        else:
+            resume, given = begun.send, sent
+        try:
+            waits_for = resume(given)
+        except StopIteration as ended:
+            return cast(Message, ended.value)
 
 
 def check_depth(data: bytes, most: int) -> None:

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from ruledex.service.worker import Worker
 
 _LARGEST_BATCH: Final = 8_192
+_BLOCK: Final = 512  # events that engines answer at once: a batch of whole blocks leaves none half full
 _MATCHES_PER_BATCH: Final = 500_000
 _FEW_BYTES: Final = 2_048  # of lines that are answered on the event loop
 
@@ -30,7 +31,8 @@ def next_size(size: int, n_events: int, n_matches: int) -> int:
     """Return how many events to answer next, so that their matches fit into memory well."""
     if n_events < size and n_matches < _MATCHES_PER_BATCH:
         return size
-    return max(1, min(2 * size, _LARGEST_BATCH, _MATCHES_PER_BATCH * n_events // max(1, n_matches)))
+    size = max(1, min(2 * size, _LARGEST_BATCH, _MATCHES_PER_BATCH * n_events // max(1, n_matches)))
+    return size - size % _BLOCK if size > _BLOCK else size
 
 
 # NDJSON.
@@ -102,8 +104,11 @@ class _Pipe:
         return len(data)
 
     def read(self, n_bytes: int = -1) -> bytes:
-        n_bytes = len(self._data) if n_bytes < 0 else n_bytes
-        data = bytes(self._data[:n_bytes])
+        if not 0 <= n_bytes < len(self._data):
+            whole, self._data = self._data, bytearray()
+            return bytes(whole)
+        with memoryview(self._data) as view:
+            data = bytes(view[:n_bytes])
         del self._data[:n_bytes]
         return data
 
@@ -238,25 +243,30 @@ async def answer_arrow(worker: Worker, request: Request, question: Question, ser
     decisions = worker.decisions_of(request, question)
     empty, _ = answer_batch(index, question, pa.RecordBatch.from_pylist([], pa.schema([])))
     writer = pa.ipc.new_stream(out, empty.schema)
+
+    def answer(some: pa.RecordBatch) -> tuple[bytes, list[int]]:
+        found, counts = answer_batch(index, question, some, decisions)
+        writer.write_batch(found)  # in the thread too: it copies megabytes
+        return out.read(), counts
+
     async for chunk in request.chunks():
         came.feed(chunk)
         while came.has_batch:
             batch = await worker.long_work.run(came.next)
             if batch.num_rows > request.settings.batch_events:
-                told = f"at most {request.settings.batch_events:,} events are taken"
-                raise Problem(413, "size", "A record batch has too many events", told)
+                most = f"at most {request.settings.batch_events:,} events are taken"
+                raise Problem(413, "size", "A record batch has too many events", most)
             at = 0
             while at < batch.num_rows:
                 some = batch.slice(at, served.batch_size)
-                answer, counts = await worker.long_work.run(answer_batch, index, question, some, decisions)
+                told, counts = await worker.long_work.run(answer, some)
                 n_matches = sum(counts)
                 at += some.num_rows
                 served.batch_size = next_size(served.batch_size, some.num_rows, n_matches)
                 worker.count(request, some.num_rows, n_matches)
                 if not request.answered:
                     await request.begin(ARROW)
-                writer.write_batch(answer)
-                await request.write(out.read())
+                await request.write(told)
                 worker.sample.add_rows(request.index, some, None if question.kind == "top" else counts)
     came.end()
     if not request.answered:
