@@ -110,6 +110,116 @@ def test_a_killed_writer_loses_no_acknowledged_change(fragile, tokens, admin):
     assert set(admin.match("journal", {"a": 1, "c": -1})) == found
 
 
+class Editor(threading.Thread):
+    """Adds rules of its own, and now and then one that all editors want to be the first to add."""
+
+    def __init__(self, client, number):
+        super().__init__()
+        self.client = client
+        self.number = number
+        self.acknowledged, self.unknown, self.unexpected = set(), set(), []
+        self.first = []  # the common rules that this editor was told to have added
+        self.done = threading.Event()
+
+    def run(self):
+        for turn in range(1_000_000):
+            if self.done.is_set():
+                break
+            is_common = turn % 4 == 0
+            rule_id = 1_000_000 + turn if is_common else 1 + 8 * turn + self.number
+            answer = self.client.put("together", rule_id, f"a = 1 AND c != {rule_id}", **{"if-none-match": "*"})
+            if answer.status == 201:
+                self.acknowledged.add(rule_id)
+                if is_common:
+                    self.first.append(rule_id)
+            elif answer.status == 503:
+                self.unknown.add(rule_id)
+            elif not (is_common and answer.status == 412):
+                self.unexpected.append((rule_id, answer.status, answer.data))
+        self.client.close()
+
+
+def test_a_writer_killed_among_changes_of_many_loses_none_that_it_acknowledged(fragile, tokens, admin):
+    """Changes that wait at the same time are written together, and still each is made by itself."""
+    admin.build("together", [(0, "a = 1")])
+    editors = [Editor(fragile.client(tokens["admin"]), number) for number in range(8)]
+    for editor in editors:
+        editor.start()
+
+    def n_acknowledged():
+        return sum(len(editor.acknowledged) for editor in editors)
+
+    try:
+        for _ in range(N_KILLS):
+            (writer,) = fragile.pids("writer")
+            n_before = n_acknowledged()
+            fragile.wait_for(lambda n=n_before: n_acknowledged() > n + 60, 120)
+            os.kill(writer, signal.SIGKILL)
+            fragile.wait_for(lambda gone=writer: fragile.pids("writer") not in ([gone], []), 120)
+        n_before = n_acknowledged()
+        fragile.wait_for(lambda: n_acknowledged() > n_before + 20, 120)
+    finally:
+        for editor in editors:
+            editor.done.set()
+        for editor in editors:
+            editor.join()
+    assert [editor.unexpected for editor in editors] == [[]] * 8
+    acknowledged = set().union(*(editor.acknowledged for editor in editors))
+    unknown = set().union(*(editor.unknown for editor in editors))
+    index = Index.open(fragile.root / "together")
+    found = set(index.ids.to_pylist())
+    assert acknowledged <= found
+    assert found <= {0} | acknowledged | unknown
+    first = [rule_id for editor in editors for rule_id in editor.first]
+    assert len(first) == len(set(first))  # two editors were never both told that they were the first
+    assert set(admin.match("together", {"a": 1, "c": -1})) == found
+    # Eight editors that wait for the disk wait for it together.
+    assert index.describe()["changes"]["journal_records"] < len(found)
+
+
+def test_reading_never_waits_for_the_writer(fragile, tokens, admin):
+    expected = admin.match("ads", EVENT)
+    (writer,) = fragile.pids("writer")
+    change = threading.Thread(target=lambda: answers.append(admin.put("ads", 900, "never = 1").status))
+    answers = []
+    os.kill(writer, signal.SIGSTOP)
+    try:
+        change.start()
+        with Load(fragile, tokens["admin"], "ads", [expected]) as load:
+            fragile.wait_for(lambda: load.n_answers > 200)
+        assert answers == []  # the change waits meanwhile, and is not lost
+    finally:
+        os.kill(writer, signal.SIGCONT)
+        change.join()
+    assert (load.wrong, load.failures) == ([], [])
+    assert answers == [201]
+
+
+def test_a_change_through_any_worker_is_soon_seen_by_all(fragile, tokens, admin):
+    """Connections to both workers, told by the ids that they give to requests, change and look in turns."""
+    admin.build("seen", [(0, "a = 1")])
+    clients = {}
+    for _ in range(100):
+        client = fragile.client(tokens["admin"])
+        worker = client.ask("GET", "/health/live").headers["x-request-id"].split("-")[0]
+        if clients.setdefault(worker, client) is not client:
+            client.close()
+        if len(clients) == 2:
+            break
+    one, other = clients.values()
+    seconds = []
+    for number in range(1, 21):
+        writer, reader = (one, other) if number % 2 else (other, one)
+        assert writer.put("seen", number, "a = 1").status == 201
+        acknowledged = time.monotonic()
+        assert writer.match("seen", {"a": 1}) == list(range(number + 1))  # the worker that was asked sees it at once
+        fragile.wait_for(lambda reader=reader, n=number: reader.match("seen", {"a": 1}) == list(range(n + 1)))
+        seconds.append(time.monotonic() - acknowledged)
+    assert sorted(seconds)[10] < 1.0  # half of them, since one may wait long on a busy machine
+    for client in clients.values():
+        client.close()
+
+
 def test_versions_published_under_load_are_taken_over_without_a_failed_request(fragile, tokens, admin, tmp_path):
     root = fragile.root / "moving"
     admin.build("moving", [(1, "a = 1"), (2, "a = 2")])

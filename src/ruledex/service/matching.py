@@ -57,7 +57,7 @@ class Question(NamedTuple):
         return None if self.kind == "top" else n_found
 
 
-_PLAIN: Final[dict[str, Question]] = {kind: Question(cast(Kind, kind)) for kind in ("match", "top", "count")}
+_PLAIN: Final[dict[str, Question]] = {kind: Question(kind) for kind in ("match", "top", "count")}
 
 
 def question_of(kind: Kind, request: Request, index: Index) -> Question:
