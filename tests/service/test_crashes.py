@@ -73,7 +73,10 @@ def test_a_killed_worker_fails_only_its_open_connections(fragile, tokens, admin)
             fragile.wait_for(lambda load=load: load.n_answers > 50)
             killed = time.time()
             os.kill(workers[0], signal.SIGKILL)
-            fragile.wait_for(lambda: len(fragile.pids("worker")) == 2, 120)
+            # Its end is noticed first, and then another one is ready.
+            fragile.wait_for(
+                lambda gone=workers[0]: gone not in (alive := fragile.pids("worker")) and len(alive) == 2, 120
+            )
             n_before = load.n_answers
             fragile.wait_for(lambda load=load, n=n_before: load.n_answers > n + 50)
         assert load.wrong == []
