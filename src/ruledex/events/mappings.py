@@ -64,6 +64,11 @@ class EventEncoder:
 
         return ArrowEncoder(self.dictionary)
 
+    def by_value(self) -> dict[str, int]:
+        """Return how many values of tables were looked at one by one, in Python, by operand."""
+        made: ArrowEncoder | None = self.__dict__.get("arrow")
+        return {} if made is None else made.by_value()
+
     def encode(
         self, events: Iterable[Mapping[str, Any]], weights: Iterable[Weights | None] | None = None
     ) -> EventBatch:

@@ -48,6 +48,7 @@ def describe_snapshot(state: Snapshot) -> dict[str, Any]:
         "operands": len(dictionary.slots),
         "derived_operands": len(dictionary.derived),
         "cells": dictionary.n_cells,
+        "by_value": state.base.encoder.by_value(),
         "bytes": {
             "program": n_bytes,
             "engine": sum(array.nbytes for shard in shards for array in shard.engine.arrays().values()),

@@ -323,3 +323,48 @@ def test_comparisons_of_vectors_have_the_truth_of_the_definitions(table, zone):
         (node,) = [parse(text)] if "!=" not in text else [parse(text).child]
         n_computed += check(node, lambda row, node=node: truth_of(node, row, schema), table, rows, schema)
     assert n_computed > (8_000 if zone == "UTC" else 2_000)
+
+
+HASHED = [
+    *(
+        "i",
+        "small",
+        "u",
+        "f",
+        "h",
+        "s",
+        "t",
+        "v",
+        "b",
+        "ts",
+        "tz",
+        "day",
+        "none",
+        "absent",
+        "st.y",
+        "d",
+        "long",
+        "coded",
+    ),
+    *("i, 'salt'", "s, i, t", "'é', s", "f, 3", "b, day, 2.5D", "none, s", "lower(s)", "i + 1", "hour(tz), small"),
+]
+
+
+@pytest.mark.parametrize("name", ["hash", "xxhash64"])
+def test_hashes_of_columns_are_those_of_their_values(table, name):
+    random = Random(9)
+    words = ["", "a", "ab\xe9", "x" * 31, "y" * 32, "z" * 33, "\U0001f600" * 40]
+    longer = [random.choice([*words, None, "q" * random.randrange(200)]) for _ in range(N_ROWS)]
+    table = table.append_column("long", pa.array(longer))
+    types = {("small",): "int", ("h",): "float", ("d",): "decimal(10,2)"}
+    rows, schema, with_types = rows_of(table), Schema(), Schema(column_types=types)
+    n_computed = 0
+    for arguments in HASHED:
+        for text in (f"{name}({arguments})", f"pmod({name}({arguments}), 100)"):
+            node = parse_operand(text)
+
+            def evaluate(row, node=node):
+                return (values_of(node, row, with_types) or (None,))[0]
+
+            n_computed += check(node, evaluate, table, rows, schema)
+    assert n_computed > 2_000

@@ -10,9 +10,11 @@ import pyarrow as pa
 
 from ruledex.events.arrow import cast_vectors, number_vectors, text_vectors, time_vectors
 from ruledex.events.arrow.columns import EventColumns, Path
+from ruledex.events.arrow.hash_vectors import HASHES, hash_vector
 from ruledex.events.arrow.number_vectors import compare_numbers, compare_values
 from ruledex.events.arrow.text_vectors import compare_texts
 from ruledex.events.arrow.time_vectors import Clock
+from ruledex.events.arrow.values import spark_type_of
 from ruledex.events.arrow.vectors import (
     NOTHING,
     NUMBERS,
@@ -27,6 +29,7 @@ from ruledex.events.arrow.vectors import (
 )
 from ruledex.language.functions.registry import FUNCTIONS
 from ruledex.language.schema import Schema
+from ruledex.language.spark_types import spark_type
 from ruledex.language.tree import Attribute, Call, CompareOperands, Node
 from ruledex.language.value import Family
 
@@ -43,7 +46,8 @@ def has_vectors(node: Any) -> bool:
     if isinstance(node, CompareOperands):
         return has_vectors(node.left) and has_vectors(node.right)
     if isinstance(node, Call):
-        return (node.function in _PLAIN or node.function in _OF_TIMES) and all(map(has_vectors, node.arguments))
+        is_known = node.function in _PLAIN or node.function in _OF_TIMES or node.function in HASHES
+        return is_known and all(map(has_vectors, node.arguments))
     return isinstance(node, Attribute) or not isinstance(node, Node)
 
 
@@ -82,12 +86,23 @@ class Computation:
             if isinstance(node, CompareOperands):
                 return self._truth(node)
             assert isinstance(node, Call)
+            if node.function in HASHES:
+                types = list(map(self._type, node.arguments))
+                return hash_vector(node.function, [*map(self.value, node.arguments)], types, self._columns.n_events)
             defaults = FUNCTIONS[node.function].parameters[len(node.arguments) :] if node.function in FUNCTIONS else ()
             arguments = [*map(self.value, node.arguments), *(vector_of_constant(each.default) for each in defaults)]
             if all(argument.is_constant for argument in arguments):
                 raise UnvectoredError
             plain = _PLAIN.get(node.function)
             return plain(*arguments) if plain else _OF_TIMES[node.function](self._clock, *arguments)
+
+    def _type(self, argument: Any) -> str:
+        """Return Spark's name for the type of an argument: that of its column, if the schema declares none."""
+        if isinstance(argument, Attribute) and self._schema.of(argument).type == "any":
+            kind = spark_type_of(self._columns.at(argument.path).values.type)
+            if kind:
+                return kind
+        return spark_type(argument, self._schema)
 
     def is_coded(self, path: Path) -> bool:
         """Whether a column has its distinct values apart, so that it costs little to look at each of them."""

@@ -36,6 +36,7 @@ from ruledex.language.functions.registry import reads_path
 from ruledex.language.reference import truth_of
 from ruledex.language.resolve import over_limit, values_of
 from ruledex.language.schema import NULLS_ABSENT, Schema
+from ruledex.language.text import operand_text, predicate_text
 from ruledex.language.tree import Attribute, Call, CompareOperands, Exists, SetTest, operands, replace
 from ruledex.language.value import Family
 
@@ -78,7 +79,16 @@ class DerivedColumns:
         self._zone = slot.schema.time_zone
         self._schema = Schema(declared, self._zone)
         self._has_vectors = not (self.needs_rows or self.reads_arrays or self.is_any_text) and has_vectors(slot.operand)
-        self.n_computed = 0  # values that were computed one by one
+        self.n_by_value = 0  # values that were computed one by one, in Python
+
+    @property
+    def text(self) -> str:
+        """What is computed, as a rule writes it."""
+        operand = self._slot.operand
+        if isinstance(operand, CompareOperands | SetTest):
+            return predicate_text(operand)
+        assert not isinstance(operand, Exists)
+        return operand_text(operand)
 
     @cached_property
     def _cells(self) -> TypedCells:
@@ -107,6 +117,7 @@ class DerivedColumns:
             cells.add_booleans(values, events, pairs)
         elif vector.of is Of.DAY:
             days = distinct(pa.array(values.astype(np.int32), pa.date32()))
+            self.n_by_value += len(days.values)
             cells.add_distinct(days, np.arange(len(events)), events, n_events, pairs)
         elif vector.of is Of.MOMENT:
             if cells.has_keys(Family.TIME):
@@ -140,7 +151,7 @@ class DerivedColumns:
 
         with prefetched(lambda: _try(value, examples), self._functions):
             cells = _cells_of(self._slot, value, numbers, examples, pairs, first, events)
-        self.n_computed += len(examples)
+        self.n_by_value += len(examples)
         pairs.gather(np.arange(n_events) if events is None else events, numbers, cell_table(cells))
 
     def encode_rows(self, columns: EventColumns, pairs: Pairs) -> None:
@@ -168,6 +179,7 @@ class DerivedColumns:
                 cells.append(() if value is None else self._slot.cells(value))
                 pairs.single &= not (isinstance(value, tuple) and len(value) > 1)
             numbers[event] = number
+        self.n_by_value += columns.n_events
         pairs.gather(np.arange(columns.n_events), numbers, cell_table(cells))
 
     def encode_texts(self, columns: EventColumns, pairs: Pairs) -> None:
@@ -176,6 +188,7 @@ class DerivedColumns:
         assert texts.events is not None
         pairs.single &= bool((np.diff(texts.events) > 0).all())
         codes, values = _coded(texts)
+        self.n_by_value += len(values)
         pairs.gather(
             texts.events, codes, cell_table([() if text is None else self._slot.cells(text) for text in values])
         )
@@ -192,6 +205,7 @@ class DerivedColumns:
                 value = values_of(operand, row, schema)
             cells.append(() if value is None else self._slot.cells(value))
             pairs.single &= not (isinstance(value, tuple) and len(value) > 1)
+        self.n_by_value += len(rows)
         pairs.gather(np.arange(len(rows)), np.arange(len(rows)), cell_table(cells))
 
     def _schema_of(self, types: Sequence[str]) -> Schema:

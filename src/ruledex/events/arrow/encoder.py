@@ -58,6 +58,19 @@ class ArrowEncoder:
         parts = [(start, min(ROWS_PER_BLOCK, n_events - start)) for start in starts]
         return _joined([self.encode_columns(EventColumns(table.slice(*part), part[1], part[0])) for part in parts])
 
+    def by_value(self) -> dict[str, int]:
+        """Return how many values of each operand were looked at one by one, in Python, most first.
+
+        All others were encoded on whole columns. An operand without such values is left out.
+        """
+        counts: Counter[str] = Counter()
+        for slots in list(self._slots.values()):
+            for slot, path in slots:
+                counts[path_text(path)] += slot.n_by_value
+        for derived in self._derived or ():
+            counts[derived.text] += derived.n_by_value
+        return {text: n_values for text, n_values in counts.most_common() if n_values}
+
     def _check_names(self, names: list[str]) -> None:
         """Refuse two columns of one name that rules use: it is not clear which is meant."""
         if len(set(names)) == len(names):

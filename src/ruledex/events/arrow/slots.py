@@ -38,6 +38,11 @@ class SlotColumns:
         assert isinstance(slot.operand, Attribute)
         self._is_single = slot.schema.is_single(slot.operand)
 
+    @property
+    def n_by_value(self) -> int:
+        """The values that were looked at one by one, in Python."""
+        return self._cells.n_by_value
+
     def encode(self, leaves: Leaves, n_events: int, pairs: Pairs) -> None:
         """Add the pairs of all values of a batch."""
         values = leaves.values

@@ -41,6 +41,7 @@ class TypedCells:
         self.first_cell = min((*self._specials, *domains, *(key.cell for key in slot.keys)))
         self._keyed = {key.family for key in slot.keys}
         self._thresholds: dict[tuple[Kind, int], Thresholds] = {}
+        self.n_by_value = 0  # values that were looked at one by one
 
     def has_keys(self, family: Family) -> bool:
         """Whether some predicate has to be tested on each distinct value of a family."""
@@ -169,6 +170,7 @@ class TypedCells:
             pairs.add_each(events, self._slot.cells(OPAQUE))
             return
         cells = [self._slot.cells(value) for value in to_python(coded.values)]
+        self.n_by_value += len(cells)
         pairs.gather(events, codes, cell_table([[c for c in row if c not in self._misfits] for row in cells]))
         # An event misfits a family if all of its values do.
         for misfit in self._misfits:
