@@ -99,7 +99,7 @@ def parse_manifest(data: bytes | None, version: str, where: str) -> Manifest:
     if found != version:
         raise ArtifactError(f"{where} is damaged: its sha256 is {found}, not {version}")
     top = _typed(decode_json(data, where), dict, where, "the manifest")
-    check_format(top.get("format"), where)
+    _check_format(top.get("format"), where)
     try:
         return _parse(top, where)
     except KeyError as error:
@@ -108,7 +108,7 @@ def parse_manifest(data: bytes | None, version: str, where: str) -> Manifest:
         raise ArtifactError(f"{where} is not a manifest of format {FORMAT}: {error}") from error
 
 
-def check_format(found: object, where: str) -> None:
+def _check_format(found: object, where: str) -> None:
     """Raise an ArtifactError for a format that this version of ruledex cannot read."""
     if isinstance(found, int) and found > FORMAT:
         raise ArtifactError(
@@ -221,7 +221,7 @@ def parse_pointer(data: bytes, where: str) -> str:
     pointer = decode_json(data, where)
     if not isinstance(pointer, dict):
         raise ArtifactError(f"{where} is damaged: it is not a JSON object")
-    check_format(pointer.get("format"), where)
+    _check_format(pointer.get("format"), where)
     version = pointer.get("version")
     if not isinstance(version, str) or not is_version(version) or data != encode_pointer(version):
         raise ArtifactError(f"{where} is damaged: it is not the pointer to a version")

@@ -20,7 +20,7 @@ import numpy as np
 
 from ruledex.compiled import bits, handles
 from ruledex.compiled.decorator import Kernel
-from ruledex.compiled.plain import names_in
+from ruledex.compiled.plain import code_names
 
 # Raise this when instructions.py changes: what the functions of bits.py and handles.py compile to is not in their code.
 INSTRUCTIONS = 1
@@ -88,7 +88,7 @@ def _code_parts(code: CodeType, docstring: str | None = None) -> tuple[Any, ...]
 
 def _globals_of(function: FunctionType) -> Iterator[tuple[str, Any]]:
     """Return the globals and closed-over values that a function names, sorted by name."""
-    found = {name: function.__globals__[name] for name in names_in(function.__code__) if name in function.__globals__}
+    found = {name: function.__globals__[name] for name in code_names(function.__code__) if name in function.__globals__}
     for name, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=True):
         found[name] = cell.cell_contents
     return iter(sorted(found.items()))

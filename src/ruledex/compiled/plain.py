@@ -40,7 +40,7 @@ def _form(kernel: Kernel, made: dict[Kernel, FunctionType]) -> Any:
     form.__kwdefaults__ = function.__kwdefaults__
     form.__qualname__ = function.__qualname__
     made[kernel] = form
-    for name in names_in(function.__code__):
+    for name in code_names(function.__code__):
         if name in function.__globals__:
             names[name] = _plain(function.__globals__[name], made)
     for cell, given in zip(closure, function.__closure__ or (), strict=True):
@@ -52,12 +52,12 @@ def _plain(value: Any, made: dict[Kernel, FunctionType]) -> Any:
     return _form(value, made) if isinstance(value, Kernel) else value
 
 
-def names_in(code: CodeType) -> Iterator[str]:
+def code_names(code: CodeType) -> Iterator[str]:
     """Yield the names of globals and attributes in a code object and in those inside it."""
     yield from code.co_names
     for item in code.co_consts:
         if isinstance(item, CodeType):
-            yield from names_in(item)
+            yield from code_names(item)
 
 
 def unboxed(result: Any) -> Any:

@@ -9,8 +9,7 @@ from decimal import Decimal
 from typing import Any, Final
 
 from ruledex.errors import quoted
-from ruledex.explain.any_field import deciding_fields
-from ruledex.explain.elements import deciding_operands
+from ruledex.explain.deciding import deciding_fields, deciding_operands
 from ruledex.language.reference import truth_of
 from ruledex.language.resolve import EMPTY, Event, values_of
 from ruledex.language.schema import Schema

@@ -19,9 +19,9 @@ from ruledex.formats.documents import Document, Files, Source, documents_of, wit
 from ruledex.formats.guessing import OWN, Guess, guess, hint_of
 from ruledex.formats.own_documents import OwnDocuments
 from ruledex.formats.rules import ForeignRule, ForeignRules, Note, SetTranslator, Translator
-from ruledex.formats.writing import Progress, Written, WrittenRule, WrittenRules, given_rules, tree_of
+from ruledex.formats.writing import Progress, Written, WrittenRule, WrittenRules, given_rules, rule_tree
 from ruledex.language.definitions import check_definitions
-from ruledex.language.rule_checks import check_depth
+from ruledex.language.rule_checks import check_nesting
 from ruledex.language.structured_parts import Place
 from ruledex.language.text import tree_text
 
@@ -165,7 +165,7 @@ def write(
             if rule.original is not None and own.has(rule.original, rule.text):
                 found.append(WrittenRule(rule.id, rule.original.rule, str(rule.text), rule.score, rule.tags))
                 continue
-            tree, text = tree_of(rule, schema)
+            tree, text = rule_tree(rule, schema)
             document = with_id(write_rule(tree, notes, **options), rule.id)
         except RuleError as error:
             faults.append(RuleFault(rule.id, error, rule.line))
@@ -184,7 +184,7 @@ def _translated(document: Document, translator: Translator, check: TreeCheck) ->
         with bounded_growth():
             tree = translator.translate(document.content, Place(), notes)
         check_written_size(tree)
-        check_depth(tree, "")
+        check_nesting(tree, "")
         text = tree_text(tree)
     except RecursionError:
         raise RuleLimitError("the rule nests too deep") from None

@@ -29,7 +29,7 @@ from ruledex.formats.conditions import (
 from ruledex.formats.documents import Document
 from ruledex.formats.rules import Note
 from ruledex.language import build
-from ruledex.language.functions.wholes import WHOLE, text_of
+from ruledex.language.functions.wholes import WHOLE, whole_text
 from ruledex.language.lambdas import for_all, lambda_of
 from ruledex.language.structured_parts import Place
 from ruledex.language.tree import Attribute, Call, Compare, Exists, Expression, Like, Not, Operand, Truth
@@ -163,7 +163,7 @@ class _Reader:
         return found if truth else Not(found)
 
     def _constants(self, op: str, left: Literal, right: Literal, truth: bool, at: int) -> Expression:
-        kinds = {cel_operands.kind_of(left.value), cel_operands.kind_of(right.value)}
+        kinds = {cel_operands.operand_kind(left.value), cel_operands.operand_kind(right.value)}
         if len(kinds) > 1 or None in (left.value, right.value):
             if op == "==":
                 return Truth((left.value is right.value) is truth)
@@ -197,7 +197,7 @@ class _Reader:
         values = [item.value for item in items.items if isinstance(item, Literal)]
         if not isinstance(operand, Attribute) or len(values) < len(items.items):
             raise self._operands.refuse(items.at, "a list can be compared with a field, and has constants only")
-        text = text_of(values, len(values) + 2)
+        text = whole_text(values, len(values) + 2)
         found = Compare(Call(WHOLE, (operand,)), "=", text or "") if values else is_empty_array(operand)
         return found if truth else all_of((is_present(operand), negate(found)))
 
@@ -221,7 +221,12 @@ class _Reader:
         """Return a comparison of `size(x)`: the number of elements of a list, or of characters of a string."""
         (part,) = (call.target, *call.arguments) if call.target is not None else call.arguments or (call,)
         bound = self._operands.item(other)
-        if not isinstance(bound, Literal) or cel_operands.kind_of(bound.value) != "number" or part is call or not part:
+        if (
+            not isinstance(bound, Literal)
+            or cel_operands.operand_kind(bound.value) != "number"
+            or part is call
+            or not part
+        ):
             raise self._operands.refuse(call.at, "a size can be compared with a number")
         op = "=" if op == "==" else op
         if isinstance(part, Invocation) and part.function == "filter" and part.target is not None:

@@ -181,7 +181,7 @@ class Operands:
         """Return the result of an operator."""
         if isinstance(left, Literal) and isinstance(right, Literal):
             return Literal(self._folded(op, left.value, right.value, at), at)
-        kinds = [kind_of(item.value) for item in (left, right) if isinstance(item, Literal)]
+        kinds = [operand_kind(item.value) for item in (left, right) if isinstance(item, Literal)]
         if kinds == ["string"] and op == "+":
             items = [self.build_item(item, at) for item in (left, right)]
             made: Item = self.placed(at, build.call, "concat", items)
@@ -325,7 +325,7 @@ def _shown_kind(value: Any) -> str:
     return names.get(type(value), "a duration" if isinstance(value, Interval) else "null")
 
 
-def kind_of(value: Any) -> str:
+def operand_kind(value: Any) -> str:
     """Return what constants compare with: numbers with numbers, and each other kind with itself."""
     if isinstance(value, bool):
         return "boolean"

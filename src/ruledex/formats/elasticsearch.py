@@ -12,7 +12,7 @@ from typing import Any, Final
 from ruledex.formats.elasticsearch_fields import FieldTypes
 from ruledex.formats.elasticsearch_query import Make, Query
 from ruledex.formats.elasticsearch_query_string import query_string, simple_query_string
-from ruledex.formats.elasticsearch_text import match, match_bool_prefix, match_phrase, multi_match
+from ruledex.formats.elasticsearch_text import match_bool_prefix, match_phrase, match_query, multi_match
 from ruledex.formats.rules import Note
 from ruledex.language.structured_parts import Place
 from ruledex.language.tree import Expression
@@ -25,7 +25,7 @@ _KINDS: Final[dict[str, Make]] = {
     "exists": Query.exists,
     "function_score": Query.inner,
     "ids": Query.ids,
-    "match": match,
+    "match": match_query,
     "match_all": Query.everything,
     "match_bool_prefix": match_bool_prefix,
     "match_none": Query.nothing,

@@ -151,7 +151,7 @@ def resolve_field(types: FieldTypes, name: Any, scope: Nested | None, place: Pla
 # Constants.
 
 
-def constant(given: Any, found: Field, place: Place) -> Value | None:
+def field_constant(given: Any, found: Field, place: Place) -> Value | None:
     """Return a value of a query as a constant of the field's type, or None if the field never has such a value."""
     if given is None or isinstance(given, list | Mapping):
         raise RuleSyntaxError(f"{place}: a value is a string, a number or a boolean, not {json_text(given)}")

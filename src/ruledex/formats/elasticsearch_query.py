@@ -17,7 +17,7 @@ from ruledex.formats.elasticsearch_fields import (
     FieldTypes,
     Nested,
     NotVisibleError,
-    constant,
+    field_constant,
     is_date,
     resolve_field,
 )
@@ -182,7 +182,7 @@ class Query:
             if found.kind == "date":
                 parts.append(self.dates(found, {"gte": given, "lte": given}, at, {}))
                 continue
-            value = constant(given, found, at)
+            value = field_constant(given, found, at)
             if found.kind == "text" and isinstance(value, str):
                 parts.append(self._one_word(found, value, at, any_case))
             elif any_case and isinstance(value, str):
@@ -370,11 +370,11 @@ def _closed(bound: DateBound) -> DateBound:
 def _ordered(found: Field, op: str, given: Any, place: Place) -> DateBound:
     """Return a bound by a string or a number. Of a field of integers, it includes its limit."""
     if found.kind != "integer":
-        limit = constant(given, found, place)
+        limit = field_constant(given, found, place)
         if isinstance(limit, bool) or limit is None:
             raise RuleTypeError(f"{place}: a bound is a string or a number, not {json_text(given)}")
         return DateBound(op, limit)
-    limit = constant(given, found._replace(kind="number"), place)
+    limit = field_constant(given, found._replace(kind="number"), place)
     if isinstance(given, int) or (isinstance(given, str) and re.fullmatch(r"[+-]?\d{1,18}", given)):
         limit = int(given)
     assert isinstance(limit, int | float)

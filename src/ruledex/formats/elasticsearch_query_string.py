@@ -10,7 +10,7 @@ from ruledex.errors import RuleSyntaxError, quoted
 from ruledex.formats.conditions import FALSE, TRUE, all_of, any_of, negate, string
 from ruledex.formats.elasticsearch_fields import Field, NotVisibleError
 from ruledex.formats.elasticsearch_query import Query, Scope, at_least, body_of, least_of, wildcard_parts
-from ruledex.formats.elasticsearch_text import check_analyser, fields_of, has_words, phrase
+from ruledex.formats.elasticsearch_text import check_analyser, has_words, phrase, query_fields
 from ruledex.formats.elasticsearch_words import ONE, has_word_like, words_of
 from ruledex.language.structured_parts import Place, json_text
 from ruledex.language.tree import Compare, Expression, Operand
@@ -71,7 +71,7 @@ class _Text:
             raise RuleSyntaxError(f"{Place(place, 'default_operator')}: it is or, or and, not {json_text(given)}")
         self.operator = given.lower()
         name = "fields" if "fields" in body else "default_field"
-        self.fields = fields_of(query, body.get(name, ["*"]), Place(place, name), scope)
+        self.fields = query_fields(query, body.get(name, ["*"]), Place(place, name), scope)
 
     def refuse(self, at: int, why: str) -> RuleSyntaxError:
         """Return an error with the column of the query."""

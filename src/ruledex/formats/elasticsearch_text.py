@@ -19,7 +19,7 @@ _SCORING: Final = ("auto_generate_synonyms_phrase_query", "fuzzy_transpositions"
 _PHRASES: Final = ("slop", "zero_terms_query", "analyzer", "max_expansions")
 
 
-def match(query: Query, given: Any, place: Place, scope: Scope) -> Expression:
+def match_query(query: Query, given: Any, place: Place, scope: Scope) -> Expression:
     """Return `match`: a text has one of the words, or as many as the query says."""
     name, at, body = field_body(given, place, "query", (*_WORDS, *_SCORING))
     where = value_place(at, given[name], "query")
@@ -46,7 +46,7 @@ def multi_match(query: Query, given: Any, place: Place, scope: Scope) -> Express
     known = (*_WORDS, *_SCORING, "query", "fields", "type", "tie_breaker", "slop")
     body = body_of(given, place, known)
     kind = body.get("type", "best_fields")
-    operands = fields_of(query, body.get("fields", ["*"]), Place(place, "fields"), scope)
+    operands = query_fields(query, body.get("fields", ["*"]), Place(place, "fields"), scope)
     if kind == "cross_fields":
         return _across(operands, body, place)
     make = _KINDS.get(kind) if isinstance(kind, str) else None
@@ -55,7 +55,7 @@ def multi_match(query: Query, given: Any, place: Place, scope: Scope) -> Express
     return any_of(make(query, field, body.get("query"), Place(place, "query"), body, place) for field in operands)
 
 
-def fields_of(query: Query, given: Any, place: Place, scope: Scope) -> list[Field | Operand]:
+def query_fields(query: Query, given: Any, place: Place, scope: Scope) -> list[Field | Operand]:
     """Return the fields of a list of names, which may have weights. A star is every text of the event."""
     names = [given] if isinstance(given, str) else given
     if not isinstance(names, list) or not names:

@@ -52,7 +52,7 @@ def compare_number(operand: Operand, op: str, expected: int | float) -> Expressi
     if not isinstance(operand, Attribute):
         return Compare(operand, op, expected)
     made: Expression = Compare(as_number(operand), op, expected)
-    return any_of((made, IsNull(operand), is_empty_text(operand))) if holds(0, op, expected) else made
+    return any_of((made, IsNull(operand), is_empty_text(operand))) if constants_compare(0, op, expected) else made
 
 
 def compare_order(operand: Operand, op: str, expected: Any, place: Place) -> Expression:
@@ -65,8 +65,8 @@ def compare_order(operand: Operand, op: str, expected: Any, place: Place) -> Exp
         bound = number_of(expected)
         if bound is None:
             return text
-        missing = IsNull(operand) if holds(0, op, bound) else FALSE
-        named = [Compare(operand, "=", truth) for truth in (False, True) if holds(int(truth), op, bound)]
+        missing = IsNull(operand) if constants_compare(0, op, bound) else FALSE
+        named = [Compare(operand, "=", truth) for truth in (False, True) if constants_compare(int(truth), op, bound)]
         return any_of((text, Compare(operand, op, bound), *named, missing))
     if expected is None or isinstance(expected, bool):
         expected = int(expected or 0)
@@ -80,7 +80,7 @@ def number_of(text: str) -> float | None:
     return float(text) if _NUMBER.fullmatch(text) else None
 
 
-def holds(value: float | str, op: str, expected: float | str) -> bool:
+def constants_compare(value: float | str, op: str, expected: float | str) -> bool:
     """Return whether two constants compare so."""
     return HOLDS[op]((value > expected) - (value < expected))  # type: ignore[operator]  # both are of one type
 
@@ -88,9 +88,9 @@ def holds(value: float | str, op: str, expected: float | str) -> bool:
 def ordered_constants(left: Any, op: str, right: Any) -> bool:
     """Return whether two constants compare so, of whichever types they are."""
     if isinstance(left, str) and isinstance(right, str):
-        return holds(left, op, right)
+        return constants_compare(left, op, right)
     numbers = [number_of(value) if isinstance(value, str) else float(value or 0) for value in (left, right)]
-    return None not in numbers and holds(numbers[0] or 0.0, op, numbers[1] or 0.0)
+    return None not in numbers and constants_compare(numbers[0] or 0.0, op, numbers[1] or 0.0)
 
 
 def equal_constants(left: Any, right: Any, strict: bool) -> bool:

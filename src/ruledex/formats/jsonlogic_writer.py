@@ -10,7 +10,7 @@ from collections.abc import Callable
 from decimal import Decimal
 from typing import Any, Final
 
-from ruledex.formats.javascript import holds, number_of
+from ruledex.formats.javascript import constants_compare, number_of
 from ruledex.formats.rules import Note
 from ruledex.formats.two_valued import TwoValuedWriter, equality, is_converted, like_parts, path_shown, single_likes
 from ruledex.formats.writing import cannot_say
@@ -115,7 +115,7 @@ class _Writer(TwoValuedWriter):
         op = "==" if predicate.op == "=" else predicate.op
         end: Any = self.constant(predicate.value, predicate)
         compared = {op: [value, end]}
-        if not holds(0, predicate.op, end):
+        if not constants_compare(0, predicate.op, end):
             return compared
         return self.both([compared, {"!==": [value, None]}, {"!==": [value, ""]}])
 

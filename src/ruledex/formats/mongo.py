@@ -35,11 +35,11 @@ from ruledex.formats.conditions import (
     some_element,
     string,
 )
-from ruledex.formats.javascript import compare_number, compare_order, holds, is_truthy
+from ruledex.formats.javascript import compare_number, compare_order, constants_compare, is_truthy
 from ruledex.formats.rules import Note
 from ruledex.language import build
 from ruledex.language.functions.version_keys import version_key
-from ruledex.language.functions.wholes import WHOLE, text_of
+from ruledex.language.functions.wholes import WHOLE, whole_text
 from ruledex.language.reference import truth_of
 from ruledex.language.structured_parts import Place, json_text
 from ruledex.language.text import tree_text
@@ -191,7 +191,7 @@ class _Condition:
         """Return that an operand is this array or object: the same elements, or fields, in the same order."""
         if not isinstance(operand, Attribute):
             raise RuleTypeError(f"{place}: a number is never an array or object")
-        text = text_of(expected, limits.current().event_depth)
+        text = whole_text(expected, limits.current().event_depth)
         if text is None:
             raise RuleTypeError(f"{place}: this nests too deep to be compared")
         return Compare(Call(WHOLE, (operand,)), "=", text)
@@ -220,7 +220,7 @@ class _Condition:
         text = str(given) if isinstance(given, int | float) and not isinstance(given, bool) else given
         key = version_key(string(text, place, "a version"))
         plain = "=" if op == "!=" else op
-        is_met_by_zero = holds(version_key("0"), plain, key)
+        is_met_by_zero = constants_compare(version_key("0"), plain, key)
         if self._coerce:  # a number is a version too, and a boolean counts as 0, as what is missing does
             same: Expression = Compare(Call("version_key", (Call("cast_string", (operand,)),)), plain, key)
             truth = Compare(Call("typeof", (operand,)), "=", "boolean")

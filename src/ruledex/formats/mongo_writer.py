@@ -11,7 +11,7 @@ from itertools import product
 from typing import Any, Final
 
 from ruledex.errors import RuleTypeError
-from ruledex.formats.javascript import holds
+from ruledex.formats.javascript import constants_compare
 from ruledex.formats.javascript_regex import like_regex, plain_regex
 from ruledex.formats.rules import Note
 from ruledex.formats.two_valued import (
@@ -191,7 +191,7 @@ class _Writer(TwoValuedWriter):
             operators = {"$gte": end, "$lte": end, "$exists": True}
         else:
             operators = {_ORDER[predicate.op]: end, "$exists": True}
-        if holds(0, predicate.op, end):
+        if constants_compare(0, predicate.op, end):
             operators["$ne"] = ""
         if not self._may_be_array(name):
             return {name: operators}

@@ -11,7 +11,7 @@ from typing import Any
 from ruledex.errors import InputError, RuleSyntaxError, quoted
 from ruledex.formats.rules import Note
 from ruledex.formats.spark_rewriting import QUALIFIED, Condition, steps_of
-from ruledex.formats.spark_tokens import SparkToken, tokens_of
+from ruledex.formats.spark_tokens import SparkToken, split_tokens
 from ruledex.language.spark_text import to_spark
 from ruledex.language.structured_parts import Place
 from ruledex.language.tree import Expression
@@ -42,7 +42,7 @@ class SparkConditions:
             text = content.decode("utf-8-sig")
         except UnicodeDecodeError as error:
             raise RuleSyntaxError(f"byte {error.start}: this is not UTF-8") from None
-        start, tokens = 0, list(tokens_of(text))
+        start, tokens = 0, list(split_tokens(text))
         for token in (*tokens, SparkToken("sign", ";", len(text))):
             if token.text == ";" and token.kind == "sign":
                 inside = [t for t in tokens if start <= t.start < token.start]

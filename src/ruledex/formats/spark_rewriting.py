@@ -16,7 +16,7 @@ from typing import Final
 from ruledex.errors import RuleError, RuleSyntaxError
 from ruledex.formats.rules import Note
 from ruledex.formats.spark_casts import converted_texts
-from ruledex.formats.spark_tokens import SparkToken, place_of, tokens_of, wrong_at
+from ruledex.formats.spark_tokens import SparkToken, split_tokens, token_place, wrong_at
 from ruledex.language.parser import parse
 from ruledex.language.scanner import NAME
 from ruledex.language.spark_text import to_spark
@@ -52,7 +52,7 @@ class Condition:
         self.text = text
         self._notes = notes
         self._tables = list(tables)
-        self._tokens = list(tokens_of(text))
+        self._tokens = list(split_tokens(text))
         self._is_shown = any(token.kind == "id" for token in self._tokens)  # as Catalyst shows it
         self._names_in_quotes = names_in_quotes
         self._closings: dict[int, int] = {}  # by the parenthesis that opens
@@ -82,7 +82,7 @@ class Condition:
             given = pieces[max(bisect_right(starts, error.position) - 1, 0)][1] if error.text else pieces[0][1]
             if error.text and error.position >= len(made):
                 given = len(self.text)
-            raise type(error)(place_of(self.text, given) + error.message, hint=error.hint) from None
+            raise type(error)(token_place(self.text, given) + error.message, hint=error.hint) from None
         for position, message in converted_texts(tree):
             given = pieces[max(bisect_right(starts, position) - 1, 0)][1]
             self._add_note(given, message)
@@ -96,7 +96,7 @@ class Condition:
         self._add_note(self._tokens[at].start, message)
 
     def _add_note(self, start: int, message: str) -> None:
-        place = place_of(self.text, start).removesuffix(": ")
+        place = token_place(self.text, start).removesuffix(": ")
         if all(note.message != message for note in self._notes):
             self._notes.append(Note(place, message))
 

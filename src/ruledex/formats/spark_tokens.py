@@ -41,7 +41,7 @@ class SparkToken(NamedTuple):
         return self.text.upper() if self.kind in ("word", "sign") else ""
 
 
-def tokens_of(text: str) -> Iterator[SparkToken]:
+def split_tokens(text: str) -> Iterator[SparkToken]:
     """Yield all tokens of a text but spaces and comments. Raises at a character that starts none."""
     at = 0
     while at < len(text):
@@ -69,10 +69,10 @@ def _after_comment(text: str, start: int) -> int:
 
 def wrong_at(text: str, position: int, message: str, hint: str = "") -> RuleSyntaxError:
     """Return an error with its line and column."""
-    return RuleSyntaxError(place_of(text, position) + message, hint=hint)
+    return RuleSyntaxError(token_place(text, position) + message, hint=hint)
 
 
-def place_of(text: str, position: int) -> str:
+def token_place(text: str, position: int) -> str:
     """Return a line and column as the start of a message."""
     line = text.count("\n", 0, position) + 1
     return f"line {line}, column {position - text.rfind(chr(10), 0, position)}: "

@@ -157,7 +157,7 @@ def _of_file(
     return found, faults, Schema().with_definitions(named)
 
 
-def tree_of(given: Given, schema: Schema) -> tuple[Expression, str]:
+def rule_tree(given: Given, schema: Schema) -> tuple[Expression, str]:
     """Return the tree of a rule, with conditions in the place of their names, and its text. Raises RuleError."""
     text = given.text.decode("utf-8", "surrogateescape") if isinstance(given.text, bytes) else given.text
     if given.tree is not None:

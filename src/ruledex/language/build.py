@@ -204,7 +204,7 @@ def call(name: str, items: Sequence[Item], text: str, position: int) -> Item:
             raise RuleSyntaxError(f"{name}() takes one condition, not {len(items)}", text, position)
         return Required(condition(items[0], text, position))
     if time_syntax.is_of_time(name, items):
-        made = time_syntax.call(name, items, text, position)
+        made = time_syntax.time_call(name, items, text, position)
         if isinstance(made, Constant):
             return made
         name, items = made
@@ -319,7 +319,7 @@ def comparison(left: Item, op: str, right: Item, text: str, position: int) -> Ex
     op = "=" if op == "==" else op
     for item in (left, right):
         if isinstance(item, Whole):
-            return whole_syntax.comparison(left, op, right, text, position)
+            return whole_syntax.whole_comparison(left, op, right, text, position)
         if not isinstance(item, Attribute | Call | Constant):
             at = item.position if isinstance(item, Named) else position
             raise RuleTypeError("a condition cannot be compared", text, at, "join conditions with AND, OR or XOR")

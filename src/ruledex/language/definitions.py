@@ -22,7 +22,7 @@ from ruledex.errors import (
     quoted,
 )
 from ruledex.language.parser import parse
-from ruledex.language.rule_checks import check_depth
+from ruledex.language.rule_checks import check_nesting
 from ruledex.language.scanner import TOKEN, read_name
 from ruledex.language.text import tree_text
 from ruledex.language.tree import (
@@ -60,11 +60,11 @@ def shown_name(name: str) -> str:
 
 def named_condition(name: Any) -> Named:
     """Return the condition of a name from a structured rule, whatever was given there."""
-    check_name(name)
+    check_definition_name(name)
     return Named(name)
 
 
-def check_name(name: Any) -> None:
+def check_definition_name(name: Any) -> None:
     """Raise unless a condition may have this name."""
     if not isinstance(name, str) or not name:
         raise RuleSyntaxError(f"a named condition has a text as its name, not {quoted(name)}")
@@ -120,7 +120,7 @@ def check_definitions(given: Any) -> dict[str, str]:
     faults = []
     for name, text in given.items():
         try:
-            check_name(name)
+            check_definition_name(name)
             if not isinstance(text, str):
                 raise RuleError(f"a definition is a text, not {quoted(text)}")
         except RuleError as error:
@@ -234,7 +234,7 @@ def expand(tree: Expression, text: str, bound: Mapping[str, Definition], *, keep
         expanded = _put(tree, lambda used: Named(used.name, bound[used.name].named_tree, used.position))
     else:
         expanded = _put(tree, lambda used: bound[used.name].tree)
-    check_depth(expanded, text)
+    check_nesting(expanded, text)
     return expanded
 
 

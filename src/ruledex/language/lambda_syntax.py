@@ -13,7 +13,7 @@ from ruledex.language.functions.arrays import FIELD, FILTER, PLACE
 from ruledex.language.functions.registry import function_of
 from ruledex.language.lambdas import MAX_LEVELS, for_all, lambda_of, levels_of, nodes_in
 from ruledex.language.reader import OPEN, Operator
-from ruledex.language.rule_checks import check_depth
+from ruledex.language.rule_checks import check_nesting
 from ruledex.language.scanner import read_name, scan, token_of
 from ruledex.language.tree import MAX_DEPTH, Attribute, Call, Exists, Named, Required
 
@@ -50,7 +50,7 @@ def call_with_lambda(name: str, variable: str, items: Sequence[Item], text: str,
     if not isinstance(array, Attribute):
         raise RuleTypeError(f"{name}() takes an attribute that is an array", text, position)
     tree = build.condition(body, text, position)
-    check_depth(tree, text)
+    check_nesting(tree, text)
     for part in nodes_in(tree):
         if isinstance(part, Required):
             raise RuleSyntaxError("REQUIRED has no effect on elements", text, position, f"put it around {name}()")
@@ -109,7 +109,7 @@ def read_access(parser: _Parser, sign: str, start: int) -> bool:
     parser.items[-1] = made
     parser.n_nested += 1
     if parser.n_nested >= MAX_DEPTH:
-        check_depth(made, text)  # type: ignore[arg-type]  # an operand, before it is too deep to be looked at
+        check_nesting(made, text)  # type: ignore[arg-type]  # an operand, before it is too deep to be looked at
     return False
 
 

@@ -19,7 +19,7 @@ from ruledex.language.build import NULL, Constant, Item, Whole
 from ruledex.language.lambda_syntax import call_with_lambda, open_lambda, read_access
 from ruledex.language.postfix import CASTS, POSTFIXES, cast_constant, read_cast, read_postfix
 from ruledex.language.reader import AND, BINARY, BRANCH, COMPARE, NEGATIVE, NOT, OPEN, TRUTHS, Operator, TextReader
-from ruledex.language.rule_checks import check_depth, check_required
+from ruledex.language.rule_checks import check_nesting, check_required
 from ruledex.language.scanner import check_text, read_name, read_number, read_string, scan, token_of
 from ruledex.language.simple import CLOSED_GROUP, NAME_GROUP, match_simple, shared_attribute, simple_predicate
 from ruledex.language.text import RESERVED
@@ -98,7 +98,7 @@ class _Parser(TextReader):
         self.parse_item()
         tree = self._last_condition()
         if self.n_nested >= MAX_DEPTH:
-            check_depth(tree, self.text)
+            check_nesting(tree, self.text)
         if self.has_required:
             check_required(tree, self.text)
         return tree

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 from ruledex.errors import RuleSyntaxError, RuleTypeError, did_you_mean
 from ruledex.language import build, time_syntax
 from ruledex.language.build import Constant, Item
-from ruledex.language.functions.casts import PREFIX, fold
+from ruledex.language.functions.casts import PREFIX, fold_cast
 from ruledex.language.functions.collation import BINARY, COLLATE, LOWER_CASE
 from ruledex.language.functions.registry import FUNCTIONS
 from ruledex.language.reader import OPEN
@@ -130,7 +130,7 @@ def cast(item: Item, name: str, sizes: list[int], text: str, position: int) -> I
         if function.check is not None and (fault := function.check((None, *given))) is not None:
             raise RuleTypeError(fault, text, position)
         try:
-            value = None if item.value is None else fold(function, item.value, *given)
+            value = None if item.value is None else fold_cast(function, item.value, *given)
         except ValueError as error:
             raise RuleTypeError(str(error), text, position) from None
         if isinstance(value, float) and math.isinf(value):

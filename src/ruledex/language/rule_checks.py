@@ -19,7 +19,7 @@ from ruledex.language.tree import (
 )
 
 
-def check_depth(tree: Expression, text: str) -> None:
+def check_nesting(tree: Expression, text: str) -> None:
     """Raise if a tree nests deeper than functions that walk it may recurse."""
     depth = depth_of(tree)
     if depth > MAX_DEPTH:

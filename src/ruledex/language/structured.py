@@ -21,7 +21,7 @@ from ruledex.language.functions.arrays import FILTER
 from ruledex.language.lambda_syntax import LAMBDAS, call_with_lambda, filter_of
 from ruledex.language.lambdas import with_variable
 from ruledex.language.parser import parse_operand
-from ruledex.language.rule_checks import check_depth, check_required
+from ruledex.language.rule_checks import check_nesting, check_required
 from ruledex.language.scanner import check_text
 from ruledex.language.structured_parts import (
     Json,
@@ -161,7 +161,7 @@ def from_structured(document: Json) -> Expression:
     """
     _check_nesting(document)
     tree = _expression(document, Place())
-    placed(Place(), check_depth, tree, "")
+    placed(Place(), check_nesting, tree, "")
     placed(Place(), check_required, tree, "")
     return tree
 

@@ -102,7 +102,7 @@ def is_of_time(name: str, items: Sequence[Item]) -> bool:
     return any(isinstance(_value(item), Moment | Interval) for item in items)
 
 
-def call(name: str, items: Sequence[Item], text: str, position: int) -> tuple[str, Sequence[Item]] | Constant:
+def time_call(name: str, items: Sequence[Item], text: str, position: int) -> tuple[str, Sequence[Item]] | Constant:
     """Return a constant, or the function and the items that are called instead."""
     from ruledex.language.build import Constant
 

@@ -8,7 +8,7 @@ from decimal import Decimal
 from typing import TYPE_CHECKING, Any, Final
 
 from ruledex.errors import RuleSyntaxError, RuleTypeError
-from ruledex.language.functions.wholes import WHOLE, text_of
+from ruledex.language.functions.wholes import WHOLE, whole_text
 from ruledex.language.scanner import scan
 from ruledex.language.tree import Attribute, Call, Compare, Expression, NullSafe, Truth
 
@@ -31,7 +31,7 @@ class Whole:
     @property
     def text(self) -> str:
         """The text that it is compared by."""
-        text = text_of(self.value, _MOST_NESTED)
+        text = whole_text(self.value, _MOST_NESTED)
         assert text is not None  # it has constants only
         return text
 
@@ -70,7 +70,7 @@ def _value(name: str, item: Any, text: str, position: int) -> Any:
     return value
 
 
-def comparison(left: Any, op: str, right: Any, text: str, position: int) -> Expression:
+def whole_comparison(left: Any, op: str, right: Any, text: str, position: int) -> Expression:
     """Return `left op right` where at least one side is an array or object."""
     if op not in ("=", "<=>"):
         raise RuleTypeError("arrays and objects have no order", text, position, "use = or !=")

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from datetime import tzinfo
 
-from ruledex.language.functions.moment_places import has_start, place_of
+from ruledex.language.functions.moment_places import has_start, place_moment
 from ruledex.language.schema import Schema
 from ruledex.language.time_syntax import operand_of_constant
 from ruledex.language.tree import Between, Call, Compare, Expression, In, NullSafe, Operand, Or, Predicate, Value
@@ -45,19 +45,19 @@ def place_moments(predicate: Predicate, schema: Schema) -> Expression:
 
 
 def _place(operand: Operand, moment: Moment, zone: tzinfo) -> tuple[Operand, int]:
-    months, form, at = place_of(moment, zone)
+    months, form, at = place_moment(moment, zone)
     return Call("moment_place", (operand, months, form)), at
 
 
 def _between(operand: Operand, low: Value, high: Value, weight: float, zone: tzinfo) -> Expression:
     if isinstance(low, Moment) and isinstance(high, Moment) and low.is_date == high.is_date:
         for moment, other in ((low, high), (high, low)):
-            months, form, at = place_of(moment, zone)
-            same_form = place_of(other, zone)[:2] == (months, form)
+            months, form, at = place_moment(moment, zone)
+            same_form = place_moment(other, zone)[:2] == (months, form)
             # Now, or now plus the months of the function, is at 0 in most forms.
             is_start = has_start(form) and other == Moment(months, 0, other.is_date)
             if same_form or is_start:
-                ends = (at, place_of(other, zone)[2] if same_form else 0)
+                ends = (at, place_moment(other, zone)[2] if same_form else 0)
                 first, last = ends if moment is low else (ends[1], ends[0])
                 return Between(Call("moment_place", (operand, months, form)), first, last, weight)
     ends_of = (operand_of_constant(low), operand_of_constant(high))

@@ -24,7 +24,7 @@ from ruledex.formats.conditions import (
     string,
 )
 from ruledex.formats.mustang.keys import check_keys
-from ruledex.formats.mustang.operations import BOOLEAN, NUMBER, TEXT, Alternative, is_array, plain_number
+from ruledex.formats.mustang.operations import BOOLEAN, NUMBER, TEXT, Alternative, array_test, plain_number
 from ruledex.formats.mustang.paths import Location
 from ruledex.formats.mustang.regexes import whole_match
 from ruledex.formats.rules import Note
@@ -309,7 +309,7 @@ def _guarded(tests: Sequence[Expression], subject: Subject, place: Place) -> Exp
     location = subject.location
     if location.is_list:
         return _sum(tests)
-    guard = is_array(location.operand)
+    guard = array_test(location.operand)
     if guard is None:
         note = "a single value at a place of an array counts as an array of one"
         subject.notes.append(Note(str(place), note))

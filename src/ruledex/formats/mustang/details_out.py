@@ -66,7 +66,9 @@ def details_of(predicate: Any) -> Tested | str:
             if every and len(patterns) > 1:
                 return "cannot ask that one text fits several patterns"
             notes = (_IGNORED_CASE,) if ignore_case else ()
-            return Tested(operand, {"caveat": "REGEX", "regex": like_regex(patterns, ignore_case)}, TEXT, weight, notes)
+            return Tested(
+                operand, {"caveat": "REGEX", "regex": regex_of_like(patterns, ignore_case)}, TEXT, weight, notes
+            )
         case Rlike(operand, pattern, weight):
             return Tested(operand, {"caveat": "REGEX", "regex": of_whole_match(pattern)}, TEXT, weight)
         case CompareOperands():
@@ -84,7 +86,7 @@ def kind_test(kind: str) -> Detail:
 
 
 def _among(operand: Operand, values: tuple[Value, ...], weight: float) -> Tested | str:
-    kinds = {kind_of(value) for value in values}
+    kinds = {constant_kind(value) for value in values}
     if len(kinds) != 1 or None in kinds:
         return "compares texts, numbers, true and false only"
     constants = [constant(value) for value in values]
@@ -94,7 +96,7 @@ def _among(operand: Operand, values: tuple[Value, ...], weight: float) -> Tested
 
 
 def _range(operand: Operand, bounds: dict[str, Value], weight: float) -> Tested | str:
-    if any(kind_of(bound) != NUMBER for bound in bounds.values()):
+    if any(constant_kind(bound) != NUMBER for bound in bounds.values()):
         return "orders numbers and versions of Maven only"
     notes = tuple("a decimal becomes a double" for bound in bounds.values() if _is_rounded(bound))
     return Tested(operand, range_detail(bounds), NUMBER, weight, notes)
@@ -113,7 +115,7 @@ def range_detail(bounds: dict[str, Value]) -> Detail:
     }
 
 
-def kind_of(value: Any) -> str | None:
+def constant_kind(value: Any) -> str | None:
     """Return the type of a constant that JSON has, or None."""
     if isinstance(value, bool):
         return BOOLEAN
@@ -133,7 +135,7 @@ def _is_rounded(value: Any) -> bool:
     return isinstance(value, Decimal) and Decimal(repr(float(value))) != value
 
 
-def like_regex(patterns: tuple[str, ...], ignore_case: bool) -> str:
+def regex_of_like(patterns: tuple[str, ...], ignore_case: bool) -> str:
     """Return the regular expression of patterns of LIKE, which matches a whole text."""
     branches = []
     for pattern in patterns:

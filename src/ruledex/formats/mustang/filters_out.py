@@ -7,9 +7,9 @@ from typing import Any, Final
 
 from ruledex.errors import RuleError, RuleLimitError
 from ruledex.formats.conditions import is_null_value
-from ruledex.formats.mustang.details_out import ANY_TEXT, constant, kind_of, like_regex
+from ruledex.formats.mustang.details_out import ANY_TEXT, constant, constant_kind, regex_of_like
 from ruledex.formats.mustang.operations import NUMBER, TEXT
-from ruledex.formats.mustang.paths import path_text
+from ruledex.formats.mustang.paths import write_path
 from ruledex.formats.mustang.regexes import of_whole_match
 from ruledex.formats.writing import cannot_say
 from ruledex.language.lambdas import element_name, is_of_element
@@ -126,7 +126,7 @@ class _Filter:
                 path = self._path(operand)
                 return f"({path} >= {self._constant(low)} && {path} <= {self._constant(high)})"
             case Like(operand, patterns, every, ignore_case) if not every or len(patterns) == 1:
-                return f"{self._path(operand)} =~ {_regex(like_regex(patterns, ignore_case))}"
+                return f"{self._path(operand)} =~ {_regex(regex_of_like(patterns, ignore_case))}"
             case Rlike(operand, pattern):
                 return f"{self._path(operand)} =~ {_regex(of_whole_match(pattern))}"
         raise self._error(_FILTERS)
@@ -136,7 +136,7 @@ class _Filter:
         value = "" if isinstance(node, Like | Rlike) else node.values[0] if isinstance(node, In) else None
         if value is None:
             value = node.low if isinstance(node, Between) else node.value
-        kind = kind_of(value)
+        kind = constant_kind(value)
         if kind == NUMBER:
             return f"({path} >= 0 || {path} < 0)"
         return f"{path} =~ {_regex(ANY_TEXT)}" if kind == TEXT else f"{path} in [true, false]"
@@ -148,9 +148,9 @@ class _Filter:
         text = None
         if isinstance(first, Attribute) and first.path[0] == self._element:
             # The steps below the element: its own name is no name of JSONPath.
-            text = path_text(_without_element(operand), "@")
+            text = write_path(_without_element(operand), "@")
         elif isinstance(first, Attribute) and not is_of_element(first.path):
-            text = path_text(operand)
+            text = write_path(operand)
         if text is None:
             raise self._error(_FILTERS)
         return text
@@ -159,7 +159,7 @@ class _Filter:
         return cannot_say(self._exists, "Mustang", reason)
 
     def _constant(self, value: Any) -> str:
-        kind = kind_of(value)
+        kind = constant_kind(value)
         if kind is None:
             raise self._error(_FILTERS)
         if kind == TEXT:

@@ -321,7 +321,7 @@ def _counted(one: Alternative, place: Place, notes: list[Note]) -> list[Alternat
     counted = Alternative(Location(size), frozenset((NUMBER,)), one.guards, is_whole=True)
     if location.is_list:
         return [counted]
-    guard = is_array(location.operand)
+    guard = array_test(location.operand)
     if guard is None:
         notes.append(Note(str(place), "a single value at a place of an array counts as an array of one, too"))
         return [counted, one]
@@ -339,7 +339,7 @@ def one_of_filter(location: Location, place: Place) -> Alternative:
     return Alternative(Location(size), frozenset((NUMBER,)), is_whole=True)
 
 
-def is_array(operand: Operand) -> Not | None:
+def array_test(operand: Operand) -> Not | None:
     """Return that an attribute is an array, without a score. Of other operands a rule cannot say it."""
     if not isinstance(operand, Attribute):
         return None

@@ -7,7 +7,7 @@ from typing import Any, Final, NamedTuple
 
 from ruledex.formats.mustang.filters_out import filter_text
 from ruledex.formats.mustang.operations import EXTRACTS, NUMBER, TEXT
-from ruledex.formats.mustang.paths import path_text
+from ruledex.formats.mustang.paths import write_path
 from ruledex.language.lambdas import nodes_in
 from ruledex.language.tree import Attribute, Call, Exists, Operand
 
@@ -36,7 +36,7 @@ def taken_from(operand: Operand) -> Taken | None:
     """Return the path and the operations that give an operand, or None if Mustang has none."""
     if operand == Attribute(()):
         return None
-    lhs = path_text(operand)
+    lhs = write_path(operand)
     if lhs is not None:
         return Taken(lhs)
     assert isinstance(operand, Call)
@@ -114,7 +114,7 @@ def _of_text(operand: Call) -> Taken | None:
         case Call("array_size", (Call("filter", arguments),)):
             (passing,) = arguments
             assert isinstance(passing, Exists)
-            lhs = path_text(passing.operand)
+            lhs = write_path(passing.operand)
             return None if lhs is None else Taken(f"{lhs}[?({filter_text(passing, True)})]", ({"type": "SIZE"},))
         case Call("array_size" | "size", (Attribute() | Call() as inner,)):
             return _then(inner, {"type": "SIZE"}, "", _SINGLE)

@@ -137,16 +137,16 @@ def _at_place(operand: Operand, place: int) -> Operand:
 # Writing.
 
 
-def path_text(operand: Operand, root: str = "$") -> str | None:
+def write_path(operand: Operand, root: str = "$") -> str | None:
     """Return the path to an operand, or None if JSONPath has none."""
     match operand:
         case Attribute(path):
             return root + "".join(map(_step, path))
         case Call(function, (Attribute() | Call() as inner, str() as name)) if function == FIELD:
-            start = path_text(inner, root)
+            start = write_path(inner, root)
             return None if start is None else start + _step(name)
         case Call(function, (Attribute() | Call() as inner, int() as place)) if function in (PLACE, "element_at"):
-            start = path_text(inner, root)
+            start = write_path(inner, root)
             if function == "element_at" and place > 0:
                 place -= 1
             return None if start is None else f"{start}[{place}]"

@@ -7,7 +7,7 @@ from itertools import pairwise
 from typing import Any, NamedTuple
 
 from ruledex.formats.mustang.details_out import Detail, constant, details_of, range_detail
-from ruledex.formats.mustang.operations import NUMBER, is_array
+from ruledex.formats.mustang.operations import NUMBER, array_test
 from ruledex.language.lambdas import element_name
 from ruledex.language.tree import (
     And,
@@ -87,7 +87,7 @@ def of_choice(children: Sequence[Expression]) -> CriteriaShape | None:
     operation = "LENGTH"
     if isinstance(first, And) and isinstance(second, And) and len(first.children) == len(second.children) == 2:
         attribute = _array_of(first.children[1])
-        if attribute is None or second.children[1] != is_array(attribute).child:  # type: ignore[union-attr]
+        if attribute is None or second.children[1] != array_test(attribute).child:  # type: ignore[union-attr]
             return None
         first, second, operation = first.children[0], second.children[0], "SIZE"
     tested = details_of(first)
@@ -103,7 +103,7 @@ def of_choice(children: Sequence[Expression]) -> CriteriaShape | None:
 def _array_of(guard: Expression) -> Attribute | None:
     """Return the attribute of which a condition says that it is an array."""
     match guard:
-        case Not(Is(Not(Like(Call("typeof", (Attribute() as attribute,)))))) if guard == is_array(attribute):
+        case Not(Is(Not(Like(Call("typeof", (Attribute() as attribute,)))))) if guard == array_test(attribute):
             return attribute
     return None
 

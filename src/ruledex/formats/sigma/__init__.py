@@ -145,14 +145,14 @@ class SigmaRules:
                 return replace(document, error=document.placed(error))
         if not isinstance(content, Mapping) or document.error is not None:
             return replace(document, content=content)
-        from ruledex.formats.sigma.correlations import tags_of
+        from ruledex.formats.sigma.correlations import sigma_tags
 
         rule_id = content.get("id")
         return replace(
             document,
             content=content,
             rule_id=rule_id if document.file and isinstance(rule_id, str) and rule_id else document.rule_id,
-            tags=document.tags if document.tags is not None else tags_of(content) or None,
+            tags=document.tags if document.tags is not None else sigma_tags(content) or None,
             score=document.score or float(self._levels.get(str(content.get("level")), 0.0)),
         )
 

@@ -30,7 +30,7 @@ from sigma.types import SigmaFieldReference, SigmaQueryExpression
 from ruledex.errors import RuleError
 from ruledex.formats.conditions import all_of, any_of, negate
 from ruledex.formats.rules import Note
-from ruledex.formats.sigma.correlations import correlation_record, tags_of
+from ruledex.formats.sigma.correlations import correlation_record, sigma_tags
 from ruledex.formats.sigma.values import any_value, field_condition, keyword_condition, looks_for_numbers, same_as_field
 from ruledex.language.parser import parse
 from ruledex.language.text import tree_text
@@ -155,7 +155,7 @@ class RuledexBackend(TextQueryBackend):
         """Return a rule as a line of JSON."""
         del state
         rule_id = str(rule.id or rule.title) + (f":{index + 1}" if len(rule.detection.parsed_condition) > 1 else "")
-        return _line({"id": rule_id, "expr": tree_text(query), "tags": tags_of(rule.to_dict())})
+        return _line({"id": rule_id, "expr": tree_text(query), "tags": sigma_tags(rule.to_dict())})
 
     def finalize_output_jsonl(self, queries: list[str]) -> str:
         """Return all lines. A rule that several correlations name stands once."""

@@ -11,7 +11,7 @@ _TAGS: Final = ("title", "name", "level", "status", "tags")
 _LOGSOURCE: Final = ("category", "product", "service")
 
 
-def tags_of(document: Mapping[str, Any]) -> dict[str, Any]:
+def sigma_tags(document: Mapping[str, Any]) -> dict[str, Any]:
     """Return what a Sigma rule says of itself as the tags of a rule."""
     found = {name: document[name] for name in _TAGS if document.get(name)}
     source = document.get("logsource")
@@ -49,7 +49,7 @@ def correlation_record(rule: SigmaCorrelationRule, rule_id: str, ids: Mapping[st
             alias: {ids.get(name, name): field for name, field in mapping.items()}
             for alias, mapping in rule.aliases.to_dict().items()
         }
-    tags = tags_of(rule.to_dict())
+    tags = sigma_tags(rule.to_dict())
     if tags:
         made["tags"] = tags
     return made

@@ -10,7 +10,7 @@ from ruledex.index.build import all_rules
 from ruledex.index.live.changes import CheckedChange, IndexChange, PutRule, redefine
 from ruledex.index.live.state import LiveState
 from ruledex.index.state import Snapshot
-from ruledex.language.definitions import check_name, names_in_text, shown_name, users_of
+from ruledex.language.definitions import check_definition_name, names_in_text, shown_name, users_of
 
 _MOST_SHOWN: Final = 10  # users that an error names
 
@@ -20,7 +20,7 @@ def define(state: Snapshot, name: Any, text: Any) -> CheckedChange:
     from ruledex.engines.atree.new_rules import encode_good_rules
 
     try:
-        check_name(name)
+        check_definition_name(name)
         if not isinstance(text, str):
             raise RuleError(f"a definition is a text, not {quoted(text)}")
     except RuleError as error:

@@ -37,7 +37,7 @@ def current_date(*, zone: tzinfo) -> date:
 # Arithmetic.
 
 
-def add_interval(start: date, interval: Interval, *, zone: tzinfo) -> date | None:
+def _add_interval(start: date, interval: Interval, *, zone: tzinfo) -> date | None:
     """Return a date or time plus an interval, or None beyond the years 1 to 9999."""
     return clock.add_interval(start, interval, zone)
 
@@ -52,7 +52,7 @@ def date_sub(start: date, days: Number) -> date | None:
     return clock.add_days(day_of(start), -days) if _is_int(days) else None  # type: ignore[arg-type]
 
 
-def add_months(start: date, months: Number) -> date | None:
+def _add_months(start: date, months: Number) -> date | None:
     """Return the same day of another month, or its last day; None for a number that is not an integer of 32 bits."""
     return clock.add_months(day_of(start), months) if _is_int(months) else None  # type: ignore[arg-type]
 
@@ -261,7 +261,7 @@ FUNCTIONS: tuple[Function, ...] = (
         name="add_interval",
         parameters=(_TIME, Parameter("interval", Family.INTERVAL, literal=True)),
         result=Family.TIME,
-        call=add_interval,
+        call=_add_interval,
         summary="The time plus an interval, also written `x + INTERVAL 1 DAY`. Months and days are added to the local "
         "time in the zone of the index.",
         example="created + INTERVAL 30 DAYS < closed",
@@ -290,7 +290,7 @@ FUNCTIONS: tuple[Function, ...] = (
         name="add_months",
         parameters=(_TIME, Parameter("months", Family.NUMBER)),
         result=Family.TIME,
-        call=add_months,
+        call=_add_months,
         summary="The same day of another month, or its last day if it has fewer; unknown beyond the years 1 to 9999.",
         example="add_months(hired, 6) < promoted",
         spark="if({1} between -120000 and 120000, add_months({0}, cast({1} as int)), null)",

@@ -16,7 +16,7 @@ from typing import Final
 from ruledex.language.functions.arithmetic import DECIMAL_DIGITS, as_decimal, as_integer, truncated
 from ruledex.language.functions.signature import Constants, Function, Parameter
 from ruledex.language.functions.text import INT32_MAX, INT32_MIN
-from ruledex.language.functions.time_texts import BLANKS, read_day, read_moment
+from ruledex.language.functions.time_texts import BLANKS, read_day, read_time_text
 from ruledex.language.tree import Value
 from ruledex.language.value import Family, as_double, instant, localize
 
@@ -170,7 +170,7 @@ def to_date(value: Value, *, zone: tzinfo) -> date | None:
 def to_timestamp(value: Value, *, zone: tzinfo) -> datetime | None:
     """Return the midnight of a day, the time that a text names, or the time so many seconds after 1970."""
     if isinstance(value, str):
-        moment = read_moment(value)
+        moment = read_time_text(value)
         return None if moment is None else localize(moment, zone)
     if isinstance(value, datetime):
         return localize(value, zone)
@@ -191,13 +191,13 @@ def _at(microseconds: int, zone: tzinfo) -> datetime | None:
         return None
 
 
-def fold(function: Function, value: Value, *sizes: int) -> Value | None:
+def fold_cast(function: Function, value: Value, *sizes: int) -> Value | None:
     """Return the cast of a constant. A text without a zone stays a time without one. Raises ValueError for a time."""
     if isinstance(value, datetime):
         raise ValueError("a time is cast by the zone of the index: cast an attribute")
     if function.name == "cast_timestamp":
         if isinstance(value, str):
-            return read_moment(value)
+            return read_time_text(value)
         if isinstance(value, date):
             return datetime(value.year, value.month, value.day)
     result = function.call(value, *sizes, zone=UTC)

@@ -54,7 +54,7 @@ def _split(x: float) -> tuple[float, int, int]:
     return x, high, k + (high >> 20) - 1023
 
 
-def log(x: float) -> float:
+def natural_log(x: float) -> float:
     """Return the natural logarithm. Raises ValueError for zero and below."""
     if math.isinf(x) and x > 0:
         return x
@@ -91,7 +91,7 @@ def log10(x: float) -> float:
     i = int(k < 0)
     x = _with_high(x, (high & 0x000FFFFF) | ((0x3FF - i) << 20))
     y = float(k + i)
-    return (y * _LOG10_2_LOW + _INVERSE_LN10 * log(x)) + y * _LOG10_2_HIGH
+    return (y * _LOG10_2_LOW + _INVERSE_LN10 * natural_log(x)) + y * _LOG10_2_HIGH
 
 
 def exp(x: float) -> float:

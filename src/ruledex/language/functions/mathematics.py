@@ -221,7 +221,7 @@ FUNCTIONS: tuple[Function, ...] = (
         spark="nanvl(pow(cast({0} as double), cast({1} as double)), cast(null as double))",
     ),
     _double("exp", fdlibm.exp, "e raised to the number.", "exp(score) > 10"),
-    _double("ln", fdlibm.log, "The natural logarithm; unknown for zero and below.", "ln(amount) > 3"),
+    _double("ln", fdlibm.natural_log, "The natural logarithm; unknown for zero and below.", "ln(amount) > 3"),
     _double("log10", fdlibm.log10, "The logarithm to base 10; unknown for zero and below.", "log10(followers) >= 4"),
     _double("sign", _sign, "-1, 0 or 1 for a negative number, zero or a positive number, as a double.", "sign(x) = -1"),
 )

@@ -41,7 +41,7 @@ FORMS: Final = frozenset(
 )
 
 
-def place_of(moment: Moment, zone: tzinfo) -> tuple[int, str, int]:
+def place_moment(moment: Moment, zone: tzinfo) -> tuple[int, str, int]:
     """Return the months and the form of the function for a moment, and the value of the function at it."""
     months, microseconds = moment.months, moment.microseconds
     if moment.is_date:

@@ -19,7 +19,7 @@ _VOID: Final = "void"
 _NAMES: Final[dict[type, str]] = {bool: "boolean", int: "bigint", float: "double", str: "string", date: "date"}
 
 
-def present(event: Mapping[str, Any], path: tuple[str, ...], _: str) -> bool:
+def _present(event: Mapping[str, Any], path: tuple[str, ...], _: str) -> bool:
     """Return whether an event has an attribute, be it null or an empty array; of an array's elements, some has it."""
     found: list[Any] = [event]
     for name in path:
@@ -100,7 +100,7 @@ FUNCTIONS: tuple[Function, ...] = (
         name="present",
         parameters=(_ATTRIBUTE,),
         result=Family.BOOLEAN,
-        call=present,
+        call=_present,
         summary="Whether the event has the attribute, be it null or an empty array; never unknown. A column of Arrow "
         'or Spark is present in every row, unless the schema has `null_columns = "absent"`.',
         example="present(deleted_at)",

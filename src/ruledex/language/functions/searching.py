@@ -28,7 +28,7 @@ def pattern_of(function: str, part: str) -> str | None:
     return form.format(part.replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_"))
 
 
-def like(text: str, pattern: str) -> bool | None:
+def _like(text: str, pattern: str) -> bool | None:
     """Return whether a text is LIKE a pattern that came with the event, or None if that is not a pattern."""
     return _fits(text, pattern, ignore_case=False)
 
@@ -164,7 +164,7 @@ FUNCTIONS: tuple[Function, ...] = (
     ),
     _test(
         "like",
-        like,
+        _like,
         Parameter("pattern", Family.STRING),
         "Whether the string fits a pattern that another attribute has, written `x LIKE pattern`; unknown if that is "
         "not a pattern.",

@@ -37,7 +37,7 @@ def read_day(text: str) -> date | None:
         return None
 
 
-def read_moment(text: str) -> datetime | None:
+def read_time_text(text: str) -> datetime | None:
     """Return the time that a text names, naive if it names no zone. A day stands for its midnight."""
     match = _MOMENT.fullmatch(text.strip(BLANKS))
     if match is None:

@@ -26,14 +26,14 @@ def date_diff(end: date, start: date) -> int:
     return (day_of(end) - day_of(start)).days
 
 
-def to_timestamp(text: str, pattern: str, *, zone: tzinfo) -> datetime | None:
+def _to_timestamp(text: str, pattern: str, *, zone: tzinfo) -> datetime | None:
     """Return the time that a string names in the form of a pattern, or None."""
     return compile_pattern(pattern).read(text, zone)
 
 
-def to_date(text: str, pattern: str, *, zone: tzinfo) -> date | None:
+def _to_date(text: str, pattern: str, *, zone: tzinfo) -> date | None:
     """Return the day, in the zone, of the time that a string names in the form of a pattern, or None."""
-    moment = to_timestamp(text, pattern, zone=zone)
+    moment = _to_timestamp(text, pattern, zone=zone)
     return None if moment is None else moment.date()
 
 
@@ -106,7 +106,7 @@ FUNCTIONS: tuple[Function, ...] = (
         name="to_timestamp",
         parameters=(_TEXT, Parameter("pattern", Family.STRING, literal=True)),
         result=Family.TIME,
-        call=to_timestamp,
+        call=_to_timestamp,
         summary="The time that a string names in the form of one of Spark's datetime patterns; unknown if it has "
         "another form. A string without a zone is in the zone of the index.",
         example="to_timestamp(at, 'dd/MMM/yyyy:HH:mm:ss Z') > TIMESTAMP '2024-01-01 00:00:00'",
@@ -118,7 +118,7 @@ FUNCTIONS: tuple[Function, ...] = (
         name="to_date",
         parameters=(_TEXT, Parameter("pattern", Family.STRING, literal=True, default=_ISO_DATE)),
         result=Family.TIME,
-        call=to_date,
+        call=_to_date,
         summary="The day that a string names in the form of one of Spark's datetime patterns; unknown if it has "
         "another form.",
         example="to_date(born, 'dd.MM.yyyy') < DATE '2000-01-01'",

@@ -21,7 +21,7 @@ from ruledex.language.value import Family, is_missing
 WHOLE: Final = "whole"
 
 
-def text_of(given: Any, depth: int) -> str | None:
+def whole_text(given: Any, depth: int) -> str | None:
     """Return the text by which a value is compared as a part of a whole, or None if no rule can name it."""
     value = plain(given)
     if is_missing(value):
@@ -35,10 +35,12 @@ def text_of(given: Any, depth: int) -> str | None:
     if not depth:
         return None
     if isinstance(value, list | tuple):
-        elements = [text_of(element, depth - 1) for element in value]
+        elements = [whole_text(element, depth - 1) for element in value]
         return None if None in elements else f"[{','.join(map(str, elements))}]"
     if isinstance(value, Mapping):
-        fields = [(json.dumps(str(name), ensure_ascii=False), text_of(part, depth - 1)) for name, part in value.items()]
+        fields = [
+            (json.dumps(str(name), ensure_ascii=False), whole_text(part, depth - 1)) for name, part in value.items()
+        ]
         return None if any(text is None for _, text in fields) else f"{{{','.join(f'{n}:{t}' for n, t in fields)}}}"
     return None
 
@@ -65,7 +67,7 @@ def whole(event: Mapping[str, Any], path: tuple[str, ...], _: str) -> str | None
             return None
         value = value.get(name)
     is_whole = isinstance(plain(value), list | tuple | Mapping)
-    return text_of(value, limits.current().event_depth) if is_whole else None
+    return whole_text(value, limits.current().event_depth) if is_whole else None
 
 
 FUNCTIONS: tuple[Function, ...] = (
