@@ -36,15 +36,30 @@ SLOW = {
     "artifact/test_kill.py",
     "cli/test_interrupted.py",
     "cli/test_sweep.py",
-    "contract/test_interpreted.py",
     "fuzz/test_fuzz.py",
     "hostile/test_hostile.py",
     "index/live/test_concurrency.py",
     "index/live/test_crash.py",
     "index/test_mutations.py",
-    "ranked/test_interpreted.py",
     "test_forks.py",
 }
+
+# Families without kernels. `make test` runs their tests once, uncompiled: how an index of compiled kernels answers is
+# what the other folders, and the slow tests of these, are for.
+PLAIN = (
+    "artifact/",
+    "cli/",
+    "conformance/",
+    "docs/",
+    "explain/",
+    "formats/",
+    "language/",
+    "lint/",
+    "ratify/",
+    "rewrite/",
+    "sources/",
+    "tools/",
+)
 
 # Long files run first, Spark's before all, so that no process is left alone with one in the end.
 FIRST = (
@@ -60,13 +75,15 @@ FIRST = (
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Put long files first, and mark what needs Spark and what is slow, for `-m "not spark and not slow"`."""
+    """Put long files first, and mark what needs Spark, what is slow, and what needs no compiled code."""
     items.sort(key=_turn)
     for item in items:
         if item.path.relative_to(ROOT).as_posix() in SLOW:
             item.add_marker(pytest.mark.slow)
         if "spark" in getattr(item, "fixturenames", ()) or "spark" in item.path.relative_to(ROOT).parts:
             item.add_marker(pytest.mark.spark)
+        if item.path.relative_to(ROOT).as_posix().startswith(PLAIN):
+            item.add_marker(pytest.mark.plain)
 
 
 def _turn(item: pytest.Item) -> int:

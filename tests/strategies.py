@@ -4,10 +4,12 @@
 those attributes, and `all_events(tree)` gives every one that the tree could tell apart, so that two trees can be
 compared by their whole truth tables. Values are single, arrays of two, null, missing, empty and of a wrong type.
 `wild_trees(depth)` draws from everything that the language can write, for tests of texts rather than of truth.
+`examples(n)` is how many of them a test draws.
 """
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Sequence
 from datetime import UTC, timedelta, timezone
 from decimal import Context, Decimal
@@ -48,6 +50,14 @@ from ruledex.language.tree import (
     predicates,
 )
 from ruledex.language.value import INT64_MAX, INT64_MIN
+
+EXAMPLES: Final = float(os.environ.get("RULEDEX_EXAMPLES", "0.33"))
+
+
+def examples(n: int) -> int:
+    """Return the part of `n` examples that this run draws."""
+    return max(1, round(n * EXAMPLES))
+
 
 Event = dict[str, Any]
 

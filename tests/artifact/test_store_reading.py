@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
 
@@ -34,19 +35,29 @@ def others(root, tmp_path):
 
 @pytest.mark.parametrize("kind", ["fifo", "link", "link to a device", "huge"])
 def test_what_is_no_plain_file_of_its_size_is_refused_before_it_is_read(kind, root, tmp_path):
-    version = publish_sample(root)
-    for path in [root / "CURRENT", *version_files(root, version)]:
-        path.rename(tmp_path / "aside")
-        others(root, tmp_path)[kind](path)
-        ask = f"from ruledex.artifact import open_version, verify; import sys; ok = verify({str(root)!r}).ok\n"
-        ask += f"assert not ok\ntry: open_version({str(root)!r})\nexcept Exception as error: print(error)"
-        limits = "import resource; resource.setrlimit(resource.RLIMIT_AS, (2 << 30,) * 2)\n"
-        told = subprocess.run(
-            [sys.executable, "-c", limits + ask], capture_output=True, text=True, timeout=60, check=True
-        )
-        assert path.name in told.stdout, told
+    version, paths = publish_sample(root), []
+    for at, file in enumerate([root / "CURRENT", *version_files(root, version)]):
+        copy = tmp_path / f"copy{at}"
+        shutil.copytree(root, copy)
+        path = copy / file.relative_to(root)
         path.unlink()
-        (tmp_path / "aside").rename(path)
+        others(root, tmp_path)[kind](path)
+        paths.append(path)
+    # In a process of its own, which can be ended if it waits, and whose memory has a limit.
+    ask = f"""
+import resource
+resource.setrlimit(resource.RLIMIT_AS, (2 << 30,) * 2)
+from ruledex.artifact import open_version, verify
+for at in range({len(paths)}):
+    copy = {str(tmp_path)!r} + f"/copy{{at}}"
+    assert not verify(copy).ok
+    try: open_version(copy)
+    except Exception as error: print(error)
+    else: print("opened")
+"""
+    told = subprocess.run([sys.executable, "-c", ask], capture_output=True, text=True, timeout=60, check=True)
+    for path, line in zip(paths, told.stdout.splitlines(), strict=True):
+        assert path.name in line, told
     assert verify(root).ok
 
 

@@ -16,7 +16,7 @@ from ruledex.program.builder import ProgramBuilder, translate_program
 from ruledex.program.invariants import program_of
 from tests.contract.reference import Reference
 from tests.program.test_builder import RULES, SCHEMAS, VALUES
-from tests.strategies import events, trees
+from tests.strategies import events, examples, trees
 
 pytestmark = pytest.mark.filterwarnings("ignore::ruledex.errors.RuledexWarning")  # bytes among the sample events
 
@@ -46,7 +46,7 @@ def check(parts, given_events, schema):
     parts=st.lists(st.lists(trees(3), min_size=1, max_size=3), min_size=1, max_size=3),
     given_events=st.lists(events(), min_size=1, max_size=4),
 )
-@settings(max_examples=150)
+@settings(max_examples=examples(150))
 def test_parts_match_what_the_reference_does(parts, given_events, schema):
     check(parts, given_events, schema)
 

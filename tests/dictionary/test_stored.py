@@ -15,7 +15,7 @@ from ruledex.language.structured import to_structured
 from ruledex.language.tree import Exists
 from ruledex.program.builder import ProgramBuilder
 from tests.program.test_builder import RULES, VALUES
-from tests.strategies import SINGLE, events, trees
+from tests.strategies import SINGLE, events, examples, trees
 
 pytestmark = pytest.mark.filterwarnings("ignore::ruledex.errors.RuledexWarning")  # bytes among the sample events
 
@@ -66,7 +66,7 @@ def test_every_kind_of_literal_comes_back(zone):
 
 
 @given(rules=st.lists(trees(2), min_size=1, max_size=4), given_events=st.lists(events(), min_size=1, max_size=4))
-@settings(max_examples=150)
+@settings(max_examples=examples(150))
 def test_a_dictionary_of_any_rules_comes_back(rules, given_events):
     for schema in (Schema(), Schema.of_mapping(SINGLE)):
         program, dictionary = built(rules, schema)

@@ -13,7 +13,7 @@ from ruledex.explain.clause import clause_of
 from ruledex.explain.flip import possible_truths, smallest_flip
 from ruledex.language.reference import score_of
 from ruledex.language.tree import BRANCHES, Is, Not, Truth
-from tests.strategies import DOMAINS, all_events, events, trees
+from tests.strategies import DOMAINS, all_events, events, examples, trees
 
 
 def rebuilt(clause, truths):
@@ -49,7 +49,7 @@ def fewest_changes(root):
 
 
 @given(tree=trees(2, ("a", "s", "flag")), event=events(("a", "s", "flag")))
-@settings(max_examples=400)
+@settings(max_examples=examples(400))
 def test_no_smaller_change_flips_the_rule(tree, event):
     root = clause_of(tree, event, Schema())
     if sum(1 for _ in root.leaves()) > 6:
@@ -59,7 +59,7 @@ def test_no_smaller_change_flips_the_rule(tree, event):
 
 
 @given(tree=trees(3), event=events())
-@settings(max_examples=400)
+@settings(max_examples=examples(400))
 def test_the_change_does_flip_the_rule(tree, event):
     root = clause_of(tree, event, Schema())
     changes = smallest_flip(root)
@@ -72,7 +72,7 @@ def test_the_change_does_flip_the_rule(tree, event):
 
 
 @given(tree=trees(3), event=events())
-@settings(max_examples=400)
+@settings(max_examples=examples(400))
 def test_every_clause_has_the_truth_of_the_reference(tree, event):
     def check(clause):
         assert clause.truth is evaluate(clause.tree, event)

@@ -13,7 +13,7 @@ from tests.fuzz.mutation import mutated
 from tests.fuzz.target import read
 
 CORPUS = Path(__file__).parent / "corpus"
-SECONDS = float(os.environ.get("RULEDEX_FUZZ_SECONDS", 60 if os.environ.get("CI") == "true" else 5))
+SECONDS = float(os.environ.get("RULEDEX_FUZZ_SECONDS", 20 if os.environ.get("CI") == "true" else 5))
 SEED = int(os.environ.get("RULEDEX_FUZZ_SEED", "2009"))
 
 

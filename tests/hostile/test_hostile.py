@@ -11,7 +11,7 @@ import pytest
 
 from tests.hostile.search import BrokenWorkerError, Search, Worker
 
-N_TRIES = int(os.environ.get("RULEDEX_HOSTILE_TRIES", "2000"))
+N_TRIES = int(os.environ.get("RULEDEX_HOSTILE_TRIES", "800"))
 SEED = int(os.environ.get("RULEDEX_HOSTILE_SEED", "0"))
 
 

@@ -26,7 +26,7 @@ from tests.index.mutations import Mutation, Sound
 from tests.index.samples import EVENTS, PLAIN
 from tests.index.test_build_join import sharded
 
-N_MUTATIONS = int(os.environ.get("RULEDEX_MUTATIONS", "500"))
+N_MUTATIONS = int(os.environ.get("RULEDEX_MUTATIONS", "200"))
 MORE_BYTES, SECONDS = 1 << 30, 20
 LIVE = [(100, "age > 19 OR country = 'FR'", 1.5)]
 KINDS = [*PLACES, "sharded"]

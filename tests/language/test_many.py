@@ -15,6 +15,7 @@ from ruledex.language.many import each_is_met, equal_to, some_pair
 from ruledex.language.reference import every_pair
 from ruledex.language.value import Family, compare, fit
 from ruledex.language.value_types import Network, Version
+from tests.strategies import examples
 
 ZONES = [UTC, ZoneInfo("Pacific/Apia"), ZoneInfo("Europe/Berlin")]
 FAR = 2**53
@@ -34,7 +35,7 @@ values = st.lists(st.sampled_from(NUMBERS + TIMES + TEXTS + VERSIONS + ADDRESSES
 numbers_and_times = st.lists(st.sampled_from(NUMBERS + TIMES + TEXTS), min_size=1, max_size=6)
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=examples(400), deadline=None)
 @given(values | numbers_and_times, values | numbers_and_times, st.sampled_from(ZONES))
 def test_some_pair_is_what_every_pair_says(left, right, zone):
     for op in ("=", "<", "<=", ">", ">="):
@@ -57,7 +58,7 @@ FAMILIES: dict[Family, tuple[list[Any], list[Any]]] = {
 }
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300), deadline=None)
 @given(st.data())
 def test_membership_is_what_comparing_with_each_constant_says(data):
     family = data.draw(st.sampled_from(sorted(FAMILIES)))

@@ -13,7 +13,7 @@ from ruledex.language.reference import score_of, truth_of
 from ruledex.language.schema import Schema
 from ruledex.language.tree import Not
 from ruledex.language.value import INT64_MAX, INT64_MIN
-from tests.strategies import SINGLE, all_events, events, small_predicates, trees
+from tests.strategies import SINGLE, all_events, events, examples, small_predicates, trees
 
 MISSING = [{}, {"x": None}, {"x": float("nan")}, {"x": Decimal("NaN")}, {"x": [None]}, {"x": [None, float("nan")]}]
 EMPTY = {"x": []}
@@ -348,7 +348,7 @@ def test_an_events_weights_multiply_those_of_the_rule():
     assert scored("device.os = 'ios'", {"device.os": 4.0}, device={"os": "ios"}) == 4.0
 
 
-@settings(derandomize=True, deadline=None, max_examples=200)
+@settings(derandomize=True, deadline=None, max_examples=examples(200))
 @given(trees(3), events())
 def test_a_rule_has_a_score_where_it_is_true_and_only_there(tree, event):
     result = score_of(tree, event)
@@ -356,7 +356,7 @@ def test_a_rule_has_a_score_where_it_is_true_and_only_there(tree, event):
     assert result is None or result >= 0
 
 
-@settings(derandomize=True, deadline=None, max_examples=100)
+@settings(derandomize=True, deadline=None, max_examples=examples(100))
 @given(small_predicates(("a", "s", "flag")))
 def test_on_single_values_a_negation_is_the_complement(predicate):
     schema = Schema.of_mapping(SINGLE)

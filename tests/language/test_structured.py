@@ -18,7 +18,7 @@ from ruledex import RuleError, parse
 from ruledex.errors import PatternError, RuleLimitError, RuleSyntaxError, RuleTypeError
 from ruledex.language.structured import from_structured, to_structured
 from ruledex.language.tree import MAX_DEPTH, Attribute, Bound, Expression, Truth, Within
-from tests.strategies import wild_trees
+from tests.strategies import examples, wild_trees
 
 DOCUMENT = Path(__file__).parents[2] / "docs" / "structured.md"
 EXAMPLES = [json.loads(block) for block in re.findall(r"```json\n(.*?)```", DOCUMENT.read_text(), re.DOTALL)]
@@ -60,7 +60,7 @@ def test_a_rule_comes_back_from_its_structured_form_the_same(text: str) -> None:
 
 
 @seed(20240201)
-@settings(max_examples=150, deadline=None, database=None)
+@settings(max_examples=examples(150), deadline=None, database=None)
 @given(wild_trees(3))
 def test_every_tree_that_can_be_written_comes_back_the_same_and_is_valid(tree: Expression) -> None:
     assert_kept(tree)

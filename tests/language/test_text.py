@@ -9,9 +9,11 @@ from ruledex.language.parser import parse
 from ruledex.language.reference import truth_of
 from ruledex.language.text import tree_text
 from ruledex.language.tree import And, Attribute, Bound, In, Not, Weak, Within
-from tests.strategies import trees, wild_trees
+from tests.strategies import examples, trees, wild_trees
 
-REPRODUCIBLE = settings(derandomize=True, deadline=None, max_examples=400, suppress_health_check=[HealthCheck.too_slow])
+REPRODUCIBLE = settings(
+    derandomize=True, deadline=None, max_examples=examples(400), suppress_health_check=[HealthCheck.too_slow]
+)
 
 
 @REPRODUCIBLE

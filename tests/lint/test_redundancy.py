@@ -10,7 +10,7 @@ from ruledex.language.tree import And, Expression, Or, Truth
 from ruledex.lint import Finding, lint_rule
 from ruledex.lint.redundancy import MOST_TRIED, flat_parts, superfluous_parts
 from ruledex.rewrite.walk import join_children
-from tests.strategies import all_events, trees
+from tests.strategies import all_events, examples, trees
 
 SCHEMA = Schema.of_mapping({"attributes": {"age": {"type": "integer", "single": True}}})
 
@@ -82,7 +82,7 @@ def test_deep_rules_with_xor_are_answered_at_once() -> None:
 
 
 @seed(5)
-@settings(max_examples=150, deadline=None, database=None)
+@settings(max_examples=examples(150), deadline=None, database=None)
 @given(trees(2, ("a", "s"), weighted=False))
 def test_a_rule_without_its_superfluous_parts_is_true_of_the_same_events(tree: Expression) -> None:
     if not isinstance(tree, And | Or):

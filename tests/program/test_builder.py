@@ -15,7 +15,7 @@ from ruledex.events.mappings import EventEncoder
 from ruledex.program.builder import ProgramBuilder
 from ruledex.rewrite.pipeline import score_tree
 from tests.contract.reference import Reference
-from tests.strategies import SINGLE, events, trees
+from tests.strategies import SINGLE, events, examples, trees
 
 pytestmark = pytest.mark.filterwarnings("ignore::ruledex.errors.RuledexWarning")  # bytes among the sample events
 
@@ -40,13 +40,13 @@ def same_as_reference(rules, given_events, schema=SCHEMAS[0]):
 
 @pytest.mark.parametrize("schema", SCHEMAS, ids=["several values", "one value"])
 @given(rules=st.lists(trees(3), min_size=1, max_size=5), given_events=st.lists(events(), min_size=1, max_size=5))
-@settings(max_examples=400)
+@settings(max_examples=examples(400))
 def test_a_program_matches_what_the_reference_does(rules, given_events, schema):
     same_as_reference(rules, given_events, schema)
 
 
 @given(rules=st.lists(trees(3, ("a", "s", "flag")), min_size=1, max_size=3), event=events(("a", "s", "flag")))
-@settings(max_examples=400)
+@settings(max_examples=examples(400))
 def test_a_program_scores_what_the_reference_does(rules, event):
     weights = {"a": {1: 2.0, 2: 0.5}, "s": 3.0}
     reference, batch = answers(rules, [event], weights=[weights])
@@ -153,7 +153,7 @@ def by_texts(texts, schema):
 
 @pytest.mark.parametrize("schema", SCHEMAS, ids=["several values", "one value"])
 @given(rules=st.lists(trees(3), min_size=1, max_size=5), given_events=st.lists(events(), min_size=1, max_size=5))
-@settings(max_examples=300)
+@settings(max_examples=examples(300))
 def test_rules_read_by_compiled_code_match_what_the_reference_does(rules, given_events, schema):
     builder, faults = by_texts([to_text(rule) for rule in rules], schema)
     assert not faults

@@ -22,7 +22,7 @@ from ruledex.program.rule_scanner import FALLBACK, OK
 from ruledex.program.scores.compile import empty_score_table
 from ruledex.workloads import workload
 from tests.program.rules import built, scanned, slices_of
-from tests.strategies import all_events, trees
+from tests.strategies import all_events, examples, trees
 
 
 def same_answers(tree: Expression) -> None:
@@ -39,7 +39,7 @@ def same_answers(tree: Expression) -> None:
 
 
 @given(tree=trees(3, ("a",)))
-@settings(max_examples=150)
+@settings(max_examples=examples(150))
 def test_rules_match_and_score_as_the_reference_says_on_one_attribute(tree: Expression) -> None:
     same_answers(tree)
 

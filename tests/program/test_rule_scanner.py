@@ -15,7 +15,7 @@ from ruledex.program.rule_scanner import FALLBACK, OK, operator_code, scan_texts
 from ruledex.program.rule_tokens import AND, NOT, OR, XNOR, XOR
 from ruledex.workloads import WORKLOADS, workload
 from tests.program.rules import column, scanned, slices_of, tree_of
-from tests.strategies import wild_trees
+from tests.strategies import examples, wild_trees
 
 PIECES = [
     *("a", "b.c", "`q`", "é", "1", "'x'", "5", "r'x'", '"s"', "null", "TRUE", "e5", "D", "_", "'", "é'", "\\"),
@@ -49,7 +49,7 @@ def structure(rule: str) -> list[str | tuple[int, int]]:
 
 
 @given(tree=wild_trees(4), seed=st.integers(0, 2**32))
-@settings(max_examples=300)
+@settings(max_examples=examples(300))
 def test_rules_of_every_kind_are_read_as_the_parser_reads_them(tree: Expression, seed: int) -> None:
     same_structure(to_text(tree))
     same_structure(disturbed(to_text(tree), random.Random(seed)))
@@ -70,7 +70,7 @@ def disturbed(rule: str, draw: random.Random) -> str:
 
 @pytest.mark.slow
 @given(pieces=st.lists(st.tuples(st.sampled_from(PIECES), st.sampled_from([" ", " ", ""])), max_size=9))
-@settings(max_examples=2000)
+@settings(max_examples=examples(2000))
 def test_whatever_is_written_is_read_as_the_parser_reads_it(pieces: list[tuple[str, str]]) -> None:
     same_structure("".join(piece + blank for piece, blank in pieces))
 

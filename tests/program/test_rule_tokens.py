@@ -28,6 +28,7 @@ from ruledex.program.rule_tokens import (
     XOR,
     read_tokens,
 )
+from tests.strategies import examples
 
 KEYWORDS = {"AND": AND, "OR": OR, "XOR": XOR, "XNOR": XNOR, "NOT": NOT, "BETWEEN": BETWEEN}
 SIGNS = {"(": OPEN, ")": CLOSE, ".": DOT, ",": SIGN, "^": SIGN, "!": BANG}
@@ -82,7 +83,7 @@ def expected(text: str) -> list[tuple[int, int, int]]:
 
 
 @given(text=st.lists(st.sampled_from(PIECES), max_size=8).map("".join))
-@settings(max_examples=1500)
+@settings(max_examples=examples(1500))
 def test_what_is_readable_has_the_tokens_of_the_python_scanner(text: str) -> None:
     found = tokens(text)
     if found is not None:

@@ -11,7 +11,7 @@ from ruledex.rewrite.negation import expand_xor, push_not
 from ruledex.rewrite.pipeline import match_tree, score_tree
 from ruledex.rewrite.simplify import absorb, flatten, order_for_score, sort_children
 from ruledex.rewrite.walk import NodeKeys, bottom_up
-from tests.strategies import SINGLE, all_events, events, trees
+from tests.strategies import SINGLE, all_events, events, examples, trees
 
 UNDECLARED = Schema()
 ONE_VALUE = Schema.of_mapping(SINGLE)
@@ -32,21 +32,21 @@ def same_matches(before: Expression, after: Expression, schema: Schema) -> None:
 
 @SCHEMAS
 @given(tree=trees(3, ("a",)))
-@settings(max_examples=400)
+@settings(max_examples=examples(400))
 def test_the_match_tree_is_true_where_the_rule_is_on_one_attribute(tree: Expression, schema: Schema) -> None:
     same_matches(tree, match_tree(tree, schema), schema)
 
 
 @SCHEMAS
 @given(tree=trees(3, ("a", "s")))
-@settings(max_examples=150)
+@settings(max_examples=examples(150))
 def test_the_match_tree_is_true_where_the_rule_is_on_two_attributes(tree: Expression, schema: Schema) -> None:
     same_matches(tree, match_tree(tree, schema), schema)
 
 
 @SCHEMAS
 @given(tree=trees(4), event=events())
-@settings(max_examples=1000)
+@settings(max_examples=examples(1000))
 def test_the_match_tree_is_true_where_the_rule_is_on_random_events(
     tree: Expression, event: dict, schema: Schema
 ) -> None:
@@ -54,7 +54,7 @@ def test_the_match_tree_is_true_where_the_rule_is_on_random_events(
 
 
 @given(tree=trees(3, ("a", "flag")))
-@settings(max_examples=100)
+@settings(max_examples=examples(100))
 def test_passes_that_say_so_keep_all_three_truth_values(tree: Expression) -> None:
     keys = NodeKeys()
     pushed = push_not(tree)
@@ -68,7 +68,7 @@ def test_passes_that_say_so_keep_all_three_truth_values(tree: Expression) -> Non
 
 
 @given(tree=trees(3, ("a", "flag")))
-@settings(max_examples=150)
+@settings(max_examples=examples(150))
 def test_the_score_tree_keeps_scores(tree: Expression) -> None:
     after = score_tree(tree)
     weights = {"a": {1: 2.0, 2: 0.5}, "flag": 3.0}
@@ -79,7 +79,7 @@ def test_the_score_tree_keeps_scores(tree: Expression) -> None:
 
 
 @given(tree=trees(4))
-@settings(max_examples=300)
+@settings(max_examples=examples(300))
 def test_a_match_tree_is_its_own_match_tree(tree: Expression) -> None:
     once = match_tree(tree)
     assert to_text(match_tree(once)) == to_text(once)

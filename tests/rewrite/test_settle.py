@@ -11,11 +11,11 @@ from ruledex.language.tree import And, Expression, Is, Or, Xnor, Xor, depth_of
 from ruledex.rewrite.pipeline import match_tree
 from ruledex.rewrite.settle import has_is, settle
 from ruledex.rewrite.walk import post_order
-from tests.strategies import all_events, trees
+from tests.strategies import all_events, examples, trees
 
 
 @given(tree=trees(3, ("a", "flag")))
-@settings(max_examples=200)
+@settings(max_examples=examples(200))
 def test_what_is_settled_is_true_where_the_rule_is_and_has_no_is_and_no_xor(tree: Expression) -> None:
     settled = settle(tree)
     assert not any(isinstance(node, Is | Xor | Xnor) for node in post_order(settled))

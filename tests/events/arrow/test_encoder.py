@@ -20,6 +20,7 @@ from ruledex.events.arrow.encoder import ArrowEncoder, encode_arrow
 from ruledex.events.mappings import EventEncoder
 from ruledex.program.builder import ProgramBuilder
 from tests.program.test_builder import RULES as ALL_RULES
+from tests.strategies import examples
 
 pytestmark = pytest.mark.filterwarnings("ignore::ruledex.errors.RuledexWarning")
 
@@ -218,7 +219,7 @@ def tables(draw):
 
 @pytest.mark.slow
 @given(table=tables(), which=st.integers(0, 8))
-@settings(max_examples=500)
+@settings(max_examples=examples(500))
 def test_a_table_is_encoded_as_its_rows_are(dictionaries, table, which):
     same_as_rows(dictionaries[which], table)
 

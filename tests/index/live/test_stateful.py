@@ -24,7 +24,7 @@ from tests.engines.atree.check import check_replica
 from tests.index.live.model import Model, assert_same, assert_same_answers
 from tests.strategies import events, trees
 
-STEPS = int(os.environ.get("RULEDEX_LIVE_STEPS", "2000"))
+STEPS = int(os.environ.get("RULEDEX_LIVE_STEPS", "800"))
 STEPS_AN_EXAMPLE = 50
 ENGINES = ("scan", "sparse", "auto", "interval")
 
