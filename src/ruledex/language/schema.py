@@ -30,7 +30,7 @@ from ruledex.language.column_types import (
 )
 from ruledex.language.definitions import Definition, bind_definitions, check_definitions, expand, shown_name
 from ruledex.language.functions.registry import function_of, result_family
-from ruledex.language.functions.time_texts import read_day, read_moment
+from ruledex.language.functions.time_texts import read_day, read_time_text
 from ruledex.language.lambdas import element_name
 from ruledex.language.parser import parse_operand
 from ruledex.language.text import operand_text, path_text
@@ -405,7 +405,7 @@ _EXAMPLES: Final = {
 
 def _read_moment(text: str) -> date | None:
     """Return the time or date that a text names. A date stays one, as its midnight depends on the zone."""
-    return read_time(text, None) or read_moment(text)
+    return read_time(text, None) or read_time_text(text)
 
 
 def _of_columns(columns: ColumnTypes, time_zone: str) -> Schema:
