@@ -96,6 +96,32 @@ def test_all_rules_are_read_page_by_page(remote, own, monkeypatch):
     assert [rule.id for rule in index.rules()] == [1, 2, *range(10, 20)]
 
 
+def test_rules_are_searched_tried_and_looked_at(remote, own, monkeypatch):
+    monkeypatch.setattr(calls, "_PAGE", 2)
+    index = remote.index(own)
+    index.add([(number, f"kind = 'K{number}'", 1.0, {"team": "x", "n": number}) for number in range(10, 20)])
+    assert [rule.id for rule in index.search("= 'k1")] == list(range(10, 20))
+    assert [rule.id for rule in index.search("= 'k1", limit=3)] == [10, 11, 12]
+    assert [rule.tags for rule in index.search(tags=["team", "n:12"], rule_id="1", attribute="kind")] == [
+        {"team": "x", "n": 12}
+    ]
+    assert index.search(attribute="none") == []
+    for _ in range(4):
+        index.match({"a": 1, "kind": "K10"})
+    assert [each["event"] for each in index.recent_events(2)] == [{"a": 1, "kind": "K10"}] * 2
+    dry = index.dry_run_rule(1, "a = 2", 3.0, {"team": "y"})
+    assert (dry["action"], dry["backtest"]["lost"], dry["rule"]["tags"]) == ("replaced", 4, {"team": "y"})
+    assert index.dry_run_rule(1, None)["action"] == "removed"
+    assert index.dry_run(add=[(30, "a = 1"), {"id": 31, "expr": "a = 3"}])["backtest"]["gained"] == 4
+    assert index.dry_run(update=[(10, "a = 1")])["updated"] == 1
+    assert index.dry_run(remove=[10, 11])["backtest"]["lost"] == 4
+    with pytest.raises(ServiceError, match="line 1, column 5"):
+        index.dry_run(add=[(30, "a = ")])
+    assert len(index.rules()) == 12
+    coverage = index.coverage()
+    assert (coverage["events"], coverage["rules"], coverage["matches"]) == (4, 12, 8)
+
+
 def test_errors_say_what_the_service_says(remote, own):
     index = remote.index(own)
     with pytest.raises(ServiceError, match=r"rule 9: line 1, column 5: ") as refused:
@@ -123,6 +149,9 @@ def test_the_async_client_answers_many_questions_at_once(service, local):
             assert await ads.match_batch(EVENTS) == [list(ids) for ids in local.match_batch(EVENTS)]
             with pytest.raises(ServiceError):
                 await ads.rule(10**6)
+            assert len(await ads.search("a = 1", limit=5)) == 5
+            assert (await ads.coverage())["rules"] == len(RULES)
+            assert (await ads.dry_run(remove=[1]))["removed"] == 1
             return list(await asyncio.gather(*(ads.match(event) for event in EVENTS)))
 
     assert asyncio.run(ask()) == [local.match(event) for event in EVENTS]

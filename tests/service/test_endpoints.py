@@ -178,7 +178,7 @@ def test_every_operation_of_the_page_answers_as_it_says(page, client, own):
             if name == "delete_rule":
                 client.put(own, 1, "a = 1")
             n_operations += 1
-    assert n_operations == 26
+    assert n_operations == 27
 
 
 def test_problems_are_as_the_page_says(page, client):

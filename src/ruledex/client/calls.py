@@ -126,6 +126,22 @@ class IndexCalls:
             if after is None:
                 return rules
 
+    def search(
+        self, text: str | None = None, *, rule_id: str | None = None, attribute: str | None = None,
+        tags: Iterable[str] = (), limit: int = 100,
+    ) -> Steps[list[Rule[Any]]]:  # fmt: skip
+        """Return the first rules that have a part of a text or id, an attribute or `@name`, and `name:value` tags."""
+        rules: list[Rule[Any]] = []
+        query = {"text": text, "id": rule_id, "attribute": attribute, "tag": list(tags)}
+        after = None
+        while True:
+            asked = query | {"after": after, "limit": min(_PAGE, limit - len(rules))}
+            page = (yield ServiceRequest("GET", f"{self._path}/rules", asked)).value
+            rules += map(_rule, page["rules"])
+            after = page["next"]
+            if after is None or len(rules) >= limit:
+                return rules
+
     def add(self, rules: NewRules) -> Steps[int]:
         """Add rules whose ids are new. Returns their number; they are on disk by then."""
         return (yield from self._change("add", [_row(rule) for rule in rules], "added"))
@@ -147,6 +163,25 @@ class IndexCalls:
             return 0
         found = yield ServiceRequest("PATCH", f"{self._path}/rules", body=orjson.dumps({kind: rows}), is_safe=False)
         return int(found.value.get(counted, 0))
+
+    def dry_run(
+        self, *, add: NewRules | None = None, update: NewRules | None = None, remove: Iterable[RuleId] | None = None
+    ) -> Steps[dict[str, Any]]:
+        """Return what one of these changes would do: findings, similar rules, and matches of recent events."""
+        given: dict[str, Any] = {} if remove is None else {"remove": list(remove)}
+        for kind, rules in (("add", add), ("update", update)):
+            if rules is not None:
+                given[kind] = [_row(rule) for rule in rules]
+        path = f"{self._path}/rules"
+        return dict((yield ServiceRequest("PATCH", path, {"dry_run": True}, orjson.dumps(given))).value)
+
+    def dry_run_rule(
+        self, rule_id: RuleId, text: str | None, score: float = 0.0, tags: Mapping[str, Any] | None = None
+    ) -> Steps[dict[str, Any]]:
+        """Return what it would do to add or replace a rule or, without a text, to remove it."""
+        body = b"" if text is None else orjson.dumps({"text": text, "score": score, "tags": dict(tags or {})})
+        asked = ServiceRequest("DELETE" if text is None else "PUT", self._rule(rule_id), {"dry_run": True}, body)
+        return dict((yield asked).value)
 
     def _rule(self, rule_id: RuleId) -> str:
         return f"{self._path}/rules/{quote(str(rule_id), safe='')}"
@@ -171,6 +206,14 @@ class IndexCalls:
     def describe(self) -> Steps[dict[str, Any]]:
         """Return the index in numbers."""
         return dict((yield ServiceRequest("GET", self._path)).value["description"])
+
+    def coverage(self) -> Steps[dict[str, Any]]:
+        """Return which rules are true of recent events, of none or of all of them, and which rules are the same."""
+        return dict((yield ServiceRequest("GET", f"{self._path}/coverage")).value)
+
+    def recent_events(self, limit: int | None = None) -> Steps[list[dict[str, Any]]]:
+        """Return events that were asked about, the newest first: each has `event`, `time` and `matched`."""
+        return list((yield ServiceRequest("GET", f"{self._path}/events", {"limit": limit})).value["events"])
 
     def versions(self) -> Steps[list[str]]:
         """Return the versions on disk, the current one first."""

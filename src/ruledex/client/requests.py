@@ -35,9 +35,13 @@ class ServiceRequest:
         """Return the headers, with the type of the body if there is one."""
         return dict(self.headers) | ({"content-type": self.content_type} if self.body else {})
 
-    def all_parameters(self) -> dict[str, str]:
-        """Return the parameters of the query as texts."""
-        return {name: _parameter(value) for name, value in self.query.items() if value is not None}
+    def all_parameters(self) -> dict[str, str | list[str]]:
+        """Return the parameters of the query as texts. A list is a parameter that is repeated."""
+        return {
+            name: list(map(_parameter, value)) if isinstance(value, list) else _parameter(value)
+            for name, value in self.query.items()
+            if value is not None
+        }
 
 
 @dataclass(frozen=True, slots=True)

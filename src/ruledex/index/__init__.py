@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from ruledex.index.answers import Rule
     from ruledex.index.collection import Indexes, index_roots, is_index_name
     from ruledex.index.column_check import FAULTS, describe_faults
+    from ruledex.index.coverage import IndexCoverage, coverage_of, same_rules
     from ruledex.index.filters import check_filter
     from ruledex.index.identities import RuleId
     from ruledex.index.index import Index
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
 __all__ = [
     "FAULTS",
     "Index",
+    "IndexCoverage",
     "IndexMatches",
     "Indexes",
     "Rule",
@@ -35,16 +37,19 @@ __all__ = [
     "Stats",
     "changes_together",
     "check_filter",
+    "coverage_of",
     "describe_faults",
     "index_roots",
     "is_index_name",
     "read_schema",
+    "same_rules",
     "verify_index",
 ]
 
 _MODULES = {
     "FAULTS": "column_check",
     "Index": "index",
+    "IndexCoverage": "coverage",
     "IndexMatches": "state",
     "Indexes": "collection",
     "Rule": "answers",
@@ -55,9 +60,11 @@ _MODULES = {
     "changes_together": "live.grouping",
     "check_filter": "filters",
     "describe_faults": "column_check",
+    "coverage_of": "coverage",
     "index_roots": "collection",
     "is_index_name": "collection",
     "read_schema": "opening",
+    "same_rules": "coverage",
     "verify_index": "live.home",
 }
 

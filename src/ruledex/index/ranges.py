@@ -40,6 +40,13 @@ class RuleReader:
     def __init__(self, index: IndexAnswers[Any]) -> None:
         self._state: Snapshot = index._state
 
+    @staticmethod
+    def of_snapshot(state: Snapshot) -> RuleReader:
+        """Return a reader of a snapshot."""
+        reader = RuleReader.__new__(RuleReader)
+        reader._state = state
+        return reader
+
     def __len__(self) -> int:
         return len(self._state.identities)
 

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 
 from ruledex import __version__
 from ruledex.service.analysis import analyse
+from ruledex.service.coverage import CoverageEndpoint
 from ruledex.service.definitions import DefinitionEndpoints
 from ruledex.service.endpoints import Endpoint, EndpointParameter
 from ruledex.service.matching import Kind, handler_of
@@ -17,6 +18,7 @@ from ruledex.service.messages import (
     Changed,
     ChangedRules,
     Counted,
+    Coverage,
     Defined,
     DefinitionIn,
     Definitions,
@@ -72,7 +74,8 @@ def endpoints_of(worker: Worker) -> list[Endpoint]:
     """Return all endpoints, bound to a worker."""
     rules, versions = RuleEndpoints(worker), VersionEndpoints(worker)
     definitions = _definitions(DefinitionEndpoints(worker))
-    return [*_questions(worker), *_rules(rules), *definitions, *_indexes(versions), *_others(worker)]
+    coverage = _coverage(CoverageEndpoint(worker))
+    return [*_questions(worker), *_rules(rules), *definitions, *_indexes(versions), coverage, *_others(worker)]
 
 
 def _questions(worker: Worker) -> list[Endpoint]:
@@ -209,6 +212,13 @@ def _indexes(versions: VersionEndpoints) -> list[Endpoint]:
             about="Build a new version from the current one and the changes since.", gives={200: Published},
         ),
     ]  # fmt: skip
+
+
+def _coverage(coverage: CoverageEndpoint) -> Endpoint:
+    return Endpoint(
+        method="GET", path=f"{_INDEX}/coverage", name="coverage", handler=coverage.get, scope="read",
+        about="Tell which rules are true of recent events.\nAn answer may be some seconds old.", gives={200: Coverage},
+    )  # fmt: skip
 
 
 def _others(worker: Worker) -> list[Endpoint]:

@@ -342,6 +342,49 @@ class RecentEventList(msgspec.Struct):
     kept: int
 
 
+class MatchesPerEvent(msgspec.Struct):
+    """How many rules are true of an event."""
+
+    min: int
+    median: float
+    p90: float
+    max: int
+
+
+class HistogramBucket(msgspec.Struct):
+    """How many rules are true of at least `from` events and of fewer than `to`."""
+
+    at_least: int = msgspec.field(name="from")
+    below: int = msgspec.field(name="to")
+    rules: int
+
+
+class SomeRules(msgspec.Struct):
+    """How many rules there are of some kind, and the first hundred of them by id."""
+
+    count: int
+    rules: list[RuleId]
+
+
+class Coverage(msgspec.Struct):
+    """Which rules are true of recent events, as far as these have not too many matches.
+
+    `never` and `always` are rules that are true of none and of all of these events. `duplicates` has rules with the
+    same condition, at most a hundred groups, the largest first; `duplicate_groups` counts all of them.
+    """
+
+    version: str
+    events: int
+    rules: int
+    matches: int
+    per_event: MatchesPerEvent
+    histogram: list[HistogramBucket]
+    never: SomeRules
+    always: SomeRules
+    duplicates: list[list[RuleId]]
+    duplicate_groups: int
+
+
 class Live(msgspec.Struct):
     """The process answers."""
 
