@@ -43,7 +43,7 @@ demo: java $(READY) ## an index of 100,000 rules, 10,000 events, a match explain
 	@SPARK_LOCAL_IP=127.0.0.1 $(BIN)/python examples/pipeline.py $(DEMO) 2> $(DEMO)/spark.log || { cat $(DEMO)/spark.log; exit 1; }
 	@echo "to ask these rules over HTTP: $(BIN)/ruledex serve $(DEMO)"
 
-# Two rounds: uncompiled, with the lines counted, which fails below the floor in pyproject.toml; and compiled, without the
+# Two rounds: uncompiled, with the lines counted, which fails below a floor that pyproject.toml sets; and compiled, without the
 # tests of families that have no kernels, which would only be repeated. Counting lines in one compiled round would see no
 # line of a kernel.
 test: java lint types coverage compiled ## all that CI runs
