@@ -42,6 +42,7 @@ VIEWS = {
     "rule": "#/ads/rules/1",
     "new": "#/ads/new",
     "try": "#/ads/try?rule=2",
+    "coverage": "#/ads/coverage",
     "nothing": "#/ads/nowhere",
 }
 
@@ -496,6 +497,27 @@ def test_what_is_no_event_is_said(tab):
     page.get_by_label("Rule id").fill("123456789")
     page.get_by_role("button", name="Explain").click()
     expect(page.get_by_role("alert").filter(has_text="There is no such rule")).to_be_visible()
+
+
+def test_coverage_is_a_picture_that_can_be_read(tab, served):
+    page = tab.open("#/ads/coverage")
+    told = served.client.ask("GET", "/v1/indexes/ads/coverage").value
+    rows = page.get_by_role("table").get_by_role("row")
+    expect(rows).to_have_count(len(told["histogram"]) + 1)
+    expect(rows.nth(1)).to_have_text(re.compile(rf"^0{told['never']['count']}"))
+    lengths = [bucket["rules"] for bucket in told["histogram"] if bucket["rules"]]
+    widths = page.locator(".column").evaluate_all("(bars) => bars.map((bar) => bar.getBoundingClientRect().width)")
+    pixels = max(widths) / max(lengths)
+    assert widths == pytest.approx([max(2, length * pixels) for length in lengths], abs=1)
+    never = page.locator("section").filter(has_text="Rules that never match")
+    expect(never.get_by_role("link", name="5", exact=True)).to_be_visible()
+    always = page.locator("section").filter(has_text="Rules that always match")
+    expect(always).to_contain_text("They are true of each of these events." if told["always"]["count"] else "No rule")
+    same = page.locator(".groups > li").filter(has=page.get_by_role("link", name="1", exact=True))
+    expect(same.get_by_role("link")).to_have_text(["1", "3"])
+    tab.photograph("coverage")
+    same.get_by_role("link", name="3").press("Enter")
+    expect(page.get_by_role("heading", name="Rule 3")).to_be_visible()
 
 
 # Who may, and what can go wrong.

@@ -34,7 +34,7 @@ function histogramOf(buckets, total) {
     h("tbody", {}, buckets.map(({ from, to, rules }) => h("tr", {},
       h("th", { scope: "row" }, rangeText(from, to)), h("td", { className: "number" }, count(rules)),
       h("td", { className: "bar-cell" },
-        h("span", { className: `column ${from === 0 ? "none" : ""}`, style: { width: `${(rules / most) * 100}%` }, "aria-hidden": "true" }),
+        rules ? h("span", { className: `column ${from === 0 ? "none" : ""}`, style: { width: `calc((100% - 4.5rem) * ${rules / most})` }, "aria-hidden": "true" }) : null,
         h("span", { className: "share" }, share(rules, total)))))));
 }
 
