@@ -89,6 +89,7 @@ benchmarks: $(READY) ## measure, and write docs/benchmarks/ and docs/papers/; ov
 	@$(BIN)/python benchmarks/language.py
 	@$(BIN)/python benchmarks/core.py
 	@$(BIN)/python benchmarks/formats.py
+	@$(BIN)/python benchmarks/service.py
 	@$(BIN)/python benchmarks/whang2009.py
 	@$(BIN)/python benchmarks/fontoura2010.py
 	@$(BIN)/python benchmarks/ranked2008.py

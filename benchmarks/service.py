@@ -251,10 +251,11 @@ def main() -> None:
     kept = DOCS / "service.json"
     results = json.loads(kept.read_text(encoding="utf-8")) if kept.exists() else {}
     about = {"python": platform.python_version(), "machine": platform.machine(), "cores": os.cpu_count()}
-    results["about"] = about | {"workers": given.workers, "batch": BATCH}
+    results["about"] = results.get("about", {}) | about | {"workers": given.workers, "batch": BATCH}
     seconds, n_rounds = (0.5, 1) if given.quick else (given.seconds, given.rounds)
     if given.soak is not None:
-        results["soak"] = soak(given.soak, given.workers)
+        load_before = os.getloadavg()[0]
+        results["soak"] = soak(given.soak, given.workers) | {"load": load_before}
         print(json.dumps(results["soak"]))
     else:
         if not given.changes:

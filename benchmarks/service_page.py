@@ -42,7 +42,7 @@ def _met(is_met: bool) -> str:
 def page(results: dict[str, Any]) -> str:
     """Return the page."""
     about = results["about"]
-    machine = f"Python {about['python']}, {about['cores']} cores of {about['machine']}, load {about.get('load', 0):.1f}"
+    machine = f"Python {about['python']}, {about['cores']} cores of {about['machine']}"
     lines = [
         "# The service",
         "",
@@ -52,8 +52,11 @@ def page(results: dict[str, Any]) -> str:
         "the same server with a handler that reads the body and answers `{}`. Both have "
         f"{about['workers']} workers; a call in a process has one thread. A batch has {about['batch']:,} events.",
         "Cases take turns; a figure is the median of the rounds, with the slowest and the fastest one in brackets.",
+        "The load is that of everything else on the machine before a run: figures of a busy machine compare only with",
+        "each other.",
     ]
     if "rows" in results:
+        lines += ["", f"Load before the questions: {about['load']:.1f}."] if "load" in about else []
         lines += ["", "## Goals", "", *(f"- {goal}" for goal in goals(results["rows"])), "", "## Questions", ""]
         lines += _questions(results["rows"])
     if "changes" in results:
@@ -92,7 +95,7 @@ def _soak(soak: dict[str, Any]) -> list[str]:
         f"{soak['seconds']:,.0f} seconds with {soak['rules']:,} rules, 8 connections that match and 2 that change: "
         f"{soak['answers']:,} answers (p50 {soak['p50']:.2f} ms, p99 {soak['p99']:.2f} ms) "
         f"and {soak['changes']:,} changes, each seen by all workers within {soak['seen_all']:g} s. "
-        f"Failed requests: {failed}.",
+        f"Failed requests: {failed}. Load before: {soak['load']:.1f}.",
         "",
         "| process | private MB after a fifth | in the middle | at the end | most |",
         "| --- | ---: | ---: | ---: | ---: |",
