@@ -68,7 +68,8 @@ def bare_server(workers: int) -> Iterator[int]:
         listener.bind((HOST, 0))
         listener.listen(2048)
         command = [sys.executable, __file__, str(listener.fileno())]
-        pipes = {"pass_fds": [listener.fileno()], "stdout": subprocess.PIPE}
+        # In sessions of their own, as the service's processes: some schedulers share the cores between sessions.
+        pipes = {"pass_fds": [listener.fileno()], "stdout": subprocess.PIPE, "start_new_session": True}
         processes = [subprocess.Popen(command, **pipes) for _ in range(workers)]  # type: ignore[call-overload]
         try:
             for process in processes:
