@@ -46,7 +46,7 @@ MATCH = "/v1/indexes/rules/match"
 CHANGE_RULES = 100_000  # rules of the index that is changed
 SOAK_RULES = 10_000
 SOAK_STEP = 10.0  # seconds between two looks at the memory
-# 64 batches at once wait for longer than a client with patience would.
+# 64 batches or changes at once wait for longer than the service lets them by default.
 PATIENT = ("--set", "wait_seconds=120", "--set", "waiting=1000")
 
 
@@ -132,7 +132,7 @@ def measure_changes(n_rules: int, seconds: float, n_rounds: int, workers: int) -
     rows = []
     with tempfile.TemporaryDirectory() as folder:
         Index.build(drawn.rules(n_rules)).save(Path(folder) / "rules")
-        with service(Path(folder), workers, "--compact-changes", "0") as (port, _):
+        with service(Path(folder), workers, "--compact-changes", "0", *PATIENT) as (port, _):
             changes = _changes(texts, n_rules)
             for connections in CONNECTIONS:
                 load(port, connections, seconds / 4, changes)
