@@ -165,7 +165,7 @@ GENERATORS += [("exchange", {}), ("intervals", {}), ("demo", {})]
 )
 def test_each_generator_gives_what_the_reference_gives(name, parameters):
     drawn = workload(name, seed=3, **parameters)
-    rules, given_events = list(drawn.rules(scaled(2000, 150))), list(drawn.events(scaled(500, 30)))
+    rules, given_events = list(drawn.rules(scaled(2000, 50))), list(drawn.events(scaled(500, 25)))
     parsed = [(rule_id, parse(text)) for rule_id, text in rules]
     answers = {}
     for engine in ENGINES:
