@@ -8,7 +8,7 @@ from ruledex import Index, Schema
 from ruledex.service.analysis import Words, analyse_rule, completions_at, tokens_of
 from ruledex.service.messages import AnalyseIn
 from ruledex.service.problems import Problem
-from ruledex.service.vocabulary import Vocabulary, count_event_values
+from ruledex.service.vocabulary import IndexVocabulary, count_event_values
 
 PATHS = [("age",), ("device", "os"), ("odd name",)]
 
@@ -118,7 +118,7 @@ def index():
 
 @pytest.fixture(scope="module")
 def words(index):
-    vocabulary = Vocabulary(index)
+    vocabulary = IndexVocabulary(index)
     events = [{"country": "FR", "age": 7, "device": {"os": "android"}}] * 5 + [{"country": ["IN", "x" * 200, None]}]
     values = [count_event_values(events), vocabulary.values]
     return Words(Schema(definitions=index.definitions), vocabulary.schema, vocabulary.paths, values)
@@ -209,7 +209,7 @@ def test_types_that_other_rules_imply_are_a_finding_and_no_error(words):
 
 def test_a_large_index_gives_the_values_of_some_rules():
     index = Index.build([(i, f"a = {i % 7} AND b = 'v{i}'") for i in range(3_000)], "scan")
-    values = Vocabulary(index).values
+    values = IndexVocabulary(index).values
     assert sum(values["a",].values()) == 1_000
     assert values["a",].keys() == {str(i) for i in range(7)}
 

@@ -215,7 +215,7 @@ def _leaves(
 # Finding.
 
 
-class Found(NamedTuple):
+class FoundColumn(NamedTuple):
     """What the path of a rule leads to: a type, or what is wrong, and a suggestion. `column` is "" if there is none."""
 
     column: str
@@ -224,13 +224,13 @@ class Found(NamedTuple):
     suggestion: str = ""
 
 
-def find_column(columns: ColumnTypes, path: tuple[str, ...]) -> Found:
+def find_column(columns: ColumnTypes, path: tuple[str, ...]) -> FoundColumn:
     """Return what a path leads to, through structs, maps and the elements of arrays."""
     fields, kind, column = columns, None, ""
     for at, step in enumerate(path):
         if kind is not None:
             if kind.is_open:
-                return Found(column, kind)
+                return FoundColumn(column, kind)
             if kind.values is not None:
                 kind = kind.values
                 continue
@@ -239,17 +239,17 @@ def find_column(columns: ColumnTypes, path: tuple[str, ...]) -> Found:
             return _missing(fields, path, at, column)
         kind, column = fields[step], column or step
     assert kind is not None
-    return Found(column, kind)
+    return FoundColumn(column, kind)
 
 
-def _missing(fields: ColumnTypes, path: tuple[str, ...], at: int, column: str) -> Found:
+def _missing(fields: ColumnTypes, path: tuple[str, ...], at: int, column: str) -> FoundColumn:
     """Return what is wrong with a path whose step `at` is not among the fields there."""
     step, above = path[at], path[:at]
     if not at and len(path) > 1 and (joined := ".".join(path)) in fields:
-        return Found(joined, fault="missing", suggestion=f"write {path_text((joined,))}, as the column is called")
+        return FoundColumn(joined, fault="missing", suggestion=f"write {path_text((joined,))}, as the column is called")
     for name in fields:
         if name.lower() == step.lower():
-            return Found(column or name, fault="case", suggestion=f"write {path_text((*above, name))}")
+            return FoundColumn(column or name, fault="case", suggestion=f"write {path_text((*above, name))}")
     hint = did_you_mean(step, fields)
     near = hint.removeprefix("did you mean ").removesuffix("?")
-    return Found(column, fault="missing", suggestion=f"did you mean {path_text((*above, near))}?" if hint else "")
+    return FoundColumn(column, fault="missing", suggestion=f"did you mean {path_text((*above, near))}?" if hint else "")

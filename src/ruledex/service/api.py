@@ -18,7 +18,7 @@ from ruledex.service.messages import (
     Changed,
     ChangedRules,
     Counted,
-    Coverage,
+    CoverageAnswer,
     Defined,
     DefinitionIn,
     Definitions,
@@ -217,7 +217,8 @@ def _indexes(versions: VersionEndpoints) -> list[Endpoint]:
 def _coverage(coverage: CoverageEndpoint) -> Endpoint:
     return Endpoint(
         method="GET", path=f"{_INDEX}/coverage", name="coverage", handler=coverage.get, scope="read",
-        about="Tell which rules are true of recent events.\nAn answer may be some seconds old.", gives={200: Coverage},
+        about="Tell which rules are true of recent events.\nAn answer may be some seconds old.",
+        gives={200: CoverageAnswer},
     )  # fmt: skip
 
 

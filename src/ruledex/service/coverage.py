@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ruledex.index import Index, RuleReader, coverage_of, same_rules
-from ruledex.service.messages import Coverage, HistogramBucket, MatchesPerEvent, SomeRules
+from ruledex.service.messages import CoverageAnswer, HistogramBucket, MatchesPerEvent, SomeRules
 from ruledex.service.problems import Problem
 from ruledex.service.recent import RecentEvent
 from ruledex.service.request import Request
@@ -27,7 +27,7 @@ _TIMES_KEPT: Final = 10  # if rules change, it is used for so many times the tim
 
 
 class _Kept(NamedTuple):
-    answer: Coverage
+    answer: CoverageAnswer
     reader: RuleReader
     made_at: float
     seconds: float
@@ -82,7 +82,7 @@ def _make(index: Index, events: list[RecentEvent]) -> _Kept:
 
 def make_coverage(
     index: Index, events: list[dict[str, Any]], most_matches: int = _MOST_MATCHES
-) -> tuple[Coverage, RuleReader]:
+) -> tuple[CoverageAnswer, RuleReader]:
     """Return the coverage of an index, and the snapshot that it is of."""
     version = index.version or ""
     found = coverage_of(index, events, most_matches)
@@ -93,7 +93,7 @@ def make_coverage(
         return SomeRules(len(positions), found.ids(positions, _MOST_LISTED))
 
     groups = same_rules(found.reader)
-    answer = Coverage(
+    answer = CoverageAnswer(
         version=version,
         events=n_events,
         rules=len(per_rule),

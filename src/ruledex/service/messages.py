@@ -366,7 +366,7 @@ class SomeRules(msgspec.Struct):
     rules: list[RuleId]
 
 
-class Coverage(msgspec.Struct):
+class CoverageAnswer(msgspec.Struct):
     """Which rules are true of recent events, as far as these have not too many matches.
 
     `never` and `always` are rules that are true of none and of all of these events. `duplicates` has rules with the

@@ -38,7 +38,7 @@ from ruledex.service.problems import Problem
 from ruledex.service.recent import RecentEvent
 from ruledex.service.request import Request
 from ruledex.service.search import RuleQuery, find_rules
-from ruledex.service.vocabulary import Vocabularies, Vocabulary
+from ruledex.service.vocabulary import IndexVocabulary, Vocabularies
 
 if TYPE_CHECKING:
     from ruledex.service.worker import Worker
@@ -225,7 +225,7 @@ def dry_run(
     content: Content,
     etags: tuple[str | None, str | None],
     events: list[RecentEvent],
-    vocabulary: Vocabulary,
+    vocabulary: IndexVocabulary,
 ) -> Changed:
     """Return what a change of one rule would do. Raises what the change would raise."""
     reader = RuleReader(index)
@@ -249,7 +249,7 @@ def _check_rule(reader: RuleReader, rule: RuleOut, *, replace: bool) -> None:
 
 
 def dry_run_many(
-    index: Index, kind: str, rows: list[Any], events: list[RecentEvent], vocabulary: Vocabulary
+    index: Index, kind: str, rows: list[Any], events: list[RecentEvent], vocabulary: IndexVocabulary
 ) -> ChangedRules:
     """Return what a change of many rules would do. Raises what the change would raise."""
     reader = RuleReader(index)

@@ -33,7 +33,7 @@ _LONGEST: Final = 100  # characters of a value
 _DEEPEST: Final = 8  # levels of an event
 
 
-class Vocabulary:
+class IndexVocabulary:
     """The words of an index as it was at some time."""
 
     def __init__(self, index: Index) -> None:
@@ -63,18 +63,18 @@ class Vocabularies:
     """The vocabularies of all indexes, each made anew when the index has changed, but not all the time."""
 
     def __init__(self) -> None:
-        self._kept: dict[str, Vocabulary] = {}
+        self._kept: dict[str, IndexVocabulary] = {}
         self._lock = ForkSafeLock()
         self._of_events: dict[str, tuple[float, Values]] = {}
 
-    def of(self, name: str, index: Index) -> Vocabulary:
+    def of(self, name: str, index: Index) -> IndexVocabulary:
         """Return the vocabulary of an index. Called in a thread: it may have to be made."""
         kept = self._kept.get(name)
         if kept is None or self._is_old(kept, index):
             with self._lock:
                 kept = self._kept.get(name)
                 if kept is None or self._is_old(kept, index):
-                    kept = self._kept[name] = Vocabulary(index)
+                    kept = self._kept[name] = IndexVocabulary(index)
         return kept
 
     async def event_values(self, worker: Worker, name: str) -> Values:
@@ -89,7 +89,7 @@ class Vocabularies:
             self._of_events[name] = monotonic(), values
         return values
 
-    def _is_old(self, kept: Vocabulary, index: Index) -> bool:
+    def _is_old(self, kept: IndexVocabulary, index: Index) -> bool:
         if kept.version != index.version:
             return True
         return monotonic() - kept.made_at > _TIMES_KEPT * kept.seconds and not kept.reader.is_of(index)

@@ -70,7 +70,7 @@ class TableReader(DataSourceReader):
 def reader_of(options: ReadOptions) -> TableReader:
     """Return the reader of the table that options name."""
     if options.table == "rules":
-        return RuleReader(options)
+        return RuleTableReader(options)
     if options.table == "versions":
         return VersionReader(options)
     return QuarantineReader(options) if options.table == "quarantine" else MatchReader(options)
@@ -81,7 +81,7 @@ def _needs(options: ReadOptions) -> Needs:
     return needs_of(open_index(options.index, version, options.trust))
 
 
-class RuleReader(TableReader):
+class RuleTableReader(TableReader):
     """Reads the rules of a version: `id`, `expr`, `score` and `tags`, which is JSON. One task reads all."""
 
     def __init__(self, options: ReadOptions) -> None:

@@ -26,7 +26,7 @@ _OPTIONS: Final = frozenset({*_COLUMNS, "index", "path", "engine", "on_error", "
 
 
 @dataclass
-class WrittenRules(WriterCommitMessage):
+class RulesToBuild(WriterCommitMessage):
     """The rules of one task, as a compressed Arrow stream."""
 
     data: bytes
@@ -50,7 +50,7 @@ class RuleWriter(DataSourceArrowWriter):
         self._names = _column_names(given, schema.names)
         self._overwrite = overwrite
 
-    def write(self, iterator: Iterator[pa.RecordBatch]) -> WrittenRules:
+    def write(self, iterator: Iterator[pa.RecordBatch]) -> RulesToBuild:
         """Return the rules of a task, for the driver."""
         sink = pa.BufferOutputStream()
         writer = None
@@ -65,11 +65,11 @@ class RuleWriter(DataSourceArrowWriter):
             writer.close()
         data = sink.getvalue().to_pybytes()
         _require_room(len(data))
-        return WrittenRules(data)
+        return RulesToBuild(data)
 
     def commit(self, messages: list[WriterCommitMessage | None]) -> None:
         """Build the index on the driver, and publish it."""
-        written = [message.data for message in messages if isinstance(message, WrittenRules) and message.data]
+        written = [message.data for message in messages if isinstance(message, RulesToBuild) and message.data]
         _require_room(sum(map(len, written)))
         if not self._overwrite and read_pointer(locate(self._root)) is not None:
             raise RuledexError(
