@@ -26,6 +26,7 @@ from numpy.typing import NDArray
 from ruledex.compiled.arrays import FREE, HASH_FACTOR, HASH_MASK, buckets_for, lengthen, read_only
 from ruledex.compiled.constants import AND, OR
 from ruledex.compiled.decorator import jit
+from ruledex.compiled.sorting import sort_distinct
 from ruledex.errors import RuledexError
 
 ALWAYS_CODE = -(2**31)
@@ -112,7 +113,7 @@ def join_nodes(
     `complement[literal]` is the literal that is its negation, or `NO_COMPLEMENT`. `codes` is scratch for the children.
     """
     decided, n_codes = _gather(nodes, children, operation, given, first, last, codes)
-    n_kept = _sort_distinct(codes, n_codes)
+    n_kept = sort_distinct(codes, n_codes)
     if operation == AND:
         n_kept = _contradiction(codes, n_kept, complement)
     n_kept = _absorb(nodes, children, codes, n_kept)
@@ -162,29 +163,6 @@ def _gather(
             else:
                 decided = NO_ROOM
     return decided, n_codes if decided == _UNDECIDED else 0
-
-
-@jit
-def _sort_distinct(codes: NDArray[np.int64], n_codes: int) -> int:
-    """Sort the first `n_codes` in place and drop repetitions; return how many are left."""
-    gap = 1
-    while gap < n_codes >> 4:
-        gap = 3 * gap + 1
-    while gap > 0:  # Shell's sort, which for few children is an insertion sort
-        for place in range(gap, n_codes):
-            code = codes[place]
-            other = place
-            while other >= gap and codes[other - gap] > code:
-                codes[other] = codes[other - gap]
-                other -= gap
-            codes[other] = code
-        gap //= 3
-    n_distinct = min(n_codes, 1)
-    for place in range(1, n_codes):
-        if codes[place] != codes[n_distinct - 1]:
-            codes[n_distinct] = codes[place]
-            n_distinct += 1
-    return n_distinct
 
 
 @jit

@@ -29,8 +29,8 @@ from ruledex.compiled.bits import LOW_SIX, ONE, SIX, ZERO, lowest_bit, n_bits, p
 from ruledex.compiled.csr import first_at_least
 from ruledex.compiled.decorator import jit
 from ruledex.compiled.handles import int32_at, int64_at, scratch32_at, words_at
+from ruledex.compiled.sorting import sort_distinct
 
-FEW = 64  # cells that are sorted by insertion
 AHEAD = 12  # how far before its use a line of memory is asked for
 TWO = np.uint64(2)
 
@@ -348,33 +348,13 @@ def sparse_match_one(index_handle: int, scratch_handle: int, n_cells: int) -> in
     index, scratch = sparse_index(index_handle), sparse_scratch(scratch_handle)
     out = scratch32_at(scratch_handle, 5)
     first_sink, n_rules = index.places[3], index.places[4]
-    n_distinct = _sort_distinct(scratch32_at(scratch_handle, 4), n_cells)
+    n_distinct = sort_distinct(scratch32_at(scratch_handle, 4), n_cells)
     propagate_event(index, scratch, int32_at(scratch_handle, 4), 0, n_distinct)
     n_found = collect_set(scratch.bits, scratch.touched, first_sink, first_sink + n_rules, out)
     for place in range(n_found):
         out[place] -= first_sink
     clear(scratch.bits, scratch.touched)
     return n_found
-
-
-@jit
-def _sort_distinct(cells: NDArray[np.int32], n_cells: int) -> int:
-    """Sort cells in place, and return how many different ones there are."""
-    if n_cells > FEW:
-        cells[:n_cells].sort()
-    else:
-        for end in range(1, n_cells):
-            cell, place = cells[end], end
-            while place > 0 and cells[place - 1] > cell:
-                cells[place] = cells[place - 1]
-                place -= 1
-            cells[place] = cell
-    n_distinct = min(n_cells, 1)
-    for place in range(1, n_cells):
-        if cells[place] != cells[place - 1]:
-            cells[n_distinct] = cells[place]
-            n_distinct += 1
-    return n_distinct
 
 
 @jit
