@@ -308,9 +308,10 @@ class RuledexWarning(UserWarning):
     """The category of all warnings of ruledex.
 
     >>> import warnings
+    >>> index = Index.build([(1, "age >= 18", 1.0, {"tenant": "acme"})])
     >>> with warnings.catch_warnings(record=True) as told:
     ...     warnings.simplefilter("always")
-    ...     _ = Index.build([(1, "a = 1")]).match({"a": object()})
+    ...     _ = index.match({"age": 20}, where="tenat = 'acme'")
     >>> told[0].category.__name__
     'RuledexWarning'
     """
