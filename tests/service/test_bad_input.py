@@ -189,3 +189,46 @@ def test_no_answer_has_a_path_of_the_server(service, client, own):
     for answer in answers:
         for part in (str(service.root).encode(), b"/tmp", b"upload-", b"ruledex-", b"site-packages", b"Traceback"):
             assert part not in answer.data, answer.data
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "body", "told"),
+    [
+        ("PUT", "/rules/1?dryrun=true", {"text": "a = 9"}, "did you mean dry_run?"),
+        ("POST", "/match?limits=3", {"a": 1}, "did you mean limit?"),
+        ("POST", "/match?tag=x", {"a": 1}, "the parameters here are decimals, "),
+        ("GET", "/coverage?limit=3", None, "there are no parameters here"),
+        ("GET", "?verbose=1", None, "there are no parameters here"),
+        ("POST", "?engine=scan", {"rules": []}, "stand in the body"),
+        ("PATCH", "/rules?dry-run=true", {"remove": [1]}, "did you mean dry_run?"),
+        ("PUT", "/definitions/x?dryrun=true", {"text": "a = 9"}, "did you mean dry_run?"),
+    ],
+)
+def test_an_unknown_parameter_is_refused_and_changes_nothing(client, own, method, path, body, told):
+    refused = client.ask(method, f"/v1/indexes/{own}{path}", body)
+    assert (refused.status, refused.code) == (400, "query")
+    assert told in refused.value["detail"]
+    assert client.match(own, {"a": 1}) == [1]
+
+
+def test_every_described_parameter_is_taken_and_every_endpoint_refuses_others(client, own):
+    for path, methods in client.ask("GET", "/v1/openapi.json").value["paths"].items():
+        for method in methods:
+            asked = path.replace("{name}", own).replace("{id}", "1")
+            refused = client.ask(method.upper(), f"{asked}?no_such_parameter=1")
+            assert (refused.status, refused.code) == (400, "query"), path
+    assert client.ask("GET", "/?from=a-link").status == 200  # the page has addresses that people share
+
+
+def test_an_id_of_another_type_is_not_a_missing_rule(client, own):
+    refused = client.put(own, "seven", "a = 1")
+    assert (refused.status, refused.code) == (422, "id")
+    assert "the ids of this index are integers" in refused.value["detail"]
+    assert client.ask("GET", f"/v1/indexes/{own}/rules/seven").status == 404
+
+
+def test_an_unknown_index_is_named(client):
+    for method, path, body in [("GET", "", None), ("PUT", "/rules/1", {"text": "a = 1"}), ("POST", "/match", {})]:
+        refused = client.ask(method, f"/v1/indexes/nowhere{path}", body)
+        assert (refused.status, refused.code) == (404, "index")
+        assert "no index 'nowhere'" in refused.value["detail"]

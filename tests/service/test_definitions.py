@@ -48,3 +48,30 @@ def test_editors_learn_of_definitions(client):
     answer = client.ask("POST", "/v1/language/analyse", {"text": "NOT @adults", "schema": schema}).value
     assert answer["structured"] == {"op": "not", "child": {"named": "adults"}}
     assert answer["tree"]["children"][0] == {"kind": "named", "text": "@adults", "position": 4}
+
+
+def test_a_dry_run_of_a_definition_changes_nothing_and_says_what_would_happen(client):
+    root = "/v1/indexes/named-3"
+    given = {"rules": RULES, "definitions": {"adults": "age >= 18", "spare": "x = 1"}}
+    assert client.ask("POST", root, given).status == 200
+    assert client.ask("POST", f"{root}/match", EVENT).value["rules"] == [1]
+    value = client.ask("PUT", f"{root}/definitions/adults?dry_run=true", {"text": "age >= 21 AND age >= 21"}).value
+    assert (value["rules"], value["dry_run"], len(value["findings"]) > 0) == (2, True, True)
+    tested = value["backtest"]
+    assert (tested["events"], tested["before"], tested["after"]) == (1, 1, 1)
+    assert (tested["gained"], tested["lost"], tested["examples"]["lost"]) == (1, 1, [EVENT])
+    removed = client.ask("DELETE", f"{root}/definitions/spare?dry_run=true")
+    assert (removed.status, removed.value) == (200, {"name": "spare", "rules": 0, "dry_run": True})
+    new = client.ask("PUT", f"{root}/definitions/new?dry_run=true", {"text": "y = 1"}).value
+    assert (new["rules"], new["backtest"]["after"]) == (0, 0)
+    assert client.ask("GET", f"{root}/definitions").value["definitions"] == given["definitions"]
+    for method, name, body in [
+        ("PUT", "adults", {"text": "age >"}),
+        ("PUT", "adults", {"text": "@adults"}),
+        ("DELETE", "adults", None),
+        ("DELETE", "nobody", None),
+    ]:
+        path = f"{root}/definitions/{name}"
+        dry, real = client.ask(method, f"{path}?dry_run=true", body), client.ask(method, path, body)
+        assert dry.status == real.status >= 400
+        assert dry.value | {"request": ""} == real.value | {"request": ""}

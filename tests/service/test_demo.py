@@ -32,3 +32,18 @@ def test_there_is_either_a_folder_or_the_demo(arguments):
     refused = run("serve", *arguments)
     assert refused.exit_code != 0
     assert "give a folder of indexes, or --demo" in refused.output
+
+
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        (["--set", "foo=3"], "there is no setting 'foo'; the names are "),
+        (["--set", "line_byte=3"], "there is no setting 'line_byte'; did you mean line_bytes?"),
+        (["--set", "line_bytes"], "a setting is NAME=VALUE, not 'line_bytes'"),
+        (["--host", "0.0.0.0"], "--tokens FILE, or give --open-to-all"),
+    ],
+)
+def test_a_wrong_option_says_what_would_be_right(tmp_path, options, told):
+    refused = run("serve", str(tmp_path), *options)
+    assert refused.exit_code != 0
+    assert told in refused.output

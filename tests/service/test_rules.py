@@ -79,7 +79,7 @@ def test_an_invalid_rule_is_refused_with_its_place(client, own):
     assert "BETWEEN" in answer.value["hint"]
     assert client.put(own, 7, "a = 'x' OR " * 600 + "b").code == "limit"
     assert client.ask("PUT", path_of(own, 7), {"text": "a = 1", "score": "high"}).code == "body"
-    assert client.ask("PUT", path_of(own, "seven"), {"text": "a = 1"}).status == 404
+    assert client.ask("PUT", path_of(own, "seven"), {"text": "a = 1"}).status == 422
     assert client.ask("GET", path_of(own, 7)).status == 404
 
 

@@ -132,3 +132,16 @@ def test_versions_are_listed_with_what_they_have_the_newest_first(client, own):
     for one in listed["details"]:
         assert one["bytes"] > 0
         assert abs((datetime.now(UTC) - datetime.fromisoformat(one["written"])).total_seconds()) < 600
+
+
+def test_a_version_is_named_by_its_beginning(client, own):
+    old = client.ask("GET", f"/v1/indexes/{own}").value["version"]
+    client.build(own, [(7, "a = 1")])
+    assert client.match(own, {"a": 1}, version=old[:8]) == [1]
+    short = client.ask("POST", f"/v1/indexes/{own}/rollback", {"version": old[:7]})
+    assert (short.status, short.code) == (404, "version")
+    assert "at least 8 characters" in short.value["detail"]
+    assert client.ask("POST", f"/v1/indexes/{own}/rollback", {"version": "0123456789"}).status == 404
+    back = client.ask("POST", f"/v1/indexes/{own}/rollback", {"version": old[:12]})
+    assert (back.status, back.value["version"]) == (200, old)
+    assert client.match(own, {"a": 1}) == [1]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import tempfile
 from importlib.util import find_spec
 from pathlib import Path
@@ -10,7 +11,7 @@ from typing import Annotated, Final
 
 import typer
 
-from ruledex.errors import InputError, RuledexError, quoted
+from ruledex.errors import InputError, RuledexError, did_you_mean, quoted
 
 _DEMO: Final = "demo"
 _DEMO_RULES: Final = 10_000
@@ -129,9 +130,12 @@ def serve_command(
     }
     for setting in settings or []:
         name, equals, value = setting.partition("=")
-        if not equals or name not in Settings.__struct_fields__ or name in ("root", "runtime"):
-            known = ", ".join(field for field in Settings.__struct_fields__ if field not in ("root", "runtime"))
-            raise RuledexError(f"a setting is NAME=VALUE, not {quoted(setting)}; the names are {known}")
+        known = [field for field in Settings.__struct_fields__ if field not in ("root", "runtime")]
+        if not equals:
+            raise RuledexError(f"a setting is NAME=VALUE, not {quoted(setting)}; the names are {', '.join(known)}")
+        if name not in known:
+            hint = did_you_mean(name, known) or f"the names are {', '.join(known)}"
+            raise RuledexError(f"there is no setting {quoted(name)}; {hint}")
         given[name] = value
     try:
         wanted = msgspec.convert(given, Settings, strict=False)
@@ -162,10 +166,9 @@ def _build_demo(root: Path, port: int) -> None:
     typer.echo(f"the page: http://localhost:{port}/", err=True)
     typer.echo(f"the index {_DEMO} has {_DEMO_RULES:,} rules; ask it with", err=True)
     for event in drawn.events(2):
-        typer.echo(
-            f"curl {path}/match -H 'content-type: application/json' -d '{orjson.dumps(event).decode()}'", err=True
-        )
-    typer.echo(f"curl {path}/rules?limit=3", err=True)
+        body = shlex.quote(orjson.dumps(event).decode())
+        typer.echo(f"curl '{path}/match' -H 'content-type: application/json' -d {body}", err=True)
+    typer.echo(f"curl '{path}/rules?limit=3'", err=True)
 
 
 def _write_events(folder: Path) -> Path:

@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 
 from ruledex.index.answers import IndexAnswers, Rule
 from ruledex.index.identities import RuleId, find_ids
-from ruledex.index.live.changes import put_rules, remove_rules
+from ruledex.index.live.changes import put_rules, redefine, remove_rules
+from ruledex.index.live.definitions import define, undefine
 from ruledex.index.live.state import LiveState
 from ruledex.index.rules import read_rules
 from ruledex.index.state import BuiltState, Snapshot
@@ -73,6 +74,18 @@ class RuleReader:
     def check_remove(self, ids: Sequence[RuleId]) -> list[RuleId]:
         """Return each id once. Raises what `Index.remove` would raise."""
         return list(remove_rules(self._state, ids).change.removed)
+
+    def check_define(self, name: str, text: str) -> tuple[list[tuple[RuleId, str]], Schema]:
+        """Return the rules that use a name, as (id, text), and the schema with its new condition.
+
+        Raises what `Index.define` would raise.
+        """
+        change = define(self._state, name, text).change
+        return [(rule.id, rule.text) for rule in change.put], redefine(self._state.schema, change.defined)
+
+    def check_undefine(self, name: str) -> None:
+        """Raise what `Index.undefine` would raise."""
+        undefine(self._state, name)
 
     def position_after(self, rule_id: RuleId) -> int:
         """Return the position of the first rule with a greater id. The id need not be there."""

@@ -159,11 +159,11 @@ def _definitions(definitions: DefinitionEndpoints) -> list[Endpoint]:
         Endpoint(
             method="PUT", path=_DEFINITION, name="define", scope="write", handler=definitions.put,
             about="Give a name a condition, and change all rules that use the name, as a whole or not at all.",
-            takes={JSON: DefinitionIn}, gives={200: Defined},
+            parameters=(_DRY_RUN,), takes={JSON: DefinitionIn}, gives={200: Defined},
         ),
         Endpoint(
             method="DELETE", path=_DEFINITION, name="undefine", scope="write", handler=definitions.delete,
-            about="Remove a definition that nothing uses.", gives={200: Defined},
+            about="Remove a definition that nothing uses.", parameters=(_DRY_RUN,), gives={200: Defined},
         ),
     ]  # fmt: skip
 

@@ -98,13 +98,18 @@ class TextChange(NamedTuple):
     after: str | None
 
 
-def backtest(changes: Sequence[TextChange], events: Sequence[RecentEvent], schema: Schema) -> Backtest | None:
-    """Return what changes of rules do to events, or None if there are none. Where time is up, fewer are tested."""
+def backtest(
+    changes: Sequence[TextChange], events: Sequence[RecentEvent], schema: Schema, schema_after: Schema | None = None
+) -> Backtest | None:
+    """Return what changes of rules do to events, or None if there are none. Where time is up, fewer are tested.
+
+    `schema_after` is given where a change is one of the schema's named conditions.
+    """
     if not events:
         return None
     parsed = [each.event for each in events]
     before = _index_of([change.before for change in changes], schema)
-    after = _index_of([change.after for change in changes], schema)
+    after = _index_of([change.after for change in changes], schema_after or schema)
     until = monotonic() + _SECONDS
     step = max(1, _MOST_PAIRS // max(1, len(changes)))
     found = Backtest(0, 0, 0, 0, 0, BacktestExamples([], []))

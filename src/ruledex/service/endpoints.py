@@ -40,6 +40,11 @@ class Endpoint(msgspec.Struct, frozen=True, kw_only=True):
     streams: tuple[str, ...] = ()  # content types of many events, in and out
 
 
+def query_names(endpoint: Endpoint) -> frozenset[str]:
+    """Return the names that an endpoint takes behind the question mark."""
+    return frozenset(each.name for each in endpoint.parameters if each.place == "query")
+
+
 class Router:
     """Finds the endpoint of a method and a path."""
 

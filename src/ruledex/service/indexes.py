@@ -9,7 +9,7 @@ from typing import Final
 
 from ruledex.artifact import current, list_versions
 from ruledex.compiled.decorator import IS_DISABLED
-from ruledex.errors import ArtifactError, RuledexError
+from ruledex.errors import ArtifactError, RuledexError, quoted
 from ruledex.forks import ForkSafeLock
 from ruledex.index import Index, index_roots, is_index_name
 from ruledex.service.logs import log
@@ -18,6 +18,7 @@ from ruledex.service.problems import Problem
 from ruledex.service.settings import Settings
 
 _MOST_PINNED: Final = 4  # old versions of an index that a worker keeps open
+_FEWEST_CHARACTERS: Final = 8  # of the name of a version
 _RETRY_SECONDS: Final = 30.0  # until a version that could not be used is tried again
 
 
@@ -47,13 +48,26 @@ class ServedIndex:
             if (known := self._pinned.get(version)) is not None:
                 self._pinned.move_to_end(version)
                 return known
-            if version not in list_versions(self.root):
-                raise Problem(404, "version", "There is no such version", "GET …/versions lists them")
+            version = full_version(self.root, version)
+            if (known := self._pinned.get(version)) is not None:
+                self._pinned.move_to_end(version)
+                return known
             opened = Index.open(self.root, version, trust=trust)
             self._pinned[version] = opened
             if len(self._pinned) > _MOST_PINNED:
                 self._pinned.popitem(last=False)
             return opened
+
+
+def full_version(root: Path, given: str) -> str:
+    """Return the name of a version, of which the first eight characters or more are given."""
+    found = [version for version in list_versions(root) if version.startswith(given)]
+    if len(found) == 1 and len(given) >= _FEWEST_CHARACTERS:
+        return found[0]
+    told = f"{len(found)} versions begin so: give more of its name" if found else "GET …/versions lists them"
+    if len(given) < _FEWEST_CHARACTERS:
+        told = f"give at least {_FEWEST_CHARACTERS} characters of its name; GET …/versions lists them"
+    raise Problem(404, "version", "There is no such version", told)
 
 
 class ServedIndexes:
@@ -72,7 +86,8 @@ class ServedIndexes:
         if found is None:
             if name in self._broken:
                 raise Problem(503, "index", "The index is not available", "it cannot be opened", retry_after=5)
-            raise Problem(404, "index", "There is no such index", "GET /v1/indexes lists them")
+            told = f"the service has no index {quoted(name)}; GET /v1/indexes lists those it has"
+            raise Problem(404, "index", "There is no such index", told)
         return found
 
     def is_new(self, name: str) -> bool:

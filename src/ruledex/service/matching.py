@@ -10,7 +10,7 @@ import numpy as np
 import orjson
 import pyarrow as pa
 
-from ruledex.errors import EventError, RuledexError
+from ruledex.errors import EventError, RuledexError, quoted
 from ruledex.index import Index, IndexMatches
 from ruledex.language.clock import Now, read_now
 from ruledex.service.decisions import RequestDecisions, RulesOf
@@ -111,13 +111,18 @@ def find_id(text: str, index: Index) -> int | str:
     return rule_id
 
 
-def id_of(text: str, index: Index) -> int | str:
-    """Return an id of the index's type, which need not be there."""
+def id_of(text: str, index: Index, *, may_be_new: bool = False) -> int | str:
+    """Return an id of the index's type, which need not be there. One of another type could not be added, either."""
     if index.id_kind == "string":
         return text
     digits = text.removeprefix("-")
     if not (digits.isascii() and digits.isdigit() and len(digits) < 20):
-        raise Problem(404, "rule", "There is no such rule", "the ids of this index are integers")
+        told = f"the ids of this index are integers, and {quoted(text)} is none"
+        raise (
+            Problem(422, "id", "The id cannot be used", told)
+            if may_be_new
+            else Problem(404, "rule", "There is no such rule", told)
+        )
     return int(text)
 
 

@@ -259,11 +259,17 @@ class DefinitionIn(msgspec.Struct, forbid_unknown_fields=True):
     text: str
 
 
-class Defined(msgspec.Struct):
-    """A name whose condition was changed or removed, and how many rules use it."""
+class Defined(msgspec.Struct, omit_defaults=True):
+    """A name whose condition was changed or removed, or would be in a dry run, and how many rules use it.
+
+    A dry run also has the `findings` of the condition, and a `backtest` of all rules that use it.
+    """
 
     name: str
     rules: int
+    dry_run: bool = False
+    findings: list[FindingOut] = []
+    backtest: Backtest | msgspec.UnsetType | None = msgspec.UNSET
 
 
 class Published(msgspec.Struct, omit_defaults=True):
@@ -277,7 +283,7 @@ class Published(msgspec.Struct, omit_defaults=True):
 
 
 class RollbackIn(msgspec.Struct, forbid_unknown_fields=True):
-    """The version to go back to."""
+    """The version to go back to: its name, or the first eight characters of it or more."""
 
     version: str
 

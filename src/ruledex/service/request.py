@@ -12,6 +12,7 @@ from urllib.parse import parse_qsl
 import msgspec
 import orjson
 
+from ruledex.errors import did_you_mean, quoted
 from ruledex.language.json_decimals import load_decimals
 from ruledex.service.problems import Problem
 from ruledex.service.settings import Settings
@@ -85,6 +86,17 @@ class Request:
                 raise Problem(400, "query", "A parameter is given twice")
             self._repeated = [pair for pair in pairs if pair[0] in _MAY_REPEAT]
         return self._query
+
+    def refuse_unknown(self, known: frozenset[str]) -> None:
+        """Raise if a parameter has none of the known names: one that is misspelt would be ignored."""
+        given = self.query.keys() | {name for name, _ in self._repeated}
+        if given <= known:
+            return
+        name = min(given - known)
+        hint = did_you_mean(name, known)
+        told = f"the parameters here are {', '.join(sorted(known))}" if known else "there are no parameters here"
+        told = f"there is no parameter {quoted(name)}; {hint or told}"
+        raise Problem(400, "query", "A parameter is not known", told)
 
     def integer(self, name: str, default: int | None, least: int = 0, most: int = 2**31 - 1) -> int | None:
         """Return a parameter that is a whole number."""

@@ -14,7 +14,6 @@ from ruledex.index import Index, Rule, RuleReader
 from ruledex.language.checked import to_text
 from ruledex.language.structured import from_structured
 from ruledex.service.dry_runs import (
-    MOST_EVENTS,
     TextChange,
     backtest,
     findings_of,
@@ -132,11 +131,11 @@ class RuleEndpoints:
         self, request: Request, kind: str, text: str | None, score: float | None, tags: dict[str, Any] | None
     ) -> None:
         index = self._worker.indexes.get(request.index).index
-        rule_id = id_of(request.parameters["id"], index)
+        rule_id = id_of(request.parameters["id"], index, may_be_new=kind == "put")
         etags = _header(request, b"if-match"), _header(request, b"if-none-match")
         known = self._worker.vocabularies
         if request.flag("dry_run"):
-            events = await self._recent_events(request)
+            events = await self._worker.events_to_test(request.index)
             wanted = kind, rule_id, (text, score, tags), etags
             vocabulary = await self._worker.long_work.run(known.of, request.index, index)
             await request.answer(200, await self._worker.long_work.run(dry_run, index, *wanted, events, vocabulary))
@@ -168,20 +167,13 @@ class RuleEndpoints:
         version = None if version is None else version.strip('" ')
         if request.flag("dry_run"):
             check_version(index, version)
-            events = await self._recent_events(request)
+            events = await self._worker.events_to_test(request.index)
             vocabulary = await self._worker.long_work.run(self._worker.vocabularies.of, request.index, index)
             answer = await self._worker.long_work.run(dry_run_many, index, kind, rows, events, vocabulary)
             await request.answer(200, answer)
             return
         asked = {"kind": kind, "rows": rows, "version": version}
         await request.answer(200, msgspec.convert(await self._worker.change(request.index, asked), ChangedRules))
-
-    async def _recent_events(self, request: Request) -> list[RecentEvent]:
-        """Return the events to test a change on. Without a writer there are none, and the rest is answered."""
-        try:
-            return (await self._worker.recent_events(request.index, MOST_EVENTS))[0]
-        except Problem:
-            return []
 
 
 def check_version(index: Index, version: str | None) -> None:

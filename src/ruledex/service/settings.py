@@ -95,7 +95,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
         """Return the settings. Raises an error if they contradict each other."""
         if self.needs_tokens and self.tokens is None:
             raise RuledexError(
-                f"{self.host} can be reached from other hosts: name a file of tokens, or state that anybody may ask"
+                f"{self.host} can be reached from other hosts: name a file of tokens with --tokens FILE, or give "
+                "--open-to-all if anybody may ask and change rules"
             )
         if self.quiet_hours is not None and not _HOURS.fullmatch(self.quiet_hours):
             raise RuledexError(f"quiet hours are written as 2-5, not {quoted(self.quiet_hours)}")

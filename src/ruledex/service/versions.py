@@ -7,7 +7,7 @@ import shutil
 from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, cast
 
 import msgspec
 import orjson
@@ -17,7 +17,7 @@ from ruledex.artifact.layout import MANIFEST, version_folder
 from ruledex.artifact.reader import read_manifest
 from ruledex.errors import ArtifactError
 from ruledex.index import is_index_name
-from ruledex.service.indexes import ServedIndex
+from ruledex.service.indexes import ServedIndex, full_version
 from ruledex.service.messages import (
     BuildIn,
     Described,
@@ -88,14 +88,20 @@ class VersionEndpoints:
             raise Problem(422, "name", "The name of the index cannot be used", told)
         content_type = request.content_type
         if content_type == JSON:
+            if request.has_query:
+                told = "options of rules in JSON stand in the body; those behind the question mark are for uploads"
+                raise Problem(400, "query", "A parameter is not taken here", told)
             given = await request.read(BuildIn)
             await self._build(request, given, *_source(request, given))
         elif content_type in UPLOADS:
             query = request.query
+            on_error = query.get("on_error", "raise")
+            if on_error not in ("raise", "skip"):
+                raise Problem(400, "query", "A parameter is wrong", "on_error is raise or skip")
             given = BuildIn(
                 engine=query.get("engine", "auto"),
                 schema=_schema(query.get("schema")),
-                on_error="skip" if query.get("on_error") == "skip" else "raise",
+                on_error=cast(Any, on_error),
                 id_column=query.get("id_column", "id"),
                 expr_column=query.get("expr_column", "expr"),
             )
@@ -135,10 +141,8 @@ class VersionEndpoints:
         """Make an older version the current one."""
         given = await request.read(RollbackIn)
         served = self._worker.indexes.get(request.index)
-        known = await self._worker.long_work.run(_versions, served)
-        if given.version not in known.versions:
-            raise Problem(404, "version", "There is no such version", "GET …/versions lists them")
-        answer = await self._worker.change(request.index, {"kind": "rollback", "version": given.version})
+        version = await self._worker.long_work.run(full_version, served.root, given.version)
+        answer = await self._worker.change(request.index, {"kind": "rollback", "version": version})
         await request.answer(200, msgspec.convert(answer, Published))
 
 

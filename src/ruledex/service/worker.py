@@ -21,7 +21,8 @@ from ruledex.errors import RuledexError
 from ruledex.service.api import endpoints_of, openapi_page
 from ruledex.service.channel import WriterClient
 from ruledex.service.decisions import DecisionLog, RequestDecisions
-from ruledex.service.endpoints import Router
+from ruledex.service.dry_runs import MOST_EVENTS
+from ruledex.service.endpoints import Router, query_names
 from ruledex.service.indexes import ServedIndexes, warm_kernels
 from ruledex.service.logs import log, log_failure, name_process
 from ruledex.service.long_work import LongWork, busy
@@ -72,6 +73,7 @@ class Worker:
             self.tokens = Tokens(settings.tokens, runtime / _RATES_FILE, number, settings.workers)
         endpoints = endpoints_of(self)
         self._router = Router([*endpoints, *page_endpoints()])
+        self._query_names = {endpoint.name: query_names(endpoint) for endpoint in endpoints}
         self.openapi = openapi_page(endpoints)
         self._seconds: dict[tuple[str, str], Any] = {}
         self._answers: dict[tuple[str, int], Any] = {}
@@ -130,6 +132,8 @@ class Worker:
                 self._check_scope(request, endpoint.scope)
             else:
                 request.caller = ANYBODY
+        if request.has_query and (known := self._query_names.get(endpoint.name)) is not None:  # files of the page: None
+            request.refuse_unknown(known)
         if request.index:
             await self.look_for(request.index)
         await endpoint.handler(request)
@@ -208,6 +212,13 @@ class Worker:
         self._send_sample()
         answer = await self.writer.ask(index, {"kind": "recent", "limit": limit})
         return msgspec.convert(answer["events"], list[RecentEvent]), answer["kept"]
+
+    async def events_to_test(self, index: str) -> list[RecentEvent]:
+        """Return the events to test a change on. Without a writer there are none, and the rest is answered."""
+        try:
+            return (await self.recent_events(index, MOST_EVENTS))[0]
+        except Problem:
+            return []
 
     def _send_sample(self) -> None:
         if self.writer.takes_more and (events := self.sample.take()):

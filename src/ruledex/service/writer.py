@@ -24,9 +24,9 @@ import msgspec
 from ruledex.artifact import collect_garbage, list_versions, publish_existing
 from ruledex.errors import ArtifactError, RuledexError, RulesError
 from ruledex.index import Index, RuleReader, changes_together, index_roots
-from ruledex.language.definitions import shown_name
 from ruledex.language.schema import Schema
 from ruledex.service.channel import frame, read_frame
+from ruledex.service.definitions import change_definition
 from ruledex.service.indexes import warm_kernels
 from ruledex.service.logs import log, log_failure, name_process
 from ruledex.service.messages import Changed, ChangedRules, Defined, Published, RuleOut
@@ -324,7 +324,7 @@ def make_change(index: Index, change: dict[str, Any]) -> Made:
     """Make a change of rules. Returns what it did."""
     kind = change["kind"]
     if kind in ("define", "undefine"):
-        return _define(index, change["name"], change["text"])
+        return change_definition(index, change["name"], change["text"])
     if kind in ("add", "update", "remove"):
         return _change_many(index, kind, change["rows"], change["version"])
     current = RuleReader(index).rule(change["id"])
@@ -342,23 +342,6 @@ def make_change(index: Index, change: dict[str, Any]) -> Made:
         _put(index, [(rule.id, rule.text, rule.score, rule.tags)], replace=current is not None)
     changed.rule = rule_out(index.rule(rule.id))
     return changed
-
-
-def _define(index: Index, name: str, text: str | None) -> Defined:
-    if text is None:
-        if name not in index.definitions:
-            raise Problem(404, "definition", "There is no such definition")
-        try:
-            index.undefine(name)
-        except RuledexError as error:
-            raise Problem(409, "definition", "The definition is in use", str(error)) from None
-        return Defined(name, 0)
-    try:
-        return Defined(name, index.define(name, text))
-    except RulesError as error:
-        if len(error.faults) == 1 and str(error.faults[0].rule_id) == shown_name(name):
-            raise error.faults[0].error from None
-        raise
 
 
 def _put(index: Index, rows: list[tuple[Any, ...]], *, replace: bool) -> None:
