@@ -4,6 +4,7 @@ import { post, Problem } from "./api.js";
 import { announce, debounce, h, newId, sentence } from "./dom.js";
 
 const PAUSE = 120; // milliseconds without a key before the service is asked
+const [LEAST_HEIGHT, MOST_HEIGHT] = [96, 240]; // pixels of the list of suggestions
 
 /** The service counts characters, and JavaScript counts units of UTF-16: these go from one to the other. */
 const unitsAt = (text, characters) => [...text].slice(0, characters).join("").length;
@@ -26,7 +27,7 @@ export class RuleEditor {
     this.element = h("div", { className: "editor" },
       h("label", { htmlFor: id }, label),
       h("div", { className: "editor-frame" }, this.colours, this.area, this.list),
-      h("p", { className: "hint", id: helpId }, "Words are completed as you type; Ctrl and Space show all."),
+      h("p", { className: "hint", id: helpId }, "Suggestions appear as you type. Choose one with the arrow keys, and take it with Enter or Tab. Ctrl and Space show all."),
       this.problems);
     this.marks = { tokens: [], places: [] }; // of `markedText`, in units of UTF-16
     this.markedText = "";
@@ -52,6 +53,7 @@ export class RuleEditor {
   typed() {
     this.turn++; // what is still under way is about an older text
     this.paint();
+    this.narrow();
     this.changed();
     this.later("typed");
   }
@@ -128,9 +130,10 @@ export class RuleEditor {
     const caret = this.area.selectionStart;
     const options = completions.map((one) => ({ ...one, from: unitsAt(text, one.begin) }));
     const typed = options.length ? text.slice(options[0].from, caret) : "";
-    const isComplete = !all && options.some((one) => one.text.toLowerCase() === typed.toLowerCase());
+    const isInWord = /^[\p{L}\p{N}_]/u.test(text.slice(caret)); // what follows the caret would stay behind a suggestion
+    const isComplete = isNumber(typed) || options.some((one) => isSameWord(one.text, typed));
     const isOpenValue = options.some((one) => one.kind === "value");
-    if (!options.length || isComplete || (!typed && !all && !isOpenValue)) return this.hide();
+    if (!options.length || isInWord || (!all && (isComplete || (!typed && !isOpenValue)))) return this.hide();
     this.options = options;
     this.list.replaceChildren(...options.map((one, i) => h("li", {
       id: `${this.list.id}-${i}`, role: "option", "aria-selected": "false",
@@ -138,11 +141,21 @@ export class RuleEditor {
     }, h("span", { className: `completion t-${one.kind}` }, one.text), h("span", { className: "kind" }, one.detail || one.kind))));
     this.list.hidden = false;
     this.place(options[0].from);
-    this.choose(0);
-    announce(`${options.length} completions, the first is ${options[0].text}`);
+    this.unchoose();
+    // Only what can hardly be anything else is chosen without a key: Enter and Tab would replace what is written.
+    if (options.length === 1 && typed && !isComplete && !isInString(this.marks.tokens, caret)) this.choose(0);
+    announce(options.length === 1 ? `A suggestion: ${options[0].text}` : `${options.length} suggestions, the first is ${options[0].text}`);
   }
 
-  /** Puts the list under the word that it completes. */
+  /** Keeps a list open only while what is typed begins one of its words. None is chosen until the service has answered. */
+  narrow() {
+    if (this.list.hidden) return;
+    const typed = this.text.slice(this.options[0].from, this.area.selectionStart).toLowerCase();
+    if (!typed || !this.options.some((one) => one.text.toLowerCase().startsWith(typed))) this.hide();
+    else this.unchoose();
+  }
+
+  /** Puts the list under the word that it completes, or above it where it would cover the messages under the editor. */
   place(unit) {
     const frame = this.area.parentElement.getBoundingClientRect();
     const range = document.createRange();
@@ -158,11 +171,16 @@ export class RuleEditor {
     const rect = range.getClientRects()[0] ?? range.startContainer.parentElement?.getBoundingClientRect() ?? frame;
     const x = Math.max(0, Math.min(rect.left - frame.left, frame.width - this.list.offsetWidth));
     this.list.style.setProperty("left", `${x}px`);
-    this.list.style.setProperty("top", `${Math.min(rect.bottom - frame.top, frame.height) + 4}px`);
+    const below = Math.min(rect.bottom, frame.bottom) + 4;
+    const room = this.problems.children.length ? this.problems.getBoundingClientRect().top - below - 4 : MOST_HEIGHT;
+    const isBelow = room >= Math.min(LEAST_HEIGHT, this.list.scrollHeight);
+    this.list.style.setProperty("max-height", `${Math.min(MOST_HEIGHT, isBelow ? room : MOST_HEIGHT)}px`);
+    this.list.style.setProperty("top", isBelow ? `${below - frame.top}px` : "auto");
+    this.list.style.setProperty("bottom", isBelow ? "auto" : `${frame.bottom - rect.top + 4}px`);
   }
 
   choose(i) {
-    this.list.children[this.active]?.setAttribute("aria-selected", "false");
+    this.unchoose();
     this.active = (i + this.options.length) % this.options.length;
     const chosen = this.list.children[this.active];
     chosen.setAttribute("aria-selected", "true");
@@ -174,6 +192,18 @@ export class RuleEditor {
     this.area.setAttribute("aria-activedescendant", chosen.id);
   }
 
+  /** Returns the number of the suggestion that a key leads to: the arrows go round, pages end at the ends. */
+  next(step) {
+    if (Math.abs(step) > 1) return Math.max(0, Math.min(this.options.length - 1, this.active + step));
+    return this.active < 0 && step < 0 ? -1 : this.active + step;
+  }
+
+  unchoose() {
+    this.list.children[this.active]?.setAttribute("aria-selected", "false");
+    this.active = -1;
+    this.area.removeAttribute("aria-activedescendant");
+  }
+
   accept(i) {
     const { text, from } = this.options[i];
     this.area.focus();
@@ -183,10 +213,9 @@ export class RuleEditor {
   }
 
   hide() {
+    this.unchoose();
     this.list.hidden = true;
     this.options = [];
-    this.active = -1;
-    this.area.removeAttribute("aria-activedescendant");
   }
 
   pressed(event) {
@@ -196,17 +225,22 @@ export class RuleEditor {
       this.analyse("asked");
     } else if (!this.list.hidden) {
       const step = { ArrowDown: 1, ArrowUp: -1, PageDown: 8, PageUp: -8 }[event.key];
-      if (step) this.choose(Math.abs(step) === 1 ? this.active + step : Math.max(0, Math.min(this.options.length - 1, this.active + step)));
-      else if ((event.key === "Enter" || event.key === "Tab") && !event.shiftKey) this.accept(this.active);
+      const isTaken = this.active >= 0 && (event.key === "Enter" || event.key === "Tab") && !event.shiftKey;
+      if (step) this.choose(this.next(step));
+      else if (isTaken) this.accept(this.active);
       else if (event.key === "Escape") this.hide();
       else {
-        if (["ArrowLeft", "ArrowRight", "Home", "End"].includes(event.key)) this.hide();
+        if (["ArrowLeft", "ArrowRight", "Home", "End", "Enter", "Tab"].includes(event.key)) this.hide();
         return;
       }
       event.preventDefault();
     }
   }
 }
+
+const isNumber = (typed) => /^[-+]?\.?\d/.test(typed);
+const isSameWord = (left, right) => left.toLowerCase() === right.toLowerCase();
+const isInString = (tokens, unit) => tokens.some(({ kind, begin, end }) => kind === "string" && begin < unit && unit < end);
 
 /** Returns the error and the findings of an answer in one shape, errors first. */
 function faultsOf(answer) {
