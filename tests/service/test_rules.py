@@ -137,7 +137,8 @@ def test_of_many_editors_at_once_one_wins(service, own):
 def test_many_rules_are_changed_as_a_whole_or_not_at_all(client, own):
     path = f"/v1/indexes/{own}/rules"
     rows = [{"id": number, "text": f"c = {number}", "score": 1} for number in range(100, 120)]
-    assert client.ask("PATCH", path, {"add": rows}).value == {"added": 20}
+    added = client.ask("PATCH", path, {"add": rows})
+    assert added.value == {"added": 20, "etag": added.headers["etag"]}
     again = client.ask("PATCH", path, {"add": [{"id": 500, "text": "c = 1"}, *rows[:2]]})
     assert (again.status, again.code) == (422, "rules")
     assert [fault["id"] for fault in again.value["faults"]] == [100, 101]
@@ -146,9 +147,9 @@ def test_many_rules_are_changed_as_a_whole_or_not_at_all(client, own):
     assert [(fault["id"], fault["code"]) for fault in wrong.value["faults"]] == [(101, "syntax")]
     assert wrong.value["faults"][0]["place"]["column"] == 5
     assert client.match(own, {"c": 7}) == []
-    assert client.ask("PATCH", path, {"update": [{"id": 100, "text": "c = 7"}]}).value == {"updated": 1}
+    assert client.ask("PATCH", path, {"update": [{"id": 100, "text": "c = 7"}]}).value["updated"] == 1
     assert client.match(own, {"c": 7}) == [100]
-    assert client.ask("PATCH", path, {"remove": list(range(100, 120))}).value == {"removed": 20}
+    assert client.ask("PATCH", path, {"remove": list(range(100, 120))}).value["removed"] == 20
     assert client.ask("PATCH", path, {"remove": [100]}).status == 422
     assert client.ask("PATCH", path, {"add": [], "remove": []}).status == 422
     assert client.ask("PATCH", path, {"add": rows}, if_match='"0123"').status == 412
@@ -254,3 +255,61 @@ def test_a_body_that_is_not_as_expected_is_refused(client, own, method):
             assert answer.value["action"] == "unchanged"
         else:
             assert answer.status == 422, body
+
+
+def test_a_change_of_many_rules_is_refused_if_anything_has_changed(client, own):
+    path = f"/v1/indexes/{own}"
+    seen = client.ask("GET", path)
+    version, tag = seen.value["version"], seen.headers["etag"]
+    assert tag == seen.value["etag"] == f'"{version}-0"'
+    rows = {"add": [{"id": 10, "text": "c = 1"}]}
+    assert client.ask("PATCH", f"{path}/rules?dry_run=true", rows, if_match=version[:8]).status == 200
+    first = client.ask("PATCH", f"{path}/rules", rows, if_match=version[:12])  # a version without changes
+    assert (first.status, first.headers["etag"]) == (200, f'"{version}-1"')
+    for late in (tag, version, f'"{version}"', f'"{version}-2"', version[:4], f'"{tag}", "other"'):
+        for query in ("", "?dry_run=true"):
+            refused = client.ask("PATCH", f"{path}/rules{query}", {"remove": [10]}, if_match=late)
+            assert (refused.status, refused.code) == (412, "etag"), late
+    assert client.put(own, 1, "a = 5").status == 200  # by another editor, of another rule
+    assert client.ask("PATCH", f"{path}/rules", {"remove": [10]}, if_match=first.headers["etag"]).status == 412
+    now = client.ask("GET", path).headers["etag"]
+    assert client.ask("PATCH", f"{path}/rules", {"remove": [10]}, if_match=f'"other", {now}').status == 200
+    assert client.ask("PATCH", f"{path}/rules", {"remove": [2]}, if_match="*").status == 200
+
+
+def test_of_many_who_change_at_once_with_one_tag_only_one_may(service, client, own):
+    tag = client.ask("GET", f"/v1/indexes/{own}").headers["etag"]
+    statuses = []
+
+    def change(number):
+        editor = service.client()
+        rows = {"add": [{"id": 1_000 + number, "text": f"c = {number}"}]}
+        statuses.append(editor.ask("PATCH", f"/v1/indexes/{own}/rules", rows, if_match=tag).status)
+        editor.close()
+
+    threads = [threading.Thread(target=change, args=(number,)) for number in range(12)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert sorted(statuses) == [200] + [412] * 11
+    assert client.ask("GET", f"/v1/indexes/{own}/rules").value["total"] == 3
+
+
+def test_the_log_says_who_changed_what_and_no_text(fragile, tokens):
+    editor = fragile.client(tokens["editor"])
+    assert editor.put("ads", 9_001, "secret_word = 1").status == 201
+    rows = [{"id": 9_002 + number, "text": "secret_word = 2"} for number in range(3)]
+    assert editor.ask("PATCH", "/v1/indexes/ads/rules", {"add": rows}).status == 200
+    assert editor.ask("PUT", "/v1/indexes/ads/definitions/mine", {"text": "secret_word = 3"}).status == 200
+    ids = [row["id"] for row in rows]
+    assert editor.ask("PATCH", "/v1/indexes/ads/rules", {"remove": [*ids, 9_001]}).status == 200
+    assert editor.ask("DELETE", "/v1/indexes/ads/definitions/mine").status == 200
+    editor.close()
+    logged = fragile.wait_for(lambda: len(found := fragile.logged("change", caller="editor")) >= 5 and found)
+    told = [(line["index"], line["kind"], line.get("rules", line.get("definition"))) for line in logged[-5:]]
+    assert told == [
+        ("ads", "put", [9_001]), ("ads", "add", ids), ("ads", "define", "mine"), ("ads", "remove", [*ids, 9_001]),
+        ("ads", "undefine", "mine"),
+    ]  # fmt: skip
+    assert not [line for line in fragile.log if "secret_word" in str(line)]

@@ -56,7 +56,7 @@ class DefinitionEndpoints:
             )
             return
         asked = {"kind": kind, "name": name, "text": text}
-        await request.answer(200, msgspec.convert(await worker.change(request.index, asked), Defined))
+        await request.answer(200, msgspec.convert(await worker.change(request, asked), Defined))
 
 
 def change_definition(index: Index, name: str, text: str | None) -> Defined:

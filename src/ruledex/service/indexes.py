@@ -17,8 +17,8 @@ from ruledex.service.metrics import Metrics
 from ruledex.service.problems import Problem
 from ruledex.service.settings import Settings
 
+FEWEST_CHARACTERS: Final = 8  # of the name of a version
 _MOST_PINNED: Final = 4  # old versions of an index that a worker keeps open
-_FEWEST_CHARACTERS: Final = 8  # of the name of a version
 _RETRY_SECONDS: Final = 30.0  # until a version that could not be used is tried again
 
 
@@ -62,11 +62,11 @@ class ServedIndex:
 def full_version(root: Path, given: str) -> str:
     """Return the name of a version, of which the first eight characters or more are given."""
     found = [version for version in list_versions(root) if version.startswith(given)]
-    if len(found) == 1 and len(given) >= _FEWEST_CHARACTERS:
+    if len(found) == 1 and len(given) >= FEWEST_CHARACTERS:
         return found[0]
     told = f"{len(found)} versions begin so: give more of its name" if found else "GET …/versions lists them"
-    if len(given) < _FEWEST_CHARACTERS:
-        told = f"give at least {_FEWEST_CHARACTERS} characters of its name; GET …/versions lists them"
+    if len(given) < FEWEST_CHARACTERS:
+        told = f"give at least {FEWEST_CHARACTERS} characters of its name; GET …/versions lists them"
     raise Problem(404, "version", "There is no such version", told)
 
 

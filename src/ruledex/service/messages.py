@@ -159,12 +159,14 @@ class Changed(msgspec.Struct, omit_defaults=True):
 class ChangedRules(msgspec.Struct, omit_defaults=True):
     """What a change of many rules did, or would do in a dry run.
 
-    A dry run also has `findings` and `similar` rules of the first rules, and a `backtest` of all of them.
+    A dry run also has `findings` and `similar` rules of the first rules, and a `backtest` of all of them. `etag` is
+    that of the index with this change; it is left out if other changes were written together with this one.
     """
 
     added: int = 0
     updated: int = 0
     removed: int = 0
+    etag: str = ""
     dry_run: bool = False
     findings: list[FindingOut] = []
     similar: list[SimilarOut] | msgspec.UnsetType = msgspec.UNSET
@@ -200,10 +202,11 @@ class IndexList(msgspec.Struct):
 
 
 class Described(msgspec.Struct):
-    """An index in numbers, as `Index.describe` gives them."""
+    """An index in numbers, as `Index.describe` gives them. `etag` changes with each change of the index."""
 
     name: str
     version: str
+    etag: str
     description: dict[str, Any]
 
 

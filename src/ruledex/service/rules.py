@@ -21,6 +21,7 @@ from ruledex.service.dry_runs import (
     similar_rules,
     similar_to_many,
 )
+from ruledex.service.indexes import FEWEST_CHARACTERS
 from ruledex.service.matching import id_of
 from ruledex.service.messages import (
     Changed,
@@ -144,7 +145,7 @@ class RuleEndpoints:
         if text is not None:
             findings = await self._worker.long_work.run(_findings, index, text, known, request.index)
         asked = {"kind": kind, "id": rule_id, "content": (text, score, tags), "etags": etags}
-        answer = await self._worker.change(request.index, asked)
+        answer = await self._worker.change(request, asked)
         changed = msgspec.convert(answer, Changed)
         changed.findings = findings
         headers = [] if changed.rule is None else [(b"etag", changed.rule.etag.encode())]
@@ -163,23 +164,41 @@ class RuleEndpoints:
             rows = [[row.id, text_of(row, request.settings.rule_characters), row.score, row.tags] for row in rows]
             if any(text is None for _, text, *_ in rows):
                 raise Problem(422, "body", "The body is not as expected", "each rule has a text, or a rule")
-        version = _header(request, b"if-match")
-        version = None if version is None else version.strip('" ')
+        if_match = _header(request, b"if-match")
         if request.flag("dry_run"):
-            check_version(index, version)
+            check_index_etag(index, if_match)
             events = await self._worker.events_to_test(request.index)
             vocabulary = await self._worker.long_work.run(self._worker.vocabularies.of, request.index, index)
             answer = await self._worker.long_work.run(dry_run_many, index, kind, rows, events, vocabulary)
             await request.answer(200, answer)
             return
-        asked = {"kind": kind, "rows": rows, "version": version}
-        await request.answer(200, msgspec.convert(await self._worker.change(request.index, asked), ChangedRules))
+        asked = {"kind": kind, "rows": rows, "if_match": if_match}
+        changed = msgspec.convert(await self._worker.change(request, asked), ChangedRules)
+        await request.answer(200, changed, [(b"etag", changed.etag.encode())] if changed.etag else [])
 
 
-def check_version(index: Index, version: str | None) -> None:
-    """Raise unless the index is at the version that the editor has seen."""
-    if version is not None and version not in ("*", index.version):
-        raise Problem(412, "etag", "The index is at another version", "read it again, and decide anew")
+def index_etag(index: Index) -> str:
+    """Return the ETag of an index, in quotes: its version, and how many changes there were since."""
+    return f'"{index.version}-{index.n_journaled}"'
+
+
+def check_index_etag(index: Index, if_match: str | None, *, is_changed: bool = False) -> None:
+    """Raise unless the index is as the editor has seen it. A version alone means that there are no changes since.
+
+    `is_changed` tells that there are changes that do not count as journaled yet.
+    """
+    if if_match is None:
+        return
+    for tag in if_match.split(","):
+        tag = tag.strip().strip('"')
+        if tag == ANY_TAG:
+            return
+        version, _, number = tag.partition("-")
+        is_version = len(version) >= FEWEST_CHARACTERS and (index.version or "").startswith(version)
+        if is_version and not is_changed and (number or "0") == str(index.n_journaled):
+            return
+    told = f"it is at {index_etag(index)} by now, or is being changed: read it again, and decide anew"
+    raise Problem(412, "etag", "The index is not as it was", told)
 
 
 def preview(

@@ -31,7 +31,7 @@ from ruledex.service.messages import (
 )
 from ruledex.service.problems import Problem
 from ruledex.service.request import JSON, NDJSON, Request
-from ruledex.service.rules import text_of
+from ruledex.service.rules import index_etag, text_of
 
 if TYPE_CHECKING:
     from ruledex.service.worker import Worker
@@ -61,11 +61,11 @@ class VersionEndpoints:
     async def describe(self, request: Request) -> None:
         """Answer an index in numbers."""
         served = self._worker.indexes.get(request.index)
+        etag = index_etag(served.index)  # before the rest: if there is a change meanwhile, it is not that of now
         description = await self._worker.long_work.run(served.index.describe)
-        told = Described(served.name, served.version, description)
-        await request.answer(
-            200, orjson.dumps(msgspec.to_builtins(told), default=str, option=orjson.OPT_SERIALIZE_NUMPY)
-        )
+        told = Described(served.name, served.version, etag, description)
+        data = orjson.dumps(msgspec.to_builtins(told), default=str, option=orjson.OPT_SERIALIZE_NUMPY)
+        await request.answer(200, data, [(b"etag", etag.encode())])
 
     async def versions(self, request: Request) -> None:
         """Answer the versions on disk."""
@@ -128,21 +128,19 @@ class VersionEndpoints:
             "columns": [given.id_column, given.expr_column],
         }
         asked = {"kind": "build", "path": path, "rows": rows, **options}
-        await request.answer(200, msgspec.convert(await self._worker.change(request.index, asked, new=True), Published))
+        await request.answer(200, msgspec.convert(await self._worker.change(request, asked, new=True), Published))
 
     async def compact(self, request: Request) -> None:
         """Build a new version from base and delta."""
         self._worker.indexes.get(request.index)
-        await request.answer(
-            200, msgspec.convert(await self._worker.change(request.index, {"kind": "compact"}), Published)
-        )
+        await request.answer(200, msgspec.convert(await self._worker.change(request, {"kind": "compact"}), Published))
 
     async def roll_back(self, request: Request) -> None:
         """Make an older version the current one."""
         given = await request.read(RollbackIn)
         served = self._worker.indexes.get(request.index)
         version = await self._worker.long_work.run(full_version, served.root, given.version)
-        answer = await self._worker.change(request.index, {"kind": "rollback", "version": version})
+        answer = await self._worker.change(request, {"kind": "rollback", "version": version})
         await request.answer(200, msgspec.convert(answer, Published))
 
 

@@ -40,6 +40,7 @@ from ruledex.service.vocabulary import Vocabularies
 
 WRITER_SOCKET: Final = "writer.sock"
 _RATES_FILE: Final = "rates"
+_MOST_LOGGED: Final = 100  # ids of rules of one change
 _LONGEST_ID: Final = 64  # characters of a request's id that a client may choose
 # How long a thread with a batch keeps the interpreter from the event loop. The default of 5 ms is many single events.
 _SWITCH_SECONDS: Final = 0.0005
@@ -228,12 +229,17 @@ class Worker:
 
     # Changes.
 
-    async def change(self, index: str, change: dict[str, Any], *, new: bool = False) -> dict[str, Any]:
-        """Have the writer make a change, and wait until this worker answers with it."""
+    async def change(self, request: Request, change: dict[str, Any], *, new: bool = False) -> dict[str, Any]:
+        """Have the writer make a change, and wait until this worker answers with it. The log says who changed what."""
+        index = request.index
         if not new:
             self.indexes.get(index)
         answer = await self.writer.ask(index, change)
         self.metrics.changes.labels(index).inc()
+        log(
+            "info", "change", request=request.id, caller=request.caller.name, index=index, kind=change["kind"],
+            **changed_names(change),
+        )  # fmt: skip
         await asyncio.shield(self._refresh(index))
         return answer
 
@@ -299,6 +305,19 @@ class Worker:
                     log("info", "tokens read")
             except RuledexError as error:
                 log("error", "tokens refused", error=str(error))
+
+
+def changed_names(change: dict[str, Any]) -> dict[str, Any]:
+    """Return what a change concerns, for the log: ids and names, and nothing of texts."""
+    if "id" in change:
+        return {"rules": [change["id"]]}
+    if "name" in change:
+        return {"definition": change["name"]}
+    if change["kind"] in ("add", "update", "remove"):
+        rows = change["rows"]
+        ids = [row if change["kind"] == "remove" else row[0] for row in rows[:_MOST_LOGGED]]
+        return {"rules": ids} | ({"n_rules": len(rows)} if len(rows) > len(ids) else {})
+    return {"version": change["version"]} if "version" in change else {}
 
 
 class Connection(HttpToolsProtocol):

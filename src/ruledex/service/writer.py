@@ -34,7 +34,7 @@ from ruledex.service.metrics import METRICS_FOLDER, Metrics, resident_bytes
 from ruledex.service.problems import Problem, fault_of, problem_of
 from ruledex.service.processes import settings_of_process, stop_with_parent
 from ruledex.service.recent import RecentEvent, RecentEvents
-from ruledex.service.rules import check_version, preview, rule_out
+from ruledex.service.rules import check_index_etag, index_etag, preview, rule_out
 from ruledex.service.settings import Settings
 from ruledex.sources import Columns
 
@@ -212,11 +212,15 @@ class Writer:
             n_tries += 1
             try:
                 with changes_together(index):
+                    begun = RuleReader(index)
                     for change in changes:
                         try:
-                            outcomes.append(make_change(index, change))
+                            outcomes.append(make_change(index, change, is_changed=not begun.is_of(index)))
                         except Exception as error:  # the others are made all the same
                             outcomes.append(error)
+                made = [outcome for outcome in outcomes if not isinstance(outcome, Exception)]
+                if len(made) == 1 and isinstance(made[0], ChangedRules):  # among several, it would be that of all
+                    made[0].etag = index_etag(index)
                 return outcomes
             except Exception as error:
                 if outcomes:
@@ -320,13 +324,14 @@ class Writer:
         task.add_done_callback(self._tasks.discard)
 
 
-def make_change(index: Index, change: dict[str, Any]) -> Made:
-    """Make a change of rules. Returns what it did."""
+def make_change(index: Index, change: dict[str, Any], *, is_changed: bool = False) -> Made:
+    """Make a change of rules. Returns what it did. `is_changed` tells that others will go to disk together with it."""
     kind = change["kind"]
     if kind in ("define", "undefine"):
         return change_definition(index, change["name"], change["text"])
     if kind in ("add", "update", "remove"):
-        return _change_many(index, kind, change["rows"], change["version"])
+        check_index_etag(index, change["if_match"], is_changed=is_changed)
+        return _change_many(index, kind, change["rows"])
     current = RuleReader(index).rule(change["id"])
     changed = preview(current, kind, change["id"], tuple(change["content"]), *change["etags"])
     changed.dry_run = False
@@ -353,8 +358,7 @@ def _put(index: Index, rows: list[tuple[Any, ...]], *, replace: bool) -> None:
         raise
 
 
-def _change_many(index: Index, kind: str, rows: list[Any], version: str | None) -> ChangedRules:
-    check_version(index, version)
+def _change_many(index: Index, kind: str, rows: list[Any]) -> ChangedRules:
     if kind == "remove":
         return ChangedRules(removed=index.remove(rows))
     given = [tuple(row) for row in rows]
