@@ -368,8 +368,18 @@ def test_an_answer_that_comes_late_is_left_out(tab):
 
 def test_a_rule_is_added_changed_and_deleted(tab, served):
     page = tab.open("#/ads/new")
-    page.get_by_label("Id", exact=True).fill("50")
+    number = page.get_by_label("Id", exact=True)
+    expect(page.get_by_text("a whole number, such as 41")).to_be_visible()
     write(page, "country = 'IN' AND age >= 21")
+    wrong = page.get_by_role("alert").filter(has_text="The ids of this index are whole numbers")
+    for text in ("fifty", "5.0", "9223372036854775808"):
+        number.fill(text)
+        expect(wrong).to_have_count(0)  # what was said of another id is gone
+        page.get_by_role("button", name="Add the rule").click()
+        expect(wrong).to_be_visible()
+        expect(number).to_be_focused()
+    number.fill("50")
+    expect(wrong).to_have_count(0)
     page.get_by_label("Score").fill("2.5")
     page.get_by_role("button", name="Add a tag").click()
     page.get_by_label("Name of the tag").fill("tenant")
@@ -377,26 +387,37 @@ def test_a_rule_is_added_changed_and_deleted(tab, served):
     page.get_by_role("button", name="Add the rule").click()
     expect(page.get_by_role("heading", name="Rule 50")).to_be_visible()
     assert page.url.endswith("#/ads/rules/50")
+    expect(page.get_by_text("Rule 50 was added.")).to_be_visible()
     added = served.rule(50).value
     assert (added["text"], added["score"], added["tags"]) == ("country = 'IN' AND age >= 21", 2.5, {"tenant": "acme"})
 
     tab.settle()
     write(page, "country = 'IN' AND age >= 25")
     expect(page.get_by_text("Not saved yet.")).to_be_visible()
+    page.get_by_role("button", name="What would this change do?").click()
+    expect(page.locator(".preview")).to_contain_text("The rule would be replaced.")
     page.get_by_role("button", name="Save").press("Enter")
     expect(page.get_by_text("Saved.")).to_be_visible()
+    expect(page.locator(".preview")).to_have_count(0)  # it is done
     assert served.rule(50).value["text"] == "country = 'IN' AND age >= 25"
     assert served.rule(50).value["tags"] == {"tenant": "acme"}
 
     page.get_by_role("button", name="Delete").click()
-    expect(page.get_by_role("dialog", name="Delete rule 50?")).to_be_visible()
+    n_lost = sum(event.get("country") == "IN" and (event.get("age") or 0) >= 25 for event in EVENTS)
+    assert n_lost
+    dialog = page.get_by_role("dialog", name="Delete rule 50?")
+    expect(dialog).to_contain_text(f"It matches {n_lost} of the last ")
     assert tab.faults() == []
     page.keyboard.press("Escape")
     assert served.rule(50).status == 200
     page.get_by_role("button", name="Delete").click()
     page.get_by_role("button", name="Delete the rule").click()
     expect(page.get_by_role("heading", name="Rules", exact=True)).to_be_visible()
+    expect(page.get_by_role("status").filter(has_text="Rule 50 was deleted.")).to_be_visible()
+    assert tab.faults() == []
     assert served.rule(50).status == 404
+    page.get_by_role("link", name="Coverage").click()
+    expect(page.get_by_text("Rule 50 was deleted.")).to_have_count(0)
 
 
 def test_what_a_change_would_do_is_shown_before_it_is_saved(tab, served):
@@ -425,6 +446,7 @@ def test_what_a_change_would_do_is_shown_before_it_is_saved(tab, served):
     write(page, ADS[0][1])
     preview.get_by_role("button", name="Look again").click()
     expect(preview).to_contain_text("Nothing would change.")
+    expect(preview.locator(".gained, .lost")).to_have_count(0)  # a zero has no colour
     similar = preview.locator(".similar li").filter(has_text="means the same")
     expect(similar.get_by_role("link")).to_have_text("3")
     assert served.rule(1).value["text"] == ADS[0][1]
@@ -442,13 +464,28 @@ def test_what_a_change_would_do_is_shown_before_it_is_saved(tab, served):
 def test_what_is_not_saved_is_kept_as_a_draft(tab):
     page = tab.open("#/ads/rules/2")
     write(page, "interests = 'travel' AND age >= 77")
-    page.get_by_role("link", name="Rules").click()
-    page.go_back()
+    page.get_by_role("link", name="Try an event").last.click()
+    tab.settle()
+    told = page.get_by_role("status").filter(has_text="This tries the saved rule. Your draft of rule 2 is not saved.")
+    expect(told).to_be_visible()
+    assert tab.faults() == []
+    told.get_by_role("link", name="Back to the draft").click()
     tab.settle()
     expect(page.get_by_text("This is your draft.")).to_be_visible()
     expect(editor_of(page)).to_have_value("interests = 'travel' AND age >= 77")
     page.get_by_role("button", name="Discard the draft").click()
     expect(editor_of(page)).to_have_value(ADS[1][1])
+    page.get_by_role("link", name="Try an event").last.click()
+    tab.settle()
+    expect(told).to_have_count(0)
+
+
+def test_a_rule_leads_back_to_what_was_searched(tab):
+    page = tab.open("#/ads/rules?text=travel")
+    page.locator(".rule").first.click()
+    page.get_by_role("link", name="Back to the rules").click()
+    tab.settle()
+    expect(page.get_by_label("Text", exact=True)).to_have_value("travel")
 
 
 def test_two_editors_see_both_versions(tab, served):
@@ -548,11 +585,23 @@ def test_what_is_no_event_is_said(tab):
     page = tab.open("#/ads/try")
     page.get_by_label("Event as JSON").fill("{age: 20}")
     page.get_by_label("Event as JSON").press("Control+Enter")
-    expect(page.get_by_role("alert").filter(has_text="This is not JSON.")).to_be_visible()
+    wrong = page.get_by_role("alert").filter(has_text="This is not JSON: ")
+    expect(wrong).to_have_text("This is not JSON: a name in double quotes should be here (line 1, column 2).")
+    for text, said in (
+        ('{"a": 1,\n "b" 2}', "a colon should be here (line 2, column 6)."),
+        ('{"é🙂": [1, 2}', "a comma or ] should be here (line 1, column 13)."),
+        ('{"a": 1', "the text ends here, and a comma or } is missing (line 1, column 8)."),
+        ('{"a": IN}', '"text", true or null, should be here (line 1, column 7).'),
+        ('{"a": "x}', "does not end, or has a character that needs a backslash (line 1, column 7)."),
+        ('{"a": 1} {"a": 2}', "nothing more should follow here (line 1, column 10)."),
+    ):
+        page.get_by_label("Event as JSON").fill(text)
+        page.get_by_label("Event as JSON").press("Control+Enter")
+        expect(wrong).to_contain_text(said)
     page.get_by_label("Event as JSON").fill("[1]")
     page.get_by_role("button", name="Find matching rules").click()
     expect(page.get_by_role("alert").filter(has_text="An event is a JSON object")).to_be_visible()
-    page.get_by_label("Event as JSON").fill('{"age": 1000}')
+    page.get_by_label("Event as JSON").fill(json.dumps({"name": HOSTILE}))
     page.get_by_role("button", name="Find matching rules").click()
     expect(page.get_by_text("1 rule matches", exact=True)).to_be_visible()
     page.get_by_label("Rule id").fill("123456789")
@@ -576,7 +625,15 @@ def test_coverage_is_a_picture_that_can_be_read(tab, served):
     expect(always).to_contain_text("They are true of each of these events." if told["always"]["count"] else "No rule")
     same = page.locator(".groups > li").filter(has=page.get_by_role("link", name="1", exact=True))
     expect(same.get_by_role("link")).to_have_text(["1", "3"])
+    facts = page.locator(".fact").filter(has_text="Rules per event")
+    assert not re.search(r"\d\.\d", facts.inner_text())
     tab.photograph("coverage")
+    same.get_by_role("button", name="Show the rules that are the same as rule 1").press("Enter")
+    expect(same.locator(".rule-text")).to_have_text([ADS[0][1], ADS[2][1]])
+    expect(same.get_by_role("link")).to_have_text(["1", "3"])
+    never.get_by_role("button", name="Show the rules that never match").click()
+    expect(never.locator("li").filter(has=page.get_by_role("link", name="5", exact=True))).to_contain_text(ADS[4][1])
+    assert tab.faults() == []
     same.get_by_role("link", name="3").press("Enter")
     expect(page.get_by_role("heading", name="Rule 3")).to_be_visible()
 
@@ -607,10 +664,23 @@ def test_a_token_that_may_not_write_is_told_so(served):
         page = tab.open("#/ads/rules/2")
         write(page, "age >= 18")
         page.get_by_role("button", name="Save").click()
-        refused = page.get_by_role("alert").filter(has_text="The token does not allow this")
-        expect(refused).to_contain_text("write")
-        expect(refused.get_by_role("button", name="Use another token")).to_be_visible()
+        refused = page.locator(".box").filter(has_text="Your token may read the rules of ads and not change them.")
+        expect(refused).to_contain_text("it needs the scope write of the index ads")
         expect(editor_of(page)).to_have_value("age >= 18")
+        for name in ("Save", "Delete", "What would this change do?"):
+            expect(page.get_by_role("button", name=name)).to_be_disabled()
+        assert tab.faults() == []
+        page.get_by_role("link", name="Back to the rules").click()
+        expect(page.get_by_text("Your token may read these rules")).to_be_visible()
+        expect(page.get_by_role("link", name="New rule")).to_have_count(0)
+        page.go_back()
+        tab.settle()
+        refused.get_by_role("button", name="Use another token").click()
+        token = page.get_by_role("dialog").get_by_label("Token")
+        token.fill(served.tokens["editor"])
+        token.press("Enter")
+        expect(refused).to_have_count(0)
+        expect(page.get_by_role("button", name="Save")).to_be_enabled()
 
 
 def test_a_busy_service_and_a_lost_network_are_said(served):

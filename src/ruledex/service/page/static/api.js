@@ -96,8 +96,8 @@ export function forgetToken() {
   sessionStorage.removeItem(TOKEN);
 }
 
-/** Returns a message about something that was refused, with what can be done about it. */
-export function problemBox(error, again) {
+/** Returns a message about something that was refused, with what can be done about it. `index` is what it was about. */
+export function problemBox(error, again, index = "") {
   if (!(error instanceof Problem)) throw error;
   const actions = [];
   if (again) actions.push(h("button", { type: "button", onclick: again }, "Try again"));
@@ -106,10 +106,16 @@ export function problemBox(error, again) {
   }
   const request = error.details.request;
   return h("div", { className: "box wrong-box", role: "alert" },
-    h("p", {}, h("strong", {}, titleOf(error)), " ", detailOf(error)),
+    h("p", {}, h("strong", {}, titleOf(error)), " ", detailOf(error, index)),
     request ? h("p", { className: "hint" }, `Request ${request}`) : null,
     actions.length ? h("div", { className: "buttons" }, actions) : null);
 }
 
 const titleOf = ({ status, message }) => ({ 503: "The service is busy.", 429: "Too many requests." })[status] ?? sentence(message);
-const detailOf = (error) => (error.status === 503 ? `${error.text} Nothing was changed. Try again in a moment.` : error.text.slice(sentence(error.message).length).trim());
+const NOT_ALLOWED = "Ask whoever runs the service for a token that may.";
+
+function detailOf(error, index) {
+  const scope = /scope (\w+)/.exec(error.text)?.[1];
+  if (error.status === 403 && index && scope) return `It may not ${{ read: "read", write: "change rules of" }[scope] ?? "manage"} the index ${index} (scope ${scope}). ${NOT_ALLOWED}`;
+  return error.status === 503 ? `${error.text} Nothing was changed. Try again in a moment.` : error.text.slice(sentence(error.message).length).trim();
+}

@@ -1,13 +1,14 @@
 // The frame of the page: which view a place has, the header, light and dark.
 import { askForToken, forgetToken, hasToken, Problem, problemBox } from "./api.js";
 import { coverageView } from "./coverage.js";
-import { announce, h } from "./dom.js";
+import { announce, h, takeTold } from "./dom.js";
 import { indexesView, indexView } from "./indexes.js";
 import { newRuleView, ruleView } from "./rule.js";
 import { rulesView } from "./rules.js";
 import { tryView } from "./try.js";
 
 const main = document.getElementById("main");
+const notices = document.getElementById("notices");
 const SECTIONS = [["", "Overview"], ["rules", "Rules"], ["try", "Try an event"], ["coverage", "Coverage"]];
 let leaving = new AbortController();
 
@@ -44,6 +45,7 @@ async function show(isFirst = false) {
   leaving = new AbortController();
   document.title = `${title} · ruledex`;
   showPlace(place);
+  showTold(takeTold());
   main.setAttribute("aria-busy", "true");
   try {
     main.replaceChildren(view({ ...place, signal: leaving.signal }));
@@ -57,6 +59,11 @@ async function show(isFirst = false) {
     heading?.focus({ preventScroll: true });
     announce(title);
   }
+}
+
+function showTold(text) {
+  notices.querySelector(".told")?.remove();
+  if (text) notices.append(h("p", { className: "told", role: "status" }, text));
 }
 
 function showPlace({ name, section }) {
@@ -96,7 +103,6 @@ tokenButton.addEventListener("click", async () => {
 addEventListener("token", showToken);
 showToken();
 
-const notices = document.getElementById("notices");
 const showNetwork = () => {
   notices.querySelector(".offline")?.remove();
   if (!navigator.onLine) notices.append(h("p", { className: "offline", role: "alert" }, "This device is offline. What you write is kept, and cannot be saved yet."));

@@ -93,13 +93,25 @@ export function marked(text, part) {
   return [...found, text.slice(from)];
 }
 
+let toldNext = "";
+
+/** Tells something that was done on the page that comes next. */
+export const tellNext = (text) => { toldNext = text; };
+
+/** Returns what is to be told on this page, once. */
+export function takeTold() {
+  const told = toldNext;
+  toldNext = "";
+  return told;
+}
+
 /** Asks a question in a dialog. Returns whether the answer was yes. */
-export function confirmed(title, text, yes) {
+export function confirmed(title, content, yes) {
   return new Promise((resolve) => {
     const titleId = newId("title");
     const close = (answer) => { dialog.close(); dialog.remove(); resolve(answer); };
     const dialog = h("dialog", { "aria-labelledby": titleId, oncancel: () => close(false) },
-      h("h2", { id: titleId }, title), h("p", {}, text),
+      h("h2", { id: titleId }, title), content,
       h("div", { className: "buttons" },
         h("button", { type: "button", className: "danger", onclick: () => close(true) }, yes),
         h("button", { type: "button", autofocus: true, onclick: () => close(false) }, "Cancel")));

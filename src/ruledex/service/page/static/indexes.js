@@ -1,6 +1,7 @@
 // All indexes; one index in numbers, with its versions.
 import { at, get, problemBox } from "./api.js";
 import { count, empty, h, loading, plural, size, when } from "./dom.js";
+import { newRuleLink } from "./rules.js";
 
 export function indexesView({ signal }) {
   const body = h("div", {}, loading("Loading the indexes…"));
@@ -44,25 +45,25 @@ export function indexView({ name, signal }) {
   fill(numbers, async () => {
     const { description, version } = await get(at`v1/indexes/${name}`, {}, signal);
     return numbersOf(description, version);
-  });
-  fill(versions, async () => versionsOf(await get(at`v1/indexes/${name}/versions`, {}, signal)));
-  fill(attributes, async () => attributesOf(name, await get(at`v1/indexes/${name}/schema`, {}, signal)));
+  }, name);
+  fill(versions, async () => versionsOf(await get(at`v1/indexes/${name}/versions`, {}, signal)), name);
+  fill(attributes, async () => attributesOf(name, await get(at`v1/indexes/${name}/schema`, {}, signal)), name);
   const base = `#/${encodeURIComponent(name)}`;
   return h("div", {}, h("div", { className: "title" }, h("h1", {}, name),
-    h("div", { className: "buttons" }, h("a", { className: "button main", href: `${base}/new` }, "New rule"), h("a", { className: "button", href: `${base}/try` }, "Try an event"))),
+    h("div", { className: "buttons" }, newRuleLink(name), h("a", { className: "button", href: `${base}/try` }, "Try an event"))),
   numbers,
   h("section", { className: "panel" }, h("h2", {}, "Versions"), versions),
   h("section", { className: "panel" }, h("h2", {}, "Attributes"), attributes));
 }
 
 /** Puts what a function returns into a box, or why it failed. */
-export async function fill(box, make) {
+export async function fill(box, make, index = "") {
   const load = async () => {
     try {
       box.replaceChildren(await make());
     } catch (error) {
       if (error.name === "AbortError") return;
-      box.replaceChildren(problemBox(error, load));
+      box.replaceChildren(problemBox(error, load, index));
     }
   };
   await load();

@@ -1,12 +1,13 @@
 // One rule: write it, see what a change would do, save it, remove it. What is not saved is kept as a draft in the tab.
-import { ask, at, get, Problem, problemBox } from "./api.js";
+import { ask, askForToken, at, get, Problem, problemBox } from "./api.js";
 import { sideBySide } from "./differences.js";
-import { announce, confirmed, field, h, loading, newId } from "./dom.js";
+import { announce, confirmed, field, h, loading, newId, tellNext } from "./dom.js";
+import { dropDraft, isReadOnly, keepDraft, noteReadOnly, readDraft, rulesAddress } from "./drafts.js";
 import { RuleEditor } from "./editor.js";
 import { parseJson, toJson } from "./json.js";
-import { previewOf } from "./preview.js";
+import { lossOf, previewOf } from "./preview.js";
 
-const draftKey = (name, id) => `ruledex-draft:${name}/${id ?? ""}`;
+const MOST_ID = 2n ** 63n; // integers of an index have 64 bits
 const isSame = (left, right) => toJson(left) === toJson(right);
 
 export function ruleView(place) {
@@ -19,34 +20,41 @@ export function ruleView(place) {
     } catch (error) {
       if (error.name === "AbortError") return;
       if (error instanceof Problem && error.status === 404) {
-        return body.replaceChildren(h("div", { className: "box" }, h("p", {}, `There is no rule ${id} in ${name}.`), h("a", { className: "button", href: `#/${encodeURIComponent(name)}/rules` }, "All rules")));
+        return body.replaceChildren(h("div", { className: "box" }, h("p", {}, `There is no rule ${id} in ${name}.`), h("a", { className: "button", href: rulesAddress(name) }, "Back to the rules")));
       }
-      body.replaceChildren(problemBox(error, load));
+      body.replaceChildren(problemBox(error, load, name));
     }
   };
   load();
-  return h("div", {}, h("h1", {}, `Rule ${id}`), body);
+  return h("div", {}, backLink(name), h("h1", {}, `Rule ${id}`), body);
 }
 
-export const newRuleView = (place) => h("div", {}, h("h1", {}, "New rule"), new RuleForm({ ...place, id: null }, null, () => {}).element);
+const backLink = (name) => h("p", { className: "back" }, h("a", { href: rulesAddress(name) }, h("span", { "aria-hidden": "true" }, "← "), "Back to the rules"));
+
+export const newRuleView = (place) => h("div", {}, backLink(place.name), h("h1", {}, "New rule"), new RuleForm({ ...place, id: null }, null, () => {}).element);
 
 class RuleForm {
   constructor({ name, id, signal }, rule, reload) {
     Object.assign(this, { name, id, signal, rule, reload });
     this.saved = rule ? { text: rule.text, score: rule.score, tags: rule.tags ?? {} } : { text: "", score: 0, tags: {} };
     this.base = `#/${encodeURIComponent(name)}`;
-    const draft = this.readDraft();
+    const draft = this.ownDraft();
     const shown = draft ?? this.saved;
     this.editor = new RuleEditor({ index: name, text: shown.text, changed: () => this.changed(), analysed: (answer, problem) => this.analysed(answer, problem) });
     this.idInput = h("input", { type: "text", required: true, autocomplete: "off", spellcheck: false, value: draft?.id ?? "" });
     this.score = h("input", { type: "text", inputMode: "decimal", value: String(shown.score), autocomplete: "off" });
     this.tags = new TagFields(shown.tags, () => this.changed());
     this.notice = h("div", { "aria-live": "polite" });
-    this.preview = h("div", { "aria-live": "polite" }, h("p", { className: "hint" }, "See which recent events the rule would gain and lose before you save it."));
+    this.preview = h("div", { "aria-live": "polite" });
+    this.clearPreview();
+    this.refused = h("div", { "aria-live": "polite" });
     this.saveButton = h("button", { type: "submit", className: "main" }, rule ? "Save" : "Add the rule");
     this.previewButton = h("button", { type: "button", onclick: () => this.showPreview() }, "What would this change do?");
+    this.deleteButton = h("button", { type: "button", className: "danger", onclick: () => this.remove() }, "Delete");
     this.state = h("span", { className: "hint" });
     this.element = this.build(draft !== null);
+    if (!rule) this.showIdKind();
+    addEventListener("token", () => this.showState(), { signal });
     this.showState();
   }
 
@@ -57,13 +65,13 @@ class RuleForm {
     }
     return h("div", { className: "rule-view" },
       h("form", { className: "panel", "aria-label": "Rule", oninput: () => this.changed(), onsubmit: (event) => { event.preventDefault(); this.save(); } },
-        this.notice,
-        this.rule ? null : field("Id", this.idInput, "a number or a text, as the other rules of the index have"),
+        this.refused, this.notice,
+        this.rule ? null : field("Id", this.idInput, "like the ids of the other rules"),
         this.editor.element,
         h("div", { className: "fields" }, field("Score", this.score, "for ranking"), this.tags.element),
-        h("div", { className: "buttons" }, this.saveButton, this.previewButton,
+        h("div", { className: "buttons actions" }, this.saveButton, this.previewButton,
           this.rule ? h("a", { className: "button", href: `${this.base}/try?rule=${encodeURIComponent(this.id)}` }, "Try an event") : null,
-          this.rule ? h("button", { type: "button", className: "danger", onclick: () => this.remove() }, "Delete") : null, this.state)),
+          this.rule ? this.deleteButton : null, this.state)),
       h("section", { className: "panel" }, h("h2", {}, "What would this change do?"), this.preview));
   }
 
@@ -76,17 +84,43 @@ class RuleForm {
     return { text: this.editor.text, score, tags: this.tags.value };
   }
 
-  readDraft() {
+  ownDraft() {
+    const draft = readDraft(this.name, this.id);
+    return draft && (this.rule === null || !isSame({ ...draft, etag: undefined, id: undefined }, this.saved)) ? draft : null;
+  }
+
+  /** Says what the ids of the index are. Without an answer the service decides when the rule is sent. */
+  async showIdKind() {
     try {
-      const draft = parseJson(sessionStorage.getItem(draftKey(this.name, this.id)) ?? "null");
-      return draft && (this.rule === null || !isSame({ ...draft, etag: undefined, id: undefined }, this.saved)) ? draft : null;
-    } catch {
-      return null;
+      this.idKind = (await get(at`v1/indexes/${this.name}`, {}, this.signal)).description.ids;
+    } catch (error) {
+      if (error.name === "AbortError" || error instanceof Problem) return;
+      throw error;
     }
+    const hint = document.getElementById(`${this.idInput.id}-hint`);
+    if (hint) hint.textContent = this.idKind === "integer" ? "a whole number, such as 41, as all rules of this index have" : "a text, such as spring-sale, as all rules of this index have";
+    if (this.idKind === "integer") this.idInput.inputMode = "numeric";
+  }
+
+  /** Returns the id of a new rule; throws a text for users if it is none. */
+  get writtenId() {
+    const id = this.idInput.value.trim();
+    if (!id) throw new WrongField(this.idInput, "A rule has an id.");
+    if (this.idKind !== "integer") return id;
+    const isInteger = /^-?\d{1,19}$/.test(id) && BigInt(id) < MOST_ID && BigInt(id) >= -MOST_ID;
+    if (!isInteger) throw new WrongField(this.idInput, "The ids of this index are whole numbers, such as 41.");
+    return id;
+  }
+
+  /** Forgets what was said of an older text. Two versions that differ stay until one is taken. */
+  clearMessages() {
+    this.notice.querySelectorAll(".good-box, .wrong-box:not(.conflict)").forEach((box) => box.remove());
+    if (this.preview.querySelector(".wrong-box")) this.clearPreview();
   }
 
   changed() {
     this.showState();
+    this.clearMessages();
     this.tellStale();
     let written;
     try {
@@ -94,18 +128,18 @@ class RuleForm {
     } catch {
       return; // a field is being written
     }
-    const key = draftKey(this.name, this.id);
-    if (isSame(written, this.saved) && (this.rule || !this.idInput.value)) sessionStorage.removeItem(key);
-    else sessionStorage.setItem(key, toJson({ ...written, id: this.rule ? undefined : this.idInput.value }));
+    if (isSame(written, this.saved) && (this.rule || !this.idInput.value)) dropDraft(this.name, this.id);
+    else keepDraft(this.name, this.id, { ...written, id: this.rule ? undefined : this.idInput.value });
   }
 
   discard() {
-    sessionStorage.removeItem(draftKey(this.name, this.id));
+    dropDraft(this.name, this.id);
     this.editor.text = this.saved.text;
     this.score.value = String(this.saved.score);
     this.tags.value = this.saved.tags;
     this.idInput.value = "";
     this.notice.replaceChildren();
+    this.tellStale();
     this.showState();
   }
 
@@ -121,9 +155,24 @@ class RuleForm {
       isChanged = !isSame(this.written, this.saved);
     } catch { /* a field is being written */ }
     const isEmpty = !this.editor.text.trim();
-    this.saveButton.disabled = this.isWrong || isEmpty || !isChanged;
-    this.previewButton.disabled = this.isWrong || isEmpty;
+    const isRefused = isReadOnly(this.name);
+    this.showRefused(isRefused);
+    this.saveButton.disabled = isRefused || this.isWrong || isEmpty || !isChanged;
+    this.previewButton.disabled = isRefused || this.isWrong || isEmpty;
+    this.deleteButton.disabled = isRefused;
     this.state.textContent = this.isWrong ? "The rule has an error." : isChanged && !isEmpty ? "Not saved yet." : "";
+  }
+
+  /** Says why nothing can be changed, once the service has refused a change to this token. */
+  showRefused(isRefused) {
+    if (isRefused === Boolean(this.refused.firstChild)) return;
+    this.refused.replaceChildren(...(isRefused ? [h("div", { className: "box" },
+      h("p", {}, h("strong", {}, `Your token may read the rules of ${this.name} and not change them.`), ` To save, delete or see what a change would do, it needs the scope write of the index ${this.name}. Ask whoever runs the service. What you wrote is kept.`),
+      h("div", { className: "buttons" }, h("button", { type: "button", onclick: () => askForToken() }, "Use another token")))] : []));
+  }
+
+  clearPreview() {
+    this.preview.replaceChildren(h("p", { className: "hint" }, "See which recent events the rule would gain and lose before you save it."));
   }
 
   /** Says that what is shown of a change is about an older text. */
@@ -140,9 +189,7 @@ class RuleForm {
   send(query, headers) {
     const written = this.written;
     if (!this.rule) {
-      const id = this.idInput.value.trim();
-      if (!id) throw new WrongField(this.idInput, "A rule has an id.");
-      return ask("PUT", at`v1/indexes/${this.name}/rules/${id}`, { query, body: written, headers, signal: this.signal });
+      return ask("PUT", at`v1/indexes/${this.name}/rules/${this.writtenId}`, { query, body: written, headers, signal: this.signal });
     }
     const body = Object.fromEntries(Object.entries(written).filter(([key, value]) => !isSame(value, this.saved[key])));
     return ask("PATCH", at`v1/indexes/${this.name}/rules/${this.id}`, { query, body, headers, signal: this.signal });
@@ -158,6 +205,7 @@ class RuleForm {
       const { value } = await this.send({ dry_run: "true" }, {});
       this.preview.replaceChildren(previewOf(this.name, value));
     }, (box) => this.preview.replaceChildren(box));
+    if (!this.preview.firstElementChild) this.clearPreview();
   }
 
   async save() {
@@ -165,10 +213,12 @@ class RuleForm {
     this.saveButton.disabled = true;
     const done = await this.attempt(async () => {
       const { value } = await this.send({}, this.condition);
-      sessionStorage.removeItem(draftKey(this.name, this.rule ? this.id : null));
+      dropDraft(this.name, this.id);
+      this.clearPreview();
       if (!this.rule) {
+        tellNext(`Rule ${value.id} was added.`);
         location.hash = `${this.base}/rules/${encodeURIComponent(value.id)}`;
-        return announce("The rule is added");
+        return;
       }
       this.rule = value.rule;
       this.saved = { text: value.rule.text, score: value.rule.score, tags: value.rule.tags ?? {} };
@@ -179,12 +229,21 @@ class RuleForm {
   }
 
   async remove() {
-    if (!(await confirmed(`Delete rule ${this.id}?`, "Events no longer match it. This cannot be undone here.", "Delete the rule"))) return;
+    const path = at`v1/indexes/${this.name}/rules/${this.id}`;
+    const loss = h("p", { role: "status" }, "Looking at recent events…");
+    ask("DELETE", path, { query: { dry_run: "true" }, signal: this.signal }).then(
+      ({ value }) => { loss.textContent = lossOf(value); },
+      (error) => {
+        loss.textContent = error instanceof Problem ? `What would be lost is not known. ${error.text}` : "";
+        if (error.status === 403) noteReadOnly(this.name);
+        this.showState();
+      });
+    if (!(await confirmed(`Delete rule ${this.id}?`, [loss, h("p", {}, "This cannot be undone here.")], "Delete the rule"))) return;
     await this.attempt(async () => {
-      await ask("DELETE", at`v1/indexes/${this.name}/rules/${this.id}`, { headers: this.condition });
-      sessionStorage.removeItem(draftKey(this.name, this.id));
-      location.hash = `${this.base}/rules`;
-      announce(`Rule ${this.id} is deleted`);
+      await ask("DELETE", path, { headers: this.condition });
+      dropDraft(this.name, this.id);
+      tellNext(`Rule ${this.id} was deleted.`);
+      location.hash = rulesAddress(this.name);
     }, (box) => this.notice.replaceChildren(box));
   }
 
@@ -196,7 +255,11 @@ class RuleForm {
       if (error.name === "AbortError") return;
       if (error instanceof WrongField) show(error.box());
       else if (error instanceof Problem && error.status === 412) await this.showConflict();
-      else show(problemBox(error));
+      else if (error instanceof Problem && error.status === 403) {
+        noteReadOnly(this.name);
+        this.showState();
+        show("");
+      } else show(problemBox(error));
     }
   }
 
@@ -221,7 +284,7 @@ class RuleForm {
       this.saveButton.disabled = false;
       await this.save();
     };
-    const take = () => { sessionStorage.removeItem(draftKey(this.name, this.id)); this.reload(); };
+    const take = () => { dropDraft(this.name, this.id); this.reload(); };
     this.notice.replaceChildren(h("section", { className: "box wrong-box conflict", "aria-labelledby": titleId },
       h("h2", { id: titleId, tabIndex: -1 }, theirs ? "Somebody else has changed this rule" : "Somebody else has removed this rule"),
       sideBySide(theirs, yours),
@@ -253,7 +316,7 @@ class TagFields {
     this.changed = changed;
     this.rows = h("div", { className: "tag-rows" });
     this.element = h("fieldset", { className: "tags" }, h("legend", {}, "Tags"), this.rows,
-      h("button", { type: "button", className: "quiet", onclick: () => { this.add("", ""); this.rows.lastChild.querySelector("input").focus(); } }, "Add a tag"));
+      h("button", { type: "button", className: "small", onclick: () => { this.add("", ""); this.rows.lastChild.querySelector("input").focus(); } }, "Add a tag"));
     this.value = tags;
   }
 

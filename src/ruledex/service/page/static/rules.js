@@ -1,6 +1,7 @@
 // Search among the rules of an index.
 import { at, get, problemBox } from "./api.js";
 import { announce, count, debounce, empty, field, h, loading, marked, plural } from "./dom.js";
+import { isReadOnly, keepSearch } from "./drafts.js";
 
 const PAGE = 50;
 const MOST_TURNS = 20; // pages of a search that may come back empty before the user is asked
@@ -19,7 +20,7 @@ export function rulesView({ name, query, signal }) {
   async function search(after, before = 0) {
     const mine = ++turn;
     const wanted = Object.fromEntries(Object.entries(inputs).map(([key, one]) => [key, one.value.trim()]));
-    if (after === undefined) keepPlace(base, wanted);
+    if (after === undefined) keepPlace(name, base, wanted);
     foot.replaceChildren(loading(after === undefined ? "Searching…" : "Loading more…"));
     let n = before;
     try {
@@ -41,7 +42,7 @@ export function rulesView({ name, query, signal }) {
       }
     } catch (error) {
       if (error.name === "AbortError" || mine !== turn) return;
-      foot.replaceChildren(problemBox(error, () => search(after, before)));
+      foot.replaceChildren(problemBox(error, () => search(after, before), name));
     }
   }
 
@@ -51,12 +52,17 @@ export function rulesView({ name, query, signal }) {
   }, () => {}); // suggestions are a help and no more
   search();
   return h("div", {},
-    h("div", { className: "title" }, h("h1", {}, "Rules"), h("a", { className: "button main", href: `${base}/new` }, "New rule")),
+    h("div", { className: "title" }, h("h1", {}, "Rules"), newRuleLink(name)),
     h("form", { className: "panel search", role: "search", "aria-label": "Rules", oninput: later, onsubmit: (event) => { event.preventDefault(); later.cancel(); search(); } },
       field("Text", inputs.text, "a part of the rule"), field("Id", inputs.id, "a part of it"),
       field("Attribute", inputs.attribute, "that the rule uses"), field("Tag", inputs.tag, "name or name:value"), attributes),
     state, found, foot);
 }
+
+/** Returns the link to a new rule, or why there is none. */
+export const newRuleLink = (name) => (isReadOnly(name)
+  ? h("p", { className: "hint" }, "Your token may read these rules and not change them.")
+  : h("a", { className: "button main", href: `#/${encodeURIComponent(name)}/new` }, "New rule"));
 
 /** Says how many rules are shown. `all` is null if not all rules were looked at. */
 function told(n, all, total, isSearch) {
@@ -66,9 +72,11 @@ function told(n, all, total, isSearch) {
   return n < (all ?? n) ? `${text}, the first ${count(n)} are shown` : text;
 }
 
-function keepPlace(base, wanted) {
+function keepPlace(name, base, wanted) {
   const kept = new URLSearchParams(Object.entries(wanted).filter(([, value]) => value));
-  history.replaceState(null, "", `${base}/rules${kept.size ? `?${kept}` : ""}`);
+  const search = kept.size ? `?${kept}` : "";
+  keepSearch(name, search);
+  history.replaceState(null, "", `${base}/rules${search}`);
 }
 
 export function ruleItem(base, { id, text, score, tags = {} }, { text: part = "", id: idPart = "" } = {}) {

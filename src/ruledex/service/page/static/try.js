@@ -1,8 +1,9 @@
 // Try an event: which rules match it, and why a rule does or does not.
 import { ask, at, get, post, Problem, problemBox } from "./api.js";
 import { announce, count, empty, field, h, loading, newId, plural, when } from "./dom.js";
+import { readDraft } from "./drafts.js";
 import { explanationOf } from "./explanation.js";
-import { parseJson, toJson } from "./json.js";
+import { jsonFault, parseJson, toJson } from "./json.js";
 
 const MOST = 200; // rules of an answer that are listed
 const STEP = 20; // rules whose text is loaded at once
@@ -22,7 +23,17 @@ export function tryView({ name, query, signal }) {
   });
   const asked = h("input", { type: "text", value: query.get("rule") ?? "", autocomplete: "off", spellcheck: false });
   const why = h("div", { className: "why" });
+  const unsaved = h("div", {});
   const matches = h("div", {}, empty("No event was tried yet", "Paste one on this page, or pick a recent one."));
+
+  /** Says that a rule is tried as it is saved, if it is being changed in this tab. */
+  function showUnsaved() {
+    const id = asked.value.trim();
+    unsaved.replaceChildren(...(id && readDraft(name, id) ? [h("div", { className: "box", role: "status" },
+      h("p", {}, h("strong", {}, "This tries the saved rule."), ` Your draft of rule ${id} is not saved. `, h("a", { href: `#/${encodeURIComponent(name)}/rules/${encodeURIComponent(id)}` }, "Back to the draft")))] : []));
+  }
+  asked.addEventListener("input", showUnsaved);
+  showUnsaved();
 
   /** Returns the text of the event, or nothing if it is none; the service reads it, so that no digit is lost. */
   function eventText() {
@@ -43,7 +54,7 @@ export function tryView({ name, query, signal }) {
       announce(`${plural(found.count, "rule")} match`);
     } catch (error) {
       if (error.name === "AbortError") return;
-      matches.replaceChildren(problemBox(error, match));
+      matches.replaceChildren(problemBox(error, match, name));
     }
   }
 
@@ -77,7 +88,7 @@ export function tryView({ name, query, signal }) {
         h("section", { className: "panel" }, h("h2", {}, "Recent events"), recent)),
       h("div", {},
         h("section", { className: "panel" }, h("h2", {}, "Why does a rule match, or not?"),
-          h("form", { className: "line", onsubmit: (event) => { event.preventDefault(); explain(); } }, field("Rule id", asked), h("button", { type: "submit" }, "Explain")), why),
+          h("form", { className: "line", onsubmit: (event) => { event.preventDefault(); explain(); } }, field("Rule id", asked), h("button", { type: "submit" }, "Explain")), unsaved, why),
         h("section", { className: "panel" }, h("h2", {}, "Matching rules"), matches))));
 }
 
@@ -87,8 +98,9 @@ function wrongWith(text) {
   try {
     const value = parseJson(text);
     return value === null || typeof value !== "object" || Array.isArray(value) ? "An event is a JSON object, such as {\"age\": 20}." : "";
-  } catch (error) {
-    return `This is not JSON. ${error.message}.`;
+  } catch {
+    const { line, column, message } = jsonFault(text);
+    return `This is not JSON: ${message} (line ${line}, column ${column}).`;
   }
 }
 
@@ -124,11 +136,17 @@ function matchesOf(name, { rules, count: n }, event, signal) {
   return h("div", {}, h("p", { className: "big" }, `${plural(n, "rule")} match${n === 1 ? "es" : ""}`), list, foot);
 }
 
-function matchItem(name, id, event, signal) {
+/** Returns the text of a rule, which is loaded. */
+export function ruleText(name, id, signal) {
   const text = h("code", { className: "rule-text" }, "…");
   ask("GET", at`v1/indexes/${name}/rules/${id}`, { signal }).then(({ value }) => { text.textContent = value.text; }, () => { text.textContent = "This rule cannot be read now."; });
+  return text;
+}
+
+function matchItem(name, id, event, signal) {
+  const text = ruleText(name, id, signal);
   const why = h("div", { className: "why" });
-  const button = h("button", { type: "button", className: "quiet", "aria-expanded": "false", "aria-label": `Why does rule ${id} match?`, onclick: async () => {
+  const button = h("button", { type: "button", className: "small", "aria-expanded": "false", "aria-label": `Why does rule ${id} match?`, onclick: async () => {
     const isOpen = button.getAttribute("aria-expanded") === "true";
     button.setAttribute("aria-expanded", String(!isOpen));
     why.replaceChildren(isOpen ? "" : loading());
@@ -144,6 +162,6 @@ async function explained(name, id, event, signal) {
     return explanationOf(await post(at`v1/indexes/${name}/explain`, event, { rule: id }, signal));
   } catch (error) {
     if (error.name === "AbortError") return "";
-    return problemBox(error);
+    return problemBox(error, undefined, name);
   }
 }
