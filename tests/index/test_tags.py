@@ -56,7 +56,11 @@ def test_values_come_back_as_they_were_given():
         ({"": 1}, "the name of a tag"),
         ({1: 1}, "the name of a tag"),
         ({"$date": 1}, "the name of a tag"),
-        ('{"until": {"$date": "tomorrow"}}', "not JSON"),
+        ('{"until": {"$date": "tomorrow"}}', "has the \\$date 'tomorrow'; write"),
+        ({"until": {"$timestamp": 5}}, "has the \\$timestamp 5; write"),
+        ({"price": {"$decimal": "cheap"}}, "has the \\$decimal 'cheap'; write"),
+        ({"price": {"$decimal": "NaN"}}, "a number is finite"),
+        ({"until": {"$date": "2026-12-31", "$decimal": "1"}}, "the name of a tag"),
         ({"x": 2**63}, "more than 64 bits"),
         ({"x": float("nan")}, "a number is finite"),
         ({"x": b"bytes"}, "of the type bytes"),
@@ -114,6 +118,28 @@ def test_every_form_of_rules_takes_tags(tmp_path):
     renamed = struct_table().rename_columns(["id", "expr", "score", "about"])
     assert tags_by_id(Index.build(renamed, columns=Columns(tags="about"))) == TAGS
     assert tags_by_id(Index.build(renamed)) == {1: {}, 2: {}, 3: {}}
+
+
+def test_typed_values_are_taken_as_json_writes_them_wherever_rules_come_from(tmp_path):
+    typed = {
+        "until": {"$date": "2026-12-31"},
+        "at": [{"$timestamp": "2026-12-31T12:00:00Z"}, "x"],
+        "inner": {"price": {"$decimal": "9.90"}},
+    }
+    expected = {
+        "until": date(2026, 12, 31),
+        "at": [datetime(2026, 12, 31, 12, tzinfo=UTC), "x"],
+        "inner": {"price": Decimal("9.90")},
+    }
+    row = {"id": 1, "expr": "a = 1", "tags": typed}
+    (tmp_path / "rules.jsonl").write_text(json.dumps(row) + "\n")
+    given = [[row], [(1, "a = 1", 0.0, typed)], [(1, "a = 1", 0.0, json.dumps(typed))], str(tmp_path / "rules.jsonl")]
+    for rules in given:
+        index = Index.build(rules)
+        assert index.rule(1).tags == expected
+        index.update([(1, "a = 2", 0.0, typed)])
+        assert index.rule(1).tags == expected
+        assert index.match({"a": 2}, where="until >= DATE '2026-12-31'") == [1]
 
 
 def test_a_column_that_cannot_hold_tags():

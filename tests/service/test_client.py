@@ -6,6 +6,7 @@ import asyncio
 import inspect
 import socket
 import threading
+from datetime import UTC, date, datetime
 from decimal import Decimal
 
 import numpy as np
@@ -14,7 +15,7 @@ import pytest
 
 from ruledex import Index
 from ruledex.client import AsyncRemoteIndex, AsyncService, RemoteIndex, Service, ServiceError, calls
-from ruledex.errors import EventError
+from ruledex.errors import EventError, RuleError
 from tests.service.conftest import RULES
 
 EVENTS = [{"a": number % 7, "b": number % 4} for number in range(50)]
@@ -193,3 +194,29 @@ def test_questions_are_asked_again_and_changes_are_not():
         assert not opened.is_ready()
         with pytest.raises(ServiceError, match="cannot be reached"):
             opened.index("x").match({"a": 1})
+
+
+def test_tags_keep_their_types(remote, client, own):
+    tags = {"until": date(2026, 12, 31), "at": [datetime(2026, 12, 31, 12, tzinfo=UTC)], "price": Decimal("9.90")}
+    index = remote.index(own)
+    index.add([(10, "a = 1", 0.0, tags), {"id": 11, "expr": "a = 1", "tags": {"until": "2026-12-31"}}])
+    assert index.rule(10).tags == tags
+    assert index.rule(11).tags == {"until": "2026-12-31"}
+    assert [rule.tags for rule in index.rules() if rule.id == 10] == [tags]
+    index.update([(10, "a = 1", 0.0, index.rule(10).tags)])
+    assert index.rule(10).tags == tags
+    assert index.match({"a": 1}, where="until >= DATE '2026-12-31' AND price > 1") == [10]
+    assert index.dry_run_rule(10, "a = 1", 0.0, tags)["action"] == "unchanged"
+    assert index.dry_run_rule(10, "a = 1", 0.0, tags | {"until": "2026-12-31"})["action"] == "replaced"
+    index.build([(1, "a = 1", 0.0, tags)])
+    assert index.rule(1).tags == tags
+    with pytest.raises(RuleError, match="of the type bytes"):
+        index.add([(12, "a = 1", 0.0, {"x": b"bytes"})])
+    path = f"/v1/indexes/{own}/rules/1"
+    shown = client.ask("GET", path).value
+    assert shown["tags"]["until"] == {"$date": "2026-12-31"}
+    again = client.ask("PUT", path, {"text": shown["text"], "tags": shown["tags"]})
+    assert (again.status, again.value["action"]) == (200, "unchanged")
+    wrong = client.ask("PUT", path, {"text": "a = 1", "tags": {"until": {"$date": "soon"}}})
+    assert wrong.status == 422
+    assert "$date 'soon'" in wrong.value["detail"]

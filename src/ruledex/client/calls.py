@@ -14,7 +14,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from ruledex.client.requests import ARROW, NDJSON, ServiceError, ServiceRequest, Steps, encode_event
-from ruledex.index import Rule
+from ruledex.index import Rule, json_tags, read_json_tags
 
 RuleId: TypeAlias = int | str
 Event: TypeAlias = Mapping[str, Any] | str | bytes
@@ -179,7 +179,7 @@ class IndexCalls:
         self, rule_id: RuleId, text: str | None, score: float = 0.0, tags: Mapping[str, Any] | None = None
     ) -> Steps[dict[str, Any]]:
         """Return what it would do to add or replace a rule or, without a text, to remove it."""
-        body = b"" if text is None else orjson.dumps({"text": text, "score": score, "tags": dict(tags or {})})
+        body = b"" if text is None else orjson.dumps({"text": text, "score": score, "tags": _tags(tags or {})})
         asked = ServiceRequest("DELETE" if text is None else "PUT", self._rule(rule_id), {"dry_run": True}, body)
         return dict((yield asked).value)
 
@@ -282,9 +282,18 @@ def _row(rule: tuple[Any, ...] | Mapping[str, Any]) -> dict[str, Any]:
     """Return a rule as the service takes it: from (id, text, score, tags), or from a mapping as in a file."""
     if isinstance(rule, Mapping):
         names = {"id": "id", "expr": "text", "text": "text", "rule": "rule", "score": "score", "tags": "tags"}
-        return {names.get(name, name): value for name, value in rule.items()}
-    return dict(zip(("id", "text", "score", "tags"), rule, strict=False))
+        row = {names.get(name, name): value for name, value in rule.items()}
+    else:
+        row = dict(zip(("id", "text", "score", "tags"), rule, strict=False))
+    if row.get("tags") is not None:
+        row["tags"] = _tags(row["tags"])
+    return row
+
+
+def _tags(given: Any) -> dict[str, Any]:
+    """Return tags as JSON has them: a date stays one. Raises a RuleError if they are not valid."""
+    return json_tags(dict(given) if isinstance(given, Mapping) else given)
 
 
 def _rule(found: Mapping[str, Any]) -> Rule[Any]:
-    return Rule(found["id"], found["text"], found["score"], found.get("tags"))
+    return Rule(found["id"], found["text"], found["score"], read_json_tags(found.get("tags", {})))

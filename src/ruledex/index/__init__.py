@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from ruledex.index.opening import read_schema
     from ruledex.index.ranges import RuleRange, RuleReader
     from ruledex.index.state import IndexMatches
+    from ruledex.index.tags import json_tags, read_json_tags
 
 __all__ = [
     "FAULTS",
@@ -41,6 +42,8 @@ __all__ = [
     "describe_faults",
     "index_roots",
     "is_index_name",
+    "json_tags",
+    "read_json_tags",
     "read_schema",
     "same_rules",
     "verify_index",
@@ -63,6 +66,8 @@ _MODULES = {
     "coverage_of": "coverage",
     "index_roots": "collection",
     "is_index_name": "collection",
+    "json_tags": "tags",
+    "read_json_tags": "tags",
     "read_schema": "opening",
     "same_rules": "coverage",
     "verify_index": "live.home",

@@ -2,7 +2,7 @@
 
 Tags are an event that describes the rule, so that a filter over them is a rule of the same language. They are kept as
 canonical JSON, one text per rule, so that equal tags are equal texts and each distinct text is read once. What JSON
-lacks is an object with one key:
+lacks is an object with one key, which may also be given so:
 
     {"$date": "2026-12-31"}    {"$timestamp": "2026-12-31T12:00:00+00:00"}    {"$decimal": "9.90"}
 """
@@ -42,10 +42,8 @@ def tags_text(given: Any) -> str | None:
         return None
     if isinstance(given, str | bytes):
         given = _parsed(given)
-    if type(given) is not dict and not is_record(given):
-        raise RuleError(f"{_WHAT}, not {quoted(given)}")
     try:
-        text = orjson.dumps(_encoded(given, "", 0), option=orjson.OPT_SORT_KEYS).decode()
+        text = orjson.dumps(json_tags(given), option=orjson.OPT_SORT_KEYS).decode()
     except (TypeError, ValueError, RecursionError) as error:
         raise RuleError(f"these tags cannot be written as JSON: {error}") from None
     most = limits.current().rule_characters
@@ -54,21 +52,33 @@ def tags_text(given: Any) -> str | None:
     return text
 
 
+def json_tags(given: Any) -> Tags:
+    """Return tags as JSON has them, missing ones left out. Raises a RuleError if they are not valid."""
+    if type(given) is not dict and not is_record(given):
+        raise RuleError(f"{_WHAT}, not {quoted(given)}")
+    found: Tags = _encoded(given, "", 0)
+    return found
+
+
+def read_json_tags(given: Mapping[str, Any]) -> Tags:
+    """Return tags that are given as JSON has them, as `json_tags` writes them."""
+    return {name: _decoded(value) for name, value in given.items()}
+
+
 def tags_of(text: str | None) -> Tags:
     """Return the tags that a canonical text holds."""
     if text is None or text == NO_TAGS:
         return {}
     try:
-        return {name: _decoded(value) for name, value in orjson.loads(text).items()}
+        return read_json_tags(orjson.loads(text))
     except (ValueError, TypeError, AttributeError, InvalidOperation, RecursionError) as error:
         raise ArtifactError(f"the stored tags {quoted(text)} are damaged: {error}") from None
 
 
 def _parsed(text: str | bytes) -> Any:
     try:
-        found = orjson.loads(text)
-        return {name: _decoded(value) for name, value in found.items()} if isinstance(found, dict) else found
-    except (ValueError, TypeError, InvalidOperation, RecursionError) as error:
+        return orjson.loads(text)
+    except ValueError as error:
         raise RuleError(f"{_WHAT}; this is not JSON: {error}") from None
 
 
@@ -80,6 +90,8 @@ def _encoded(value: Any, path: str, depth: int) -> Any:
     if depth > _DEEPEST:
         raise RuleError(f"the tag {quoted(path)} is nested deeper than {_DEEPEST} levels")
     if isinstance(value, Mapping):
+        if depth and len(value) == 1 and (typed := next(iter(value))) in _TYPED:
+            return _encoded(_typed_value(typed, value[typed], path), path, depth)
         found = {}
         for name, inner in value.items():
             if not isinstance(name, str) or not name or name.startswith("$"):
@@ -114,6 +126,21 @@ _TYPED: Final[dict[str, Callable[[str], Any]]] = {
     "$timestamp": datetime.fromisoformat,
     "$decimal": Decimal,
 }
+_EXAMPLES: Final = {
+    "$date": '{"$date": "2026-12-31"}',
+    "$timestamp": '{"$timestamp": "2026-12-31T12:00:00Z"}',
+    "$decimal": '{"$decimal": "9.90"}',
+}
+
+
+def _typed_value(name: str, given: Any, path: str) -> Any:
+    """Return the value that an object such as `{"$date": "2026-12-31"}` stands for."""
+    try:
+        if isinstance(given, str):
+            return _TYPED[name](given)
+    except (ValueError, InvalidOperation):
+        pass
+    raise RuleError(f"the tag {quoted(path)} has the {name} {quoted(given)}; write {_EXAMPLES[name]}")
 
 
 def _decoded(value: Any) -> Any:

@@ -10,7 +10,7 @@ import msgspec
 import orjson
 
 from ruledex.errors import RulesError
-from ruledex.index import Index, Rule, RuleReader
+from ruledex.index import Index, Rule, RuleReader, json_tags
 from ruledex.language.checked import to_text
 from ruledex.language.structured import from_structured
 from ruledex.service.dry_runs import (
@@ -49,9 +49,10 @@ Content: TypeAlias = "tuple[str | None, float | None, dict[str, Any] | None]"  #
 
 def make_rule(rule_id: RuleId, text: str, score: float, tags: Mapping[str, Any]) -> RuleOut:
     """Return a rule with the ETag of its content, in quotes as HTTP writes it."""
-    content = orjson.dumps([rule_id, text, score, dict(tags)], default=str, option=orjson.OPT_SORT_KEYS)
+    shown = json_tags(dict(tags))  # a date is not the text of one
+    content = orjson.dumps([rule_id, text, score, shown], option=orjson.OPT_SORT_KEYS)
     etag = f'"{hashlib.blake2b(content, digest_size=12).hexdigest()}"'
-    return RuleOut(rule_id, text, score, etag, dict(tags))
+    return RuleOut(rule_id, text, score, etag, shown)
 
 
 def rule_out(rule: Rule[Any]) -> RuleOut:
@@ -272,7 +273,8 @@ def dry_run_many(
     before = [reader.rule(row[0]) if kind == "update" else None for row in rows]
     texts = [TextChange(None if rule is None else rule.text, row[1]) for rule, row in zip(before, rows, strict=True)]
     return ChangedRules(
-        **{"added" if kind == "add" else "updated": len(rows)},
+        added=len(rows) if kind == "add" else 0,
+        updated=len(rows) if kind == "update" else 0,
         dry_run=True,
         findings=findings_of_many(rows, reader.schema, vocabulary.schema),
         similar=similar_to_many(index, rows),

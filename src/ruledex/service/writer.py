@@ -341,7 +341,7 @@ def make_change(index: Index, change: dict[str, Any], *, is_changed: bool = Fals
         index.remove([change["id"]])
         return changed
     rule = cast(RuleOut, changed.rule)
-    if current is not None and (rule.text, rule.tags) == (current.text, current.tags):
+    if current is not None and (rule.text, rule.tags) == (current.text, rule_out(current).tags):
         index.set_score(rule.id, rule.score)
     else:
         _put(index, [(rule.id, rule.text, rule.score, rule.tags)], replace=current is not None)
