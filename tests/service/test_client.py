@@ -213,6 +213,7 @@ def test_tags_keep_their_types(remote, client, own):
     with pytest.raises(RuleError, match="of the type bytes"):
         index.add([(12, "a = 1", 0.0, {"x": b"bytes"})])
     path = f"/v1/indexes/{own}/rules/1"
+    assert client.ask("PUT", path, {"text": "a = 1", "tags": {"until": {"$date": "2026-12-31"}}}).status == 200
     shown = client.ask("GET", path).value
     assert shown["tags"]["until"] == {"$date": "2026-12-31"}
     again = client.ask("PUT", path, {"text": shown["text"], "tags": shown["tags"]})
