@@ -167,6 +167,7 @@ def test_rules_are_found_by_text_id_attribute_and_tag(tab, served):
     search(text="no rule has this")
     expect(page.get_by_text("No rule is found")).to_be_visible()
     search(text="travel")
+    page.wait_for_url("**?text=travel")
     page.reload()  # the place has the search
     tab.settle()
     expect(page.get_by_label("Text", exact=True)).to_have_value("travel")
@@ -740,6 +741,10 @@ def test_a_phone_needs_no_sideways_scrolling(served):
         for name, place in VIEWS.items():
             tab.open(place)
             assert (name, tab.is_too_wide()) == (name, False)
+        page = tab.open("#/ads/rules/1")
+        actions = page.locator(".actions > :not(.hint)").evaluate_all("(all) => all.map((one) => one.offsetHeight)")
+        assert len(actions) == 4
+        assert len(set(actions)) == 1  # no label takes two lines
         page = tab.open("#/ads/new")
         write(page, "country = 'US' AND interests = 'travel' AND dev")
         expect(page.get_by_role("listbox")).to_be_visible()

@@ -49,7 +49,7 @@ class RuleForm {
     this.clearPreview();
     this.refused = h("div", { "aria-live": "polite" });
     this.saveButton = h("button", { type: "submit", className: "main" }, rule ? "Save" : "Add the rule");
-    this.previewButton = h("button", { type: "button", onclick: () => this.showPreview() }, "What would this change do?");
+    this.previewButton = h("button", { type: "button", className: "wide", onclick: () => this.showPreview() }, "What would this change do?");
     this.deleteButton = h("button", { type: "button", className: "danger", onclick: () => this.remove() }, "Delete");
     this.state = h("span", { className: "hint" });
     this.element = this.build(draft !== null);
@@ -98,7 +98,7 @@ class RuleForm {
       throw error;
     }
     const hint = document.getElementById(`${this.idInput.id}-hint`);
-    if (hint) hint.textContent = this.idKind === "integer" ? "a whole number, such as 41, as all rules of this index have" : "a text, such as spring-sale, as all rules of this index have";
+    if (hint) hint.textContent = this.idKind === "integer" ? "a whole number, such as 41" : "a text, such as spring-sale";
     if (this.idKind === "integer") this.idInput.inputMode = "numeric";
   }
 
