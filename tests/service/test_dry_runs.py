@@ -138,3 +138,26 @@ def test_a_rule_that_the_index_takes_is_taken_in_every_way(client, own):
     assert client.put(own, 9, "a = 'x'").status == 201
     assert client.ask("PATCH", path, {"add": [{"id": 10, "text": "a = 'x'"}]}).status == 200
     assert client.match(own, {"a": "x"}) == [9, 10]
+
+
+def test_an_index_takes_no_finding_away_and_knows_the_names_of_rules_and_events(client, own):
+    assert client.ask("POST", f"/v1/indexes/{own}", {"rules": [{"id": 1, "text": "age > 3"}]}).status == 200
+    event = {"age": 5, "city": "x", "items": [{"n": 1}]}
+    assert client.ask("POST", f"/v1/indexes/{own}/match", event).status == 200
+    alone = client.ask("POST", "/v1/language/analyse", {"text": "age > 70 AND age < 60"}).value["findings"]
+    assert [each["code"] for each in alone] == ["needs-several-values"]
+    for text, codes, suggestion in [
+        ("age > 70 AND age < 60", ["needs-several-values"], ""),
+        ("agee > 70", ["unknown-attribute"], "did you mean age?"),
+        ("colour = 'red'", ["unknown-attribute"], ""),
+        ("city = 'x' AND items.n = 1", [], ""),
+    ]:
+        seen = client.ask("POST", "/v1/language/analyse", {"text": text, "index": own}).value["findings"]
+        dry = client.ask("PUT", f"/v1/indexes/{own}/rules/9?dry_run=true", {"text": text}).value.get("findings", [])
+        rows = {"add": [{"id": 9, "text": text}]}
+        many = client.ask("PATCH", f"/v1/indexes/{own}/rules?dry_run=true", rows).value.get("findings", [])
+        for found in (seen, dry, many):
+            assert [each["code"] for each in found] == codes, text
+        if codes == ["unknown-attribute"]:
+            assert (seen[0]["severity"], seen[0]["suggestion"]) == ("warning", suggestion)
+            assert seen[0]["message"].startswith("no rule or recent event has ")

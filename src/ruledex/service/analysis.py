@@ -52,6 +52,7 @@ class Words(NamedTuple):
     known: Schema = Schema()  # with the types that other rules imply
     paths: Sequence[Path] = ()  # attributes that rules use
     values: Sequence[Values] = ()  # values by attribute, as rules write them; those of the first count most
+    names: frozenset[str] = frozenset()  # with which attributes of rules and recent events begin; empty: not known
 
 
 async def analyse(worker: Worker, request: Request) -> None:
@@ -73,11 +74,13 @@ async def analyse(worker: Worker, request: Request) -> None:
 async def _words_of(worker: Worker, name: str, *, with_values: bool) -> Words:
     index = worker.indexes.get(name).index
     vocabulary = await worker.long_work.run(worker.vocabularies.of, name, index)
-    words = Words(RuleReader(index).schema, vocabulary.schema, vocabulary.paths)
+    of_events = await worker.vocabularies.event_values(worker, name)
+    names = vocabulary.names | {path[0] for path in of_events}
+    words = Words(RuleReader(index).schema, vocabulary.schema, vocabulary.paths, names=names)
     if not with_values:
         return words
     of_rules = await worker.long_work.run(lambda: vocabulary.values)
-    return words._replace(values=[await worker.vocabularies.event_values(worker, name), of_rules])
+    return words._replace(values=[of_events, of_rules])
 
 
 def analyse_rule(given: AnalyseIn, words: Words, most_characters: int) -> Analysed:
@@ -95,7 +98,7 @@ def analyse_rule(given: AnalyseIn, words: Words, most_characters: int) -> Analys
         found.completions = completions_at(text, given.position, words)
     try:
         tree = parse(text) if given.rule is None else from_structured(given.rule)
-        found.findings = findings_of(text, words.schema, words.known)
+        found.findings = findings_of(text, words.schema, words.known, words.names)
     except RuleError as error:
         found.error = fault_of(error)
         return found

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from time import monotonic
 from typing import Any, Final, NamedTuple, cast
 
@@ -10,10 +10,13 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from ruledex.errors import EventError, RuleError
+from ruledex.errors import EventError, RuleError, did_you_mean
 from ruledex.index import Index
+from ruledex.language.definitions import names_in, write_out
 from ruledex.language.parser import parse
 from ruledex.language.schema import Schema
+from ruledex.language.text import path_text
+from ruledex.language.tree import Expression, attributes, operands, predicates
 from ruledex.lint import lint_rule
 from ruledex.service.messages import Backtest, BacktestExamples, FindingOut, RuleId, SimilarOut
 from ruledex.service.problems import place_of
@@ -34,18 +37,23 @@ _RELATIONS: Final = {"equal": "same", "same": "same", "implied": "wider", "impli
 # Findings.
 
 
-def findings_of(text: str, schema: Schema, known: Schema) -> list[FindingOut]:
+def findings_of(text: str, schema: Schema, known: Schema, names: Collection[str] | None = None) -> list[FindingOut]:
     """Return what lint says of a rule. Raises a RuleError if it is no rule under the schema.
 
-    `known` also has the types that other rules of the index imply. A rule may differ from them, which is a finding.
+    `known` also has the types that other rules of the index imply. A rule may differ from them, which is a finding. So
+    is an attribute that does not begin with one of `names`, if these are given.
     """
     parsed = parse(text)
     tree = schema.bind_named(parsed, text)
-    found = []
-    for finding in lint_rule("", tree, text, known):
+    found: list[FindingOut] = []
+    for finding in [*lint_rule("", tree, text, schema), *lint_rule("", tree, text, known)]:
         severity = cast(Any, finding.severity.value)
         place = place_of(text, finding.position)
-        found.append(FindingOut(finding.code, severity, finding.message, finding.suggestion, place))
+        if all((finding.code, place) != (each.code, each.place) for each in found):
+            found.append(FindingOut(finding.code, severity, finding.message, finding.suggestion, place))
+    if names:
+        told = {each.place.position for each in found if each.code == "misspelt-attribute"}
+        found += [each for each in _unknown_names(tree, text, names) if each.place.position not in told]
     try:
         known.bind_predicates(parsed, text)
     except RuleError as error:
@@ -54,11 +62,34 @@ def findings_of(text: str, schema: Schema, known: Schema) -> list[FindingOut]:
     return found
 
 
-def findings_of_many(rows: Iterable[Sequence[Any]], schema: Schema, known: Schema) -> list[FindingOut]:
+def _unknown_names(tree: Expression, text: str, names: Collection[str]) -> Iterator[FindingOut]:
+    """Yield a finding for each attribute that neither rules nor events have."""
+    if "->" in text:  # the names of elements are the rule's own
+        return
+    seen: set[str] = set()
+    for predicate in predicates(write_out(tree) if names_in(tree) else tree):
+        for attribute in (each for operand in operands(predicate) for each in attributes(operand) if each.path):
+            name = attribute.path[0]
+            if name not in names and name not in seen:
+                seen.add(name)
+                position = max(text.find(name, predicate.position), predicate.position, 0)
+                message = f"no rule or recent event has {path_text(attribute.path)}"
+                place = place_of(text, min(position, len(text)))
+                yield FindingOut("unknown-attribute", "warning", message, did_you_mean(name, names), place)
+
+
+def names_of_events(events: Iterable[RecentEvent]) -> set[str]:
+    """Return the names that events have at their top."""
+    return {name for each in events for name in each.event}
+
+
+def findings_of_many(
+    rows: Iterable[Sequence[Any]], schema: Schema, known: Schema, names: Collection[str] | None = None
+) -> list[FindingOut]:
     """Return what lint says of the first rules, given as (id, text, …)."""
     until, found = monotonic() + _SECONDS, list[FindingOut]()
     for rule_id, text, *_ in rows:
-        found += [msgspec.structs.replace(each, id=rule_id) for each in findings_of(text, schema, known)]
+        found += [msgspec.structs.replace(each, id=rule_id) for each in findings_of(text, schema, known, names)]
         if len(found) >= _MOST_FINDINGS or monotonic() > until:
             break
     return found[:_MOST_FINDINGS]

@@ -18,6 +18,7 @@ from ruledex.service.dry_runs import (
     backtest,
     findings_of,
     findings_of_many,
+    names_of_events,
     similar_rules,
     similar_to_many,
 )
@@ -246,7 +247,8 @@ def dry_run(
     after = changed.rule
     if after is not None:
         _check_rule(reader, after, replace=before is not None)
-        changed.findings = findings_of(after.text, reader.schema, vocabulary.schema)
+        names = vocabulary.names | names_of_events(events)
+        changed.findings = findings_of(after.text, reader.schema, vocabulary.schema, names)
     texts = TextChange(None if before is None else before.text, None if after is None else after.text)
     changed.similar = similar_rules(index, cast(str, texts.before if after is None else texts.after), rule_id)
     changed.backtest = backtest([texts], events, reader.schema)
@@ -276,7 +278,7 @@ def dry_run_many(
         added=len(rows) if kind == "add" else 0,
         updated=len(rows) if kind == "update" else 0,
         dry_run=True,
-        findings=findings_of_many(rows, reader.schema, vocabulary.schema),
+        findings=findings_of_many(rows, reader.schema, vocabulary.schema, vocabulary.names | names_of_events(events)),
         similar=similar_to_many(index, rows),
         backtest=backtest(texts, events, reader.schema),
     )

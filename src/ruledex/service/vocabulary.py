@@ -13,6 +13,7 @@ from ruledex.forks import ForkSafeLock, cached_property
 from ruledex.index import Index, RuleReader
 from ruledex.language.lambdas import nodes_in
 from ruledex.language.parser import parse
+from ruledex.language.schema import read_path
 from ruledex.language.text import constant_text
 from ruledex.language.tree import Attribute, Between, Compare, Expression, In, NullSafe
 from ruledex.service.problems import Problem
@@ -42,6 +43,8 @@ class IndexVocabulary:
         self.version = index.version
         self.schema = index.schema  # with the types that rules imply
         self.paths: list[Path] = index.paths
+        declared = map(read_path, self.schema.attributes)
+        self.names = frozenset(path[0] for path in (*self.paths, *declared) if path)  # with which attributes begin
         self.made_at = monotonic()
         self.seconds = self.made_at - began  # that it took to make
 
@@ -114,6 +117,8 @@ def count_event_values(events: Iterable[dict[str, Any]]) -> Values:
     """Count the values of events by their paths, as rules would write them."""
     found: Values = {}
     for event in events:
+        for name in event:  # also one of objects in a list, whose values are not counted
+            found.setdefault((name,), Counter())
         for path, value in _leaves(event, (), 0):
             counted = found.setdefault(path, Counter())
             if (text := _literal(value)) is not None and (text in counted or len(counted) < _MOST_VALUES):
