@@ -27,7 +27,7 @@ ADS = [
     (1, "country IN ('IN', 'US') AND age BETWEEN 18 AND 35", 1.5, {"tenant": "acme", "team": "growth"}),
     (2, "interests = 'travel' AND NOT is_member", 0.0, {"tenant": "globex"}),
     (3, "country IN ('US', 'IN') AND age BETWEEN 18 AND 35", 0.5, {"tenant": "globex"}),
-    (4, "device.os = 'ios' AND price >= 1.5 AND page.category = 'news'", 2.0, {"tenant": "acme"}),
+    (4, "device.os = 'ios' AND price >= 1.5 AND page.category = 'news'", 2.0, {"tenant": "acme", "number": LONG_ID}),
     (5, "age >= 200", 0.0, {"tenant": "acme", "state": "old"}),
     (6, "hour >= 0", 0.0, {}),
     (7, f"name = '{HOSTILE.replace(chr(39), chr(39) * 2)}'", 0.0, {"note": HOSTILE}),
@@ -73,6 +73,7 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     tokens = {
         "editor": add_token(folder / "tokens", "editor", {"*": "write"}),
         "reader": add_token(folder / "tokens", "reader", {"*": "read"}),
+        "other": add_token(folder / "tokens", "other", {"words": "read"}),
     }
     service = Service(
         root, "--workers", "1", "--tokens", str(folder / "tokens"), "--events", f"ads={folder / 'events.jsonl'}"
@@ -159,6 +160,8 @@ def test_rules_are_found_by_text_id_attribute_and_tag(tab, served):
     expect(page.locator("mark")).to_have_text(["age BETWEEN 18 AND 35"] * 2)
     search(tag="tenant:acme, team")
     expect(ids).to_have_text(["1"])
+    search(tag="number")
+    expect(page.locator(".rule-more")).to_contain_text(f"{LONG_ID}")
     search(id="900719925474099")
     expect(ids).to_have_text([str(LONG_ID)])
     search(attribute="name")
@@ -682,6 +685,15 @@ def test_a_token_that_may_not_write_is_told_so(served):
         token.press("Enter")
         expect(refused).to_have_count(0)
         expect(page.get_by_role("button", name="Save")).to_be_enabled()
+
+
+def test_a_token_of_another_index_is_told_which_it_needs(served):
+    with served.tab(token="other") as tab:
+        tab.expected = ("403",)
+        for place in ("#/ads/rules", "#/ads/rules/1", "#/ads/coverage"):
+            page = tab.open(place)
+            refused = page.get_by_role("alert").filter(has_text="It may not read the index ads (scope read).")
+            expect(refused.get_by_role("button", name="Use another token")).to_be_visible()
 
 
 def test_a_busy_service_and_a_lost_network_are_said(served):

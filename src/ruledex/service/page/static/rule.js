@@ -185,7 +185,7 @@ class RuleForm {
 
   // Changes.
 
-  /** Sends the change. Only what differs is sent, since a tag such as a date cannot be written as JSON. */
+  /** Sends the change. Only what differs is sent, so that the rest stays exactly as it is. */
   send(query, headers) {
     const written = this.written;
     if (!this.rule) {

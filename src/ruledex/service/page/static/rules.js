@@ -2,6 +2,7 @@
 import { at, get, problemBox } from "./api.js";
 import { announce, count, debounce, empty, field, h, loading, marked, plural } from "./dom.js";
 import { isReadOnly, keepSearch } from "./drafts.js";
+import { toJson } from "./json.js";
 
 const PAGE = 50;
 const MOST_TURNS = 20; // pages of a search that may come back empty before the user is asked
@@ -86,4 +87,4 @@ export function ruleItem(base, { id, text, score, tags = {} }, { text: part = ""
     h("span", { className: "rule-more" }, score ? h("span", { className: "chip" }, `score ${score}`) : null, tagChips(tags))));
 }
 
-export const tagChips = (tags) => Object.entries(tags).map(([key, value]) => h("span", { className: "chip" }, h("span", { className: "kind first" }, `${key} `), typeof value === "string" ? value : JSON.stringify(value)));
+export const tagChips = (tags) => Object.entries(tags).map(([key, value]) => h("span", { className: "chip" }, h("span", { className: "kind first" }, `${key} `), typeof value === "string" ? value : toJson(value)));
