@@ -232,3 +232,13 @@ def test_an_unknown_index_is_named(client):
         refused = client.ask(method, f"/v1/indexes/nowhere{path}", body)
         assert (refused.status, refused.code) == (404, "index")
         assert "no index 'nowhere'" in refused.value["detail"]
+
+
+def test_a_wrong_filter_is_called_a_filter_and_an_unknown_tag_is_logged(service, client, own):
+    for body, content_type in (({"a": 1}, "application/json"), ('{"a": 1}\n{"a": 2}\n', NDJSON)):
+        path = f"/v1/indexes/{own}/match?where=tenant%20%3D"
+        refused = client.ask("POST", path, body, content_type=content_type)
+        assert (refused.status, refused.code, refused.value["title"]) == (422, "syntax", "The filter cannot be used")
+        assert refused.value["place"]["line"] == 1
+    assert client.match(own, {"a": 1}, where="owner_of_nothing = 'x'") == []
+    service.wait_for(lambda: [line for line in service.logged("warning") if "owner_of_nothing" in line["message"]])

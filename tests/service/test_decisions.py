@@ -269,6 +269,8 @@ def test_every_decision_of_a_service_is_logged(logged_service):
     assert rows["e1", "match"]["version"] == asked[0].value["version"]
     assert (rows["e1", "match"]["changes"], rows["3", "match"]["changes"]) == (0, 1)
     assert {row["index"] for row in rows.values()} == {"ads", "words"}
+    assert json.loads(rows["e4", "top"]["parameters"])["k"] == "1"
+    assert rows["e1", "match"]["parameters"] == "{}"
 
 
 @pytest.mark.slow

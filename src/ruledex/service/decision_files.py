@@ -36,6 +36,7 @@ SCHEMA: Final = pa.schema(
         ("rules", pa.list_(pa.string())),
         ("matched", pa.int64()),
         ("request", pa.string()),
+        ("parameters", pa.string()),
         ("event", pa.string()),
     ]
 )

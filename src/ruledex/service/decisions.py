@@ -48,6 +48,7 @@ class Decision(msgspec.Struct, frozen=True):
     rules: list[Any] | None  # the first ones; None where rules were only counted
     matched: int | None  # how many there are; None where only the best were found
     request: str
+    parameters: str  # of the question, as JSON
     event: bytes | None
 
 
@@ -159,11 +160,14 @@ class DecisionLog:
 class RequestDecisions:
     """The decisions of one request. Its methods may be called in any thread, one after the other."""
 
-    def __init__(self, log: DecisionLog, request: str, index: str, operation: str) -> None:
+    def __init__(
+        self, log: DecisionLog, request: str, index: str, operation: str, parameters: dict[str, str] | None = None
+    ) -> None:
         self._log = log
         self._request = request
         self._index = index
         self._operation = operation
+        self._parameters = orjson.dumps(parameters).decode() if parameters else "{}"
         self._n_events = 0
 
     def add_one(self, index: Index, event: dict[str, Any], text: bytes, matched: int, rules: list[Any] | None) -> None:
@@ -218,6 +222,7 @@ class RequestDecisions:
             rules,
             None if self._operation == "top" else matched,
             self._request,
+            self._parameters,
             text if is_kept else None,
         )
 

@@ -6,6 +6,7 @@ import logging
 import os
 import sys
 import traceback
+import warnings
 from contextlib import suppress
 from datetime import UTC, datetime
 from typing import Any
@@ -19,6 +20,12 @@ def name_process(name: str) -> None:
     """Set the name under which this process logs, and log what libraries say in the same form."""
     _process.update(process=name, pid=os.getpid())
     logging.basicConfig(level=logging.WARNING, handlers=[_Libraries()], force=True)
+    warnings.showwarning = _log_warning
+
+
+def _log_warning(message: Warning | str, category: type[Warning], *_place: Any, **_places: Any) -> None:
+    """Write a warning of Python as a line of the log."""
+    log("warning", "warning", kind=category.__name__, message=str(message))
 
 
 class _Libraries(logging.Handler):

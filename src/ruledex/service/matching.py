@@ -6,11 +6,12 @@ from collections.abc import Callable, Iterable
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, cast
 
+import msgspec
 import numpy as np
 import orjson
 import pyarrow as pa
 
-from ruledex.errors import EventError, RuledexError, quoted
+from ruledex.errors import EventError, RuledexError, RuleError, quoted
 from ruledex.index import Index, IndexMatches
 from ruledex.language.clock import Now, read_now
 from ruledex.service.decisions import RequestDecisions, RulesOf
@@ -195,8 +196,6 @@ def answer_lines(
 
 def problem_line(problem: Problem) -> bytes:
     """Return a problem as a line among answers."""
-    import msgspec
-
     return b'{"error":' + msgspec.json.encode(problem.details) + b"}"
 
 
@@ -297,6 +296,16 @@ def handler_of(kind: Kind, worker: Worker) -> Callable[[Request], Any]:
     from ruledex.service.streams import answer_arrow, answer_ndjson
 
     async def handle(request: Request) -> None:
+        try:
+            await answer(request)
+        except RuleError as error:
+            if request.text("where") is None:
+                raise
+            # No other rule comes with a question.
+            details = msgspec.structs.replace(problem_of(error).details, title="The filter cannot be used")
+            raise Problem.of_details(details) from None
+
+    async def answer(request: Request) -> None:
         served = worker.indexes.get(request.index)
         index = served.index
         pinned = request.text("version")
@@ -309,11 +318,11 @@ def handler_of(kind: Kind, worker: Worker) -> Callable[[Request], Any]:
             event = parse_event(data, request.settings.event_depth, question.decimals)
             version = index.version or ""
             if question.is_quick and len(data) <= _LONGEST_INLINE:
-                answer, n_found, rules = answer_one(index, question, event, version)
+                told, n_found, rules = answer_one(index, question, event, version)
             else:
-                answer, n_found, rules = await worker.long_work.run(answer_one, index, question, event, version)
+                told, n_found, rules = await worker.long_work.run(answer_one, index, question, event, version)
             worker.count(request, 1, n_found)
-            await request.answer(200, answer)
+            await request.answer(200, told)
             if question.is_decision:
                 worker.sample.add(request.index, data, question.n_matched(n_found))
                 if (decisions := worker.decisions_of(request, question)) is not None:

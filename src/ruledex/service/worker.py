@@ -206,7 +206,8 @@ class Worker:
         """Return what logs the decisions of a request; None if they are not logged."""
         if self.decisions is None or not question.is_decision:
             return None
-        return RequestDecisions(self.decisions, request.id, request.index, question.kind)
+        parameters = request.query if request.has_query else {}
+        return RequestDecisions(self.decisions, request.id, request.index, question.kind, parameters)
 
     async def recent_events(self, index: str, limit: int) -> tuple[list[RecentEvent], int]:
         """Return the newest events that any worker has answered, the newest first, and how many are kept."""
