@@ -188,6 +188,8 @@ def test_settings_that_contradict_each_other_are_refused():
         Settings(root="", decisions_sample=2.0).check()
     with pytest.raises(RuledexError, match="masked"):
         Settings(root="", mask=("User",), decisions_event_id="user.id").check()
+    with pytest.raises(RuledexError, match="masked"):
+        Settings(root="", mask=("user.card",), decisions_event_id="User").check()
 
 
 # The service.

@@ -35,6 +35,15 @@ def test_a_backtest_counts_what_the_reference_says(monkeypatch):
         assert len(found.examples.lost) == 3
 
 
+def test_a_long_rule_is_compared_on_recent_events():
+    text = " OR ".join(f"k = '{number}'" for number in range(60))
+    index = Index.build([(1, text), (2, "k = '1'"), (3, "k IN ('1', '2', '3')")])
+    events = recent([{"k": f"{number % 5}"} for number in range(40)])
+    found = {each.id: each.likeness for each in similar_rules(index, text, None, events)}
+    assert found == {1: 1.0, 3: 0.6}
+    assert similar_rules(index, text, None, []) == []
+
+
 def holds(text, event):
     return text is not None and bool(evaluate(parse(text), event))
 
@@ -49,11 +58,11 @@ def test_a_backtest_that_takes_long_tests_fewer_events(monkeypatch):
 
 def test_similar_rules_have_a_relation():
     index = Index.build([(1, "age >= 18"), (2, "age >= 18 AND vip"), (3, "18 <= age"), (4, "city = 'x'")], "scan")
-    found = {each.id: each.relation for each in similar_rules(index, "NOT NOT age >= 18", 3)}
+    found = {each.id: each.relation for each in similar_rules(index, "NOT NOT age >= 18", 3, [])}
     assert found[1] == "same"
     assert found.get(2, "narrower") == "narrower"
     assert not {3, 4} & set(found)
-    assert similar_rules(index, "age >= 18 AND vip", None)[0].id == 2
+    assert similar_rules(index, "age >= 18 AND vip", None, [])[0].id == 2
 
 
 def test_a_rule_may_differ_from_what_others_imply_and_not_from_what_is_declared():

@@ -12,7 +12,7 @@ import pytest
 
 from ruledex import Index
 from ruledex.errors import RuledexError
-from ruledex.service.masking import event_text, mask_event
+from ruledex.service.masking import event_text, mask_event, row_texts
 from ruledex.service.recent import EventSample, RecentEvent, RecentEvents
 from ruledex.service.settings import Settings
 from tests.service.serving import ARROW, NDJSON, Service
@@ -44,6 +44,24 @@ def test_events_of_other_formats_become_json():
 
 def settings(**given):
     return Settings(root="", **given)
+
+
+@pytest.mark.parametrize(
+    "column",
+    [
+        pa.array([1, 2**40], pa.int64()).cast(pa.timestamp("s")),
+        pa.array([1, 10**7], pa.int32()).cast(pa.date32()),
+        pa.array([1, 2**62], pa.int64()).cast(pa.duration("s")),
+    ],
+    ids=["timestamp", "date", "duration"],
+)
+def test_rows_that_python_cannot_hold_are_left_out(column):
+    batch = pa.record_batch({"age": pa.array([30, 31]), "t": column})
+    first, second = row_texts(batch)
+    assert first is not None
+    assert json.loads(first)["age"] == 30
+    assert second is None
+    assert row_texts(pa.record_batch({"t": pa.array([1], pa.timestamp("us", "Foo/Bar"))})) == [None]
 
 
 def test_a_worker_keeps_few_and_short_events():

@@ -22,7 +22,7 @@ import pyarrow as pa
 from ruledex.index import Index
 from ruledex.service.decision_files import DecisionFiles
 from ruledex.service.logs import log, log_failure
-from ruledex.service.masking import event_text, mask_event
+from ruledex.service.masking import event_text, mask_event, row_texts
 
 if TYPE_CHECKING:
     from ruledex.service.metrics import Metrics
@@ -204,14 +204,15 @@ class RequestDecisions:
             event_id = ids[number] or f"{self._request}-{self._n_events}"
             if self._log.is_sampled(event_id):
                 found = rules(number, self._log.settings.decisions_rules)
-                rows = batch.slice(number, 1).to_pylist(maps_as_pydicts="lossy") if with_events else []
-                text = event_text(rows[0]) if rows else b""
+                text = row_texts(batch.slice(number, 1))[0] if with_events else b""
                 decisions.append(self._decision(index, event_id, counts[number], found, text))
         self._log.put(decisions)
 
-    def _decision(self, index: Index, event_id: str, matched: int, rules: list[Any] | None, text: bytes) -> Decision:
+    def _decision(
+        self, index: Index, event_id: str, matched: int, rules: list[Any] | None, text: bytes | None
+    ) -> Decision:
         settings = self._log.settings
-        is_kept = settings.decisions_events and len(text) <= settings.decisions_event_bytes
+        is_kept = settings.decisions_events and text is not None and len(text) <= settings.decisions_event_bytes
         return Decision(
             event_id,
             time(),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
+from itertools import islice
 from time import monotonic
 from typing import Any, Final, NamedTuple, cast
 
@@ -28,6 +29,7 @@ _MOST_SIMILAR: Final = 10
 _SIMILAR_RULES: Final = 5  # of a change of many: for so many of them similar rules are looked for
 _LIKE: Final = 0.5  # the share of events that similar rules have in common
 _DRAWN_EVENTS: Final = 300  # on which rules are compared
+_MOST_PREDICATES: Final = 12  # of a rule that events are drawn for
 _MOST_FINDINGS: Final = 100
 _SECONDS: Final = 2.0  # that each part of a dry run of many rules may take
 _MOST_PAIRS: Final = 4_000_000  # of an event and a rule, that are looked at together
@@ -98,9 +100,14 @@ def findings_of_many(
 # Similar rules.
 
 
-def similar_rules(index: Index, text: str, rule_id: RuleId | None) -> list[SimilarOut]:
-    """Return the rules most like one, itself left out."""
-    found = index.similar(text, _LIKE, n_events=_DRAWN_EVENTS, limit=_MOST_SIMILAR + 1)
+def similar_rules(index: Index, text: str, rule_id: RuleId | None, events: Sequence[RecentEvent]) -> list[SimilarOut]:
+    """Return the rules most like one, itself left out.
+
+    Drawing events takes time that grows with the square of the predicates, so a long rule is compared on recent events.
+    """
+    is_long = sum(1 for _ in islice(predicates(parse(text)), _MOST_PREDICATES + 1)) > _MOST_PREDICATES
+    sample = [each.event for each in events[:_DRAWN_EVENTS]] if is_long else None
+    found = index.similar(text, _LIKE, events=sample, n_events=_DRAWN_EVENTS, limit=_MOST_SIMILAR + 1)
     rows = [
         SimilarOut(each.rule, each.text, cast(Any, _RELATIONS[each.relation]), round(each.jaccard, 4))
         for each in found
@@ -109,11 +116,11 @@ def similar_rules(index: Index, text: str, rule_id: RuleId | None) -> list[Simil
     return rows[:_MOST_SIMILAR]
 
 
-def similar_to_many(index: Index, rows: Iterable[Sequence[Any]]) -> list[SimilarOut]:
+def similar_to_many(index: Index, rows: Iterable[Sequence[Any]], events: Sequence[RecentEvent]) -> list[SimilarOut]:
     """Return the rules that are like the first few of some rules, given as (id, text, …)."""
     until, found = monotonic() + _SECONDS, list[SimilarOut]()
     for rule_id, text, *_ in list(rows)[:_SIMILAR_RULES]:
-        found += [msgspec.structs.replace(each, of=rule_id) for each in similar_rules(index, text, rule_id)]
+        found += [msgspec.structs.replace(each, of=rule_id) for each in similar_rules(index, text, rule_id, events)]
         if monotonic() > until:
             break
     return found

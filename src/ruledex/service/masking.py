@@ -8,6 +8,7 @@ from typing import Any, Final
 
 import msgspec
 import orjson
+import pyarrow as pa
 
 _NULL: Final = msgspec.Raw(b"null")
 _object = msgspec.json.Decoder(dict[str, msgspec.Raw])
@@ -45,6 +46,18 @@ def _masked(text: bytes | msgspec.Raw, paths: list[str]) -> bytes:
 def event_text(event: Any) -> bytes:
     """Return an event of another format, or a value of it, as JSON: times as ISO text, decimals as numbers."""
     return orjson.dumps(event, default=_plain, option=orjson.OPT_NON_STR_KEYS)
+
+
+def row_texts(batch: pa.RecordBatch) -> list[bytes | None]:
+    """Return the rows of a record batch as events in JSON; None for those that Python or JSON cannot hold."""
+    try:
+        return [event_text(row) for row in batch.to_pylist(maps_as_pydicts="lossy")]
+    except Exception:  # a time past the year 9999, an unknown zone, keys that are lists: whatever a client may send
+        return (
+            [None] * batch.num_rows
+            if batch.num_rows == 1
+            else [row_texts(batch.slice(i, 1))[0] for i in range(batch.num_rows)]
+        )
 
 
 def _plain(value: Any) -> Any:

@@ -20,7 +20,7 @@ import pyarrow as pa
 from ruledex.errors import RuledexError
 from ruledex.language.schema import Schema
 from ruledex.service.logs import log
-from ruledex.service.masking import event_text, mask_event
+from ruledex.service.masking import event_text, mask_event, row_texts
 from ruledex.service.settings import Settings
 from ruledex.sources import EventFile
 
@@ -80,9 +80,9 @@ class EventSample:
         """Keep the first rows of a record batch as events."""
         n_rows = min(self.room(index), batch.num_rows, _MOST_OF_BATCH)
         if n_rows > 0:
-            rows = batch.slice(0, n_rows).to_pylist(maps_as_pydicts="lossy")
-            for number, event in enumerate(rows):
-                self.add(index, event_text(event), None if counts is None else counts[number])
+            for number, text in enumerate(row_texts(batch.slice(0, n_rows))):
+                if text is not None:
+                    self.add(index, text, None if counts is None else counts[number])
 
     def take(self) -> dict[str, list[RecentEvent]]:
         """Return the events by index, masked, and forget them."""

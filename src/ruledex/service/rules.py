@@ -250,7 +250,7 @@ def dry_run(
         names = vocabulary.names | names_of_events(events)
         changed.findings = findings_of(after.text, reader.schema, vocabulary.schema, names)
     texts = TextChange(None if before is None else before.text, None if after is None else after.text)
-    changed.similar = similar_rules(index, cast(str, texts.before if after is None else texts.after), rule_id)
+    changed.similar = similar_rules(index, cast(str, texts.before if after is None else texts.after), rule_id, events)
     changed.backtest = backtest([texts], events, reader.schema)
     return changed
 
@@ -279,7 +279,7 @@ def dry_run_many(
         updated=len(rows) if kind == "update" else 0,
         dry_run=True,
         findings=findings_of_many(rows, reader.schema, vocabulary.schema, vocabulary.names | names_of_events(events)),
-        similar=similar_to_many(index, rows),
+        similar=similar_to_many(index, rows, events),
         backtest=backtest(texts, events, reader.schema),
     )
 

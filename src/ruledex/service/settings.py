@@ -102,10 +102,13 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
             raise RuledexError(f"quiet hours are written as 2-5, not {quoted(self.quiet_hours)}")
         if not 0.0 <= self.decisions_sample <= 1.0:
             raise RuledexError(f"decisions are sampled at a rate from 0 to 1, not {self.decisions_sample:g}")
-        field = (self.decisions_event_id or "").casefold()
+        field = "" if self.decisions_event_id is None else self.decisions_event_id.casefold()
         for masked in self.mask:
-            if field == masked.casefold() or field.startswith(masked.casefold() + "."):
-                raise RuledexError(f"{quoted(masked)} is masked, so it cannot be the event id of decisions")
+            hidden = masked.casefold()
+            if field == hidden or field.startswith(hidden + ".") or hidden.startswith(field + "."):
+                raise RuledexError(
+                    f"{quoted(masked)} is masked, so it cannot be the event id of decisions, nor a part of it"
+                )
         for path in self.seeds().values():
             if not Path(path).is_file():
                 raise RuledexError(f"there is no file of events {quoted(path)}")

@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from ruledex import Schema
+from ruledex import Index, Schema
 from ruledex.events.arrow.columns import EventColumns
 from ruledex.events.arrow.computing import Computation, has_vectors
 from ruledex.events.arrow.values import to_python
@@ -368,3 +368,10 @@ def test_hashes_of_columns_are_those_of_their_values(table, name):
 
             n_computed += check(node, evaluate, table, rows, schema)
     assert n_computed > 2_000
+
+
+def test_views_of_texts_behind_a_dictionary_are_computed_with():
+    texts = pa.array(["a", "bc", None, "a"], pa.string_view()).dictionary_encode()
+    table = pa.table({"s": texts, "i": [1, 1, 1, 2]})
+    index = Index.build([(1, "length(s) = i"), (2, "upper(s) = 'BC' AND i + 1 = 2")])
+    assert list(index.match_batch(table)) == [index.match(row) for row in table.to_pylist()] == [[1], [2], [], []]

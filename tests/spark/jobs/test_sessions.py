@@ -37,7 +37,8 @@ def rules(spark):
 def moments(spark):
     """An event per hour around the new year in New York."""
     start = int(datetime(2023, 12, 31).timestamp())
-    return spark.range(60).select("id", functions.timestamp_seconds(functions.col("id") * 3600 + start).alias("seen"))
+    seen = functions.timestamp_seconds(functions.col("id") * 3600 + start)
+    return spark.range(60).select("id", seen.alias("seen"), functions.lit(1).alias("n"))
 
 
 def by_spark(events, text):

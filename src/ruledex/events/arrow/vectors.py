@@ -100,13 +100,21 @@ def vector_of_constant(value: Any) -> Vector:
     raise UnvectoredError
 
 
+def _decoded(array: pa.DictionaryArray) -> pa.Array:
+    """Return the values that a dictionary stands for. Arrow cannot take views of texts by their places."""
+    values = array.dictionary
+    if pa.types.is_string_view(values.type):
+        values = values.cast(pa.large_string())
+    return values.take(array.indices)
+
+
 def vector_of_leaves(leaves: Leaves, n_events: int, zone: tzinfo) -> Vector:
     """Return the values on a path. Raises UnvectoredError if an event may have several, or if their type has none."""
     if leaves.events is not None and leaves.nulls is not None:
         raise UnvectoredError
     array = leaves.values
     if pa.types.is_dictionary(array.type):
-        array = array.dictionary_decode()
+        array = _decoded(array)
     kind = array.type
     if pa.types.is_null(kind):
         return NOTHING

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final
 
 from pyspark.errors import PySparkException
+from pyspark.logger import PySparkLogger
 from pyspark.sql import functions
 from pyspark.sql.types import ArrayType, DataType, MapType, StructType
 
@@ -74,7 +74,7 @@ class SqlTable:
 @contextmanager
 def _unlogged() -> Iterator[None]:
     """Let PySpark raise errors of a query, inside a `with`, without logging them: a refused condition is expected."""
-    loggers = [logging.getLogger(name) for name in _LOGGERS]
+    loggers = [PySparkLogger.getLogger(name) for name in _LOGGERS]  # of the class that PySpark expects them to have
     before = [logger.disabled for logger in loggers]
     try:
         for logger in loggers:
