@@ -183,7 +183,7 @@ def test_a_writer_killed_among_changes_of_many_loses_none_that_it_acknowledged(f
 def test_reading_never_waits_for_the_writer(fragile, tokens, admin):
     expected = admin.match("ads", EVENT)
     (writer,) = fragile.pids("writer")
-    change = threading.Thread(target=lambda: answers.append(admin.put("ads", 900, "never = 1").status))
+    change = threading.Thread(target=lambda: answers.append(admin.put("ads", 950, "never = 1").status))
     answers = []
     os.kill(writer, signal.SIGSTOP)
     try:
@@ -196,6 +196,7 @@ def test_reading_never_waits_for_the_writer(fragile, tokens, admin):
         change.join()
     assert (load.wrong, load.failures) == ([], [])
     assert answers == [201]
+    assert admin.ask("DELETE", "/v1/indexes/ads/rules/950").status == 200
 
 
 def test_a_change_through_any_worker_is_soon_seen_by_all(fragile, tokens, admin):
