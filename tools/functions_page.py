@@ -24,6 +24,12 @@ arrays (the limit `event_products`), or if the results of one `concat` would hav
 limit `concat_characters`; see [security.md](security.md)). `index.describe()["over_limit"]` counts how often this
 happened.
 
+On Arrow tables and in Spark, arithmetic, comparisons of attributes, parts of dates and times, casts, `hash`,
+`xxhash64`, `length`, `lower`, `upper`, `substring` and `trim` are computed on whole columns, at less than 0.2 µs per
+event ([figures](benchmarks/columns.md)). All other functions are computed in Python, once per distinct value of a
+batch, and so are values that a vector cannot tell, such as `İ` in lower case. `index.describe()["by_value"]` counts
+those values by operand.
+
 Numbers are 64-bit integers, decimals of 38 digits, and doubles. Integers and decimals together give exact decimals, and
 anything with a double gives a double. A result that is not a number is unknown. Upper and lower case follow the Unicode
 version of the running Python.
