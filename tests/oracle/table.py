@@ -48,7 +48,7 @@ def forget_texts(spark: Any) -> None:
 
 
 def answers(spark: Any, events: Sequence[Event], conditions: Sequence[str]) -> list[tuple[bool | None, ...]]:
-    """What each condition is of each event: a row an event, a column a condition."""
+    """What each condition is of each event: one row per event, one column per condition."""
     stored = ", ".join(f"`{name}` {_stored_type(kind)}" for name, (kind, _) in COLUMNS.items())
     rows = [tuple(_stored(event.get(name)) for name in COLUMNS) for event in events]
     table = spark.createDataFrame(rows, stored).selectExpr(*(_read(name, kind) for name, (kind, _) in COLUMNS.items()))

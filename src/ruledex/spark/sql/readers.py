@@ -7,6 +7,7 @@ query use the same.
 from __future__ import annotations
 
 import json
+from abc import abstractmethod
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -62,9 +63,9 @@ class TableReader(DataSourceReader):
             ]
             yield pa.RecordBatch.from_arrays(cast, schema=schema)
 
+    @abstractmethod
     def rows(self, partition: InputPartition, /) -> Iterable[pa.RecordBatch]:
         """Yield rows, with columns by name."""
-        raise NotImplementedError
 
 
 def reader_of(options: ReadOptions) -> TableReader:
