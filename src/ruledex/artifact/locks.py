@@ -156,7 +156,7 @@ def claim_staging(root: Path, name: str | None = None) -> StagingArea:
             with suppress(FileExistsError):
                 path.mkdir()
             try:
-                if not is_staging_folder(path) and os.path.lexists(path):
+                if not is_staging_folder(path):
                     raise ArtifactError(f"{path} holds what was not written by ruledex: move it away")
                 descriptor = take_lock(path / STAGING_LOCK)
             except FileNotFoundError:
