@@ -180,7 +180,7 @@ def soak(seconds: float, workers: int) -> dict[str, Any]:
         Index.build(drawn.rules(SOAK_RULES)).save(Path(folder) / "rules")
         single = cycle([request("POST", MATCH, orjson.dumps(dict(event)), JSON) for event in drawn.events(N_EVENTS)])
         changes = _changes([text for _, text in drawn.rules(1_000)], SOAK_RULES)
-        options = ("--compact-changes", "5000", "--keep-versions", "2")
+        options = ("--compact-changes", "1000", "--keep-versions", "2")
         with service(Path(folder), workers, *options) as (port, pid):
             done, changed = threading.Event(), list[Load]()
 

@@ -82,6 +82,10 @@ def test_brackets_in_texts_are_not_depth(client):
         ("/v1/indexes/ads/top?weights=5", 400),
         ("/v1/indexes/ads/top?weights=%7B%22a%22%3A-5%7D", 400),
         ("/v1/indexes/ads/explain", 400),
+        ("/v1/indexes/ads/explain?rule=1&text=a%20%3D%201", 400),
+        ("/v1/indexes/ads/explain?text=a%20%3D", 422),
+        ("/v1/indexes/ads/match?record=no", 400),
+        ("/v1/indexes/ads/explain?rule=1&record=false", 400),
         ("/v1/indexes/ads/explain?rule=x", 404),
         ("/v1/indexes/ads/match?version=../..", 404),
     ],
@@ -90,6 +94,21 @@ def test_wrong_paths_and_parameters_are_refused(client, path, status):
     answer = client.ask("POST", path, {"a": 1})
     assert answer.status == status, answer.data
     assert answer.code
+
+
+def test_numbers_beyond_64_bits_are_refused(client, own):
+    path, wide = f"/v1/indexes/{own}/rules", 2**63
+    for rule_id in (wide, -wide - 1):
+        assert client.ask("PUT", f"{path}/{rule_id}", {"text": "a = 1"}).code == "id"
+        assert client.ask("DELETE", f"{path}/{rule_id}").status == 404
+    row = {"id": 5, "text": "a = 1"}
+    for change in (
+        {"add": [row | {"tags": {"n": 2**64}}]}, {"add": [row | {"id": 2**64}]}, {"remove": [2**64]},
+    ):  # fmt: skip
+        answer = client.ask("PATCH", path, change)
+        assert answer.status in (404, 422), answer.data
+    assert client.ask("PUT", f"{path}/5", {"text": "a = 1", "tags": {"n": 2**64}}).status == 422
+    assert [rule["id"] for rule in client.ask("GET", path).value["rules"]] == [1, 2]
 
 
 def test_methods_and_types_are_checked(client):

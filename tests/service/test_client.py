@@ -90,6 +90,34 @@ def test_rules_are_changed_read_and_removed(remote, own):
     assert own in remote.indexes()
 
 
+def test_a_change_is_refused_if_somebody_else_was_first(remote, own):
+    index = remote.index(own)
+    seen, all_seen = index.etag(1), index.etag()
+    assert index.put(1, "a = 1", 2.0, {"team": "x"}, if_match=seen).static_score == 2.0
+    for change in (
+        lambda: index.put(1, "a = 9", if_match=seen),
+        lambda: index.set_score(1, 3.0, if_match=seen),
+        lambda: index.add([(9, "a = 9")], if_match=all_seen),
+        lambda: index.update([(1, "a = 9")], if_match=all_seen),
+        lambda: index.remove([1], if_match=all_seen),
+    ):
+        with pytest.raises(ServiceError) as refused:
+            change()
+        assert refused.value.status == 412
+    index.set_score(1, 3.0, if_match=index.etag(1))
+    assert index.add([(9, "a = 9")], if_match=index.etag()) == 1
+    assert [(rule.id, rule.static_score) for rule in index.rules()] == [(1, 3.0), (2, 0.0), (9, 0.0)]
+
+
+def test_a_rule_is_explained_that_is_not_in_the_index(remote, local):
+    ads = remote.index("ads")
+    assert ads.explain_text("a = 1 AND b = 2", {"a": 1, "b": 3})["changes"][0]["words"] == "b is 3, needs 2"
+    for event in EVENTS[:8]:
+        assert (ads.why_not(event, 6) is None) == (local.why_not(event, 6) is None)
+    with pytest.raises(ServiceError, match="line 1, column 5"):
+        ads.explain_text("a = ", {})
+
+
 def test_all_rules_are_read_page_by_page(remote, own, monkeypatch):
     monkeypatch.setattr(calls, "_PAGE", 3)
     index = remote.index(own)

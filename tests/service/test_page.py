@@ -465,13 +465,16 @@ def test_what_a_change_would_do_is_shown_before_it_is_saved(tab, served):
     assert served.rule(77).status == 404
 
 
-def test_what_is_not_saved_is_kept_as_a_draft(tab):
+def test_what_is_not_saved_is_kept_as_a_draft_and_can_be_tried(tab):
     page = tab.open("#/ads/rules/2")
     write(page, "interests = 'travel' AND age >= 77")
-    page.get_by_role("link", name="Try an event").last.click()
+    page.get_by_role("button", name="Try an event").click()
     tab.settle()
-    told = page.get_by_role("status").filter(has_text="This tries the saved rule. Your draft of rule 2 is not saved.")
+    told = page.get_by_role("status").filter(has_text="This explains your draft, which is not saved.")
     expect(told).to_be_visible()
+    page.get_by_label("Event as JSON").fill(json.dumps({"interests": ["travel"], "age": 60}))
+    page.get_by_role("button", name="Explain").click()
+    expect(page.locator(".why").first).to_contain_text("age is 60, needs >= 77")
     assert tab.faults() == []
     told.get_by_role("link", name="Back to the draft").click()
     tab.settle()
@@ -479,9 +482,22 @@ def test_what_is_not_saved_is_kept_as_a_draft(tab):
     expect(editor_of(page)).to_have_value("interests = 'travel' AND age >= 77")
     page.get_by_role("button", name="Discard the draft").click()
     expect(editor_of(page)).to_have_value(ADS[1][1])
-    page.get_by_role("link", name="Try an event").last.click()
+    page.get_by_role("button", name="Try an event").click()
     tab.settle()
     expect(told).to_have_count(0)
+
+
+def test_a_new_rule_is_tried_before_it_is_saved(tab):
+    page = tab.open("#/ads/new")
+    write(page, "age >= 40 AND country = 'SE'")
+    page.get_by_role("button", name="Try an event").click()
+    expect(page.get_by_text("A rule has an id.")).to_be_visible()
+    page.get_by_label("Id", exact=True).fill("4711")
+    page.get_by_role("button", name="Try an event").click()
+    tab.settle()
+    page.get_by_label("Event as JSON").fill(json.dumps({"country": "SE", "age": 39}))
+    page.get_by_role("button", name="Explain").click()
+    expect(page.locator(".why").first).to_contain_text("age is 39, needs >= 40")
 
 
 def test_a_rule_leads_back_to_what_was_searched(tab):

@@ -174,3 +174,16 @@ def test_serve_takes_a_file_of_events_and_masks(tmp_path):
         client.close()
     finally:
         service.stop()
+
+
+def test_an_event_is_not_kept_if_its_sender_says_so(own, client):
+    table = io.BytesIO()
+    with pa.ipc.new_stream(table, pa.schema({"a": pa.int64()})) as writer:
+        writer.write_batch(pa.record_batch({"a": [3]}))
+    for kind in ("match", "top", "count"):
+        path = f"/v1/indexes/{own}/{kind}?record=false"
+        assert client.ask("POST", path, {"a": 1}).status == 200
+        assert client.ask("POST", path, b'{"a": 2}\n', content_type=NDJSON).status == 200
+        assert client.ask("POST", path, table.getvalue(), content_type=ARROW).status == 200
+    assert client.ask("POST", f"/v1/indexes/{own}/match?record=true", {"a": 4}).status == 200
+    assert [each["event"] for each in client.ask("GET", f"/v1/indexes/{own}/events").value["events"]] == [{"a": 4}]

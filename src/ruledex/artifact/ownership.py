@@ -147,7 +147,7 @@ def is_plain_file(path: Path, missing: bool = False) -> bool:
 
 
 def is_staging_folder(path: Path) -> bool:
-    """Return whether we made this folder in `staging`. FileNotFoundError if it is gone: its name may be in use again."""
+    """Return whether we made this folder in `staging`. FileNotFoundError if it is gone: somebody may make it anew."""
     return is_staging(path.name) and is_folder(path, missing=True) and all(map(_is_of_staging, path.iterdir()))
 
 

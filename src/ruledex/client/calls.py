@@ -77,6 +77,16 @@ class IndexCalls:
         found = yield self._ask("explain", encode_event(event), {"rule": rule_id, "now": now})
         return dict(found.value)
 
+    def explain_text(self, text: str, event: Event, *, now: Now = None) -> Steps[dict[str, Any]]:
+        """Return why a rule that is not in the index would be true of an event, or would not."""
+        found = yield self._ask("explain", encode_event(event), {"text": text, "now": now})
+        return dict(found.value)
+
+    def why_not(self, event: Event, rule_id: RuleId, *, now: Now = None) -> Steps[dict[str, Any] | None]:
+        """Return why a rule is not true of an event, or None if it is true."""
+        found = yield from self.explain(rule_id, event, now=now)
+        return None if found["truth"] else found
+
     def _ask(
         self, kind: str, body: bytes, query: Mapping[str, Any], content_type: str = "application/json"
     ) -> ServiceRequest:
@@ -142,26 +152,45 @@ class IndexCalls:
             if after is None or len(rules) >= limit:
                 return rules
 
-    def add(self, rules: NewRules) -> Steps[int]:
+    def etag(self, rule_id: RuleId | None = None) -> Steps[str]:
+        """Return what names the present state of a rule, or of the whole index, to be given to a change as `if_match`.
+
+        The change is then refused (status 412) if somebody else has changed the rule or the index meanwhile.
+        """
+        found = yield ServiceRequest("GET", self._path if rule_id is None else self._rule(rule_id))
+        return str(found.headers["etag"])
+
+    def add(self, rules: NewRules, *, if_match: str | None = None) -> Steps[int]:
         """Add rules whose ids are new. Returns their number; they are on disk by then."""
-        return (yield from self._change("add", [_row(rule) for rule in rules], "added"))
+        return (yield from self._change("add", [_row(rule) for rule in rules], "added", if_match))
 
-    def update(self, rules: NewRules) -> Steps[int]:
+    def update(self, rules: NewRules, *, if_match: str | None = None) -> Steps[int]:
         """Replace rules that exist. Returns their number."""
-        return (yield from self._change("update", [_row(rule) for rule in rules], "updated"))
+        return (yield from self._change("update", [_row(rule) for rule in rules], "updated", if_match))
 
-    def remove(self, ids: Iterable[RuleId]) -> Steps[int]:
+    def remove(self, ids: Iterable[RuleId], *, if_match: str | None = None) -> Steps[int]:
         """Remove rules. Returns their number."""
-        return (yield from self._change("remove", list(ids), "removed"))
+        return (yield from self._change("remove", list(ids), "removed", if_match))
 
-    def set_score(self, rule_id: RuleId, score: float) -> Steps[None]:
-        """Give a rule another static score."""
-        yield ServiceRequest("PATCH", self._rule(rule_id), body=orjson.dumps({"score": score}), is_safe=False)
+    def put(
+        self, rule_id: RuleId, text: str, score: float = 0.0, tags: Mapping[str, Any] | None = None, *,
+        if_match: str | None = None,
+    ) -> Steps[Rule[Any]]:  # fmt: skip
+        """Add a rule or replace it. Returns it; `if_match` is the etag of the rule."""
+        body = orjson.dumps({"text": text, "score": score, "tags": _tags(tags or {})})
+        made = yield ServiceRequest("PUT", self._rule(rule_id), body=body, headers=_condition(if_match), is_safe=False)
+        return _rule(made.value["rule"])
 
-    def _change(self, kind: str, rows: list[Any], counted: str) -> Steps[int]:
+    def set_score(self, rule_id: RuleId, score: float, *, if_match: str | None = None) -> Steps[None]:
+        """Give a rule another static score. `if_match` is the etag of the rule."""
+        body, headers = orjson.dumps({"score": score}), _condition(if_match)
+        yield ServiceRequest("PATCH", self._rule(rule_id), body=body, headers=headers, is_safe=False)
+
+    def _change(self, kind: str, rows: list[Any], counted: str, if_match: str | None) -> Steps[int]:
         if not rows:
             return 0
-        found = yield ServiceRequest("PATCH", f"{self._path}/rules", body=orjson.dumps({kind: rows}), is_safe=False)
+        body, headers = orjson.dumps({kind: rows}), _condition(if_match)
+        found = yield ServiceRequest("PATCH", f"{self._path}/rules", body=body, headers=headers, is_safe=False)
         return int(found.value.get(counted, 0))
 
     def dry_run(
@@ -260,6 +289,10 @@ class ServiceCalls:
         given = {"text": text, "index": index, "position": position}
         body = orjson.dumps({name: value for name, value in given.items() if value is not None})
         return dict((yield ServiceRequest("POST", "/v1/language/analyse", body=body)).value)
+
+
+def _condition(if_match: str | None) -> dict[str, str]:
+    return {} if if_match is None else {"if-match": if_match}
 
 
 def _bodies(events: Iterable[Event]) -> Iterator[bytes]:

@@ -84,6 +84,8 @@ def error_of(status: int, headers: Mapping[str, str], body: bytes) -> ServiceErr
     code = str(problem.get("type", "")).rpartition(":")[2]
     told = [str(problem.get("title") or f"the service answered with status {status}")]
     told += [str(problem[name]) for name in ("detail", "hint") if problem.get(name)]
+    if place := problem.get("place"):
+        told[0] += f" (line {place['line']}, column {place['column']})"
     faults = [_fault(fault) for fault in problem.get("faults", [])]
     return ServiceError(status, code, "; ".join(told) + "".join(f"\n{fault}" for fault in faults), problem)
 

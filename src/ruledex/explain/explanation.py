@@ -12,6 +12,7 @@ from ruledex.errors import EventError, RuledexError, quoted
 from ruledex.explain.clause import Clause, Seen, clause_of, is_empty, write_value
 from ruledex.explain.flip import smallest_flip
 from ruledex.explain.originals import Original
+from ruledex.language.parser import parse
 from ruledex.language.plain import Untyped, type_name
 from ruledex.language.resolve import Event
 from ruledex.language.schema import SEVERAL, Schema
@@ -135,6 +136,11 @@ def explain(tree: Expression, text: str, event: Event, schema: Schema, original:
         also = tuple(path_text(path) for path in dict.fromkeys(_paths(clause)) if path in asked_elsewhere)
         changes.append(Change(clause, wanted, _describe_change(clause, wanted), also))
     return Explanation(text, root.truth, root, tuple(changes), original)
+
+
+def explain_text(text: str, event: Event, schema: Schema, original: Original | None = None) -> Explanation:
+    """Return the explanation of a rule that is given as text. A text that is no rule raises a RuleError."""
+    return explain(schema.bind_named(parse(text), text), text, event, schema, original)
 
 
 def _paths(leaf: Clause) -> list[tuple[str, ...]]:

@@ -15,7 +15,7 @@ from ruledex.dictionary.merging import merge_dictionaries
 from ruledex.engines.inputs import check_k
 from ruledex.engines.protocol import OutdatedError, Rank
 from ruledex.errors import RuledexError
-from ruledex.explain import Explanation, Original, explain, original_of
+from ruledex.explain import Explanation, Original, explain_text, original_of
 from ruledex.index.describing import describe_snapshot, full_schema
 from ruledex.index.identities import Id, RuleId, plain_id
 from ruledex.index.inputs import Event, Events, as_mapping, check_rank, check_weights
@@ -24,7 +24,6 @@ from ruledex.index.state import BuiltState, IndexMatches, Snapshot
 from ruledex.index.tags import tags_of
 from ruledex.language.clock import Now, asked_at
 from ruledex.language.json_decimals import decimal_event, decimal_events
-from ruledex.language.parser import parse
 from ruledex.language.resolve import over_limit
 from ruledex.language.schema import Schema
 from ruledex.language.text import path_text
@@ -285,8 +284,7 @@ class IndexAnswers(Generic[Id]):
         schema = state.schema
         event = decimal_event(event) if decimals else event
         with asked_at(now, schema.zone):
-            tree = schema.bind_named(parse(text), text)
-            return explain(tree, text, as_mapping(event), schema, original_of(state.original(plain_id(rule_id))))
+            return explain_text(text, as_mapping(event), schema, original_of(state.original(plain_id(rule_id))))
 
     def why_not(self, event: Event, rule_id: RuleId, *, decimals: bool = False, now: Now = None) -> Explanation | None:
         """Explain why a rule is not true of an event. Returns None if it is true.

@@ -9,8 +9,10 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from ruledex.explain import Explanation, explain_text
 from ruledex.index.answers import IndexAnswers, Rule
 from ruledex.index.identities import RuleId, find_ids
+from ruledex.index.inputs import Event, as_mapping
 from ruledex.index.live.changes import put_rules, redefine, remove_rules
 from ruledex.index.live.definitions import define, undefine
 from ruledex.index.live.state import LiveState
@@ -18,6 +20,7 @@ from ruledex.index.rules import read_rules
 from ruledex.index.state import BuiltState, Snapshot
 from ruledex.index.storage import StoredRuleTexts
 from ruledex.index.tags import NO_TAGS, Tags, tags_of
+from ruledex.language.clock import Now, asked_at
 from ruledex.language.schema import Schema
 from ruledex.language.value import INT64_MAX, INT64_MIN
 
@@ -66,6 +69,12 @@ class RuleReader:
         if not state.identities.has(rule_id):
             return None
         return Rule(rule_id, state.text(rule_id), state.score(rule_id), tags_of(state.tags_text(rule_id)))
+
+    def explain(self, text: str, event: Event, *, now: Now = None) -> Explanation:
+        """Explain a text on an event as if it were a rule of the index."""
+        schema = self._state.schema
+        with asked_at(now, schema.zone):
+            return explain_text(text, as_mapping(event), schema)
 
     def check_put(self, rows: Sequence[tuple[Any, ...]], *, replace: bool) -> None:
         """Raise what `Index.add` or, with `replace`, `Index.update` would raise."""

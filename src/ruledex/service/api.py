@@ -59,6 +59,7 @@ _IF_MATCH: Final = EndpointParameter("If-Match", str, "The tag of the rule that 
 _IF_NONE_MATCH: Final = EndpointParameter("If-None-Match", str, "*, if the rule must be new.", "header")
 _WHERE: Final = EndpointParameter("where", str, "Ask only the rules whose tags satisfy this condition.")
 _NOW: Final = EndpointParameter("now", str, "What now() means in rules, as ISO text; the clock's time by default.")
+_RECORD: Final = EndpointParameter("record", bool, "false: neither keep the event as a recent one nor log a decision.")
 _DRY_RUN: Final = EndpointParameter("dry_run", bool, "Answer what would happen, and change nothing.")
 _SEARCHED: Final = (
     EndpointParameter("text", str, "A part of the rule's text, in either case."),
@@ -82,12 +83,13 @@ def _questions(worker: Worker) -> list[Endpoint]:
     limit = EndpointParameter("limit", int, "Return at most so many rules; `count` counts all.")
     k = EndpointParameter("k", int, "How many rules are wanted.")
     weights = EndpointParameter("weights", str, "A JSON object: a number per attribute, or one per value of it.")
-    rule = EndpointParameter("rule", str, "The id of the rule.", required=True)
+    rule = EndpointParameter("rule", str, "The id of the rule.")
+    text = EndpointParameter("text", str, "The text of a rule that is not saved, instead of an id.")
     asked: list[tuple[Kind, str, Any, tuple[EndpointParameter, ...]]] = [
-        ("match", "Find all rules that are true of an event.", Matched, (limit, _WHERE)),
-        ("top", "Find the best rules of an event.", BestRules, (k, _RANK, _MODE, weights, _WHERE)),
-        ("count", "Count the rules that are true of an event.", Counted, (_WHERE,)),
-        ("explain", "Explain why a rule is true of an event, or is not.", Explained, (rule,)),
+        ("match", "Find all rules that are true of an event.", Matched, (limit, _WHERE, _RECORD)),
+        ("top", "Find the best rules of an event.", BestRules, (k, _RANK, _MODE, weights, _WHERE, _RECORD)),
+        ("count", "Count the rules that are true of an event.", Counted, (_WHERE, _RECORD)),
+        ("explain", "Explain why a rule is true of an event, or is not.", Explained, (rule, text)),
     ]
     many = "\nThe body is one event as JSON, or many as NDJSON or as an Arrow stream, answered in the same format."
     found = []

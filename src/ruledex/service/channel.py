@@ -113,9 +113,13 @@ class WriterClient:
             raise Problem(503, "writer", "There is no writer at the moment", "nothing was changed", retry_after=1)
         self._number += 1
         number = self._number
+        try:
+            message = frame({"number": number, "index": index, "change": change, "at": time()})
+        except TypeError as error:  # what JSON can say and 64 bits cannot hold
+            raise Problem(422, "body", "The body is not as expected", str(error)) from None
         waiting = self._asked[number] = asyncio.get_running_loop().create_future()
         # A client that leaves takes nothing back: the future is dropped, and the change is made.
-        self._writer.write(frame({"number": number, "index": index, "change": change, "at": time()}))
+        self._writer.write(message)
         try:
             answer: dict[str, Any] = await waiting
             return answer

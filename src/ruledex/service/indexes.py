@@ -31,7 +31,8 @@ class ServedIndex:
         self.index = index
         self.refused: str | None = None  # a published version that could not be used
         self.try_again_at = 0.0  # when it is tried again
-        self.batch_size = 256  # events to answer at once: it follows how many matches they have
+        # Events to answer at once, as lines and as tables: they follow how many matches events have.
+        self.batch_size = self.table_size = 256
         self._pinned: OrderedDict[str, Index] = OrderedDict()
         self._lock = ForkSafeLock()
 

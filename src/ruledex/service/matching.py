@@ -12,8 +12,9 @@ import orjson
 import pyarrow as pa
 
 from ruledex.errors import EventError, RuledexError, RuleError, quoted
-from ruledex.index import Index, IndexMatches
+from ruledex.index import Index, IndexMatches, RuleReader
 from ruledex.language.clock import Now, read_now
+from ruledex.language.value import INT64_MAX, INT64_MIN
 from ruledex.service.decisions import RequestDecisions, RulesOf
 from ruledex.service.problems import Problem, problem_of
 from ruledex.service.request import ARROW, JSON, NDJSON, Request, parse_event
@@ -39,6 +40,8 @@ class Question(NamedTuple):
     mode: Mode = "exact"
     weights: dict[str, Any] | None = None
     rule: int | str = 0  # of explain
+    text: str | None = None  # of explain, instead of a rule
+    record: bool = True  # whether the event may become a recent one and a decision
     where: str | None = None  # the condition over the rules' tags
     now: Now = None  # the time of the call
     decimals: bool = False  # whether numbers of JSON events are decimals
@@ -50,8 +53,8 @@ class Question(NamedTuple):
 
     @property
     def is_decision(self) -> bool:
-        """Whether rules are found for an event. An explanation is of one rule that is known."""
-        return self.kind != "explain"
+        """Whether rules are found for an event that may be recorded. An explanation is of one rule that is known."""
+        return self.kind != "explain" and self.record
 
     def n_matched(self, n_found: int) -> int | None:
         """Return how many rules are true of an event, or None if only the best of them were found."""
@@ -65,7 +68,10 @@ def question_of(kind: Kind, request: Request, index: Index) -> Question:
     """Return what the parameters of a request ask."""
     if not request.has_query and not index.uses_now and (plain := _PLAIN.get(kind)) is not None:
         return plain
-    return _question(kind, request, index)._replace(decimals=request.flag("decimals"))
+    question = _question(kind, request, index)
+    return question._replace(
+        decimals=request.flag("decimals"), record=kind == "explain" or request.flag("record", True)
+    )
 
 
 def _question(kind: Kind, request: Request, index: Index) -> Question:
@@ -86,9 +92,13 @@ def _question(kind: Kind, request: Request, index: Index) -> Question:
             weights = parse_event(given.encode(), request.settings.event_depth)
         return Question(kind, None, k, cast(Rank, rank), cast(Mode, mode), weights, where=where, now=now)
     if kind == "explain":
-        if (given := request.query.get("rule")) is None:
-            raise Problem(400, "query", "A parameter is missing", "rule is the id of the rule to explain")
-        return Question(kind, rule=find_id(given, index), now=now)
+        rule, text = request.query.get("rule"), request.query.get("text")
+        if (rule is None) == (text is None):
+            told = "give rule, the id of the rule to explain, or text, a rule that is not saved"
+            raise Problem(400, "query", "One of two parameters is needed", told)
+        if rule is None:
+            return Question(kind, text=text, now=now)
+        return Question(kind, rule=find_id(rule, index), now=now)
     return Question(kind, where=where, now=now)
 
 
@@ -117,8 +127,9 @@ def id_of(text: str, index: Index, *, may_be_new: bool = False) -> int | str:
     if index.id_kind == "string":
         return text
     digits = text.removeprefix("-")
-    if not (digits.isascii() and digits.isdigit() and len(digits) < 20):
-        told = f"the ids of this index are integers, and {quoted(text)} is none"
+    is_integer = digits.isascii() and digits.isdigit() and len(digits) < 20
+    if not is_integer or not INT64_MIN <= int(text) <= INT64_MAX:
+        told = f"the ids of this index are integers of 64 bits, and {quoted(text)} is none"
         raise (
             Problem(422, "id", "The id cannot be used", told)
             if may_be_new
@@ -151,7 +162,10 @@ def answer_one(
         )
         answer = orjson.dumps({"rules": [{"id": i, "rank": rank} for i, rank in best]} | named)
         return answer, len(best), [i for i, _ in best]
-    explained = index.explain(question.rule, event, now=question.now)
+    if question.text is None:
+        explained = index.explain(question.rule, event, now=question.now)
+    else:
+        explained = RuleReader(index).explain(question.text, event, now=question.now)
     return orjson.dumps(explained.to_dict(), default=str), int(explained.truth is True), None
 
 

@@ -118,9 +118,11 @@ class Request:
         self.query  # noqa: B018  # reads them
         return [value for given, value in self._repeated if given == name]
 
-    def flag(self, name: str) -> bool:
+    def flag(self, name: str, default: bool = False) -> bool:
         """Return a parameter that is true or false."""
-        given = self.query.get(name, "false") if self._query_string else "false"
+        given = self.query.get(name) if self._query_string else None
+        if given is None:
+            return default
         if given not in ("true", "false"):
             raise Problem(400, "query", "A parameter is wrong", f"{name} is true or false")
         return given == "true"

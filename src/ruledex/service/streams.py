@@ -23,15 +23,16 @@ if TYPE_CHECKING:
 
 _LARGEST_BATCH: Final = 8_192
 _BLOCK: Final = 512  # events that engines answer at once: a batch of whole blocks leaves none half full
-_MATCHES_PER_BATCH: Final = 500_000
+_MATCHES_PER_BATCH: Final = 500_000  # as lists of Python's
+_MATCHES_PER_TABLE: Final = 4_000_000  # as numbers in one array
 _FEW_BYTES: Final = 2_048  # of lines that are answered on the event loop
 
 
-def next_size(size: int, n_events: int, n_matches: int) -> int:
-    """Return how many events to answer next, so that their matches fit into memory well."""
-    if n_events < size and n_matches < _MATCHES_PER_BATCH:
+def next_size(size: int, n_events: int, n_matches: int, most: int = _MATCHES_PER_BATCH) -> int:
+    """Return how many events to answer next, so that their matches fit into memory well: some `most` of them."""
+    if n_events < size and n_matches < most:
         return size
-    size = max(1, min(2 * size, _LARGEST_BATCH, _MATCHES_PER_BATCH * n_events // max(1, n_matches)))
+    size = max(1, min(2 * size, _LARGEST_BATCH, most * n_events // max(1, n_matches)))
     return size - size % _BLOCK if size > _BLOCK else size
 
 
@@ -258,16 +259,17 @@ async def answer_arrow(worker: Worker, request: Request, question: Question, ser
                 raise Problem(413, "size", "A record batch has too many events", most)
             at = 0
             while at < batch.num_rows:
-                some = batch.slice(at, served.batch_size)
+                some = batch.slice(at, served.table_size)
                 told, counts = await worker.long_work.run(answer, some)
                 n_matches = sum(counts)
                 at += some.num_rows
-                served.batch_size = next_size(served.batch_size, some.num_rows, n_matches)
+                served.table_size = next_size(served.table_size, some.num_rows, n_matches, _MATCHES_PER_TABLE)
                 worker.count(request, some.num_rows, n_matches)
                 if not request.answered:
                     await request.begin(ARROW)
                 await request.write(told)
-                worker.sample.add_rows(request.index, some, None if question.kind == "top" else counts)
+                if question.is_decision:
+                    worker.sample.add_rows(request.index, some, None if question.kind == "top" else counts)
     came.end()
     if not request.answered:
         await request.begin(ARROW)

@@ -70,7 +70,7 @@ class RuleForm {
         this.editor.element,
         h("div", { className: "fields" }, field("Score", this.score, "for ranking"), this.tags.element),
         h("div", { className: "buttons actions" }, this.saveButton, this.previewButton,
-          this.rule ? h("a", { className: "button", href: `${this.base}/try?rule=${encodeURIComponent(this.id)}` }, "Try an event") : null,
+          h("button", { type: "button", onclick: () => this.tryEvent() }, "Try an event"),
           this.rule ? this.deleteButton : null, this.state)),
       h("section", { className: "panel" }, h("h2", {}, "What would this change do?"), this.preview));
   }
@@ -197,6 +197,11 @@ class RuleForm {
 
   get condition() {
     return this.rule ? { "if-match": this.rule.etag } : { "if-none-match": "*" };
+  }
+
+  /** Leads to the view that tries events, which explains a rule as it is written here. */
+  tryEvent() {
+    this.attempt(() => { location.hash = `${this.base}/try?rule=${encodeURIComponent(this.rule ? this.id : this.writtenId)}`; }, (box) => this.notice.replaceChildren(box));
   }
 
   async showPreview() {

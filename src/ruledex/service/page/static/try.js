@@ -26,11 +26,11 @@ export function tryView({ name, query, signal }) {
   const unsaved = h("div", {});
   const matches = h("div", {}, empty("No event was tried yet", "Paste one on this page, or pick a recent one."));
 
-  /** Says that a rule is tried as it is saved, if it is being changed in this tab. */
+  /** Says that a rule is tried as it is written and not as it is saved, if it is being changed in this tab. */
   function showUnsaved() {
     const id = asked.value.trim();
-    unsaved.replaceChildren(...(id && readDraft(name, id) ? [h("div", { className: "box", role: "status" },
-      h("p", {}, h("strong", {}, "This tries the saved rule."), ` Your draft of rule ${id} is not saved. `, h("a", { href: `#/${encodeURIComponent(name)}/rules/${encodeURIComponent(id)}` }, "Back to the draft")))] : []));
+    unsaved.replaceChildren(...(draftOf(name, id) ? [h("div", { className: "box", role: "status" },
+      h("p", {}, h("strong", {}, "This explains your draft"), `, which is not saved. The matching rules are those that are saved. `, h("a", { href: `#/${encodeURIComponent(name)}/rules/${encodeURIComponent(id)}` }, "Back to the draft")))] : []));
   }
   asked.addEventListener("input", showUnsaved);
   showUnsaved();
@@ -49,7 +49,7 @@ export function tryView({ name, query, signal }) {
     if (event === null) return;
     matches.replaceChildren(loading("Matching…"));
     try {
-      const found = await post(at`v1/indexes/${name}/match`, event, { limit: MOST }, signal);
+      const found = await post(at`v1/indexes/${name}/match`, event, { limit: MOST, record: "false" }, signal);
       matches.replaceChildren(matchesOf(name, found, event, signal));
       announce(`${plural(found.count, "rule")} match`);
     } catch (error) {
@@ -64,7 +64,7 @@ export function tryView({ name, query, signal }) {
     if (event === null) return;
     if (!id) return why.replaceChildren(h("p", { className: "wrong", role: "alert" }, "Give the id of a rule."));
     why.replaceChildren(loading());
-    why.replaceChildren(await explained(name, id, event, signal));
+    why.replaceChildren(await explained(name, id, event, signal, draftOf(name, id)));
   }
 
   const recent = h("div", {}, loading("Loading recent events…"));
@@ -156,10 +156,16 @@ function matchItem(name, id, event, signal) {
     h("a", { className: "rule-id", href: `#/${encodeURIComponent(name)}/rules/${encodeURIComponent(id)}` }, String(id)), text, button), why);
 }
 
-/** Returns the explanation of a rule on an event, or why there is none. */
-async function explained(name, id, event, signal) {
+/** Returns the text of a rule as it is being written in this tab, or nothing if it is as saved. */
+function draftOf(name, id) {
+  const added = readDraft(name, null);
+  return (id && (readDraft(name, id) ?? (added?.id?.trim() === id ? added : null))?.text) || null;
+}
+
+/** Returns the explanation of a rule, or of the draft of one, on an event, or why there is none. */
+async function explained(name, id, event, signal, draft = null) {
   try {
-    return explanationOf(await post(at`v1/indexes/${name}/explain`, event, { rule: id }, signal));
+    return explanationOf(await post(at`v1/indexes/${name}/explain`, event, draft === null ? { rule: id } : { text: draft }, signal));
   } catch (error) {
     if (error.name === "AbortError") return "";
     return problemBox(error, undefined, name);
