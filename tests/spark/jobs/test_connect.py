@@ -8,10 +8,15 @@ from pathlib import Path
 import pytest
 
 from ruledex import Index
-from tests.spark.conftest import WAIT_S, own_process
+from tests.spark.conftest import WAIT_S, own_process, watermarked_counts, write_minutes
 
 OLD = [(1, "a > 2"), (2, "b = 'x'"), (3, "a < 0")]
 NEW = [(1, "a > 3"), (2, "b = 'x'"), (3, "a < 0")]
+SETTINGS = {
+    "spark.sql.execution.arrow.pyspark.validateSchema.enabled": "true",
+    "spark.sql.session.timeZone": "Asia/Kolkata",
+    "spark.sql.shuffle.partitions": "1",
+}
 
 
 def through_connect(folder: Path) -> dict[str, object]:
@@ -24,10 +29,13 @@ def through_connect(folder: Path) -> dict[str, object]:
 
     from ruledex.cli.spark.session import _follow_connect
     from ruledex.cli.terminal import Bar
-    from ruledex.spark import backtest, build_index, coverage, match, profile, ratify
+    from ruledex.spark import backtest, build_index, check_columns, coverage, match, profile, ratify
 
     os.environ["SPARK_TESTING"] = "1"  # else the server takes the one port that every other takes, too
-    spark = SparkSession.builder.remote("local[1]").getOrCreate()
+    builder = SparkSession.builder.remote("local[1]")
+    for name, value in SETTINGS.items():
+        builder = builder.config(name, value)
+    spark = builder.getOrCreate()
     events = spark.range(6).selectExpr("id AS a", "if(id % 2 = 1, 'x', 'y') AS b").repartition(2)
     counted = coverage(folder / "old", events, [1, 2]).persist()
     ratified = ratify(folder / "old", events)
@@ -48,6 +56,11 @@ def through_connect(folder: Path) -> dict[str, object]:
         report = build_index(rules, folder / name)
         matched = match(events, folder / name, keep=["a"])
         found[name] = (report.n_rules, report.quarantine.count(), sorted(map(tuple, matched.collect())))
+    write_minutes(folder / "minutes", 4)
+    found["watermarked"] = watermarked_counts(spark, folder / "minutes", folder / "sound")
+    found["zone"] = Index.open(folder / "sound").schema.time_zone
+    missing = check_columns(events.withColumnRenamed("b", "B"), folder / "sound").to_pylist()
+    found["columns"] = [(row["attribute"], row["what"], row["n_rules"]) for row in missing]
     found["scores"] = Index.open(folder / "sound").rule(1).static_score
     counted.unpersist()
     spark.stop()
@@ -83,6 +96,12 @@ def test_an_index_is_built_whether_or_not_a_rule_is_bad(found):
     assert found["sound"] == (3, 0, matches)
     assert found["broken"] == (3, 1, matches)
     assert found["scores"] == 2.5
+
+
+def test_zones_watermarks_and_columns_are_those_of_a_classic_session(found):
+    assert found["zone"] == "Asia/Kolkata"
+    assert found["watermarked"] == [1, 1]
+    assert found["columns"] == [("b", "case", 1)]
 
 
 def test_the_index_is_ratified(found):
