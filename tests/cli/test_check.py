@@ -222,3 +222,110 @@ def test_counts_are_in_words() -> None:
     tally.n_rules = 1200
     tally.count(Finding("r", "x", Severity.ERROR, 0, ""))
     assert str(tally) == "1,200 rules, 1 error, 0 warnings, 0 notes"
+
+
+# Against the columns of events.
+
+COLUMNS = pa.schema({"country": pa.string(), "age": pa.int64(), "seen": pa.timestamp("us", "UTC")})
+COLUMN_RULES = {
+    "r1": "contry = 'IN'",
+    "r2": "age = '18'",
+    "r3": "Country = 'IN' AND age > 3",
+    "r4": "contry = 'US' OR age < 3",
+    "r5": "country = 'IN'",
+    "r6": "seen > '2024-01-01'",
+    "r7": "age =",
+}
+
+
+@pytest.fixture
+def column_rules(tmp_path: Path) -> Path:
+    path = tmp_path / "rules.jsonl"
+    path.write_text("".join(json.dumps({"id": i, "expr": e}) + "\n" for i, e in COLUMN_RULES.items()))
+    return path
+
+
+def column_findings(result: Result) -> dict[str, tuple[str, int, str, str]]:
+    findings, _ = records(result)
+    found = [f for f in findings if f["code"] == "column"]
+    assert {f["severity"] for f in found} <= {"warning"}
+    return {f["message"]: (f["rule"], f["file_line"], Path(f["file"]).name, f["suggestion"]) for f in found}
+
+
+def test_rules_are_checked_against_the_columns_of_a_parquet_file(column_rules: Path, tmp_path: Path) -> None:
+    events = tmp_path / "events.parquet"
+    pq.write_table(COLUMNS.empty_table(), events)
+    result = run(column_rules, "--events", events, "--json")
+    assert result.exit_code == 1  # for r7, which is also left out of the check
+    declare = "declare its type with Schema.from_arrow or from_spark, or write DATE '…' or TIMESTAMP '…'"
+    assert column_findings(result) == {
+        "the events have no column contry (1 other rule too, such as r4)": (
+            *("r1", 1, "rules.jsonl"),
+            "did you mean country?",
+        ),
+        "the events have no column Country, only country": ("r3", 3, "rules.jsonl", "write country"),
+        "age is int64, and rules compare it with a string": (
+            *("r2", 2, "rules.jsonl"),
+            "write the number without quotes",
+        ),
+        "seen is timestamp[us, tz=UTC], and rules compare it with a string": ("r6", 6, "rules.jsonl", declare),
+    }
+    schema = tmp_path / "schema.toml"
+    schema.write_text('[attributes]\nseen = "timestamp"\nage = "integer"\ncountry = "string"\n')
+    declared = column_findings(run(column_rules, "--events", events, "--schema", schema, "--json"))
+    assert not any(message.startswith("seen") for message in declared)
+
+
+def test_a_warning_about_a_column_counts_if_it_is_asked_to(tmp_path: Path) -> None:
+    (tmp_path / "events.jsonl").write_text('{"age": 3}\n')
+    (tmp_path / "rules.txt").write_text("agee > 3\n")
+    assert run(tmp_path / "rules.txt", "--events", tmp_path / "events.jsonl").exit_code == 0
+    result = run(tmp_path / "rules.txt", "--events", tmp_path / "events.jsonl", "--strict")
+    assert result.exit_code == 1
+    assert "the events have no column agee; did you mean age?" in result.stdout
+    assert result.stdout.splitlines()[-1] == "1 rule, 0 errors, 1 warning, 0 notes"
+    both = run(tmp_path / "rules.txt", "--events", tmp_path / "events.jsonl", "--similar", 0.9, "--json")
+    assert [f["code"] for f in records(both)[0]] == ["column"]
+
+
+def test_events_may_be_json_lines_of_any_shape(tmp_path: Path) -> None:
+    events = [
+        {"age": 3, "ip": None, "mixed": 1, "seen": "2024-01-01", "tags": ["a"], "device": {"os": "x", "n": 1}},
+        {"age": 2.5, "mixed": "a", "device": {"on": True}, "items": [{"price": 3}, {"name": "a"}], "none": []},
+    ]
+    text = "".join(json.dumps(event) + "\n" for event in events)
+    fine = "age > 2 AND ip = 'x' AND mixed = 3 AND seen > '2023-01-01' AND seen > DATE '2023-01-01' AND tags = 'b'"
+    fine += " AND device.os = 'x' AND device.on AND exists(items, i -> i.price > 2 AND i.name = 'x') AND none = 4"
+    wrong = [
+        "age = 'x'",
+        "tags = 3",
+        "device.of = 3",
+        "device = 3",
+        "device.on = 'x'",
+        "exists(items, i -> i.size > 3)",
+    ]
+    (tmp_path / "rules.txt").write_text("\n".join([fine, *wrong]))
+    found = column_findings(run(tmp_path / "rules.txt", "--events", "-", "--json", stdin=text))
+    assert sorted((line, message) for message, (_, line, _, _) in found.items()) == [
+        (2, "age is double, and rules compare it with a string"),
+        (3, "tags is list<item: string>, and rules compare it with a number"),
+        (4, "the events have no column device.of"),
+        (5, "device is struct<os: string, n: double, on: bool>, and rules compare it with a number"),
+        (6, "device.on is bool, and rules compare it with a string"),
+        (7, "the events have no column items.size"),
+    ]
+
+
+def test_events_that_cannot_be_read_say_so(tmp_path: Path) -> None:
+    (tmp_path / "rules.txt").write_text("age > 3\n")
+    for text, message in {"": "there is no event whose columns", '{"a": 1}\n[]\n': "line 2 is not a JSON obj"}.items():
+        result = run(tmp_path / "rules.txt", "--events", "-", stdin=text)
+        assert result.exit_code == 2
+        assert message in result.stderr
+
+
+def test_events_that_are_deep_have_any_type_below(tmp_path: Path) -> None:
+    deep = '{"a":' * 900 + "1" + "}" * 900
+    (tmp_path / "rules.txt").write_text("a.b > 3\n")
+    found = column_findings(run(tmp_path / "rules.txt", "--events", "-", "--json", stdin=deep))
+    assert list(found) == ["the events have no column a.b"]

@@ -31,6 +31,7 @@ INPUTS += [
     "match {index} {input}",
     "explain {index} 1 {input}",
     "check {rules} --schema {input}",
+    "check {rules} --events {input}",
 ]
 INDEXES = ["add {index} {more}", "remove {index} 1", "compact {index}", "match {index} {events}", "verify {index}"]
 INDEXES += ["explain {index} 1 '{{}}'", "describe {index}", "gc {index}", "ratify {index} --events 3"]
@@ -57,6 +58,8 @@ BAD_OPTIONS = {
     "similar {index} 'a ='": "",
     "similar {index} --id 77": "there is no rule 77 in this index$",
     "check {rules} --similar 7": "at_least is a share above 0 and at most 1",
+    "check - --events -": "cannot both come from standard input",
+    "check {rules} --events events.csv": "a file of events with types ends in .jsonl",
     "ratify {index} --events 0": "invalid value for '--events'",
     "ratify {index} --engine none": "there is no engine 'none'",
     "generate demo": "give either --rules or --events",

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Generator, Iterator, Mapping
 from contextlib import closing
 from dataclasses import dataclass, replace
 from itertools import chain
 from pathlib import Path
-from typing import Annotated, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any, Final, NamedTuple, cast
 
 import orjson
 import typer
@@ -35,7 +35,13 @@ from ruledex.language.definitions import shown_name
 from ruledex.lint import Finding, Linter, Severity
 from ruledex.lint.subject import line_and_column
 from ruledex.ratify.similarity import similar_finding
-from ruledex.sources import BadRow, Columns, DefinitionRow, RuleFile, RuleRow
+from ruledex.sources import BadRow, Columns, DefinitionRow, RuleFile, RuleRow, read_columns
+from ruledex.sources.lines import STANDARD_INPUT
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from ruledex.index import Index
 
 _MOST_SHOWN: Final = 100
 _STYLES: Final = {Severity.ERROR: "bold red", Severity.WARNING: "yellow", Severity.NOTE: "cyan"}
@@ -77,6 +83,15 @@ def check_command(
             help="Also find pairs of rules that share at least this much of their events, such as 0.9.",
         ),
     ] = None,
+    events: Annotated[
+        str | None,
+        typer.Option(
+            "--events",
+            metavar="FILE",
+            help="Also check the attributes of rules against the columns of these events: .parquet, .jsonl (also .gz), "
+            "or - for JSON lines.",
+        ),
+    ] = None,
     format: FormatOption = None,  # noqa: A002  # it is called so everywhere
     format_options: FormatOptions = None,
     id_column: IdOption = "id",
@@ -94,24 +109,30 @@ def check_command(
 
         ruledex check rules.jsonl --similar 0.9
 
+        ruledex check rules.jsonl --events yesterday.parquet --strict
+
         ruledex check - --json < rules.txt
 
     With --format, rules of another system are converted, and then linted; what a rule means here that it does not mean
-    there is a note.
+    there is a note. With --events, a warning says which attributes are no columns of the events, or have a type that
+    never fits the constants of the rules.
 
     The exit status is 0 if there are only warnings and notes, 1 if a rule cannot be used (or with --strict has a
     warning), and 2 if a file cannot be read.
     """
+    if events == STANDARD_INPUT and STANDARD_INPUT in files:
+        raise InputError("rules and events cannot both come from standard input: name a file for one of them")
     linter = Linter(load_schema(schema))
+    fields = None if events is None else read_columns(events)
     columns = Columns(id=id_column, expr=expr_column)
     read_rows = _reader(columns, format, format_options, show_progress=not (quiet or as_json))
     tally = Tally()
     shown: list[LocatedFinding] = []
     limit = max_findings if max_findings is not None else None if as_json else _MOST_SHOWN
     try:
-        kept: list[_Row] = []
-        found = _all_findings(files, read_rows, linter, schema, tally, None if similar is None else kept)
-        for located in found if similar is None else chain(found, _similar_findings(kept, linter, similar)):
+        kept = None if similar is None and fields is None else list[_Row]()
+        found = _all_findings(files, read_rows, linter, schema, tally, kept)
+        for located in found if kept is None else chain(found, _findings_together(kept, linter, similar, fields)):
             tally.count(located.finding)
             if quiet or (limit is not None and tally.n_findings > limit):
                 continue
@@ -208,13 +229,45 @@ def _all_findings(
         yield LocatedFinding.of(*places.get(finding.rule_id, (str(schema), 0)), finding, "")
 
 
-def _similar_findings(kept: list[_Row], linter: Linter, at_least: float) -> Iterator[LocatedFinding]:
-    """Yield a note for each rule that shares events with an earlier one, unless it is a duplicate, which has a note."""
+def _findings_together(
+    kept: list[_Row], linter: Linter, at_least: float | None, columns: pa.Schema | None
+) -> Iterator[LocatedFinding]:
+    """Yield what an index of all rules shows: which attributes are no columns of events, and which rules are alike."""
     from ruledex.index import Index
 
-    rows = [row.row for row in kept if isinstance(row.row, RuleRow)]
+    kept = [row for row in kept if isinstance(row.row, RuleRow)]
+    rows = [cast(RuleRow, row.row) for row in kept]
     numbered = [replace(row, rule_id=number) for number, row in enumerate(rows)]
-    for pair in Index.build(numbered, schema=linter.schema, on_error="skip").similar_pairs(at_least):
+    index = Index.build(numbered, schema=linter.schema, on_error="skip")
+    if columns is not None:
+        for fault in index.check_columns(columns).to_pylist():
+            numbers = list(map(int, fault["examples"]))
+            finding = _column_finding(fault, [str(rows[number].rule_id) for number in numbers])
+            yield LocatedFinding.of(kept[numbers[0]].file, rows[numbers[0]].line, finding, "")
+    if at_least is not None:
+        yield from _similar_findings(kept, rows, index, at_least)
+
+
+def _column_finding(fault: Mapping[str, Any], examples: list[str]) -> Finding:
+    """Return a warning about an attribute, for the first of the rules that look at it."""
+    attribute, what = fault["attribute"], fault["what"]
+    if what == "missing":
+        message = f"the events have no column {attribute}"
+    elif what == "case":
+        message = f"the events have no column {attribute}, only {fault['column']}"
+    else:
+        message = f"{attribute} {what}"
+    n_others = fault["n_rules"] - 1
+    if n_others:
+        message += f" ({_plural(n_others, 'other rule')} too, such as {examples[1]})"
+    return Finding(examples[0], "column", Severity.WARNING, 0, message, fault["suggestion"])
+
+
+def _similar_findings(
+    kept: list[_Row], rows: list[RuleRow], index: Index[int], at_least: float
+) -> Iterator[LocatedFinding]:
+    """Yield a note for each rule that shares events with an earlier one, unless it is a duplicate, which has a note."""
+    for pair in index.similar_pairs(at_least):
         is_noted = any(finding.code == "duplicate" for finding in kept[int(pair.second)].notes)
         if pair.relation != "equal" or not is_noted:
             first, second = rows[int(pair.first)], rows[int(pair.second)]
