@@ -218,9 +218,9 @@ def sparse_count_touched(
 
 
 def _work_of_sparse(engine: SparseEngine, batch: EventBatch) -> Work:
-    scratch = engine._scratch(len(batch.cells))
+    scratch = engine.buffers(len(batch.cells))
     counts = np.zeros(len(BY_SPARSE), np.int64)
-    sparse_count_touched(engine._handle.address, scratch.handle.address, batch.offsets, batch.cells, counts)
+    sparse_count_touched(engine.handle.address, scratch.handle.address, batch.offsets, batch.cells, counts)
     return _averages(dict(zip(BY_SPARSE, counts.tolist(), strict=True)), batch)
 
 

@@ -6,7 +6,12 @@ import numpy as np
 import pytest
 
 from ruledex.compiled.decorator import jit
-from ruledex.compiled.handles import Handle, int32_at, int64_at, scratch32_at, words_at
+from ruledex.compiled.handles import Handle, bytes_at, int32_at, int64_at, scratch32_at, scratch64_at, words_at
+
+
+@jit
+def _move_byte(handle: int) -> None:
+    scratch64_at(handle, 0)[0] += bytes_at(handle, 1)[1]
 
 
 @jit
@@ -27,6 +32,13 @@ def test_a_kernel_reads_and_writes_the_arrays_of_a_handle():
     assert _sums(handle.address)[2] == 6
     assert scratch.tolist() == [2, 2, 2]
     assert words.tolist() == [1 << 63, 0]
+
+
+def test_a_kernel_reads_bytes_and_writes_words():
+    words = np.array([1 << 40], np.int64)
+    handle = Handle((words, np.array([1, 200], np.uint8)))
+    _move_byte(handle.address)
+    assert words[0] == (1 << 40) + 200
 
 
 def test_the_plain_form_has_the_same_values_and_refuses_to_write_what_is_only_read():

@@ -46,6 +46,16 @@ def scratch32_at(handle: int, number: int) -> NDArray[np.int32]:
     return _array_at(handle, number, np.dtype(np.int32), writable=True)
 
 
+def scratch64_at(handle: int, number: int) -> NDArray[np.int64]:
+    """Return the array of this number of a handle, to write to."""
+    return _array_at(handle, number, np.dtype(np.int64), writable=True)
+
+
+def bytes_at(handle: int, number: int) -> NDArray[np.uint8]:
+    """Return the array of this number of a handle, which nobody writes to."""
+    return _array_at(handle, number, np.dtype(np.uint8), writable=False)
+
+
 def words_at(handle: int, number: int) -> NDArray[np.uint64]:
     """Return the bitmap of this number of a handle, to write to."""
     return _array_at(handle, number, np.dtype(np.uint64), writable=True)

@@ -10,7 +10,7 @@ from numba.core import cgutils
 from numba.np.arrayobj import populate_array
 
 from ruledex.compiled.bits import lowest_bit, n_bits, prefetch
-from ruledex.compiled.handles import int32_at, int64_at, scratch32_at, words_at
+from ruledex.compiled.handles import bytes_at, int32_at, int64_at, scratch32_at, scratch64_at, words_at
 
 Decorators = Callable[..., Callable[[Callable[..., Any]], Callable[..., Any]]]
 lower_builtin: Decorators = extending.lower_builtin
@@ -84,5 +84,7 @@ def _lower_array_at(function: Any, element: Any, *, writable: bool) -> None:
 
 _lower_array_at(int32_at, types.int32, writable=False)
 _lower_array_at(int64_at, types.int64, writable=False)
+_lower_array_at(bytes_at, types.uint8, writable=False)
 _lower_array_at(scratch32_at, types.int32, writable=True)
+_lower_array_at(scratch64_at, types.int64, writable=True)
 _lower_array_at(words_at, types.uint64, writable=True)

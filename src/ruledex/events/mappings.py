@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from ruledex.events.arrow.encoder import ArrowEncoder
 
 
-_PLAIN: Final = frozenset((int, float, str, bool))
+PLAIN: Final = frozenset((int, float, str, bool))
 _FEW: Final = 32  # cells that Python sorts as quickly as NumPy
 _NO_WEIGHTS: Final = np.empty(0, WEIGHT)
 _NO_WEIGHTS.flags.writeable = False
@@ -54,7 +54,8 @@ class EventEncoder:
         return self.dictionary.names.below
 
     @cached_property
-    def _has_derived(self) -> bool:
+    def has_derived(self) -> bool:
+        """Whether rules use functions of events."""
         return bool(self.dictionary.derived)
 
     @cached_property
@@ -103,11 +104,17 @@ class EventEncoder:
 
     def cells_of(self, event: Mapping[str, Any]) -> list[int]:
         """Return the cells of one event, in any order; some may stand there twice."""
-        if type(event) is dict and not self._has_derived:
+        if type(event) is dict and not self.has_derived:
             cells = [EVERY]
             if self._look_up(event, cells) is None:
                 return cells
         return self._one(event).all_cells()
+
+    def walked(self, event: Mapping[str, Any], values: Mapping[str, Any]) -> list[int]:
+        """Return the cells of some of an event's values, whatever they are; functions are left out."""
+        found = _Found(event)
+        found.walk(values, self.dictionary.names)
+        return found.all_cells()
 
     def encode_one(self, event: Mapping[str, Any]) -> EventBatch:
         """Return a batch of one event without weights."""
@@ -164,7 +171,7 @@ class EventEncoder:
         names, others = self.dictionary.names, {}
         for name, value in values.items():
             at = names.below[name]
-            if type(value) not in _PLAIN or at.slot is None or at.below:
+            if type(value) not in PLAIN or at.slot is None or at.below:
                 others[name] = value
                 continue
             found.cells += at.slot.cells(value)

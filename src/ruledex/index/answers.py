@@ -147,7 +147,10 @@ class IndexAnswers(Generic[Id]):
             return self._ask(lambda state: self._view(state, where=where).match(event), now)
         snapshot = self._state
         if now is None and snapshot.is_plain:  # the shortest way
-            return snapshot.match(event)
+            try:
+                return snapshot.match(event)
+            except OutdatedError:  # the index was changed twice meanwhile
+                pass
         return self._ask(lambda state: state.match(event), now)
 
     def match_batch(

@@ -221,7 +221,7 @@ class Snapshot(Protocol):
 
     @property
     def is_plain(self) -> bool:
-        """Whether there are neither changes nor functions of events: a match needs nothing but the event."""
+        """Whether there are no functions of events: a match needs nothing but the event."""
 
     @property
     def may_use_now(self) -> bool:
@@ -327,7 +327,7 @@ class BuiltState(NamedTuple):
         if not isinstance(engine, OneEventMatcher):
             return engine.match(self.encoder.encode_one(event), alive).rule
         found = engine.match_one(self.encoder.cells_of(event))
-        return found if alive is None else found[alive[found] != 0]
+        return found if alive is None else found[alive.view(np.bool_)[found]]
 
     def match_batch(self, events: Events) -> IndexMatches:
         """Return the rules that are true of each of many events."""

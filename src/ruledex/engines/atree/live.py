@@ -13,7 +13,7 @@ replicas that have seen the same changes are equal.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from itertools import count
 from typing import Any, Final, NamedTuple, TypeAlias
@@ -28,15 +28,17 @@ from ruledex.dictionary.meanings import Meanings, Negative, Positive
 from ruledex.dictionary.merging import Name
 from ruledex.engines.atree.matcher import TreeMatcher
 from ruledex.engines.atree.new_rules import EncodedRules
+from ruledex.engines.atree.one_event import OneEventTree
 from ruledex.engines.atree.packing import NO_SCOPES, scopes_of
 from ruledex.engines.atree.plain import Scopes
 from ruledex.engines.atree.rules import RulesToLoad
 from ruledex.engines.atree.scores import GrowingScores
-from ruledex.engines.atree.tree import GrowingTree, LiteralIntervals, Switches
+from ruledex.engines.atree.tree import WIDTHS, GrowingTree, LiteralIntervals, Switches
 from ruledex.engines.inputs import ALL_ALIVE, freeze_batch
 from ruledex.engines.protocol import Matches, OutdatedError, Rank
 from ruledex.events.batch import EventBatch
-from ruledex.events.mappings import GrowingEncoder
+from ruledex.events.joint import JointEncoder
+from ruledex.events.mappings import EventEncoder, GrowingEncoder
 from ruledex.forks import cached_property
 from ruledex.language.schema import Schema
 
@@ -52,10 +54,14 @@ FEW = 1000  # rules, of which any change is made again
 
 
 class Insertion:
-    """Rules to add. What the first replica finds out, the second need not, because both are equal."""
+    """Rules to add. What the first replica finds out, the second need not, because both are equal.
 
-    def __init__(self, encoded: EncodedRules) -> None:
+    `labels` are what the caller calls the rules, if that is to be found by their rows.
+    """
+
+    def __init__(self, encoded: EncodedRules, labels: Sequence[Any] = ()) -> None:
         self.encoded = encoded
+        self.labels = labels
         self.rules = NO_RULES  # the numbers that they get, once a replica has them
         self.nodes: NDArray[np.int32] | None = None  # those of the literals, once a replica has them
         self.new_literals: NewLiterals | None = None
@@ -107,6 +113,8 @@ class Replica:
         self.switches = switches
         self.stamp = next(_STAMPS)
         self._readers: set[object] = set()
+        self._one_event: OneEventTree | None = None
+        self._joint: JointEncoder | None = None
         self._clear()
 
     # Who may do what.
@@ -140,6 +148,7 @@ class Replica:
         self._node_of: dict[str, int] = {}  # by the keys of literals
         self._literal_of: dict[int, tuple[str, Literal]] = {}
         self._literals_of: dict[Name, dict[int, Positive]] = {}
+        self.labels: list[Any] = []  # of rules that have labels, by row
         self._free: list[int] = []  # numbers that rules had
         self._n_numbers = 0
         self.n_rules = 0
@@ -153,6 +162,7 @@ class Replica:
         made._node_of, made._literal_of = self._node_of.copy(), self._literal_of.copy()
         made._literals_of = {name: literals.copy() for name, literals in self._literals_of.items()}
         made._free, made._n_numbers = self._free.copy(), self._n_numbers
+        made.labels = self.labels.copy()
         made.n_rules = self.n_rules
         made.encoder = GrowingEncoder(made.dictionary)
         return made
@@ -188,6 +198,10 @@ class Replica:
         )
         self._forget(self.tree.insert_scored(rules, self.scores.arrays, new))
         self.n_rules += change.n_rules
+        if change.labels:
+            self.labels += [None] * (self._n_numbers - len(self.labels))
+            for row, label in zip(numbers, change.labels, strict=True):
+                self.labels[row] = label
 
     def _numbers(self, n_rules: int) -> list[int]:
         """Numbers for new rules, those that were given back last first."""
@@ -289,6 +303,21 @@ class Replica:
         is_plain = not (switches.zero_suppression and switches.propagation_on_demand)
         n_rules = len(self.tree.arrays.rules)
         return TreeMatcher(self.tree.index(), n_rules, switches.bits, is_plain, self._scopes())
+
+    @property
+    def one_event(self) -> OneEventTree:
+        """What matches single events by the short way, for a tree with both optimisations of matching."""
+        made, tree = self._one_event, self.tree
+        if made is None or made.arrays is not tree.arrays:
+            made = self._one_event = OneEventTree(tree.arrays, WIDTHS)
+        return made
+
+    def encoder_with(self, other: EventEncoder) -> JointEncoder:
+        """Return what encodes single events for another dictionary and for this one at once."""
+        made = self._joint
+        if made is None or made.first is not other or made.second is not self.encoder:
+            made = self._joint = JointEncoder(other, self.encoder)
+        return made
 
     def _scopes(self) -> Scopes:
         """Return the literals of each domain, where what is false matters."""

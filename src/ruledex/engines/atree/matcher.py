@@ -98,6 +98,19 @@ class MatcherScratch(NamedTuple):
     out: NDArray[np.int32]
 
 
+def match_scratch(n_nodes: int, n_rules: int, n_levels: int) -> MatchScratch:
+    """Return scratch for a tree of that size, or a smaller one."""
+    return MatchScratch(
+        np.zeros(n_nodes // WORD_BITS + 1, np.int64),
+        np.zeros((n_rules + 63) >> 6, np.uint64),
+        np.empty(n_nodes, np.int32),
+        np.empty(n_levels + 2, np.int64),
+        np.empty(n_levels + 2, np.int64),
+        np.empty(n_nodes, np.int32),
+        np.zeros(1, np.int64),
+    )
+
+
 class TreeMatcher:
     """Answers from one state of a tree. Safe to use from several threads: each call takes scratch from a pool.
 
@@ -144,15 +157,7 @@ class TreeMatcher:
         n_nodes, n_levels = len(self.index.nodes) // int(self.index.widths[0]), len(self.index.levels)
         n_plain = n_nodes if self._is_plain else 0
         return MatcherScratch(
-            MatchScratch(
-                np.zeros(n_nodes // WORD_BITS + 1, np.int64),
-                np.zeros((self._n_rules + 63) >> 6, np.uint64),
-                np.empty(n_nodes, np.int32),
-                np.empty(n_levels + 2, np.int64),
-                np.empty(n_levels + 2, np.int64),
-                np.empty(n_nodes, np.int32),
-                np.zeros(1, np.int64),
-            ),
+            match_scratch(n_nodes, self._n_rules, n_levels),
             PlainScratch(
                 np.zeros(n_plain, np.int64),
                 np.zeros(n_plain, np.int32),

@@ -53,7 +53,7 @@ class SparseEngine(RanksFound, OneEventMatcher):
         self.program = program
         self.index = index
         self._n_rules = program.n_rules
-        self._handle = Handle([each.reshape(-1) for each in index])
+        self.handle = Handle([each.reshape(-1) for each in index])
         self._ranker = Ranker(program)
         self._pool: list[SparseBuffers] = []
 
@@ -79,9 +79,9 @@ class SparseEngine(RanksFound, OneEventMatcher):
     def match_one(self, cells: list[int]) -> NDArray[np.int32]:
         """Return the rules that are true of an event, ascending."""
         n_cells = len(cells)
-        buffers = self._scratch(n_cells)
+        buffers = self.buffers(n_cells)
         buffers.cells[:n_cells] = array("i", cells)
-        n_found = sparse_match_one(self._handle.address, buffers.handle.address, n_cells)
+        n_found = sparse_match_one(self.handle.address, buffers.handle.address, n_cells)
         found = buffers.out[:n_found].copy()
         self._pool.append(buffers)
         return found
@@ -90,7 +90,7 @@ class SparseEngine(RanksFound, OneEventMatcher):
         """Return all rules that are true, ascending within each event."""
         batch = freeze_batch(batch)
         alive_bytes = ALL_ALIVE if alive is None else freeze_alive(alive, self._n_rules)
-        buffers = self._scratch(_largest(batch))
+        buffers = self.buffers(_largest(batch))
         n_events = len(batch.offsets) - 1
         offsets = np.zeros(n_events + 1, np.int64)
         out = buffers.out if n_events == 1 else np.empty(max(self._n_rules, CHUNK), np.int32)
@@ -98,7 +98,7 @@ class SparseEngine(RanksFound, OneEventMatcher):
         event = 0
         while event < n_events:
             event, n_written = sparse_match(
-                self._handle.address,
+                self.handle.address,
                 buffers.handle.address,
                 alive_bytes,
                 batch.offsets,
@@ -115,9 +115,9 @@ class SparseEngine(RanksFound, OneEventMatcher):
         """Return how many rules are true of each event."""
         batch = freeze_batch(batch)
         alive_bytes = freeze_alive(alive, self._n_rules)
-        buffers = self._scratch(_largest(batch))
+        buffers = self.buffers(_largest(batch))
         counts = np.zeros(batch.n_events, np.int64)
-        sparse_count(self._handle.address, buffers.handle.address, alive_bytes, batch.offsets, batch.cells, counts)
+        sparse_count(self.handle.address, buffers.handle.address, alive_bytes, batch.offsets, batch.cells, counts)
         self._pool.append(buffers)
         return counts
 
@@ -135,7 +135,7 @@ class SparseEngine(RanksFound, OneEventMatcher):
             "bytes": sum(each.nbytes for each in index),
         }
 
-    def _scratch(self, n_cells: int) -> SparseBuffers:
+    def buffers(self, n_cells: int) -> SparseBuffers:
         """Take scratch for events of so many cells, which no other call uses. A call that fails does not return it."""
         try:
             buffers = self._pool.pop()
@@ -144,6 +144,10 @@ class SparseEngine(RanksFound, OneEventMatcher):
         if buffers.n_cells < n_cells:
             buffers.grow(n_cells)
         return buffers
+
+    def give_back(self, buffers: SparseBuffers) -> None:
+        """Let other calls use the scratch."""
+        self._pool.append(buffers)
 
 
 def _largest(batch: EventBatch) -> int:

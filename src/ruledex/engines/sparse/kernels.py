@@ -33,6 +33,7 @@ from ruledex.compiled.sorting import sort_distinct
 
 AHEAD = 12  # how far before its use a line of memory is asked for
 TWO = np.uint64(2)
+CELLS, OUT = 4, 5  # in the handle of the scratch, behind its fields
 
 
 class SparseIndex(NamedTuple):
@@ -346,10 +347,10 @@ def sparse_match_one(index_handle: int, scratch_handle: int, n_cells: int) -> in
     Write the positions of its rules behind that, ascending; return their number.
     """
     index, scratch = sparse_index(index_handle), sparse_scratch(scratch_handle)
-    out = scratch32_at(scratch_handle, 5)
+    out = scratch32_at(scratch_handle, OUT)
     first_sink, n_rules = index.places[3], index.places[4]
-    n_distinct = sort_distinct(scratch32_at(scratch_handle, 4), n_cells)
-    propagate_event(index, scratch, int32_at(scratch_handle, 4), 0, n_distinct)
+    n_distinct = sort_distinct(scratch32_at(scratch_handle, CELLS), n_cells)
+    propagate_event(index, scratch, int32_at(scratch_handle, CELLS), 0, n_distinct)
     n_found = collect_set(scratch.bits, scratch.touched, first_sink, first_sink + n_rules, out)
     for place in range(n_found):
         out[place] -= first_sink

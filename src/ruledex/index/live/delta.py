@@ -16,7 +16,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from ruledex.compiled.arrays import read_only
-from ruledex.dictionary.dictionary import Dictionary
+from ruledex.dictionary.dictionary import Dictionary, slot_uses_now
 from ruledex.engines.protocol import Matches, Rank
 from ruledex.forks import cached_property
 from ruledex.index.identities import RuleId
@@ -104,6 +104,9 @@ class Delta:
         self.tree = tree
         self.rules = rules
         self.log = log
+        dictionary = tree.replica.dictionary
+        self.has_derived = bool(dictionary.derived)  # whether rules use functions of events
+        self.uses_now = self.has_derived and any(map(slot_uses_now, dictionary.derived))
 
     @staticmethod
     def empty(schema: Schema) -> Delta:
@@ -221,7 +224,7 @@ class Delta:
         if removed:
             changes.append(Deletion(rules.tree_positions[removed]))
             rules = rules.drop(removed)
-        insertion = None if new is None else Insertion(new.encoded)
+        insertion = None if new is None else Insertion(new.encoded, new.ids.tolist())
         if insertion is not None:
             changes.append(insertion)
         tree = self.tree.changed(*changes) if changes else self.tree

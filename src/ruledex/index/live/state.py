@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from typing import Any, Final, Generic, TypeVar
+from bisect import insort
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
 from ruledex.dictionary.dictionary import Dictionary
-from ruledex.engines.protocol import Matcher, Rank
+from ruledex.engines.auto import AutoEngine
+from ruledex.engines.inputs import ALL_ALIVE
+from ruledex.engines.protocol import Matcher, OutdatedError, Rank
 from ruledex.engines.sharded import combine_matches, combine_top
+from ruledex.engines.sparse.engine import SparseEngine
 from ruledex.errors import EventError
 from ruledex.events.arrow.tables import is_arrow, read_events
 from ruledex.events.batch import EventBatch
@@ -24,9 +28,13 @@ from ruledex.language.plain import is_record
 from ruledex.language.reference import Weights
 from ruledex.language.schema import Schema
 
+if TYPE_CHECKING:  # an index that nobody changes needs no A-Tree
+    from ruledex.engines.joint import JointMatcher
+
 Item = TypeVar("Item", bound=np.generic)
 
 _MOST_PENDING: Final = 4096
+_FEW_ADDED: Final = 16  # one id in so many is put in its place, more are sorted
 
 
 class LiveState:
@@ -61,15 +69,15 @@ class LiveState:
             return state
         return LiveState(state.base, np.zeros(0, np.int64), None, None, Delta.empty(state.dictionary.schema))
 
-    @property
+    @cached_property
     def is_plain(self) -> bool:
-        """There may be changes."""
-        return False
+        """Whether there are no functions of events."""
+        return not self.delta.has_derived and self.base.is_plain
 
     @cached_property
     def may_use_now(self) -> bool:
-        """Whether some rule of the base asks for the time of the call, or there is a delta, whose rules may."""
-        return len(self.delta) > 0 or self.base.dictionary.uses_now
+        """Whether some rule asks for the time of the call."""
+        return self.delta.uses_now or self.base.dictionary.uses_now
 
     @cached_property
     def positions(self) -> LivePositions:
@@ -86,18 +94,55 @@ class LiveState:
 
     def match(self, event: Event) -> list[RuleId]:
         """Return the ids of all rules that are true of an event, ascending."""
+        base, delta = self.base, self.delta
+        if type(event) is not dict:
+            event = as_mapping(event)
+        if not len(delta.rules.ids):
+            return base.identities.of(base.match_one(event, self.alive_array))
+        if delta.admitted is not None:
+            return self._match_apart(event)
+        replica, token = delta.tree.replica, object()
+        if not replica.enter(token, delta.tree.stamp):
+            raise OutdatedError
+        try:
+            joint = self._joint
+            if joint is None:
+                found = base.match_one(event, self.alive_array)
+                rows = replica.one_event.match_one(replica.encoder.cells_of(event))
+            else:
+                found, rows = joint.match_one(replica.one_event, replica.encoder_with(base.encoder).cells_of(event))
+            added = [replica.labels[row] for row in rows]
+        finally:
+            replica.leave(token)
+        return _in_order(base.identities.of(found), added)
+
+    def _match_apart(self, event: Mapping[str, Any]) -> list[RuleId]:
+        """Return the ids of all rules that are true of an event and admitted by the filter of the delta."""
         with self.delta.reading() as delta:
-            base, event = self.base, as_mapping(event)
-            alive = None if self.alive is None else self.alive.array
-            found = base.identities.of(base.match_one(event, alive))
-            added = delta.match_one(event) if len(self.delta) else None
-            return sorted(found + added) if added else found  # ids are all of one type
+            return _in_order(
+                self.base.identities.of(self.base.match_one(event, self.alive_array)), delta.match_one(event)
+            )
+
+    @cached_property
+    def alive_array(self) -> NDArray[np.uint8] | None:
+        """For each rule of the base 1, or 0 if it is removed; None if nothing is."""
+        return None if self.alive is None else self.alive.array
+
+    @cached_property
+    def _joint(self) -> JointMatcher | None:
+        """What asks base and delta in one call, if the base has an engine for that."""
+        from ruledex.engines.joint import JointMatcher
+
+        engine = self.base.engine
+        sparse = engine.sparse if isinstance(engine, AutoEngine) else engine
+        alive = self.alive_array
+        return JointMatcher(sparse, ALL_ALIVE if alive is None else alive) if isinstance(sparse, SparseEngine) else None
 
     def match_batch(self, events: Events) -> IndexMatches:
         """Return the rules that are true of each of many events."""
         with self.delta.reading() as delta:
             events, positions = self._read_twice(events, delta), self.positions
-            alive = None if self.alive is None else self.alive.array
+            alive = self.alive_array
             found = self.base.engine.match(encode_events(self.base.encoder, events), alive)
             found = found._replace(rule=positions.of_base(found.rule))
             if len(self.delta):
@@ -109,7 +154,7 @@ class LiveState:
         """Return for each event how many rules are true of it."""
         with self.delta.reading() as delta:
             events = self._read_twice(events, delta)
-            alive = None if self.alive is None else self.alive.array
+            alive = self.alive_array
             counts = self.base.engine.count(encode_events(self.base.encoder, events), alive)
             return counts + delta.count(events) if len(self.delta) else counts
 
@@ -118,7 +163,7 @@ class LiveState:
         with self.delta.reading() as delta:
             events, positions = self._read_twice(events, delta), self.positions
             weights = None if weights is None else list(weights)
-            alive = None if self.alive is None else self.alive.array
+            alive = self.alive_array
             scores = None if self.scores is None else self.scores.array
             found = self.base.engine.top(encode_events(self.base.encoder, events, weights), k, rank, alive, scores)
             found = found._replace(rule=positions.of_base(found.rule))
@@ -215,6 +260,18 @@ class LiveState:
     def version(self) -> str | None:
         """The version on disk that the changes are made to."""
         return self.base.version
+
+
+def _in_order(ids: list[Any], added: list[Any]) -> list[Any]:
+    """Return ascending ids and some others together, ascending. All are of one type."""
+    if len(added) * _FEW_ADDED < len(ids):
+        for rule_id in added:
+            insort(ids, rule_id)
+        return ids
+    if added:
+        ids += added
+        ids.sort()
+    return ids
 
 
 # A base with a few changes.
