@@ -27,6 +27,7 @@ from ruledex.spark.worker.blocks import ROWS_PER_BATCH, match_blocks, spark_ids,
 from ruledex.spark.worker.columns import KEPT, project_events, refuse_stream, require_columns, spark_frame
 from ruledex.spark.worker.events import Layout, events_of_block, fields_of, mappings
 from ruledex.spark.worker.functions import with_functions
+from ruledex.spark.worker.job_names import job_group
 from ruledex.spark.worker.needs import id_type, read_needs, time_of_job
 from ruledex.spark.worker.opened import explain_memory_errors, open_index
 from ruledex.spark.worker.zones import warn_of_zones
@@ -89,8 +90,9 @@ def backtest(
         raise RuledexError(f"examples is {examples}; it must be 0 or more")
     require_columns(events, [] if key is None else [key])
     old_root, new_root = root_path(old), root_path(new)
-    before = read_needs(events.sparkSession, old_root, old_version, trust=trust)
-    after = read_needs(events.sparkSession, new_root, new_version, trust=trust)
+    with job_group(events.sparkSession, "backtest"):
+        before = read_needs(events.sparkSession, old_root, old_version, trust=trust)
+        after = read_needs(events.sparkSession, new_root, new_version, trust=trust)
     warn_of_zones(events.sparkSession, after)
     if before.ids != after.ids:
         raise RuledexError(f"the rules of one index have {before.ids} ids, and those of the other have {after.ids} ids")

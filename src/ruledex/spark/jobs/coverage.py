@@ -25,6 +25,7 @@ from ruledex.spark.worker.blocks import match_blocks, spark_ids, split_batches
 from ruledex.spark.worker.columns import project_events, refuse_stream, spark_frame
 from ruledex.spark.worker.events import Layout
 from ruledex.spark.worker.functions import with_functions
+from ruledex.spark.worker.job_names import job_group, job_step
 from ruledex.spark.worker.needs import id_type, read_needs, time_of_job
 from ruledex.spark.worker.opened import explain_memory_errors, open_index
 from ruledex.spark.worker.zones import warn_of_zones
@@ -72,7 +73,9 @@ class Coverage:
 
     def totals(self) -> Totals:
         """Return the totals over all events. Runs a job."""
-        rows = self.counters.where(f"kind IN ('{EVENTS}', '{MATCHES}', '{WITHOUT}')").collect()
+        session = self.counters.sparkSession
+        with job_group(session, "coverage"), job_step(session, "read the totals"):
+            rows = self.counters.where(f"kind IN ('{EVENTS}', '{MATCHES}', '{WITHOUT}')").collect()
         found = {row.kind: row.matches for row in rows}
         return Totals(found.get(EVENTS, 0), found.get(MATCHES, 0), found.get(WITHOUT, 0))
 
@@ -121,9 +124,10 @@ def coverage(
     events = spark_frame(events)
     refuse_stream(events)
     root = root_path(index)
-    needs = read_needs(events.sparkSession, root, version, trust=trust)
+    with job_group(events.sparkSession, "coverage"):
+        needs = read_needs(events.sparkSession, root, version, trust=trust)
+        chosen = choose_positions(events.sparkSession, root, needs.version, pairs, seed, trust)
     warn_of_zones(events.sparkSession, needs)
-    chosen = choose_positions(events.sparkSession, root, needs.version, pairs, seed, trust)
     read, layout = project_events(events, needs.paths, [])
     request = CoverageRequest(root, needs.version, layout, chosen, trust, time_of_job(now, needs.uses_now))
     identity = id_type(needs.ids)
@@ -174,9 +178,9 @@ def choose_positions(
         for _ in batches:
             yield _choose(root, version, wanted, seed, trust)
 
-    (row,) = (
-        session.range(1, numPartitions=1).mapInArrow(with_functions(choose), "chosen string, error string").collect()
-    )
+    answer = session.range(1, numPartitions=1).mapInArrow(with_functions(choose), "chosen string, error string")
+    with job_step(session, "choose the rules of pairs"):
+        (row,) = answer.collect()
     if row.error is not None:
         raise RuledexError(row.error)
     return tuple(json.loads(row.chosen))

@@ -14,6 +14,7 @@ from ruledex.errors import RuledexWarning, SchemaError
 from ruledex.index import FAULTS, describe_faults
 from ruledex.language.plain import level_of_caller
 from ruledex.spark.worker.columns import spark_frame
+from ruledex.spark.worker.job_names import job_group
 from ruledex.spark.worker.needs import read_needs
 
 if TYPE_CHECKING:
@@ -33,7 +34,8 @@ def check_columns(
     `attribute`, `column`, `what`, `suggestion`, `n_rules` and `examples`, the ids of a few rules. Reads no event.
     """
     events = spark_frame(events)
-    needs = read_needs(events.sparkSession, root_path(index), version, trust=trust, columns=events.schema)
+    with job_group(events.sparkSession, "check_columns"):
+        needs = read_needs(events.sparkSession, root_path(index), version, trust=trust, columns=events.schema)
     return pa.Table.from_pylist(list(needs.faults), FAULTS)
 
 

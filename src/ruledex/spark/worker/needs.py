@@ -15,6 +15,7 @@ from ruledex.language.clock import Now, read_now
 from ruledex.language.plain import plain
 from ruledex.spark.worker.distribution import local_root
 from ruledex.spark.worker.functions import with_functions
+from ruledex.spark.worker.job_names import job_step
 from ruledex.spark.worker.opened import open_index, require_room
 
 if TYPE_CHECKING:
@@ -89,7 +90,9 @@ def read_needs(
             yield _read(root, version, with_pinned, trust, events)
 
     require_room(session, root)
-    (row,) = session.range(1, numPartitions=1).mapInArrow(with_functions(read), "needs string, error string").collect()
+    answer = session.range(1, numPartitions=1).mapInArrow(with_functions(read), "needs string, error string")
+    with job_step(session, "read the index"):
+        (row,) = answer.collect()
     if row.error is not None:
         raise ArtifactError(row.error)
     found = json.loads(row.needs)

@@ -6,7 +6,7 @@ import os
 import secrets
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Literal
 
@@ -15,6 +15,7 @@ from ruledex.errors import RuledexError, RulesError, quoted
 from ruledex.formats import check_format
 from ruledex.language.schema import Schema
 from ruledex.showing import html_table
+from ruledex.spark.worker.job_names import job_group, job_step, without_group
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
 
 OnBuildError = Literal["quarantine", "raise"]
 Progress = Callable[[str], None]  # takes the name of a stage that begins
+_STAGES: Final = ("count", "check", "compile", "columns", "merge", "build", "publish")
 
 
 @dataclass(frozen=True)
@@ -126,25 +128,26 @@ def build_index(
     given = select_rules(rules, id, expr, score, tags)
     if format_options and format is None:
         raise RuledexError("format_options are those of a format, and none is named")
-    defined = dict(_read_definitions(definitions, expr))
-    converted = None
-    try:
-        if format is not None:
-            check_format(format, dict(format_options or {}))
-            given = convert_rules(given, format, dict(format_options or {}))
-            converted = given.rules.persist()  # once for the definitions, and once for the build
-            used, given = collect_definitions(given)
-            defined = used | defined
-        declared = (schema or Schema(time_zone=session_zone(rules.sparkSession))).with_definitions(defined).to_mapping()
+    session = rules.sparkSession
+    with ExitStack() as stack:
+        stack.enter_context(job_group(session, "build"))
+        with job_step(session, "read the definitions"):
+            defined = dict(_read_definitions(definitions, expr))
+            if format is not None:
+                check_format(format, dict(format_options or {}))
+                given = convert_rules(given, format, dict(format_options or {}))
+                converted = given.rules.persist()  # once for the definitions, and once for the build
+                stack.callback(converted.unpersist)
+                used, given = collect_definitions(given)
+                defined = used | defined
+        declared = (schema or Schema(time_zone=session_zone(session))).with_definitions(defined).to_mapping()
         build = f"build-{secrets.token_hex(8)}"
         options = dict(engine_options or {})
         has = given.has_tags, given.has_originals
         job = BuildJob(root_path(path), build, declared, engine, options, given.ids, 1, *has)
         columns = None if events is None else spark_columns(spark_frame(events).schema)
-        return _Build(given, job, stats, on_error, quarantine, _Clock(progress), columns, strict).run(shards)
-    finally:
-        if converted is not None:
-            converted.unpersist()
+        clock = _Clock(session, progress, has_columns=columns is not None)
+        return _Build(given, job, stats, on_error, quarantine, clock, columns, strict).run(shards)
 
 
 def _read_definitions(given: Mapping[str, str] | DataFrame | None, expr: str) -> Mapping[str, str]:
@@ -327,7 +330,8 @@ def _staging(session: SparkSession, job: BuildJob) -> Iterator[None]:
 
     area = None
     try:
-        run_tasks(session, begin_build, [(job.root, job.build)])
+        with job_step(session, "begin"):
+            run_tasks(session, begin_build, [(job.root, job.build)])
         area = take_over_build(job.root, job.build)
         yield
     finally:
@@ -336,28 +340,8 @@ def _staging(session: SparkSession, job: BuildJob) -> Iterator[None]:
             area.close()
         else:
             # If it cannot be removed now, it is removed when its lease expires; the build itself is not affected.
-            with suppress(Exception), _without_group(session):
+            with suppress(Exception), without_group(session), job_step(session, "clean up"):
                 run_tasks(session, end_build, [(job.root, job.build)])
-
-
-_GROUP: Final = ("spark.jobGroup.id", "spark.job.tags")
-
-
-@contextmanager
-def _without_group(session: SparkSession) -> Iterator[None]:
-    """Run jobs of a classic session outside of the caller's group and tags, which may be cancelled for good."""
-    context = getattr(session, "_sc", None)
-    if context is None:
-        yield
-        return
-    before = {name: context.getLocalProperty(name) for name in _GROUP}
-    try:
-        for name in _GROUP:
-            context.setLocalProperty(name, None)
-        yield
-    finally:
-        for name, value in before.items():
-            context.setLocalProperty(name, value)
 
 
 def _keep(refused: DataFrame, target: str | None, is_any: bool) -> DataFrame:
@@ -380,16 +364,21 @@ def _keep(refused: DataFrame, target: str | None, is_any: bool) -> DataFrame:
 
 
 class _Clock:
-    """Measures how long each stage takes."""
+    """Names the jobs of each stage, and measures how long the stage takes."""
 
-    def __init__(self, progress: Progress | None) -> None:
+    def __init__(self, session: SparkSession, progress: Progress | None, has_columns: bool) -> None:
         self.seconds: dict[str, float] = {}
+        self._session = session
         self._progress = progress
+        self._n_stages = len(_STAGES) if has_columns else len(_STAGES) - 1  # without "columns"
 
     @contextmanager
     def stage(self, name: str) -> Iterator[None]:
         if self._progress is not None:
             self._progress(name)
         started = time.perf_counter()
-        yield
+        # The order of stages differs between builds, and a stage may run again: its number is that of its first run.
+        number = [*self.seconds, name].index(name) + 1
+        with job_step(self._session, f"{name} {number} of {self._n_stages}"):
+            yield
         self.seconds[name] = self.seconds.get(name, 0.0) + time.perf_counter() - started

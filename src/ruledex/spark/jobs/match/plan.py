@@ -25,6 +25,7 @@ from ruledex.spark.worker.distribution import is_shipped
 from ruledex.spark.worker.events import Layout
 from ruledex.spark.worker.faults import tell_faults
 from ruledex.spark.worker.functions import with_functions
+from ruledex.spark.worker.job_names import job_group
 from ruledex.spark.worker.needs import Path, id_type, read_needs
 from ruledex.spark.worker.zones import warn_of_zones
 
@@ -118,7 +119,8 @@ def match(
         require_weights(column, events.schema[column].dataType)
     require_columns(events, columns)
     is_pinned = events.isStreaming and version is None and not is_shipped(index)
-    needs = read_needs(events.sparkSession, index, version, is_pinned, trust, events.schema)
+    with job_group(events.sparkSession, "match"):
+        needs = read_needs(events.sparkSession, index, version, is_pinned, trust, events.schema)
     tell_faults(needs.faults, strict)
     warn_of_zones(events.sparkSession, needs)
     paths = tuple(dict.fromkeys([*needs.paths, *((name,) for name in columns)]))
@@ -228,7 +230,8 @@ def match_ids(
         check_filter(where)
     root = root_path(index)
     session = SparkSession.active() if session is None else session
-    needs = read_needs(session, root, version, trust=trust)
+    with job_group(session, "match"):
+        needs = read_needs(session, root, version, trust=trust)
     warn_of_zones(session, needs)
 
     modules = function_modules()

@@ -11,6 +11,7 @@ from ruledex.errors import RuledexError
 from ruledex.events.statistics import EventStatistics
 from ruledex.spark.worker.columns import columns_to_keep, project_events, refuse_stream, spark_frame
 from ruledex.spark.worker.events import EVENT
+from ruledex.spark.worker.job_names import job_group
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -42,7 +43,8 @@ def profile(
         return _sketch(batches, layout.variants, heavy, quantiles)
 
     parts = read.mapInArrow(sketch, "sketch binary").repartition(1)
-    rows = parts.mapInArrow(_merge, "statistics string").collect()
+    with job_group(events.sparkSession, "profile"):
+        rows = parts.mapInArrow(_merge, "statistics string").collect()
     if not rows:
         return EventStatistics(0, {})
     return EventStatistics.of_dict(json.loads(rows[0].statistics))

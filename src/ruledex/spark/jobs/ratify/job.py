@@ -23,6 +23,7 @@ from ruledex.spark.jobs.ratify.sql import NUMBER, SqlTable
 from ruledex.spark.worker.columns import project_events, refuse_stream, spark_frame
 from ruledex.spark.worker.events import EVENT, Layout, events_of_block, mappings
 from ruledex.spark.worker.functions import with_functions
+from ruledex.spark.worker.job_names import job_group, job_step
 from ruledex.spark.worker.needs import Path, read_needs, time_of_job
 
 if TYPE_CHECKING:
@@ -120,28 +121,46 @@ def ratify(
     configuration, and is asked about the rules that can be written in it. `trust` is as in `match`. `now` is what
     now() means to the index and the reference; by default the time of the call.
     """
-    from ruledex.spark.jobs.ratify.tasks import RatifyRequest
-
     events = spark_frame(events)
     refuse_stream(events)
     if rules_sample < 1 or events_sample < 1:
         raise RuledexError(f"a sample needs at least one rule and one event, not {rules_sample} and {events_sample}")
-    root = root_path(index)
-    needs = read_needs(events.sparkSession, root, version, trust=trust)
-    sample, table, layout = _sample_events(events, needs.paths, events_sample, seed)
+    with job_group(events.sparkSession, "ratify"):
+        return _ratify(root_path(index), events, rules_sample, events_sample, seed, version, trust, now)
+
+
+def _ratify(
+    root: str,
+    events: DataFrame,
+    rules_sample: int,
+    events_sample: int,
+    seed: int,
+    version: str | None,
+    trust: bool | None,
+    now: Now,
+) -> Ratification:
+    from ruledex.spark.jobs.ratify.tasks import RatifyRequest
+
+    session = events.sparkSession
+    needs = read_needs(session, root, version, trust=trust)
+    with job_step(session, "draw the events"):
+        sample, table, layout = _sample_events(events, needs.paths, events_sample, seed)
     if not table.num_rows:
         return Ratification(needs.version, 0, 0, 0, 0, [], [])
     request = RatifyRequest(root, needs.version, layout, trust, time_of_job(now, needs.uses_now))
-    rules, schema = _draw_rules(sample, request, rules_sample, seed)
-    by_index, by_reference = _answers(sample, request, rules)
+    with job_step(session, "draw the rules"):
+        rules, schema = _draw_rules(sample, request, rules_sample, seed)
+    with job_step(session, "ask the index and the reference"):
+        by_index, by_reference = _answers(sample, request, rules)
     rows = events_of_block(table, layout)
-    zone = events.sparkSession.conf.get("spark.sql.session.timeZone")
+    zone = session.conf.get("spark.sql.session.timeZone")
     judged = _Judged(rules, rows if isinstance(rows, list) else mappings(rows), by_reference, schema, str(zone))
     everything = range(len(rules))
     differences = [
         judged.difference(*place, "index", None) for place in differing_pairs(by_index, by_reference, everything)
     ]
-    refusals, n_asked = _ask_spark(judged, SqlTable(sample, needs.paths), layout.variants, differences)
+    with job_step(session, "ask Spark SQL"):
+        refusals, n_asked = _ask_spark(judged, SqlTable(sample, needs.paths), layout.variants, differences)
     n_true = sum(truth is True for truths in by_reference.values() for truth in truths)
     return Ratification(needs.version, table.num_rows, len(rules), n_true, n_asked, differences, refusals)
 
