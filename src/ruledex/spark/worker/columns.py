@@ -144,11 +144,16 @@ def _is_within(kind: StructType, planned: Sequence[Path], path: Path) -> bool:
     return rest != () and _is_within(inner, below, rest)
 
 
+def all_columns(events: DataFrame, names: Sequence[str]) -> list[str]:
+    """Return the names of columns that are given as a list, or all for "*"."""
+    if isinstance(names, str) and names != "*":
+        raise RuledexError(f'give columns as a list, [{quoted(names)}], or all as "*"; not {quoted(names)}')
+    return list(events.columns) if names == "*" else list(names)
+
+
 def columns_to_keep(events: DataFrame, keep: Sequence[str] | None, added: Sequence[str]) -> list[str]:
     """Return the names of the columns to keep: all, or those named. None may be the name of an added column."""
-    if isinstance(keep, str):
-        raise RuledexError(f"give columns as a list: [{quoted(keep)}], not {quoted(keep)}")
-    names = list(events.columns) if keep is None else list(keep)
+    names = list(events.columns) if keep is None else all_columns(events, keep)
     require_columns(events, names)
     _require_one(events, names)
     repeated = [name for name, count in Counter(names).items() if count > 1]

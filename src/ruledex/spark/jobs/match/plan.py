@@ -20,17 +20,25 @@ from ruledex.index import check_filter
 from ruledex.language.clock import Now, read_now
 from ruledex.language.functions.custom import function_modules, import_functions
 from ruledex.language.plain import plain
-from ruledex.spark.worker.columns import TIME, columns_to_keep, project_events, require_columns, spark_frame
+from ruledex.spark.worker.columns import (
+    TIME,
+    all_columns,
+    columns_to_keep,
+    project_events,
+    require_columns,
+    spark_frame,
+)
 from ruledex.spark.worker.distribution import is_shipped
 from ruledex.spark.worker.events import Layout
 from ruledex.spark.worker.faults import tell_faults
 from ruledex.spark.worker.functions import with_functions
 from ruledex.spark.worker.job_names import job_group
+from ruledex.spark.worker.metrics import check_metrics, metrics_column, observe_metrics
 from ruledex.spark.worker.needs import Path, id_type, read_needs
 from ruledex.spark.worker.zones import warn_of_zones
 
 if TYPE_CHECKING:
-    from pyspark.sql import Column, DataFrame, SparkSession
+    from pyspark.sql import Column, DataFrame, Observation, SparkSession
     from pyspark.sql.types import DataType, StructField
 
     from ruledex.language.reference import Weights
@@ -64,12 +72,13 @@ class MatchRequest(NamedTuple):
     trust: bool | None = None  # None: each worker decides by who owns the files
     where: str | None = None  # the condition over the rules' tags
     now: date | str | None = None  # the time of the call; None: that of the query or micro-batch
+    has_metrics: bool = False
 
 
 def match(
     events: DataFrame,
     index: str | os.PathLike[str],
-    keep: Sequence[str] | None = None,
+    keep: Sequence[str] | Literal["*"] | None = None,
     top: int | None = None,
     weights: str | Mapping[str, Any] | None = None,
     explode: bool = False,
@@ -77,23 +86,24 @@ def match(
     *,
     rank: Rank = "sum",
     version: str | None = None,
-    columns: Sequence[str] = (),
+    columns: Sequence[str] | Literal["*"] = (),
     trust: bool | None = None,
     where: str | None = None,
     now: Now = None,
     strict: bool = False,
+    metrics: str | Observation | None = None,
 ) -> DataFrame:
     """Return one row per event, with the ids of its true rules in the array `rules`.
 
     `index` is the path or URL of an index, as the workers see it, or what `ship` returned. All tasks use the version
-    that is current now. `keep` names the columns of the events that the result keeps; by default all. With `top`, each
-    event has only its best rules, best first, and their `scores`; `weights` is then a mapping that applies to all
-    events, or the name of a column that holds the weights of each event. `explode` returns one row per match, with
-    `rule` (and `score`). `count` returns only the number of true rules, as `n_rules`.
+    that is current now. `keep` names the columns of the events that the result keeps; by default, and as "*", all of
+    them. With `top`, each event has only its best rules, best first, and their `scores`; `weights` is then a mapping
+    that applies to all events, or the name of a column that holds the weights of each event. `explode` returns one row
+    per match, with `rule` (and `score`). `count` returns only the number of true rules, as `n_rules`.
 
     On a stream, each micro-batch uses the version that is current when it first runs, and names it in the column
     `version`; if `version` is given, all micro-batches use that one. A new version may only look at columns that the
-    running query reads: those of the version at the start, and those that `columns` names.
+    running query reads: those of the version at the start, and those that `columns` names; "*" stands for all.
 
     `trust` is as in `Index.open`: unless it is True, each host recompiles, once, an index that is at a URL or belongs
     to another user. Pass `trust=True` for a bucket that nobody else writes to. `where` is a condition over the rules'
@@ -102,11 +112,16 @@ def match(
 
     If rules look at attributes that the events have no column for, or compare one with constants that its type never
     fits, a warning names them; with `strict` that is a SchemaError. `check_columns` returns all of them as a table.
+
+    `metrics` is a name under which Spark reports how many events and matches there were, or an Observation, if the
+    events are not a stream (docs/spark-operations.md).
     """
     from pyspark.sql.types import StructType
 
     check_answer(top, rank, weights, explode, count)
     events = spark_frame(events)
+    if metrics is not None:
+        check_metrics(metrics, events.isStreaming)
     if where is not None:
         check_filter(where)  # an error is better here than in a task
     if now is not None:
@@ -117,6 +132,7 @@ def match(
     if column is not None:
         require_columns(events, [column])
         require_weights(column, events.schema[column].dataType)
+    columns = all_columns(events, columns)
     require_columns(events, columns)
     is_pinned = events.isStreaming and version is None and not is_shipped(index)
     with job_group(events.sparkSession, "match"):
@@ -141,14 +157,19 @@ def match(
         trust,
         where,
         now,
+        metrics is not None,
     )
 
-    def answer(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    def ruledex_match(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         from ruledex.spark.jobs.match.tasks import match_partition
 
         return match_partition(request, batches)
 
-    return read.mapInArrow(with_functions(answer), StructType([*(events.schema[name] for name in kept), *added]))
+    fields = [*(events.schema[name] for name in kept), *added]
+    if metrics is None:
+        return read.mapInArrow(with_functions(ruledex_match), StructType(fields))
+    found = read.mapInArrow(with_functions(ruledex_match), StructType([*fields, metrics_column()]))
+    return observe_metrics(found, metrics)
 
 
 def check_answer(top: int | None, rank: str, weights: object, explode: bool, count: bool) -> None:

@@ -37,8 +37,8 @@ _AGAIN_AFTER_S: Final = 60.0
 _broken: dict[tuple[str, str], tuple[float, str]] = {}  # when and why a version could not be opened
 
 
-def pinned_version(request: MatchRequest, time: int) -> str:
-    """Return the version of the micro-batch with this time in microseconds. Pins it if no task has."""
+def pin_version(request: MatchRequest, time: int) -> Pin:
+    """Return the pin of the micro-batch with this time in microseconds. Pins its version if no task has."""
     assert request.stream is not None
     stream = _stream()
     pin, decided = read_pin(request.root, stream, time), None
@@ -54,7 +54,7 @@ def pinned_version(request: MatchRequest, time: int) -> str:
         _require_fit(request.stream, needs_of(open_index(request.root, pin.version, request.trust)))
     except RuledexError as error:
         raise RuledexError(f"this micro-batch has to use version {pin.version} but cannot: {error}") from error
-    return pin.version
+    return pin
 
 
 def _stream() -> str:

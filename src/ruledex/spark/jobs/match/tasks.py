@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from ruledex.engines.batch.kernels import N_EVENTS
 from ruledex.errors import RuledexError
 from ruledex.index import Index, IndexMatches
-from ruledex.spark.jobs.match.stream import pinned_version
+from ruledex.spark.jobs.match.stream import pin_version
 from ruledex.spark.worker.blocks import (
     EVENTS_PER_BLOCK,
     MATCHES_PER_BLOCK,
@@ -26,6 +26,7 @@ from ruledex.spark.worker.blocks import (
 )
 from ruledex.spark.worker.columns import KEPT, NOTHING, TIME, WEIGHTS
 from ruledex.spark.worker.events import events_of_block, fields_of, mappings
+from ruledex.spark.worker.metrics import TaskMetrics
 from ruledex.spark.worker.opened import explain_memory_errors, open_index
 
 if TYPE_CHECKING:
@@ -39,7 +40,7 @@ MOST_BYTES_PER_ROW: Final = (1 << 31) - 1  # the most that Spark holds in one va
 
 
 def match_partition(request: MatchRequest, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Yield the rows of the result in the order of the events."""
+    """Yield the rows of the result in the order of the events. If metrics are asked for, a row with them comes last."""
     with explain_memory_errors(request.root):
         yield from _match(request, batches)
 
@@ -48,24 +49,52 @@ def _match(request: MatchRequest, batches: Iterable[pa.RecordBatch]) -> Iterator
     most_matches = 0 if request.shape == "count" else request.top
     is_bounded = most_matches is not None and most_matches * EVENTS_PER_BLOCK <= MATCHES_PER_BLOCK
     blocks = BlockReader(batches, EVENTS_PER_BLOCK if is_bounded else N_EVENTS)
+    metrics = TaskMetrics(request.version) if request.has_metrics else None
     version, index = request.version, None
     for table in blocks:
         if index is None:
             if request.stream is not None:
-                version = pinned_version(request, table[TIME][0].value)
+                pin = pin_version(request, table[TIME][0].value)
+                version = pin.version
+                if metrics is not None:
+                    metrics.tell_pin(pin)
             index = open_index(request.root, version, request.trust)
         added = {"version": version} if request.tells_version else {}
         kept = fields_of(table, KEPT)
         if request.shape == "count":
             now = _now(request, table)
             counts = index.count(events_of_block(table, request.layout), where=request.where, now=now)
-            yield from _counts(kept, counts, added)
-            continue
-        found = _found(request, index, table)
-        if not is_bounded:
-            blocks.size = next_size(blocks.size, found)
-        write = _arrays if request.shape == "arrays" else _rows
-        yield from write(kept, found, added)
+            n_matches = int(counts.sum())
+            results = _counts(kept, counts, added)
+        else:
+            found = _found(request, index, table)
+            if not is_bounded:
+                blocks.size = next_size(blocks.size, found)
+            n_matches = found.n_matches
+            results = (_arrays if request.shape == "arrays" else _rows)(kept, found, added)
+        if metrics is None:
+            yield from results
+        else:
+            metrics.events += table.num_rows
+            metrics.matches += n_matches
+            yield from map(metrics.beside, results)
+    if metrics is not None and index is not None:
+        yield metrics.row(_no_result(request, kept.slice(0, 1), index.id_kind, added))
+
+
+def _no_result(request: MatchRequest, kept: pa.Table, ids: str, added: dict[str, str]) -> pa.RecordBatch:
+    """Return a row that the plan takes for a result, and leaves out again."""
+    rule = pa.array([""]) if ids == "string" else pa.array([0], pa.int64())
+    score, none = pa.array([0.0]), pa.array([0, 0], pa.int32())
+    if request.shape == "count":
+        columns = {"n_rules": pa.array([0], pa.int64())}
+    elif request.shape == "rows":
+        columns = {"rule": rule, "score": score}
+    else:
+        columns = {"rules": list_of(none, rule[:0]), "scores": list_of(none, score[:0])}
+    if request.top is None:
+        columns = dict(list(columns.items())[:1])
+    return _batch(kept, columns, added)
 
 
 def _found(request: MatchRequest, index: Index, table: pa.Table) -> IndexMatches:
