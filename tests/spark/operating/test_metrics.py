@@ -144,5 +144,5 @@ def test_a_stream_can_read_all_columns_for_rules_to_come(stream, tmp_path):
 def test_a_star_keeps_all_columns_and_another_text_is_refused(index, events):
     assert match(events, index, keep="*").columns == match(events, index).columns == ["n", "nested", "rules"]
     for options in ({"keep": "n"}, {"columns": "n"}):
-        with pytest.raises(RuledexError, match=r"give columns as a list, \['n'\], or all as \"\*\""):
+        with pytest.raises(RuledexError, match=r"give columns as a list: \['n'\], or all of them as \"\*\""):
             match(events, index, **options)

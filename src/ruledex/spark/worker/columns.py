@@ -147,7 +147,7 @@ def _is_within(kind: StructType, planned: Sequence[Path], path: Path) -> bool:
 def all_columns(events: DataFrame, names: Sequence[str]) -> list[str]:
     """Return the names of columns that are given as a list, or all for "*"."""
     if isinstance(names, str) and names != "*":
-        raise RuledexError(f'give columns as a list, [{quoted(names)}], or all as "*"; not {quoted(names)}')
+        raise RuledexError(f'give columns as a list: [{quoted(names)}], or all of them as "*", not {quoted(names)}')
     return list(events.columns) if names == "*" else list(names)
 
 
