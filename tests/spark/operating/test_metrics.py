@@ -91,8 +91,9 @@ def stream(spark, tmp_path):
     return spark.readStream.schema("n long, other long").json(str(folder)), write
 
 
-def run(stream, write, index, tmp_path, changes, **options):
+def run(source, index, tmp_path, changes, **options):
     """Run one micro-batch before each change and one after all. Returns the metrics of each, and the rules found."""
+    stream, write = source
     session = stream.sparkSession
     found = match(stream, index, keep=["n"], metrics="ads", **options)
     name = f"found_{time.monotonic_ns()}"
@@ -119,7 +120,7 @@ def test_the_progress_of_a_stream_has_metrics_and_a_refused_version_is_a_warning
         Index.build([(1, "n >= 0"), (2, "other = 1")]).save(index)
 
     with caplog.at_level(logging.WARNING, "ruledex.spark"):
-        metrics, rows = run(*stream, index, tmp_path, [publish])
+        metrics, rows = run(stream, index, tmp_path, [publish])
         until = time.monotonic() + 30  # the listener is told some time later
         while not caplog.records and time.monotonic() < until:
             time.sleep(0.05)
@@ -136,7 +137,7 @@ def test_a_stream_can_read_all_columns_for_rules_to_come(stream, tmp_path):
     index = tmp_path / "index"
     Index.build([(1, "n >= 0")]).save(index)
     later = Index.build([(1, "n >= 0"), (2, "other = 1")])
-    metrics, rows = run(*stream, index, tmp_path, [lambda: later.save(index)], columns="*")
+    metrics, rows = run(stream, index, tmp_path, [lambda: later.save(index)], columns="*")
     assert rows == [(0, [1]), (1, [1, 2])]
     assert [each["refused"] for each in metrics] == [0, 0]
 
