@@ -50,7 +50,8 @@ class EventEncoder:
         self._known: dict[str, dict[type, dict[Any, tuple[int, ...]]]] = {}
 
     @cached_property
-    def _names(self) -> dict[str, Names]:
+    def names(self) -> dict[str, Names]:
+        """The names with which attributes of rules begin, and what is below them."""
         return self.dictionary.names.below
 
     @cached_property
@@ -148,7 +149,7 @@ class EventEncoder:
     def _look_up(self, event: Mapping[str, Any], cells: list[int]) -> dict[str, Any] | None:
         """Add the cells of plain values that were seen before; return all others that rules may use, or None."""
         rest: dict[str, Any] | None = None
-        names, known = self._names, self._known
+        names, known = self.names, self._known
         # One look-up per name of the event, or per name of the rules, whichever are fewer.
         is_wide = len(event) > len(names)
         for name, value in [(name, event[name]) for name in names if name in event] if is_wide else event.items():

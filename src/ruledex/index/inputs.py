@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from ruledex.engines.protocol import Rank, Statistics
 from ruledex.errors import EventError, InputError, RuledexError, quoted
-from ruledex.events.arrow.tables import is_arrow, read_events, rows_of
+from ruledex.events.arrow.tables import few_rows, is_arrow, read_events, rows_of
 from ruledex.events.batch import EventBatch
 from ruledex.events.frequencies import cell_frequencies_of
 from ruledex.events.mappings import EventEncoder
@@ -41,9 +41,13 @@ def encode_events(encoder: EventEncoder, events: Events, weights: Iterable[Weigh
     if is_arrow(events):
         events = read_events(events, lambda: [encoder.dictionary])
         if not isinstance(events, list):
-            if weights is None:
-                return encoder.arrow.encode(events)
-            events = rows_of(events)  # weights are given by value, for each event
+            if weights is not None:
+                events = rows_of(events)  # weights are given by value, for each event
+            else:
+                rows = None if encoder.has_derived else few_rows(events, encoder.names)
+                if rows is None:
+                    return encoder.arrow.encode(events)
+                events = rows
     return encoder.encode(as_mappings(events), weights)
 
 
