@@ -32,6 +32,7 @@ from ruledex.language.value import as_double
 
 if TYPE_CHECKING:
     from ruledex.events.arrow.encoder import ArrowEncoder
+    from ruledex.events.arrow.tables import FewRows
 
 
 PLAIN: Final = frozenset((int, float, str, bool))
@@ -65,6 +66,13 @@ class EventEncoder:
         from ruledex.events.arrow.encoder import ArrowEncoder
 
         return ArrowEncoder(self.dictionary)
+
+    @cached_property
+    def few_rows(self) -> FewRows:
+        """The reader of tables that are encoded sooner as mappings."""
+        from ruledex.events.arrow.tables import FewRows
+
+        return FewRows(self.names)
 
     def by_value(self) -> dict[str, int]:
         """Return how many values of tables were looked at one by one, in Python, by operand."""

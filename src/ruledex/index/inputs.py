@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from ruledex.engines.protocol import Rank, Statistics
 from ruledex.errors import EventError, InputError, RuledexError, quoted
-from ruledex.events.arrow.tables import few_rows, is_arrow, read_events, rows_of
+from ruledex.events.arrow.tables import is_arrow, read_events, rows_of
 from ruledex.events.batch import EventBatch
 from ruledex.events.frequencies import cell_frequencies_of
 from ruledex.events.mappings import EventEncoder
@@ -44,7 +44,7 @@ def encode_events(encoder: EventEncoder, events: Events, weights: Iterable[Weigh
             if weights is not None:
                 events = rows_of(events)  # weights are given by value, for each event
             else:
-                rows = None if encoder.has_derived else few_rows(events, encoder.names)
+                rows = None if encoder.has_derived else encoder.few_rows.read(events)
                 if rows is None:
                     return encoder.arrow.encode(events)
                 events = rows

@@ -137,30 +137,39 @@ def rows_of(table: Any) -> list[dict[str, Any]]:
     return rows
 
 
-def few_rows(table: Any, names: Container[str]) -> list[dict[str, Any]] | None:
-    """Return a table of a few rows as mappings, with the columns of some names; None if columns are the better way.
+class FewRows:
+    """Reads tables of a few rows as mappings, with the columns that rules use. Safe to use from several threads."""
 
-    They are where rows are many, where a map may have any number of keys, where two columns share a name, and where
-    Python cannot hold a value. Rows do not tell how wide a number was, nor a null from what is absent: functions of
-    attributes may ask for that.
-    """
-    if table.num_rows > FEW_ROWS:
-        return None
-    given = table.schema.names
-    used = [(place, name) for place, name in enumerate(given) if name in names]
-    if len({name for _, name in used}) < len(used):
-        return None
-    columns = []
-    for place, _ in used:
-        column = table.column(place)
-        if not _is_plain(column.type):
+    def __init__(self, names: Container[str]) -> None:
+        self._names = names
+        # Of the last table: its schema, and which columns to read, or None. To look at types takes as long as to read.
+        self._last: tuple[pa.Schema, dict[str, int] | None] = pa.schema([]), {}
+
+    def read(self, table: Any) -> list[dict[str, Any]] | None:
+        """Return the rows, or None if columns are the better way.
+
+        They are where rows are many, where a map may have any number of keys, where two columns share a name, and where
+        Python cannot hold a value. Rows do not tell how wide a number was, nor a null from what is absent: where rules
+        use functions of attributes, which may ask for that, this is not the way.
+        """
+        if table.num_rows > FEW_ROWS:
             return None
+        schema, used = self._last
+        if not table.schema.equals(schema):
+            used = self._used(table.schema)
+            self._last = table.schema, used
+        if not used:
+            return None if used is None else [{} for _ in range(table.num_rows)]
         try:
-            columns.append(column.to_pylist())
+            columns = [table.column(place).to_pylist() for place in used.values()]
         except (pa.ArrowException, ValueError, OverflowError):  # no UTF-8, or a day beyond the year 9999
             return None
-    kept = [name for _, name in used]
-    return [dict(zip(kept, values, strict=True)) for values in zip(*columns, strict=True)] or [{}] * table.num_rows
+        return [dict(zip(used, values, strict=True)) for values in zip(*columns, strict=True)]
+
+    def _used(self, schema: pa.Schema) -> dict[str, int] | None:
+        used = [(field.name, place) for place, field in enumerate(schema) if field.name in self._names]
+        is_plain = len(dict(used)) == len(used) and all(_is_plain(schema.field(place).type) for _, place in used)
+        return dict(used) if is_plain else None
 
 
 def _is_plain(kind: Any) -> bool:
