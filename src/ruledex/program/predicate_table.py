@@ -116,7 +116,7 @@ class PredicateTable:
         negated = isinstance(tree, Not)
         if isinstance(tree, Not):
             tree, positive, negative = tree.child, negative, positive
-        weight = _weight(tree) if own_weight is None else own_weight
+        weight = weight_of_literal(tree) if own_weight is None else own_weight
         if weight is None:
             self._positive[number] = self._negative[number] = COMPLEX
             return
@@ -141,7 +141,7 @@ class PredicateTable:
         return form if isinstance(form, int) else COMPLEX
 
 
-def _weight(predicate: Expression) -> float | None:
+def weight_of_literal(predicate: Expression) -> float | None:
     """Return the weight of a predicate that is one literal; None if it is several, or scores in another way."""
     if isinstance(predicate, Compare | Between | Like | Rlike | NullSafe | CompareOperands | Exists):
         return predicate.weight

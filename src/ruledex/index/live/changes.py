@@ -68,9 +68,7 @@ def put_rules(state: Snapshot, read: RuleColumns, *, replace: bool | None) -> Ch
         faults.append(RuleFault(row.rule_id, error, row.line))
     # A missing text is read as an empty one, which is no rule either; its error is corrected below.
     texts, scores = [text or "" for text in read.texts.to_pylist()], read.scores.tolist()
-    from ruledex.engines.atree.new_rules import encode_good_rules
-
-    encoded, bad_texts = encode_good_rules(state.schema, list(zip(texts, scores, strict=True)))
+    encoded, bad_texts = _encode(state, texts, scores)
     for at, error in bad_texts:
         is_missing = not read.texts[at].is_valid
         faults.append(read.fault(at, RuleSyntaxError("there is no text") if is_missing else error))
@@ -82,6 +80,19 @@ def put_rules(state: Snapshot, read: RuleColumns, *, replace: bool | None) -> Ch
     originals = [None] * len(ids) if read.originals is None else read.originals.to_pylist()
     put = map(PutRule, ids, texts, scores, _tags_to_put(state, ids, read.tags), originals)
     return CheckedChange(IndexChange(put=list(put)), encoded)
+
+
+def _encode(
+    state: Snapshot, texts: list[str], scores: list[float]
+) -> tuple[EncodedRules, Sequence[tuple[int, RuleError]]]:
+    """Return the rules that are valid, encoded, and what is wrong with the others."""
+    from ruledex.engines.atree.new_rules import encode_good_rules
+
+    if len(texts) == 1 and isinstance(state, LiveState) and state.delta.plain.schema is state.schema:
+        plain = state.delta.plain.encode(texts[0], scores[0])
+        if plain is not None:
+            return plain, ()
+    return encode_good_rules(state.schema, list(zip(texts, scores, strict=True)))
 
 
 def _tags_to_put(state: Snapshot, ids: list[RuleId], given: pa.Array | None) -> list[str | None]:

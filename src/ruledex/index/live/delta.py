@@ -28,6 +28,7 @@ from ruledex.language.value import INT64_MAX, INT64_MIN
 if TYPE_CHECKING:  # an index that nobody changes needs no A-Tree
     from ruledex.engines.atree.live import Replica, TreeVersion
     from ruledex.engines.atree.new_rules import EncodedRules
+    from ruledex.engines.atree.plain_rules import PlainRules
 
 # Ids, texts and tags (canonical JSON or None) in the order in which they were added. A log grows at its end and nothing
 # in it changes, so all states of a delta share one, and each knows which entries are its own.
@@ -100,10 +101,11 @@ class Delta:
 
     admitted: NDArray[np.uint8] | None = None  # by position, 0 for rules that a filter leaves out
 
-    def __init__(self, tree: TreeVersion, rules: DeltaRules, log: Log) -> None:
+    def __init__(self, tree: TreeVersion, rules: DeltaRules, log: Log, plain: PlainRules) -> None:
         self.tree = tree
         self.rules = rules
         self.log = log
+        self.plain = plain  # encodes single rules; all states of a delta share it
         dictionary = tree.replica.dictionary
         self.has_derived = bool(dictionary.derived)  # whether rules use functions of events
         self.uses_now = self.has_derived and any(map(slot_uses_now, dictionary.derived))
@@ -112,9 +114,10 @@ class Delta:
     def empty(schema: Schema) -> Delta:
         """Return a delta without rules."""
         from ruledex.engines.atree.live import TreeVersion
+        from ruledex.engines.atree.plain_rules import PlainRules
         from ruledex.engines.atree.tree import Switches
 
-        return Delta(TreeVersion.empty(schema, Switches()), DeltaRules.empty(), [])
+        return Delta(TreeVersion.empty(schema, Switches()), DeltaRules.empty(), [], PlainRules(schema))
 
     def __len__(self) -> int:
         return len(self.ids)
@@ -237,7 +240,7 @@ class Delta:
         if len(log) > 2 * len(rules.ids) + _FEW_ENTRIES:
             log = [log[entry] for entry in rules.entries.tolist()]
             rules = rules._replace(entries=np.arange(len(log)))
-        return Delta(tree, rules, log)
+        return Delta(tree, rules, log, self.plain)
 
 
 class ByTreePosition(NamedTuple):
