@@ -7,8 +7,9 @@ import os
 import pytest
 
 from ruledex.artifact import LocalStore, RemoteStore, locate
-from ruledex.artifact.ownership import is_own_version
+from ruledex.artifact.ownership import RootCheck, claim_root, is_own_version
 from ruledex.artifact.reader import open_own, read_manifest
+from ruledex.errors import ArtifactError
 from tests.artifact.samples import publish_sample
 
 
@@ -56,3 +57,27 @@ def test_what_a_url_leads_to_is_not(memory):
     store = locate(memory)
     assert isinstance(store, RemoteStore)
     assert not own(store, version)
+
+
+def test_a_root_is_checked_again_once_an_entry_of_it_was_replaced(tmp_path):
+    root, elsewhere = tmp_path / "root", tmp_path / "elsewhere"
+    claim_root(root)
+    (root / "journal").mkdir()
+    elsewhere.mkdir()
+    check = RootCheck(root)
+    check.require()
+    (root / "journal" / "LOCK").touch()  # not an entry of the root
+    check.require()
+    (root / "journal" / "LOCK").unlink()
+    (root / "journal").rmdir()
+    (root / "journal").symlink_to(elsewhere)
+    for _ in range(2):  # a check that fails is not remembered
+        with pytest.raises(ArtifactError, match="journal"):
+            check.require()
+    (root / "journal").unlink()
+    check.require()
+    (root / "RULEDEX").unlink(missing_ok=True)
+    for path in root.iterdir():
+        path.unlink()
+    with pytest.raises(ArtifactError):
+        check.require()

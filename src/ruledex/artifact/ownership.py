@@ -71,6 +71,23 @@ def require_root(root: Path) -> None:
     _require(root, names)
 
 
+class RootCheck:
+    """Checks again and again that a folder is a root. It looks only if an entry was added, removed or replaced."""
+
+    def __init__(self, root: Path) -> None:
+        self._root = root
+        self._stamp: tuple[int, ...] | None = None  # of the folder when it was last found to be a root
+
+    def require(self) -> None:
+        """Raise an ArtifactError if the folder is not a root. Nothing is created there."""
+        with reporting("look at", self._root):
+            found = self._root.stat()
+        stamp = found.st_dev, found.st_ino, found.st_mtime_ns, found.st_ctime_ns
+        if stamp != self._stamp:
+            require_root(self._root)
+            self._stamp = stamp
+
+
 def foreign_names(root: Path) -> list[str]:
     """Return the names in a root that are not ruledex's own, sorted."""
     return sorted(set(_names(root)).difference(_FILES, _FOLDERS, (MARKER,)))

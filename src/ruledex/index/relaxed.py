@@ -139,7 +139,7 @@ class RelaxedDelta(Delta):
     """A delta that answers only `top`, for rules that need not be true."""
 
     def __init__(self, delta: Delta, pieces: list[LogPiece]) -> None:
-        super().__init__(delta.tree, delta.rules, delta.log)
+        super().__init__(delta.tree, delta.rules, delta.log, delta.plain, delta.functions)
         self._pieces = [(piece, self._positions(piece)) for piece in pieces]
 
     def _positions(self, piece: LogPiece) -> NDArray[np.int64]:

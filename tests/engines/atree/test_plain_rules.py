@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from typing import Any
 
 import numpy as np
 import pytest
@@ -37,7 +38,8 @@ def assert_same(plain: PlainRules, text: str, score: float) -> bool:
     if short is None:
         return False
     whole = encode_rules(plain.schema, [(text, score)])
-    for one, other in zip(short.program, whole.program, strict=True):
+    pairs: Any = zip(short.program, whole.program, strict=True)
+    for one, other in pairs:
         if isinstance(one, np.ndarray):
             assert one.dtype == other.dtype, text
             assert not one.flags.writeable
@@ -85,6 +87,7 @@ def test_half_of_the_rules_of_a_paper_are_plain():
         "a = 1 AND",
         "@named AND a = 1",
         "",
+        "(" * 120 + "a0 = 1" + "".join(f" {'AND' if n % 2 else 'OR'} a{n} = 1)" for n in range(1, 121)),
     ],
 )
 def test_what_is_not_plain_is_left_to_the_other_road(text):

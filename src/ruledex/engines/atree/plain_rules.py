@@ -22,9 +22,9 @@ from ruledex.dictionary.meanings import Meanings, Negative, OperandMark, Positiv
 from ruledex.dictionary.merging import Name
 from ruledex.engines.atree.new_rules import EncodedRules
 from ruledex.errors import RuleError
-from ruledex.language.parser import MAX_DEPTH, parse
+from ruledex.language.parser import parse
 from ruledex.language.schema import Schema
-from ruledex.language.tree import And, Attribute, Between, Compare, In, Like, Not, Or, Predicate, Rlike
+from ruledex.language.tree import MAX_DEPTH, And, Attribute, Between, Compare, In, Like, Not, Or, Predicate, Rlike
 from ruledex.language.value import Family
 from ruledex.program.predicate_table import weight_of_literal
 from ruledex.program.program import Program
@@ -33,6 +33,7 @@ from ruledex.program.rule_tokens import NOT
 from ruledex.rewrite.literals import rewrite_literal
 
 _MOST_REMEMBERED: Final = 4096  # comparisons
+_MOST_LEVELS: Final = 64  # so that no recursion is deep
 _NO_CELLS: Final = read_only(np.empty(0, CELL))
 _NO_CODE: Final = read_only(np.empty(0, np.int32))
 _NO_WEIGHTS: Final = read_only(np.empty(0, WEIGHT))
@@ -59,7 +60,7 @@ class PlainNode:
         self.operation = operation
         self.literals = literals
         self.nodes = nodes
-        self.level = 1 + max((node.level for node in nodes), default=0)
+        self.level: int = 1 + max((node.level for node in nodes), default=0)
 
 
 Part: TypeAlias = int | PlainNode
@@ -194,7 +195,9 @@ def _structure(code: list[int], is_negated: list[bool]) -> Part | None:
             else:
                 nodes.append(part)
         del stack[-n_operands:]
-        stack.append(PlainNode(operation, literals, nodes))
+        stack.append(node := PlainNode(operation, literals, nodes))
+        if node.level > _MOST_LEVELS:
+            return None
     return stack[0]
 
 
@@ -272,7 +275,7 @@ def _encoded(root: Part, meanings: Meanings, negative_of: list[int], score: floa
 def _write_steps(
     node: int, n_literals: int, used: list[PlainNode], children: list[list[int]], steps: list[int]
 ) -> None:
-    """Add the postfix steps that score a node. Rules are at most as deep as the parser allows."""
+    """Add the postfix steps that score a node."""
     if node < n_literals:
         steps.append(node << STEP_BITS | LEAF)
         return

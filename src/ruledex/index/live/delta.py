@@ -96,19 +96,35 @@ class AddedRules(NamedTuple):
     originals: Sequence[str | None]  # as written for other systems
 
 
+class FunctionsUsed(NamedTuple):
+    """Whether rules use functions of events, and among them the time of the call."""
+
+    any: bool = False
+    now: bool = False
+
+    @staticmethod
+    def of(dictionary: Dictionary) -> FunctionsUsed:
+        """Return what the rules of a dictionary use."""
+        derived = dictionary.derived
+        return FunctionsUsed(True, any(map(slot_uses_now, derived))) if derived else _NO_FUNCTIONS
+
+
+_NO_FUNCTIONS: Final = FunctionsUsed()
+
+
 class Delta:
     """Rules in the order of their ids; a rule's position here is its position in that order. Immutable."""
 
     admitted: NDArray[np.uint8] | None = None  # by position, 0 for rules that a filter leaves out
 
-    def __init__(self, tree: TreeVersion, rules: DeltaRules, log: Log, plain: PlainRules) -> None:
+    def __init__(
+        self, tree: TreeVersion, rules: DeltaRules, log: Log, plain: PlainRules, functions: FunctionsUsed
+    ) -> None:
         self.tree = tree
         self.rules = rules
         self.log = log
         self.plain = plain  # encodes single rules; all states of a delta share it
-        dictionary = tree.replica.dictionary
-        self.has_derived = bool(dictionary.derived)  # whether rules use functions of events
-        self.uses_now = self.has_derived and any(map(slot_uses_now, dictionary.derived))
+        self.functions = functions
 
     @staticmethod
     def empty(schema: Schema) -> Delta:
@@ -117,7 +133,7 @@ class Delta:
         from ruledex.engines.atree.plain_rules import PlainRules
         from ruledex.engines.atree.tree import Switches
 
-        return Delta(TreeVersion.empty(schema, Switches()), DeltaRules.empty(), [], PlainRules(schema))
+        return Delta(TreeVersion.empty(schema, Switches()), DeltaRules.empty(), [], PlainRules(schema), FunctionsUsed())
 
     def __len__(self) -> int:
         return len(self.ids)
@@ -240,7 +256,8 @@ class Delta:
         if len(log) > 2 * len(rules.ids) + _FEW_ENTRIES:
             log = [log[entry] for entry in rules.entries.tolist()]
             rules = rules._replace(entries=np.arange(len(log)))
-        return Delta(tree, rules, log, self.plain)
+        # The replica of this tree is nobody else's to change until the next change.
+        return Delta(tree, rules, log, self.plain, FunctionsUsed.of(tree.replica.dictionary))
 
 
 class ByTreePosition(NamedTuple):

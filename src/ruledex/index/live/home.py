@@ -20,7 +20,7 @@ from ruledex.artifact import LocalStore, RootLike, current, locate, verify
 from ruledex.artifact.layout import JOURNAL, POINTER, ROOT_LOCK, STAGING_SCRATCH, VERSIONS
 from ruledex.artifact.locks import HAS_FILE_LOCKS, StagingArea, claim_staging, release_lock, take_lock
 from ruledex.artifact.manifest import encode_pointer
-from ruledex.artifact.ownership import claim_root, require_root
+from ruledex.artifact.ownership import RootCheck, claim_root, require_root
 from ruledex.artifact.publish import publish_staged
 from ruledex.artifact.store import read_pointer, reporting
 from ruledex.errors import ArtifactError, RuledexError
@@ -122,6 +122,7 @@ class JournalHome:
     def __init__(self, store: LocalStore, version: str) -> None:
         self._store = store
         self._process = own_process()
+        self._root_check = RootCheck(store.root)
         self._set_version(version)
         self._mark: JournalMark | None = None
         self._compacted_to: JournalMark | None = None
@@ -141,7 +142,7 @@ class JournalHome:
                 state = apply_change(state, *checked)
                 self._grouped.append(checked.change)
             return state
-        with journal_lock(self._store):
+        with journal_lock(self._store, self._root_check):
             state, mark = self._catch_up(state)
             checked = prepare(state)
             if any(checked.change):
@@ -159,7 +160,7 @@ class JournalHome:
         them or none. After an error, the changes inside are not made, and the caller's states are of no use any more.
         """
         self._check_process()
-        with journal_lock(self._store):
+        with journal_lock(self._store, self._root_check):
             state, self._mark = self._catch_up(state)
             self._grouped = []
             try:
@@ -181,7 +182,7 @@ class JournalHome:
     def begin(self, state: Snapshot) -> Snapshot:
         """Return the snapshot to compact: the state with all changes of the journal."""
         self._check_process()
-        with journal_lock(self._store):
+        with journal_lock(self._store, self._root_check):
             state, self._mark = self._catch_up(state)
         self._compacted_to = self._mark
         return state
@@ -203,7 +204,7 @@ class JournalHome:
         """Publish the compacted version. Returns it with the changes since `begin`, which go to its journal."""
         version = staged.state.version
         assert version is not None
-        with staged.area, journal_lock(self._store):
+        with staged.area, journal_lock(self._store, self._root_check):
             self._check_current()
             changes, _, goes_on = self._journal.read(self._compacted_to)
             if not goes_on:
@@ -298,14 +299,20 @@ def save_over(state: BuiltState, root: RootLike) -> tuple[BuiltState, JournalHom
 
 
 @contextmanager
-def journal_lock(store: LocalStore) -> Iterator[None]:
-    """Hold the lock that lets one process at a time change the index in a folder."""
+def journal_lock(store: LocalStore, root_check: RootCheck | None = None) -> Iterator[None]:
+    """Hold the lock that lets one process at a time change the index in a folder.
+
+    `root_check` is that of a caller who takes the lock again and again.
+    """
     if not HAS_FILE_LOCKS:
         raise ArtifactError(
             "changing an index in a folder needs locks of fcntl, which this Python lacks: "
             "change one in memory, or build it anew and save it"
         )
-    require_root(store.root)
+    if root_check is None:
+        require_root(store.root)
+    else:
+        root_check.require()
     path = store.root / JOURNAL / ROOT_LOCK
     with reporting("lock", path):
         try:

@@ -72,12 +72,12 @@ class LiveState:
     @cached_property
     def is_plain(self) -> bool:
         """Whether there are no functions of events."""
-        return not self.delta.has_derived and self.base.is_plain
+        return not self.delta.functions.any and self.base.is_plain
 
     @cached_property
     def may_use_now(self) -> bool:
         """Whether some rule asks for the time of the call."""
-        return self.delta.uses_now or self.base.dictionary.uses_now
+        return self.delta.functions.now or self.base.dictionary.uses_now
 
     @cached_property
     def positions(self) -> LivePositions:
