@@ -162,6 +162,13 @@ class FilteredViews:
         return kept
 
 
+def without_rules(state: BuiltState, positions: Sequence[int]) -> BuiltState:
+    """Return a version that does not answer for the rules at some positions."""
+    admitted = np.ones(len(state.identities), np.uint8)
+    admitted[list(positions)] = 0
+    return state._replace(engine=_Restricted(state.engine, read_only(admitted)))
+
+
 def _keep(kept: OrderedDict[str, T], name: str, value: T, n_bytes: int) -> None:
     """Keep a value, and let go of those that were not asked for longest if there are too many."""
     kept[name] = value

@@ -103,6 +103,21 @@ def paths_outside(kind: StructType, planned: Iterable[Path], needed: Iterable[Pa
     return [path for path in needed if not all(_is_within(kind, planned, one) for one in with_texts(kind, [path]))]
 
 
+def pruned_type(kind: StructType, paths: Iterable[Path]) -> StructType:
+    """Return the type of events of which only these paths are read. Of a VARIANT it has all or nothing."""
+    needed: dict[str, list[Path]] = {}
+    for path in with_texts(kind, paths):
+        needed.setdefault(path[0], []).append(path[1:])
+    fields = []
+    for field in kind.fields:
+        below = needed.get(field.name, [])
+        if isinstance(field.dataType, StructType) and below and () not in below:
+            fields.append(StructField(field.name, pruned_type(field.dataType, below)))
+        elif below:
+            fields.append(field)
+    return StructType(fields)
+
+
 def with_texts(kind: StructType, paths: Iterable[Path]) -> list[Path]:
     """Return the paths, with that of `*` replaced by those of all texts that events of this type can have."""
     given = list(paths)

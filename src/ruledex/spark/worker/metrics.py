@@ -49,9 +49,9 @@ class TaskMetrics:
     set_aside: int = 0  # rules of the version
     reason: str | None = None  # why the newest version, or a rule of it, is not used
 
-    def tell_pin(self, pin: Pin) -> None:
-        """Take over what the micro-batch was pinned to."""
-        self.version, self.refused = pin.version, pin.n_refused
+    def tell_pin(self, pin: Pin, set_aside: int) -> None:
+        """Take over what the micro-batch was pinned to, and how many rules of the version are set aside."""
+        self.version, self.refused, self.set_aside = pin.version, pin.n_refused, set_aside
         if pin.reason is not None:
             self.reason = pin.reason if pin.refused is None else f"{pin.refused} is refused: {pin.reason}"
 

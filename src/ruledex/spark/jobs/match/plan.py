@@ -47,6 +47,7 @@ if TYPE_CHECKING:
 _MOST_BYTES: Final = 256 << 20  # of one Arrow batch, which a JVM takes as a whole
 
 Shape = Literal["arrays", "rows", "count"]
+OnUnread = Literal["refuse", "set_aside"]
 
 
 class StreamPlan(NamedTuple):
@@ -55,6 +56,7 @@ class StreamPlan(NamedTuple):
     ids: str
     schema: str  # of the events, as JSON
     paths: tuple[Path, ...]  # that the query reads
+    sets_aside: bool = False  # rules that look elsewhere; else their version is refused
 
 
 class MatchRequest(NamedTuple):
@@ -92,6 +94,7 @@ def match(
     now: Now = None,
     strict: bool = False,
     metrics: str | Observation | None = None,
+    on_unread: OnUnread = "refuse",
 ) -> DataFrame:
     """Return one row per event, with the ids of its true rules in the array `rules`.
 
@@ -103,7 +106,8 @@ def match(
 
     On a stream, each micro-batch uses the version that is current when it first runs, and names it in the column
     `version`; if `version` is given, all micro-batches use that one. A new version may only look at columns that the
-    running query reads: those of the version at the start, and those that `columns` names; "*" stands for all.
+    running query reads: those of the version at the start, and those that `columns` names; "*" stands for all. Else
+    the version is refused; with `on_unread="set_aside"` it is used without the rules that look at other columns.
 
     `trust` is as in `Index.open`: unless it is True, each host recompiles, once, an index that is at a URL or belongs
     to another user. Pass `trust=True` for a bucket that nobody else writes to. `where` is a condition over the rules'
@@ -120,6 +124,8 @@ def match(
 
     check_answer(top, rank, weights, explode, count)
     events = spark_frame(events)
+    if on_unread not in get_args(OnUnread):
+        raise RuledexError(f"on_unread must be 'refuse' or 'set_aside', not {quoted(on_unread)}")
     if metrics is not None:
         check_metrics(metrics, events.isStreaming)
     if where is not None:
@@ -152,7 +158,7 @@ def match(
         rank,
         layout,
         float_weights(weights) if isinstance(weights, Mapping) else None,
-        StreamPlan(needs.ids, events.schema.json(), paths) if is_pinned else None,
+        StreamPlan(needs.ids, events.schema.json(), paths, on_unread == "set_aside") if is_pinned else None,
         events.isStreaming,
         trust,
         where,

@@ -11,8 +11,9 @@ import json
 import logging
 import os
 import time as clock
-from collections.abc import Iterator
-from typing import TYPE_CHECKING, Final
+from collections.abc import Iterable, Iterator
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import pyarrow as pa
 
@@ -20,20 +21,26 @@ from ruledex.artifact import current, root_path
 from ruledex.artifact.layout import POINTER
 from ruledex.artifact.pins import Pin, last_pin, list_pins, put_pin, read_pin
 from ruledex.errors import ArtifactError, RuledexError
+from ruledex.index import Index
+from ruledex.index.column_check import rules_by_missing
+from ruledex.language.column_types import spark_columns
 from ruledex.language.text import path_text
-from ruledex.spark.worker.columns import paths_outside
+from ruledex.spark.worker.columns import paths_outside, pruned_type
 from ruledex.spark.worker.needs import Needs, needs_of
-from ruledex.spark.worker.opened import open_index
+from ruledex.spark.worker.opened import open_index, without
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql.types import StructType
 
     from ruledex.spark.jobs.match.plan import MatchRequest, StreamPlan
+    from ruledex.spark.worker.needs import Path
 
 _log = logging.getLogger("ruledex.spark")
 
 _PIN_COLUMNS: Final = "stream string, time timestamp, version string, refused string, reason string, n_refused bigint"
 _AGAIN_AFTER_S: Final = 60.0
+_MOST_SHOWN: Final = 5  # ids of rules in a message
 _broken: dict[tuple[str, str], tuple[float, str]] = {}  # when and why a version could not be opened
 
 
@@ -47,11 +54,13 @@ def pin_version(request: MatchRequest, time: int) -> Pin:
         if decided == before:
             raise ArtifactError(f"version {decided.version} has been removed from {request.root}")
         pin = put_pin(request.root, stream, time, decided)
-        if pin is decided and pin.reason is not None:
+        if pin is decided and pin.refused is not None:
             _log.warning("stream %s refuses version %s and keeps %s: %s", stream, pin.refused, pin.version, pin.reason)
+        elif pin is decided and pin.reason is not None:
+            _log.warning("stream %s uses version %s in part: %s", stream, pin.version, pin.reason)
     try:
         # An earlier run of the query may have pinned it, and the query may have changed since.
-        _require_fit(request.stream, needs_of(open_index(request.root, pin.version, request.trust)))
+        fit_version(request, pin.version)
     except RuledexError as error:
         raise RuledexError(f"this micro-batch has to use version {pin.version} but cannot: {error}") from error
     return pin
@@ -79,13 +88,13 @@ def _decide(request: MatchRequest, stream: str, time: int) -> Pin:
     newest = POINTER  # what is refused if the pointer itself cannot be read
     try:
         newest = current(request.root)
-        _require_fit(request.stream, _needs(request.root, newest, request.trust))
-        return Pin(newest, n_refused=n_refused)
+        _needs(request.root, newest, request.trust)
+        return Pin(newest, None, fit_version(request, newest).reason, n_refused)
     except RuledexError as error:
         if newest == old:
             raise
         # The stream can only keep the old version if that one still fits.
-        _require_fit(request.stream, needs_of(open_index(request.root, old, request.trust)))
+        fit_version(request, old)
         is_first = before is None or before.refused != newest
         return Pin(old, newest, str(error), n_refused + is_first)
 
@@ -102,18 +111,55 @@ def _needs(root: str, version: str, trust: bool | None) -> Needs:
         raise
 
 
-def _require_fit(plan: StreamPlan, needs: Needs) -> None:
-    """Raise an error if a version does not fit a running query."""
+class FittingVersion(NamedTuple):
+    """A version as a running query can use it: without the rules that it has to set aside, and why it has to."""
+
+    index: Index[Any]
+    n_set_aside: int = 0
+    reason: str | None = None
+
+
+def fit_version(request: MatchRequest, version: str) -> FittingVersion:
+    """Return a version as a running query can use it. Raises an error if it cannot."""
+    assert request.stream is not None
+    return _fit(request.stream, request.root, version, request.trust)
+
+
+@lru_cache(maxsize=4)
+def _fit(plan: StreamPlan, root: str, version: str, trust: bool | None) -> FittingVersion:
     from pyspark.sql.types import StructType
 
+    index = open_index(root, version, trust)
+    needs = needs_of(index)
     if needs.ids != plan.ids:
         raise RuledexError(f"its rules have {needs.ids} ids, and the running query has {plan.ids} ids")
-    left_out = paths_outside(StructType.fromJson(json.loads(plan.schema)), plan.paths, needs.paths)
-    if left_out:
-        raise RuledexError(
-            f"its rules look at {', '.join(map(path_text, left_out))}, which the running query does not read: restart "
-            "the query, or name the column in `columns`"
-        )
+    kind = StructType.fromJson(json.loads(plan.schema))
+    left_out = paths_outside(kind, plan.paths, needs.paths)
+    if not left_out:
+        return FittingVersion(index)
+    told = f"its rules look at {', '.join(map(path_text, left_out))}, which the running query does not read"
+    rules = _rules_outside(index, kind, plan.paths, left_out) if plan.sets_aside else None
+    if rules is None:
+        raise RuledexError(f"{told}: restart the query, or name the column in `columns`")
+    some = index.ids.take(rules[:_MOST_SHOWN]).to_pylist()
+    shown = ", ".join(map(str, some)) + (", …" if len(rules) > len(some) else "")
+    n_rules = "1 rule is" if len(rules) == 1 else f"{len(rules):,} rules are"
+    reason = f"{told}: {n_rules} set aside until a restart ({shown})"
+    return FittingVersion(without(index, rules), len(rules), reason)
+
+
+def _rules_outside(
+    index: Index[Any], kind: StructType, planned: Iterable[Path], left_out: Iterable[Path]
+) -> list[int] | None:
+    """Return the positions of rules that look at what a query does not read; None if some cannot be told."""
+    never = rules_by_missing(index._state.base, spark_columns(kind))
+    unread = rules_by_missing(index._state.base, spark_columns(pruned_type(kind, planned)))
+    found = {attribute: rules for attribute, rules in unread.items() if attribute not in never}
+    for path in left_out:
+        # A rule on elements of an array counts for the array.
+        if not any(path_text(path[:end]) in found for end in range(1, len(path) + 1)):
+            return None
+    return sorted(set().union(*found.values()))
 
 
 # The list of pins.

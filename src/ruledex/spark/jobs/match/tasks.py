@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from ruledex.engines.batch.kernels import N_EVENTS
 from ruledex.errors import RuledexError
 from ruledex.index import Index, IndexMatches
-from ruledex.spark.jobs.match.stream import pin_version
+from ruledex.spark.jobs.match.stream import fit_version, pin_version
 from ruledex.spark.worker.blocks import (
     EVENTS_PER_BLOCK,
     MATCHES_PER_BLOCK,
@@ -56,9 +56,12 @@ def _match(request: MatchRequest, batches: Iterable[pa.RecordBatch]) -> Iterator
             if request.stream is not None:
                 pin = pin_version(request, table[TIME][0].value)
                 version = pin.version
+                fitting = fit_version(request, version)
+                index = fitting.index
                 if metrics is not None:
-                    metrics.tell_pin(pin)
-            index = open_index(request.root, version, request.trust)
+                    metrics.tell_pin(pin, fitting.n_set_aside)
+            else:
+                index = open_index(request.root, version, request.trust)
         added = {"version": version} if request.tells_version else {}
         kept = fields_of(table, KEPT)
         if request.shape == "count":
