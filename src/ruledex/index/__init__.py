@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from ruledex.index.live.grouping import changes_together
     from ruledex.index.live.home import verify_index
     from ruledex.index.opening import read_schema
+    from ruledex.index.partial import rules_by_missing, without_rules
     from ruledex.index.ranges import RuleRange, RuleReader
     from ruledex.index.state import IndexMatches
     from ruledex.index.tags import json_tags, read_json_tags
@@ -45,8 +46,10 @@ __all__ = [
     "json_tags",
     "read_json_tags",
     "read_schema",
+    "rules_by_missing",
     "same_rules",
     "verify_index",
+    "without_rules",
 ]
 
 _MODULES = {
@@ -69,8 +72,10 @@ _MODULES = {
     "json_tags": "tags",
     "read_json_tags": "tags",
     "read_schema": "opening",
+    "rules_by_missing": "partial",
     "same_rules": "coverage",
     "verify_index": "live.home",
+    "without_rules": "partial",
 }
 
 

@@ -18,7 +18,7 @@ from ruledex.dictionary.dictionary import Dictionary
 from ruledex.dictionary.domain import Span
 from ruledex.dictionary.slot import KINDS_OF_FAMILY, Slot
 from ruledex.index.identities import Identities, RuleId
-from ruledex.index.state import BuiltState, Snapshot
+from ruledex.index.state import Snapshot
 from ruledex.language.column_types import ColumnTypes, find_column
 from ruledex.language.functions.registry import function_of, result_family
 from ruledex.language.lambdas import element_name
@@ -131,18 +131,6 @@ def check_snapshot(state: Snapshot, columns: ColumnTypes) -> Faults:
             for fault in dict.fromkeys(fault for each in predicates(tree) for fault in check_predicate(each, columns)):
                 add_faults(faults, {fault: FaultyRules(1, [rule_id])})
     return faults
-
-
-def rules_by_missing(state: BuiltState, columns: ColumnTypes) -> dict[str, set[int]]:
-    """Return the positions of a version's rules that look at an attribute which is no column, by that attribute."""
-    found: dict[str, set[int]] = {}
-    for shard in state.shards:
-        everything = np.ones(len(shard.program.root), np.bool_)
-        for fault, rules in check_program(state.dictionary, shard.program, columns, everything).items():
-            if fault.what in ("missing", "case"):
-                positions = rules if shard.rules is None else shard.rules[rules]
-                found.setdefault(fault.attribute, set()).update(positions.tolist())
-    return found
 
 
 def faulty_rules(positions: NDArray[Any], identities: Identities) -> FaultyRules:

@@ -139,7 +139,7 @@ class FilteredViews:
         admitted = self._of_base(base, filter_)
         if not isinstance(state, LiveState):
             _warn_of_unknown(filter_, base.tags.sets.names)
-            return base._replace(engine=_Restricted(base.engine, admitted))
+            return base._replace(engine=RestrictedEngine(base.engine, admitted))
         alive = admitted if state.alive is None else read_only(admitted & state.alive.array)
         of_delta = filter_.admits_texts([text or NO_TAGS for text in state.delta.tags()])
         missing = [name for name in filter_.names if name not in base.tags.sets.names]
@@ -160,13 +160,6 @@ class FilteredViews:
                 if self._tags is base.tags:
                     _keep(self._admitted, filter_.text, kept, len(kept))
         return kept
-
-
-def without_rules(state: BuiltState, positions: Sequence[int]) -> BuiltState:
-    """Return a version that does not answer for the rules at some positions."""
-    admitted = np.ones(len(state.identities), np.uint8)
-    admitted[list(positions)] = 0
-    return state._replace(engine=_Restricted(state.engine, read_only(admitted)))
 
 
 def _keep(kept: OrderedDict[str, T], name: str, value: T, n_bytes: int) -> None:
@@ -196,7 +189,7 @@ def _warn_of_unknown(filter_: TagFilter, known: Iterable[str]) -> None:
             warnings.warn(message, RuledexWarning, stacklevel=level_of_caller())
 
 
-class _Restricted:
+class RestrictedEngine:
     """A matcher of the rules that a filter admits."""
 
     def __init__(self, engine: Matcher, admitted: Admitted) -> None:

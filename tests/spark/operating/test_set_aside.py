@@ -47,18 +47,18 @@ def test_rules_on_other_columns_are_set_aside_and_all_others_are_asked(tmp_path)
     assert found.n_set_aside == 7
     assert "7 rules are set aside until a restart (2, 3, 4, 6, 7, …)" in found.reason
     event = {"n": 1, "device": {"os": "ios"}}
-    assert found.index.match(event) == [1, 5, 9]
-    assert found.index.count([event]).tolist() == [3]
-    assert sorted(rule for rule, _ in found.index.top(event, 10)) == [1, 5, 9]
-    assert list(found.index.match_batch([event])) == [[1, 5, 9]]
-    assert found.index.count([event], where="TRUE").tolist() == [3]
+    assert found.opened.match(event) == [1, 5, 9]
+    assert found.opened.count([event]).tolist() == [3]
+    assert sorted(rule for rule, _ in found.opened.top(event, 10)) == [1, 5, 9]
+    assert list(found.opened.match_batch([event])) == [[1, 5, 9]]
+    assert found.opened.count([event], where="TRUE").tolist() == [3]
     assert Index.open(tmp_path).match(event) == [rule for rule, _ in rules if rule not in (6, 10)]
 
 
 def test_in_several_shards_too_and_nothing_is_set_aside_if_all_is_read(tmp_path):
     rules = [(number, f"n = {number}" if number % 3 else "country = 'IN'") for number in range(30)]
     found = fit(tmp_path / "some", rules, (("n",),))
-    assert (found.n_set_aside, found.index.match({"n": 4})) == (10, [4])
+    assert (found.n_set_aside, found.opened.match({"n": 4})) == (10, [4])
     found = fit(tmp_path / "all", rules, (("n",), ("country",)))
     assert (found.n_set_aside, found.reason) == (0, None)
 

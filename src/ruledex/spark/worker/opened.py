@@ -8,15 +8,14 @@ from __future__ import annotations
 import errno
 import re
 from collections import OrderedDict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from ruledex.compiled.scheduler import prepare_large
 from ruledex.errors import ArtifactError, RuledexError
 from ruledex.forks import ForkSafeLock
 from ruledex.index import Index
-from ruledex.index.filters import without_rules
 from ruledex.spark.worker.distribution import is_trusted, local_root
 
 if TYPE_CHECKING:
@@ -47,11 +46,6 @@ def open_index(root: str, version: str, trust: bool | None = None) -> Index:
                 _indexes.popitem(last=False)
         _indexes.move_to_end(key)
         return _indexes[key]
-
-
-def without(index: Index[Any], positions: Sequence[int]) -> Index[Any]:
-    """Return an opened version of an index without the rules at some positions. The index itself keeps them."""
-    return Index(without_rules(index._state.base, positions), [], index._root, None, index._options)
 
 
 def task_threads() -> int:

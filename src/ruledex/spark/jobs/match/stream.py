@@ -21,13 +21,12 @@ from ruledex.artifact import current, root_path
 from ruledex.artifact.layout import POINTER
 from ruledex.artifact.pins import Pin, last_pin, list_pins, put_pin, read_pin
 from ruledex.errors import ArtifactError, RuledexError
-from ruledex.index import Index
-from ruledex.index.column_check import rules_by_missing
+from ruledex.index import Index, rules_by_missing, without_rules
 from ruledex.language.column_types import spark_columns
 from ruledex.language.text import path_text
 from ruledex.spark.worker.columns import paths_outside, pruned_type
 from ruledex.spark.worker.needs import Needs, needs_of
-from ruledex.spark.worker.opened import open_index, without
+from ruledex.spark.worker.opened import open_index
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -114,7 +113,7 @@ def _needs(root: str, version: str, trust: bool | None) -> Needs:
 class FittingVersion(NamedTuple):
     """A version as a running query can use it: without the rules that it has to set aside, and why it has to."""
 
-    index: Index[Any]
+    opened: Index[Any]
     n_set_aside: int = 0
     reason: str | None = None
 
@@ -145,15 +144,15 @@ def _fit(plan: StreamPlan, root: str, version: str, trust: bool | None) -> Fitti
     shown = ", ".join(map(str, some)) + (", …" if len(rules) > len(some) else "")
     n_rules = "1 rule is" if len(rules) == 1 else f"{len(rules):,} rules are"
     reason = f"{told}: {n_rules} set aside until a restart ({shown})"
-    return FittingVersion(without(index, rules), len(rules), reason)
+    return FittingVersion(without_rules(index, rules), len(rules), reason)
 
 
 def _rules_outside(
     index: Index[Any], kind: StructType, planned: Iterable[Path], left_out: Iterable[Path]
 ) -> list[int] | None:
     """Return the positions of rules that look at what a query does not read; None if some cannot be told."""
-    never = rules_by_missing(index._state.base, spark_columns(kind))
-    unread = rules_by_missing(index._state.base, spark_columns(pruned_type(kind, planned)))
+    never = rules_by_missing(index, spark_columns(kind))
+    unread = rules_by_missing(index, spark_columns(pruned_type(kind, planned)))
     found = {attribute: rules for attribute, rules in unread.items() if attribute not in never}
     for path in left_out:
         # A rule on elements of an array counts for the array.

@@ -57,7 +57,7 @@ def _match(request: MatchRequest, batches: Iterable[pa.RecordBatch]) -> Iterator
                 pin = pin_version(request, table[TIME][0].value)
                 version = pin.version
                 fitting = fit_version(request, version)
-                index = fitting.index
+                index = fitting.opened
                 if metrics is not None:
                     metrics.tell_pin(pin, fitting.n_set_aside)
             else:
