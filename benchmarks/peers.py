@@ -28,7 +28,7 @@ from typing import Any
 
 from core_timing import say
 from peers_data import WORKLOADS, Data, draw, write_events, write_files
-from peers_native import NATIVE, StoppedError, figures_of, prepare
+from peers_native import NATIVE, StoppedError, figures_of, native_versions, prepare
 from peers_page import page, with_headline
 from peers_python import BATCH_MODULES, N_ROUNDS, SINGLE_MODULES, summary
 
@@ -37,7 +37,9 @@ DOCS = ROOT / "docs" / "benchmarks"
 PYTHON_DRIVER = Path(__file__).with_name("peers_python.py")
 SIZES = (10, 100, 1_000, 10_000, 100_000, 1_000_000)
 QUICK_SIZES = (10, 100, 1_000)
-GRACE = 60.0  # seconds that a driver may take beside building and answering: to start, to read files
+GRACE = 90.0  # seconds that a driver may take beside building and answering: to start, to read files, to warm up
+TOO_SLOW = 10  # times the limit of an event, from which on a peer is not even timed
+BATCH_SHARE = 0.01  # of the limit of an event: what it may take within a batch
 PACKAGES = {
     "datalogic": "datalogic-py",
     "CEL": "common-expression-language",
@@ -61,7 +63,7 @@ class Limits:
     n_batch: int = 8_192
 
 
-QUICK = Limits(build_seconds=30.0, event_seconds=0.02, seconds=0.5, n_events=300, n_checked=30, n_batch=1_024)
+QUICK = Limits(build_seconds=30.0, event_seconds=0.05, seconds=0.5, n_events=300, n_checked=30, n_batch=1_024)
 
 
 class Run:
@@ -95,11 +97,11 @@ class Run:
         expected = (folder / "ruledex.matches").read_text().splitlines()
         for peer in self.peers:
             if peer not in alone and peer not in NATIVE:
-                self._attempt(alone, peer, lambda peer=peer: self._checked(folder, peer, expected))
+                self._attempt(alone, n_rules, peer, lambda peer=peer: self._checked(folder, peer, expected))
         single = self._python("single", folder, [peer for peer in alone if peer in SINGLE_MODULES])
         for peer in self.commands:
             if peer in self.peers:
-                self._attempt(single, peer, lambda peer=peer: self._native(folder, peer, expected))
+                self._attempt(single, n_rules, peer, lambda peer=peer: self._native(folder, peer, expected))
         if self.commands:
             again = self._python("single", folder, ["ruledex"])["ruledex"]
             single["ruledex"] = _together(single["ruledex"], again)
@@ -108,7 +110,8 @@ class Run:
             for peer, figures in found.items():
                 figures |= alone.get(peer, {})
                 figures["ratio"] = figures["p50"] / found["ruledex"]["p50"]
-        self._stop_slow(single | {peer: figures for peer, figures in batch.items() if peer != "ruledex"}, n_rules)
+        self._stop_slow(single, n_rules, self.limits.event_seconds)
+        self._stop_slow(batch, n_rules, self.limits.event_seconds * BATCH_SHARE)
         return {
             "matches_per_event": sum(len(line.split()) for line in expected) / len(expected),
             "single": single,
@@ -116,14 +119,14 @@ class Run:
             "stopped": dict(self.stopped),
         }
 
-    def _attempt(self, found: dict[str, Any], peer: str, measure: Callable[[], dict[str, Any]]) -> None:
+    def _attempt(self, found: dict[str, Any], n_rules: int, peer: str, measure: Callable[[], dict[str, Any]]) -> None:
         if peer in self.stopped:
             return
         say(f"    {peer}")
         try:
             found[peer] = measure()
         except StoppedError as error:
-            self.stopped[peer] = str(error)
+            self.stopped[peer] = f"{error} (at {n_rules:,} rules)"
 
     def _alone(self, folder: Path, peer: str) -> dict[str, Any]:
         limits = self.limits
@@ -134,6 +137,8 @@ class Run:
     def _checked(self, folder: Path, peer: str, expected: Sequence[str]) -> dict[str, Any]:
         figures = self._alone(folder, peer)
         self._compare(folder, peer, expected)
+        if figures["second_an_event"] > TOO_SLOW * self.limits.event_seconds:
+            raise StoppedError(f"{figures['second_an_event'] * 1e3:,.0f} ms per event")
         return figures
 
     def _compare(self, folder: Path, peer: str, expected: Sequence[str]) -> None:
@@ -159,11 +164,13 @@ class Run:
         size = max(1, len(times) // N_ROUNDS)
         return figures | summary([times[first : first + size] for first in range(0, len(times), size)])
 
-    def _stop_slow(self, found: dict[str, Any], n_rules: int) -> None:
+    def _stop_slow(self, found: dict[str, Any], n_rules: int, event_seconds: float) -> None:
         for peer, figures in found.items():
-            if peer != "ruledex" and figures["p50"] > self.limits.event_seconds * 1e6:
-                self.stopped[peer] = f"{figures['p50'] / 1e3:,.0f} ms per event at {n_rules:,} rules"
-            elif peer != "ruledex" and figures["build_seconds"] > self.limits.build_seconds:
+            if peer == "ruledex":
+                continue
+            if figures["p50"] > event_seconds * 1e6:
+                self.stopped[peer] = f"{figures['p50'] / 1e3:,.3g} ms per event at {n_rules:,} rules"
+            elif figures["build_seconds"] > self.limits.build_seconds:
                 self.stopped[peer] = f"{figures['build_seconds']:,.0f} s to build {n_rules:,} rules"
 
 
@@ -188,7 +195,7 @@ def about(run: Run) -> dict[str, Any]:
         "load": os.getloadavg()[0],
         "limits": asdict(run.limits),
         "missing": run.missing,
-        "versions": {peer: found for peer, name in PACKAGES.items() if (found := _version(name))},
+        "versions": {peer: found for peer, name in PACKAGES.items() if (found := _version(name))} | native_versions(),
     }
 
 

@@ -64,6 +64,14 @@ def prepare() -> tuple[dict[str, tuple[str, ...]], dict[str, str]]:
     return commands, missing
 
 
+def native_versions() -> dict[str, str]:
+    """Return the versions that the drivers are built with."""
+    cargo, maven = (SOURCES / name for name in ("a-tree/Cargo.toml", "java/pom.xml"))
+    found = dict(re.findall(r"<artifactId>([\w-]+)</artifactId>\s*<version>([\d.]+)<", maven.read_text()))
+    found |= dict(re.findall(r'^([\w-]+) = "=([\d.]+)"', cargo.read_text(), re.MULTILINE))
+    return {"a-tree": found["a-tree"], "event-ruler": found["event-ruler"], "Lucene Monitor": found["lucene-monitor"]}
+
+
 def output_of(command: Sequence[str], limit: float | None) -> str:
     """Return what a process prints. Raises StoppedError if it fails or takes more seconds than the limit."""
     environment = {**os.environ, "RULEDEX_COMPILE": "now", "POLARS_MAX_THREADS": "1"}

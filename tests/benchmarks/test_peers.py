@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import sys
 from importlib.util import find_spec
 
 import pytest
 
 from peers import Limits, Run, measure
 from peers_data import WORKLOADS, Data, draw, write_files
-from peers_native import NATIVE
+from peers_native import NATIVE, StoppedError, native_versions, output_of, prepare
 from peers_page import goals, headline, page, with_headline
 from peers_python import BATCH_MODULES, SINGLE_MODULES, alone
 from peers_rules import CannotSayError, event_ruler, plain
@@ -102,6 +103,30 @@ def test_the_readme_gets_its_table_between_the_marks():
     assert "| `flat` | 10 | 20.0 | 2.00 |" in made
     assert with_headline(made, document) == made
     assert with_headline("no marks", document) == "no marks"
+
+
+def test_a_driver_without_its_tool_is_missing_with_the_reason(monkeypatch):
+    monkeypatch.setenv("PATH", "")
+    commands, missing = prepare()
+    assert commands == {}
+    assert missing["a-tree"] == "cargo is not installed"
+    assert missing["event-ruler"] == missing["Lucene Monitor"] == "mvn, java, javac is not installed"
+    assert set(native_versions()) == set(NATIVE) == set(missing)
+
+
+@pytest.mark.parametrize(
+    ("code", "reason"),
+    [
+        ("raise ValueError('no rule')", "ValueError: no rule"),
+        ("import sys; print('note'); print('[ERROR] first\\n[ERROR] second'); sys.exit(2)", r"\[ERROR\] first"),
+        ("import sys; sys.exit(3)", "exit status 3"),
+        ("import os; os.abort()", "ended by signal 6"),
+        ("import time; time.sleep(60)", "not done after 1 s"),
+    ],
+)
+def test_a_process_that_fails_says_why(code, reason):
+    with pytest.raises(StoppedError, match=f"^{reason}$"):
+        output_of([sys.executable, "-S", "-c", code], 1.0 if "sleep" in code else 60.0)
 
 
 @pytest.mark.slow
