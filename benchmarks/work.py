@@ -156,11 +156,19 @@ S_LITERALS, S_OR, S_AND, S_LOOKED_AT, S_LATE, S_TRUE, S_CLEARED, S_RULES = range
 
 
 @jit
-def _look(bits: NDArray[np.uint64], places: NDArray[np.int32], begin: int, end: int, counts: NDArray[np.int64]) -> None:
-    """Count the places that are looked at until one is not true."""
+def _look(
+    bits: NDArray[np.uint64], conditions: NDArray[np.int32], begin: int, end: int, counts: NDArray[np.int64]
+) -> None:
+    """Count the places that are looked at until a condition is not met; `hold` says what conditions are."""
     while begin < end:
+        wanted = conditions[begin]
+        last = begin + 1 if wanted >= 0 else begin + 1 - wanted
+        place = begin if wanted >= 0 else begin + 1
         counts[S_LOOKED_AT] += 1
-        begin = begin + 1 if is_set(bits, places[begin]) else end
+        while place < last and not is_set(bits, conditions[place]):
+            place += 1
+            counts[S_LOOKED_AT] += place < last
+        begin = last if place < last else end
 
 
 @jit
@@ -178,7 +186,7 @@ def _late_number(index: SparseIndex, place: int) -> int:
 @jit
 def _count_edges(index: SparseIndex, bits: NDArray[np.uint64], place: int, counts: NDArray[np.int64]) -> None:
     """Count what a true place leads to."""
-    offsets, and_edges, others = index.edge_offsets, index.and_edges, index.others
+    offsets, and_edges, rest = index.edge_offsets, index.and_edges, index.and_rest
     for edge in range(offsets[2 * place], offsets[2 * place + 2]):
         counts[S_OR] += 1
         number = _late_number(index, index.or_edges[edge])
@@ -190,7 +198,7 @@ def _count_edges(index: SparseIndex, bits: NDArray[np.uint64], place: int, count
         counts[S_LOOKED_AT] += 1
         if is_set(bits, and_edges[3 * edge + 1]):
             other = and_edges[3 * edge + 2]
-            _look(bits, others, other + 1, other + 1 + others[other], counts)
+            _look(bits, rest, other + 1, other + 1 + rest[other], counts)
 
 
 @jit

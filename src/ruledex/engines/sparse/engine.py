@@ -70,6 +70,8 @@ class SparseEngine(RanksFound, OneEventMatcher):
     @classmethod
     def from_arrays(cls, program: Program, arrays: Arrays) -> Self:
         """Return the engine over stored arrays, which are not copied."""
+        if "others" in arrays:  # its name while no OR was on demand; a release of then refuses an index without it
+            arrays = {**arrays, "and_rest": arrays["others"]}
         return cls(program, stored_fields(SparseIndex, arrays))
 
     def arrays(self) -> Arrays:

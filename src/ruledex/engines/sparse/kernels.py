@@ -16,6 +16,9 @@ A true place sets the bits of its OR parents. It has an edge to an AND parent on
 and with the edge goes a second child, whose bit decides most cases at once. Where a child of an AND node lies above the
 level of the access child, its truth is not yet known then: the bit of such a node says that it is to be verified, which
 is done when its level comes.
+
+Most ORs below ANDs have no place and nobody tells them anything: they are evaluated on demand, when such an AND is
+checked (demand.py says which).
 """
 
 from __future__ import annotations
@@ -57,10 +60,10 @@ class SparseIndex(NamedTuple):
     negative_slots: NDArray[np.int32]  # [n_negatives] the place of the positive literal
     edge_offsets: NDArray[np.int32]  # [2 * (first sink + 1)]
     or_edges: NDArray[np.int32]  # places
-    and_edges: NDArray[np.int32]  # triples: place, place of the second child, where the rest begins in `others`
-    others: NDArray[np.int32]  # how many further children, and their places
+    and_edges: NDArray[np.int32]  # triples: place, place of the second child, where the rest begins in `and_rest`
+    and_rest: NDArray[np.int32]  # how many numbers the further conditions take, and these; `hold` reads them
     verify_offsets: NDArray[np.int32]  # [n_to_verify + 1]
-    verify_slots: NDArray[np.int32]  # children of the nodes that are to be verified
+    verify_slots: NDArray[np.int32]  # conditions of the nodes that are to be verified
     level_slots: NDArray[np.int32]  # [n_levels, 4]: first to verify, first other, end, the first's number among all
     places: NDArray[np.int64]  # first union, first negative, end of negatives, first sink, number of rules
 
@@ -269,13 +272,35 @@ def _true_negatives(index: SparseIndex, scratch: SparseScratch, cells: NDArray[n
 
 
 @jit
+def hold(bits: NDArray[np.uint64], conditions: NDArray[np.int32], place: int, end: int) -> bool:
+    """Return whether all conditions from `place` on are met.
+
+    Each is a place that must be true, or minus a number of places that follow, of which one must be.
+    """
+    while place < end:
+        condition = conditions[place]
+        place += 1
+        if condition >= 0:
+            if not is_set(bits, condition):
+                return False
+        else:
+            last = place - condition
+            while place < last and not is_set(bits, conditions[place]):
+                place += 1
+            if place == last:
+                return False
+            place = last
+    return True
+
+
+@jit
 def _fire(index: SparseIndex, scratch: SparseScratch, runs: NDArray[np.int32], n_runs: int, width: int) -> None:
     """Follow the edges of true places upwards: of runs of places if `width` is 2, of single ones if it is 1.
 
     Places lie apart, so their lines of memory are asked for ahead.
     """
     bits, touched, offsets = scratch.bits, scratch.touched, index.edge_offsets
-    or_edges, and_edges, others = index.or_edges, index.and_edges, index.others
+    or_edges, and_edges, rest = index.or_edges, index.and_edges, index.and_rest
     for run in range(n_runs):
         if run + 2 * AHEAD < n_runs:
             prefetch(offsets, 2 * np.int64(runs[width * (run + 2 * AHEAD)]))
@@ -290,25 +315,19 @@ def _fire(index: SparseIndex, scratch: SparseScratch, runs: NDArray[np.int32], n
         for edge in range(offsets[first + ONE], offsets[last + ONE]):
             if is_set(bits, and_edges[3 * edge + 1]):
                 other = and_edges[3 * edge + 2]
-                end = other + others[other]
-                while other < end and is_set(bits, others[other + 1]):
-                    other += 1
-                if other == end:
+                if hold(bits, rest, other + 1, other + 1 + rest[other]):
                     _set(bits, touched, and_edges[3 * edge])
 
 
 @jit
 def _verify(index: SparseIndex, scratch: SparseScratch, first: int, last: int, first_number: int) -> None:
-    """Clear the bits of those nodes of a level that not all children are true of."""
+    """Clear the bits of those nodes of a level whose conditions are not all met."""
     bits, waiting = scratch.bits, scratch.singles
-    offsets, children = index.verify_offsets, index.verify_slots
+    offsets, conditions = index.verify_offsets, index.verify_slots
     for at in range(collect_set(bits, scratch.touched, first, last, waiting)):
         place = waiting[at]
         number = first_number + place - first
-        edge, end = offsets[number], offsets[number + 1]
-        while edge < end and is_set(bits, children[edge]):
-            edge += 1
-        if edge < end:
+        if not hold(bits, conditions, offsets[number], offsets[number + 1]):
             bits[place >> 6] &= ~(ONE << np.uint64(place & 63))
 
 

@@ -19,9 +19,10 @@ from numpy.typing import NDArray
 
 from ruledex.compiled.arrays import frozen
 from ruledex.compiled.constants import ALWAYS, AND, EVERY
-from ruledex.engines.access import children_by_probability, domain_boundaries, node_probabilities
+from ruledex.engines.access import domain_boundaries, node_probabilities
 from ruledex.engines.inputs import LARGEST
 from ruledex.engines.protocol import Statistics
+from ruledex.engines.sparse.demand import Access, choose_access
 from ruledex.engines.sparse.kernels import SparseIndex
 from ruledex.errors import RuledexError
 from ruledex.program.program import Program
@@ -119,18 +120,18 @@ class Places(NamedTuple):
 def build_sparse_index(program: Program, statistics: Statistics | None) -> SparseIndex:
     """Compute the index."""
     probability = node_probabilities(program, statistics)
-    children = children_by_probability(program, probability)
+    access = choose_access(program, probability)
     atoms = make_atoms(program)
-    places = _assign_places(program, atoms, children, probability)
-    sources, targets = _or_edges(program, atoms, places, children)
+    places = _assign_places(program, atoms, access, probability)
+    sources, targets = _or_edges(program, atoms, places, access)
     order = np.argsort(sources << 32 | targets)
     n_sources = places.first_sink + 1
     and_nodes = np.flatnonzero((program.node_op == AND) & ~places.is_late)
-    and_sources = places.of_node[children[program.child_offsets[and_nodes]]]
+    and_sources = places.of_node[access.children[program.child_offsets[and_nodes]]]
     and_order = np.argsort(and_sources, kind="stable")
-    and_edges, others = _and_edges(program, places, children, and_nodes[and_order])
+    and_edges, and_rest = _and_edges(program, places, access, and_nodes[and_order])
     edge_offsets = np.stack([_counted(sources, n_sources), _counted(and_sources, n_sources)], axis=1)
-    verify_offsets, verify_slots = _verified(program, places, children)
+    verify_offsets, verify_slots = _conditions(program, places, access, places.late_order)
     union_offsets, union_slots = _unions(program, atoms, places)
     presences, presence_offsets = np.unique(program.negative_presence[places.negative_order], return_index=True)
     for what, size in (("places", places.first_sink + program.n_rules), ("edges", max(len(targets), and_edges.size))):
@@ -153,7 +154,7 @@ def build_sparse_index(program: Program, statistics: Statistics | None) -> Spars
         edge_offsets=frozen(edge_offsets.reshape(-1), np.int32),
         or_edges=frozen(targets[order], np.int32),
         and_edges=frozen(and_edges.reshape(-1), np.int32),
-        others=frozen(others, np.int32),
+        and_rest=frozen(and_rest, np.int32),
         verify_offsets=frozen(verify_offsets, np.int32),
         verify_slots=frozen(verify_slots, np.int32),
         level_slots=frozen(places.level_slots, np.int32),
@@ -169,7 +170,7 @@ def build_sparse_index(program: Program, statistics: Statistics | None) -> Spars
 def _assign_places(
     program: Program,
     atoms: Atoms,
-    children: NDArray[np.int32],
+    access: Access,
     probability: NDArray[np.float64],
 ) -> Places:
     n_literals, n_inner = program.n_literals, len(program.node_op)
@@ -185,10 +186,8 @@ def _assign_places(
     of_node[program.n_positive + negative_order] = first_negative + np.arange(len(negative_order))
     end_of_negatives = first_negative + len(negative_order)
 
-    level = np.zeros(program.n_nodes, np.int64)
-    inner_level = 1 + np.repeat(np.arange(len(program.level_offsets) - 1), np.diff(program.level_offsets))
-    level[n_literals:] = inner_level
-    access_level = level[children[program.child_offsets[:-1]]] if n_inner else np.zeros(0, np.int64)
+    inner_level = access.level[n_literals:]
+    access_level = access.level[access.children[program.child_offsets[:-1]]] if n_inner else np.zeros(0, np.int64)
     is_late = (program.node_op == AND) & (access_level != inner_level - 1)
     n_rules_of = np.bincount(program.root[program.root >= 0], minlength=program.n_nodes)
     has_parent = np.zeros(program.n_nodes, np.bool_)
@@ -197,11 +196,11 @@ def _assign_places(
 
     # Within a level, what is often true lies together: those are the places whose edges are followed.
     inner_order = np.lexsort((-probability[n_literals:], ~is_late, inner_level))
-    inner_order = inner_order[~is_sink[inner_order]]
+    inner_order = inner_order[~(is_sink | access.on_demand[n_literals:])[inner_order]]
     late_order = inner_order[is_late[inner_order]]
     level_slots = []
     next_place, n_late = _aligned(end_of_negatives), 0
-    bounds = np.searchsorted(inner_level[inner_order], np.arange(1, len(program.level_offsets) + 1))
+    bounds = np.searchsorted(inner_level[inner_order], np.arange(1, np.max(inner_level, initial=0) + 2))
     for begin, end in pairwise(bounds.tolist()):
         n_late_here = int(np.sum(is_late[inner_order[begin:end]]))
         first_other = _aligned(next_place + n_late_here)
@@ -230,13 +229,13 @@ def _assign_places(
 
 
 def _or_edges(
-    program: Program, atoms: Atoms, places: Places, children: NDArray[np.int32]
+    program: Program, atoms: Atoms, places: Places, access: Access
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """From every child to its OR parents, from the access child to what is verified late, from roots to their sinks."""
-    n_literals = program.n_literals
+    """From every child to ORs that are told, from access children to what is verified late, from roots to sinks."""
+    n_literals, children = program.n_literals, access.children
     n_children = np.diff(program.child_offsets)
     node_of_edge = np.repeat(np.arange(len(n_children)), n_children)
-    below_or = program.node_op[node_of_edge] != AND
+    below_or = ((program.node_op != AND) & ~access.on_demand[n_literals:])[node_of_edge]
     late = np.flatnonzero(places.is_late)
     rules = np.flatnonzero(program.root >= 0)
     is_inner = program.root[rules] >= n_literals
@@ -260,36 +259,79 @@ def _or_edges(
 
 
 def _and_edges(
-    program: Program, places: Places, children: NDArray[np.int32], nodes: NDArray[np.int64]
+    program: Program, places: Places, access: Access, nodes: NDArray[np.int64]
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Triples in the order of `nodes`, and the children beyond the second; place 0 of those is the empty list."""
-    first = program.child_offsets[nodes]
-    n_others = program.child_offsets[nodes + 1] - first - 2
-    lengths = np.where(n_others > 0, n_others + 1, 0)
-    ends = 1 + np.cumsum(lengths)
-    starts = ends - lengths
-    others = np.zeros(int(ends[-1]) if len(ends) else 1, np.int64)
-    some = n_others > 0
-    others[starts[some]] = n_others[some]
-    place = np.arange(int(np.sum(n_others[some]))) - np.repeat(
-        np.cumsum(n_others[some]) - n_others[some], n_others[some]
-    )
-    others[np.repeat(starts[some] + 1, n_others[some]) + place] = places.of_node[
-        children[np.repeat(first[some] + 2, n_others[some]) + place]
-    ]
-    second = places.of_node[children[first + 1]]
-    return np.stack([places.of_node[program.n_literals + nodes], second, np.where(some, starts, 0)], axis=1), others
+    """Triples in the order of `nodes`, and the further conditions, of which place 0 has none.
+
+    Where all other children are ORs on demand, the access child is the second one too.
+    """
+    offsets, conditions = _conditions(program, places, access, nodes)
+    first = conditions[offsets[:-1]]
+    has_second = first >= 0
+    second = np.where(has_second, first, places.of_node[access.children[program.child_offsets[nodes]]])
+    lengths = np.diff(offsets) - has_second
+    some = lengths > 0
+    starts = 1 + np.cumsum(lengths + some) - (lengths + some)
+    rest = np.zeros(1 + int(np.sum(lengths + some)), np.int64)
+    rest[starts[some]] = lengths[some]
+    rest[_joined(starts + 1, lengths)] = conditions[_joined(offsets[:-1] + has_second, lengths)]
+    return np.stack([places.of_node[program.n_literals + nodes], second, np.where(some, starts, 0)], axis=1), rest
 
 
-def _verified(
-    program: Program, places: Places, children: NDArray[np.int32]
+def _conditions(
+    program: Program, places: Places, access: Access, nodes: NDArray[np.int64]
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """For each node that is verified late, its children but for the access child, which is known to be true."""
-    first = program.child_offsets[places.late_order] + 1
-    n_others = program.child_offsets[places.late_order + 1] - first
-    offsets = np.concatenate([[0], np.cumsum(n_others)])
-    place = np.arange(offsets[-1]) - np.repeat(offsets[:-1], n_others)
-    return offsets, places.of_node[children[np.repeat(first, n_others) + place]]
+    """Return what must be true of AND nodes besides their access children, and where each node's begins.
+
+    A condition is a place, or for an OR on demand minus the number of its children and their places, frequent ones
+    first. An AND that is not known in time stands as its children.
+    """
+    is_and = np.zeros(program.n_nodes, np.bool_)
+    is_and[program.n_literals :] = program.node_op == AND
+    n_others = program.child_offsets[nodes + 1] - program.child_offsets[nodes] - 1
+    child = access.children[_joined(program.child_offsets[nodes] + 1, n_others)].astype(np.int64)
+    owner = np.repeat(np.arange(len(nodes)), n_others)
+    known = access.level[program.n_literals + nodes] - 1
+    while np.any(is_open := is_and[child] & (access.level[child] > known[owner])):
+        child, owner = _opened(program, access, child, owner, is_open)
+    of_owner = np.bincount(owner, minlength=len(nodes))
+    is_choice = access.on_demand[child]
+    if not np.any(is_choice):
+        return np.concatenate([[0], np.cumsum(of_owner)]), places.of_node[child]
+    choice, of_child = child[is_choice], np.flatnonzero(is_choice)
+    while np.any(is_open := access.on_demand[choice]):
+        choice, of_child = _opened(program, access, choice, of_child, is_open)
+    n_choices = np.bincount(of_child, minlength=len(child))
+    lengths = 1 + n_choices
+    starts = np.cumsum(lengths) - lengths
+    conditions = np.zeros(int(np.sum(lengths)), np.int64)
+    conditions[starts] = np.where(is_choice, -n_choices, places.of_node[child])
+    conditions[_joined(starts + 1, n_choices)] = places.of_node[choice]
+    of_owner = np.bincount(owner, lengths, minlength=len(nodes)).astype(np.int64)
+    return np.concatenate([[0], np.cumsum(of_owner)]), conditions
+
+
+def _opened(
+    program: Program, access: Access, nodes: NDArray[np.int64], owner: NDArray[np.int64], is_open: NDArray[np.bool_]
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Put the children of some nodes in the nodes' places, an AND's as they stand and an OR's from the last on."""
+    inner = nodes[is_open] - program.n_literals
+    first, end = program.child_offsets[inner], program.child_offsets[inner + 1]
+    lengths = np.ones(len(nodes), np.int64)
+    lengths[is_open] = end - first
+    opened = np.repeat(nodes, lengths)
+    forwards = _joined(first, end - first)
+    backwards = np.repeat(first + end - 1, end - first) - forwards
+    below_and = np.repeat(program.node_op[inner] == AND, end - first)
+    opened[np.repeat(is_open, lengths)] = access.children[np.where(below_and, forwards, backwards)]
+    return opened, np.repeat(owner, lengths)
+
+
+def _joined(first: NDArray[np.integer], lengths: NDArray[np.integer]) -> NDArray[np.int64]:
+    """Return runs of numbers, each from its first on, one behind the other."""
+    ends = np.cumsum(lengths)
+    numbers: NDArray[np.int64] = np.arange(ends[-1] if len(ends) else 0) + np.repeat(first - (ends - lengths), lengths)
+    return numbers
 
 
 def _unions(program: Program, atoms: Atoms, places: Places) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
