@@ -26,6 +26,8 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+import numpy as np
+
 from core_timing import say
 from peers_data import WORKLOADS, Data, draw, write_events, write_files
 from peers_native import NATIVE, StoppedError, figures_of, native_versions, prepare
@@ -161,8 +163,7 @@ class Run:
         figures = figures_of([*self.commands[peer], *map(str, given)], longest)
         self._compare(folder, peer, expected)
         times = figures.pop("times")
-        size = max(1, len(times) // N_ROUNDS)
-        return figures | summary([times[first : first + size] for first in range(0, len(times), size)])
+        return figures | summary([part.tolist() for part in np.array_split(times, min(N_ROUNDS, len(times)))])
 
     def _stop_slow(self, found: dict[str, Any], n_rules: int, event_seconds: float) -> None:
         for peer, figures in found.items():

@@ -120,7 +120,7 @@ def _workload(name: str, points: Sequence[Document]) -> Iterator[str]:
         "",
     )
     yield from _figures(points, "single", _median)
-    yield from ("### One event, µs at p99", "")
+    yield from ("### One event, µs at p99", "", "Of at least 100 calls, or a dash.", "")
     yield from _figures(points, "single", lambda figures: number(figures["p99"]))
     yield from ("### A batch, µs per event", "", "One table of Arrow, polars or DuckDB, which is in memory before.", "")
     yield from _figures(points, "batch", _median)

@@ -94,7 +94,7 @@ def build_cel(rules: Rules) -> Single:
     made = [(number, cel.compile(text).execute) for number, text in rules]
 
     def match(event: Event) -> list[int]:
-        context = {"e": event}
+        context = cel.Context({"e": event})  # converted once: a dict would be, for each rule
         return [number for number, execute in made if execute(context)]
 
     return match
