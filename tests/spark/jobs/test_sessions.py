@@ -168,7 +168,7 @@ def left(root):
 def test_watermarks_pass_through_a_match(spark, tmp_path):
     Index.build([(1, "n >= 0")]).save(tmp_path / "index")
     write_minutes(tmp_path / "events", 4)
-    for options in ({}, {"keep": ["seen"]}, {"explode": True}, {"count": True}, {"top": 1}):
+    for options in ({}, {"keep": ["seen"]}, {"explode": True}, {"count": True}, {"top": 1}, {"metrics": "found"}):
         counts = watermarked_counts(spark, tmp_path / "events", tmp_path / "index", **options)
         assert counts == [1, 1], options  # of the minutes that are over, by the watermark
 

@@ -2,65 +2,19 @@
 
 from __future__ import annotations
 
-import os
-import re
-import socket
-import subprocess
-import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
-import pyspark
 import pytest
 
 from ruledex import Index
 from ruledex.workloads import workload
 from tests.conftest import QUICK_JAVA
 from tests.spark.conftest import WAIT_S, kill_group, own_process, wait_for
+from tests.spark.servers import daemon, free_port, logged
 
 N_PARTITIONS = 8
-SPARK_HOME = Path(pyspark.__file__).parent
-
-
-def free_port() -> int:
-    with socket.socket() as found:
-        found.bind(("127.0.0.1", 0))
-        return int(found.getsockname()[1])
-
-
-@contextmanager
-def daemon(folder: Path, name: str, *arguments: str) -> Iterator[subprocess.Popen[bytes]]:
-    """One of Spark's own servers, in a group of its own with all that it starts."""
-    environment = {
-        **os.environ,
-        "SPARK_HOME": str(SPARK_HOME),
-        "SPARK_LOCAL_IP": "127.0.0.1",
-        "SPARK_DAEMON_MEMORY": "256m",
-        "SPARK_DAEMON_JAVA_OPTS": QUICK_JAVA,
-        "SPARK_MASTER_OPTS": "-Dspark.master.rest.enabled=false",
-        "PYSPARK_PYTHON": sys.executable,
-    }
-    with (folder / f"{name}.log").open("wb") as log:
-        process = subprocess.Popen(
-            [str(SPARK_HOME / "bin" / "spark-class"), *arguments],
-            env=environment,
-            stdout=log,
-            stderr=log,
-            cwd=folder,
-            start_new_session=True,
-        )
-    try:
-        yield process
-    finally:
-        kill_group(process.pid)
-        process.wait()
-
-
-def logged(folder: Path, name: str, pattern: str) -> int:
-    return len(re.findall(pattern, (folder / f"{name}.log").read_text()))
 
 
 @pytest.fixture
