@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bisect import insort
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Generic, NamedTuple, TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -29,12 +29,24 @@ from ruledex.language.reference import Weights
 from ruledex.language.schema import Schema
 
 if TYPE_CHECKING:  # an index that nobody changes needs no A-Tree
+    from ruledex.engines.atree.live import Replica
+    from ruledex.engines.atree.one_event import OneEventTree
     from ruledex.engines.joint import JointMatcher
+    from ruledex.events.joint import JointEncoder
 
 Item = TypeVar("Item", bound=np.generic)
 
 _MOST_PENDING: Final = 4096
 _FEW_ADDED: Final = 16  # one id in so many is put in its place, more are sorted
+
+
+class _Short(NamedTuple):
+    """What answers for single events: the engine of base and tree together, if there is one, and the tree's own."""
+
+    joint: JointMatcher | None
+    tree: OneEventTree
+    encoder: JointEncoder
+    labels: list[RuleId]
 
 
 class LiveState:
@@ -60,6 +72,7 @@ class LiveState:
         self.alive = alive  # for each rule of the base 1, or 0 if it is removed; None if nothing is
         self.scores = scores  # of the base's rules; None if none has changed
         self.delta = delta
+        self._short: _Short | None = None  # made by the first match
         self.schema = base.schema if schema is None else schema  # that of the base, unless definitions have changed
 
     @staticmethod
@@ -105,16 +118,30 @@ class LiveState:
         if not replica.enter(token, delta.tree.stamp):
             raise OutdatedError
         try:
-            joint = self._joint
+            short = self._short
+            if short is None:
+                short = self._short = self._make_short(replica)
+            joint, tree, encoder, labels = short
             if joint is None:
                 found = base.match_one(event, self.alive_array)
-                rows = replica.one_event.match_one(replica.encoder.cells_of(event))
+                rows = tree.match_one(replica.encoder.cells_of(event))
             else:
-                found, rows = joint.match_one(replica.one_event, replica.encoder_with(base.encoder).cells_of(event))
-            added = [replica.labels[row] for row in rows]
+                found, rows = joint.match_one(tree, encoder.cells_of(event))
+            added = [labels[row] for row in rows]
         finally:
             replica.leave(token)
         return _in_order(base.identities.of(found), added)
+
+    def _make_short(self, replica: Replica) -> _Short:
+        """Return what a match needs. The replica is always the same while this state may be asked."""
+        from ruledex.engines.joint import JointMatcher
+
+        engine, alive = self.base.engine, self.alive_array
+        sparse = engine.sparse if isinstance(engine, AutoEngine) else engine
+        joint = None
+        if isinstance(sparse, SparseEngine):
+            joint = JointMatcher(sparse, ALL_ALIVE if alive is None else alive)
+        return _Short(joint, replica.one_event, replica.encoder_with(self.base.encoder), replica.labels)
 
     def _match_apart(self, event: Mapping[str, Any]) -> list[RuleId]:
         """Return the ids of all rules that are true of an event and admitted by the filter of the delta."""
@@ -127,16 +154,6 @@ class LiveState:
     def alive_array(self) -> NDArray[np.uint8] | None:
         """For each rule of the base 1, or 0 if it is removed; None if nothing is."""
         return None if self.alive is None else self.alive.array
-
-    @cached_property
-    def _joint(self) -> JointMatcher | None:
-        """What asks base and delta in one call, if the base has an engine for that."""
-        from ruledex.engines.joint import JointMatcher
-
-        engine = self.base.engine
-        sparse = engine.sparse if isinstance(engine, AutoEngine) else engine
-        alive = self.alive_array
-        return JointMatcher(sparse, ALL_ALIVE if alive is None else alive) if isinstance(sparse, SparseEngine) else None
 
     def match_batch(self, events: Events) -> IndexMatches:
         """Return the rules that are true of each of many events."""
