@@ -32,7 +32,16 @@ if TYPE_CHECKING:
     from ruledex.artifact.publish import Assembled, PartVersion, assemble, publish_existing
     from ruledex.artifact.reader import Artifact, open_version
     from ruledex.artifact.remote import RemoteStore
-    from ruledex.artifact.store import LocalStore, RootLike, current, list_versions, locate, root_path
+    from ruledex.artifact.store import (
+        LocalStore,
+        RootLike,
+        all_storage_options,
+        current,
+        list_versions,
+        locate,
+        root_path,
+        set_storage_options,
+    )
     from ruledex.artifact.verification import Fault, Report, verify
     from ruledex.artifact.writer import ArtifactWriter
 
@@ -48,6 +57,7 @@ __all__ = [
     "RemoteStore",
     "Report",
     "RootLike",
+    "all_storage_options",
     "assemble",
     "collect_cache",
     "collect_garbage",
@@ -58,6 +68,7 @@ __all__ = [
     "open_version",
     "publish_existing",
     "root_path",
+    "set_storage_options",
     "verify",
 ]
 
@@ -73,6 +84,7 @@ _MODULES = {
     "RemoteStore": "remote",
     "Report": "verification",
     "RootLike": "store",
+    "all_storage_options": "store",
     "assemble": "publish",
     "collect_cache": "garbage",
     "collect_garbage": "garbage",
@@ -83,6 +95,7 @@ _MODULES = {
     "open_version": "reader",
     "publish_existing": "publish",
     "root_path": "store",
+    "set_storage_options": "store",
     "verify": "verification",
 }
 

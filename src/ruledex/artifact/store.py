@@ -13,10 +13,10 @@ import mmap
 import os
 import re
 import stat
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, Protocol, TypeAlias, runtime_checkable
+from typing import TYPE_CHECKING, Any, Final, Protocol, TypeAlias, runtime_checkable
 
 from ruledex import limits
 from ruledex.artifact.layout import CHUNK_BYTES, MANIFEST, POINTER, VERSIONS, check_version, is_version, version_folder
@@ -113,7 +113,8 @@ RootLike: TypeAlias = "str | os.PathLike[str] | LocalStore | RemoteStore"
 def locate(root: RootLike, **storage_options: object) -> LocalStore | RemoteStore:
     """Return the store of a path, a `file:` URL, any URL that fsspec knows, or a store itself.
 
-    `storage_options` are passed to fsspec; a store made with them can be given as the root in every call.
+    `storage_options` are passed to fsspec; a store made with them can be given as the root in every call. Without any,
+    those that were set for the URL are used.
     """
     if isinstance(root, Store):
         return root
@@ -124,7 +125,40 @@ def locate(root: RootLike, **storage_options: object) -> LocalStore | RemoteStor
         return LocalStore(path)
     from ruledex.artifact.remote import remote_store
 
-    return remote_store(path, storage_options)
+    return remote_store(path, storage_options or storage_options_of(path))
+
+
+_options_by_url: dict[str, dict[str, Any]] = {}  # by the beginning of URLs
+
+
+def set_storage_options(url: str, options: Mapping[str, Any] | None) -> None:
+    """Set the options that fsspec gets for all URLs that begin with `url`, such as keys. None forgets them.
+
+    In Spark, the tasks of jobs that are planned afterwards have them too. Of several beginnings, the longest counts.
+
+    >>> set_storage_options("s3://ads", {"key": "…", "secret": "…"})
+    >>> set_storage_options("s3://ads", None)
+    """
+    if not isinstance(url, str) or "://" not in url:
+        raise ArtifactError(f"options are set for the beginning of a URL, such as s3://bucket, not for {quoted(url)}")
+    begin = url if url.endswith("://") else url.rstrip("/")
+    if options is None:
+        _options_by_url.pop(begin, None)
+    elif isinstance(options, Mapping) and all(isinstance(name, str) for name in options):
+        _options_by_url[begin] = dict(options)
+    else:
+        raise ArtifactError(f"the options of a file system are given by name, as {{'key': …}}, not {quoted(options)}")
+
+
+def storage_options_of(url: str) -> dict[str, Any]:
+    """Return the options that were set for a URL."""
+    fitting = [each for each in _options_by_url if f"{url}/".startswith(each if each.endswith("/") else f"{each}/")]
+    return _options_by_url[max(fitting, key=len)] if fitting else {}
+
+
+def all_storage_options() -> dict[str, dict[str, Any]]:
+    """Return all options that were set, to be set again in another process."""
+    return dict(_options_by_url)
 
 
 def root_path(root: object) -> str:

@@ -6,6 +6,7 @@ Connect. Paths are paths as the workers see them.
 
 from __future__ import annotations
 
+from ruledex.artifact import set_storage_options
 from ruledex.spark.jobs.backtest import backtest
 from ruledex.spark.jobs.build.job import BuildReport, build_index
 from ruledex.spark.jobs.coverage import coverage
@@ -32,5 +33,6 @@ __all__ = [
     "profile",
     "ratify",
     "register",
+    "set_storage_options",
     "ship",
 ]

@@ -91,7 +91,7 @@ def _settings(given: Sequence[str]) -> dict[str, str]:
 @contextmanager
 def _convert_failures() -> Iterator[None]:
     """Replace errors of Spark, inside a `with`, by a `RuledexError`."""
-    from py4j.protocol import Py4JError  # type: ignore[import-untyped]
+    from py4j.protocol import Py4JError
     from pyspark.errors import PySparkException
 
     try:

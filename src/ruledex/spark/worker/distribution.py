@@ -4,31 +4,45 @@ from __future__ import annotations
 
 import atexit
 import os
+import secrets
 import shutil
 import tempfile
 import zipfile
+from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from ruledex.artifact import root_path
-from ruledex.errors import RuledexError, quoted
+from ruledex.errors import ArtifactError, RuledexError, quoted
 from ruledex.forks import own_process
+from ruledex.spark.worker.hadoop import copy_version, has_hadoop
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+
+    from ruledex.artifact import LocalStore, RemoteStore
 
 MOST_BYTES: Final = 256 << 20  # every executor waits for the archive when it starts
 _SHIPPED: Final = "session:"
 _FOREIGN: Final = ":foreign"  # follows the version of a shipped index that is not trusted
 
 
-def ship(session: SparkSession, index: str | os.PathLike[str], version: str | None = None) -> str:
+def ship(
+    session: SparkSession,
+    index: str | os.PathLike[str],
+    version: str | None = None,
+    *,
+    storage_options: Mapping[str, Any] | None = None,
+) -> str:
     """Send an index that this process can read to all workers of a session. Returns what to give `match` as its path.
 
     The archive is named by the version, which is the hash of its content, so a version is sent once per session. A
     shipped index does not change: a stream takes up new versions only from a path that its workers can read. If this
     process does not trust the index (see `Index.open`), the workers do not trust it either.
+
+    `storage_options` are for the file system of a URL, as fsspec takes them; workers never see them. A URL that fsspec
+    cannot open, such as one of `s3a:` or `hdfs:`, is read through Hadoop on a classic session, with its credentials.
     """
     from ruledex.artifact import LocalStore, locate, open_version
     from ruledex.artifact.ownership import is_own_version
@@ -36,15 +50,32 @@ def ship(session: SparkSession, index: str | os.PathLike[str], version: str | No
 
     if is_shipped(root_path(index)):
         raise RuledexError(f"{quoted(root_path(index))} has already been shipped")
-    opened = open_version(index, version)
-    archive = _folder() / _archive(opened.version)
+    if storage_options is not None and not isinstance(storage_options, Mapping):
+        raise RuledexError(f"storage_options are those of fsspec by name, not {quoted(storage_options)}")
+    try:
+        store = locate(index, **(storage_options or {}))
+    except ArtifactError:
+        if not has_hadoop(session) or storage_options:
+            raise
+        return _ship_copy(session, root_path(index), version)
+    version = open_version(store, version).version
+    archive = _folder() / _archive(version)
     if not archive.exists():
-        _pack(index, opened.version, archive)
+        _pack(store, version, archive)
     _add(session, archive)
-    store = locate(index)
-    version = opened.version
     is_ours = isinstance(store, LocalStore) and is_own_version(store, version, read_manifest(store, version))
     return _SHIPPED + version + ("" if is_ours else _FOREIGN)
+
+
+def _ship_copy(session: SparkSession, url: str, version: str | None) -> str:
+    """Ship a copy that Hadoop made. It is not trusted, as everything that is read from a URL."""
+    copy = _folder() / f"hadoop-{secrets.token_hex(8)}"
+    try:
+        version = copy_version(session, url, version, copy, MOST_BYTES)
+        shipped = ship(session, copy, version).removesuffix(_FOREIGN)
+    finally:
+        shutil.rmtree(copy, ignore_errors=True)
+    return shipped + _FOREIGN
 
 
 def is_shipped(root: str) -> bool:
@@ -89,13 +120,12 @@ def _archive(version: str) -> str:
     return f"ruledex-{version}.zip"
 
 
-def _pack(index: str | os.PathLike[str], version: str, archive: Path) -> None:
+def _pack(store: LocalStore | RemoteStore, version: str, archive: Path) -> None:
     """Write an archive that is a root with this one version."""
     from ruledex.artifact.layout import POINTER, version_folder
     from ruledex.artifact.manifest import encode_pointer
-    from ruledex.artifact.store import locate
 
-    store, source = locate(index), version_folder(version)
+    source = version_folder(version)
     n_bytes = 0
     unfinished = archive.with_suffix(".unfinished")
     with zipfile.ZipFile(unfinished, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as to:

@@ -25,6 +25,7 @@ from ruledex.index import Index, rules_by_missing, without_rules
 from ruledex.language.column_types import spark_columns
 from ruledex.language.text import path_text
 from ruledex.spark.worker.columns import paths_outside, pruned_type
+from ruledex.spark.worker.functions import with_functions
 from ruledex.spark.worker.needs import Needs, needs_of
 from ruledex.spark.worker.opened import open_index
 
@@ -177,7 +178,7 @@ def pins(session: SparkSession, index: str | os.PathLike[str]) -> DataFrame:
         for _ in batches:
             yield _read_pins(root)
 
-    return session.range(1, numPartitions=1).mapInArrow(read, _PIN_COLUMNS)
+    return session.range(1, numPartitions=1).mapInArrow(with_functions(read), _PIN_COLUMNS)
 
 
 def _read_pins(root: str) -> pa.RecordBatch:
