@@ -139,7 +139,8 @@ class Run:
     def _checked(self, folder: Path, peer: str, expected: Sequence[str]) -> dict[str, Any]:
         figures = self._alone(folder, peer)
         self._compare(folder, peer, expected)
-        if figures["second_an_event"] > TOO_SLOW * self.limits.event_seconds:
+        # One batch of few events is mostly planning, which many events share.
+        if peer in SINGLE_MODULES and figures["second_an_event"] > TOO_SLOW * self.limits.event_seconds:
             raise StoppedError(f"{figures['second_an_event'] * 1e3:,.0f} ms per event")
         return figures
 

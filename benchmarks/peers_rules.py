@@ -249,8 +249,16 @@ def _pattern(conjunction: list[Test]) -> dict[str, Any]:
                     raise CannotSayError("a range beside another condition on the same attribute")
                 # The lower bound stands first.
                 bounds = [before[0]["numeric"], [sign, value]]
-                found = [{"numeric": [part for bound in sorted(bounds, reverse=True) for part in bound]}]
+                found = [{"numeric": _numeric([part for bound in sorted(bounds, reverse=True) for part in bound])}]
         if name in pattern:
             raise CannotSayError("two conditions on one attribute")
         pattern[name] = found
     return pattern
+
+
+def _numeric(bounds: list[Any]) -> list[Any]:
+    """Return bounds as event-ruler takes them: it refuses a range of one number."""
+    match bounds:
+        case [">=", low, "<=", high] if low == high:
+            return ["=", low]
+    return bounds

@@ -56,6 +56,7 @@ def test_a_dnf_is_one_pattern_per_conjunction():
         '{"a": [1], "b": [{"numeric": [">=", 2, "<=", 5]}]}',
         '{"c": [{"anything-but": ["x", "y"]}]}',
     ]
+    assert event_ruler(plain("a BETWEEN 7 AND 7")) == ['{"a": [{"numeric": ["=", 7]}]}']
 
 
 @pytest.mark.parametrize(
