@@ -19,6 +19,7 @@ import msgspec
 import orjson
 import pyarrow as pa
 
+from ruledex.forks import ForkSafeLock
 from ruledex.index import Index
 from ruledex.service.decision_files import DecisionFiles
 from ruledex.service.logs import log, log_failure
@@ -61,7 +62,7 @@ class DecisionLog:
         self._files = DecisionFiles(settings, worker)
         self._queue: deque[Decision] = deque()
         self._n_bytes = 0
-        self._lock = threading.Lock()
+        self._lock = ForkSafeLock()
         self._stopping = threading.Event()
         self._complained_at = -_COMPLAIN_SECONDS
         self._thread = threading.Thread(target=self._run, name="decisions", daemon=True)

@@ -8,7 +8,6 @@ are those of the tasks whose results count, however often Spark runs a task agai
 from __future__ import annotations
 
 import logging
-import threading
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 from weakref import WeakSet
@@ -16,6 +15,7 @@ from weakref import WeakSet
 import pyarrow as pa
 
 from ruledex.errors import RuledexError, quoted
+from ruledex.forks import ForkSafeLock
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, Observation, SparkSession
@@ -113,7 +113,7 @@ def observe_metrics(found: DataFrame, metrics: str | Observation) -> DataFrame:
 # On the driver.
 
 _listened: WeakSet[Any] = WeakSet()  # sessions that have a listener
-_listening = threading.Lock()
+_listening = ForkSafeLock()
 
 
 def _listen(session: SparkSession) -> None:
