@@ -12,7 +12,8 @@ DEMO := build/demo
 # A process per core, at most four; the tests of a file stay together.
 PYTEST = $(BIN)/pytest -n auto --maxprocesses 4 --dist loadfile
 # Kernels as plain Python: nothing waits for a compiler, and each line that runs is seen.
-UNCOMPILED = NUMBA_DISABLE_JIT=1 $(PYTEST) -m "not spark and not slow" --ignore=tests/baselines tests
+PLAINLY = NUMBA_DISABLE_JIT=1 $(PYTEST) --ignore=tests/baselines tests
+UNCOMPILED = $(PLAINLY) -m "not spark and not slow"
 
 help: ## show this list
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
@@ -48,9 +49,10 @@ demo: java $(READY) ## an index of 100,000 rules, 10,000 events, a match explain
 # line of a kernel.
 test: java lint types coverage compiled ## all that CI runs
 
-quick: lint types uncompiled ## style, types, and tests without Spark and without a compiler
+quick: lint types ## style, types, and the tests of files that take at most three seconds, without Spark and a compiler
+	@$(PLAINLY) -m "not spark and not slow and not long"
 
-matrix: ## the tests of `quick` on Python 3.11, 3.12 and 3.13, where they are installed; FULL=1 for all tests
+matrix: ## the tests of `uncompiled` on Python 3.11, 3.12 and 3.13, where they are installed; FULL=1 for all tests
 	@tools/matrix.sh
 
 lint: $(READY) ## style and spelling

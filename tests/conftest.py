@@ -31,7 +31,10 @@ os.environ.setdefault("RULEDEX_COMPILE", "now")
 ROOT = Path(__file__).parent
 
 
-# Files whose tests start processes, kill them, or search for long. `make quick` leaves them out.
+# Files that `make quick` leaves out because of their time. tools/long_tests.py writes the list from a run.
+LONG = frozenset((ROOT / "long.txt").read_text("utf-8").split())
+
+# Files whose tests start processes, kill them, or search for long. `make coverage` leaves them out.
 SLOW = {
     "artifact/test_kill.py",
     "cli/test_interrupted.py",
@@ -75,11 +78,13 @@ FIRST = (
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Put long files first, and mark what needs Spark, what is slow, and what needs no compiled code."""
+    """Put long files first, and mark what needs Spark, what is slow or long, and what needs no compiled code."""
     items.sort(key=_turn)
     for item in items:
         if item.path.relative_to(ROOT).as_posix() in SLOW:
             item.add_marker(pytest.mark.slow)
+        if item.path.relative_to(ROOT.parent).as_posix() in LONG:
+            item.add_marker(pytest.mark.long)
         if "spark" in getattr(item, "fixturenames", ()) or "spark" in item.path.relative_to(ROOT).parts:
             item.add_marker(pytest.mark.spark)
         if item.path.relative_to(ROOT).as_posix().startswith(PLAIN):

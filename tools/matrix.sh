@@ -1,7 +1,7 @@
 #!/bin/sh
 # Run the tests on each Python that is installed, each in a virtual environment of its own under build/.
 #
-#   tools/matrix.sh [3.11 3.12 3.13]     the tests of `make quick`
+#   tools/matrix.sh [3.11 3.12 3.13]     the tests of `make uncompiled`
 #   FULL=1 tools/matrix.sh               all tests, compiled, with Spark
 #
 # A Python is found on PATH as python<version>, or among pyenv's versions.
