@@ -131,28 +131,23 @@ def rule_engine(tree: Plain) -> str:
     """Return a rule of rule-engine, where what is missing is null."""
 
     def write(test: Test) -> str:
-        sign = "==" if test.sign == "=" else test.sign
-        value = json.dumps(test.value)
-        if test.sign in MISSING_IS_FALSE:
-            return f"{test.name} {sign} {value}"
         if test.sign == "not in":
-            return f"({test.name} != null and not ({test.name} in {value}))"
-        return f"({test.name} != null and {test.name} {sign} {value})"
+            return f"({test.name} != null and not ({test.name} in {json.dumps(test.value)}))"
+        return _unless_null(test)
 
     return _written(tree, write, " and ", " or ")
 
 
 def zen(tree: Plain) -> str:
     """Return an expression of zen-engine, where what is missing is null."""
+    return _written(tree, _unless_null, " and ", " or ")
 
-    def write(test: Test) -> str:
-        sign = "==" if test.sign == "=" else test.sign
-        value = json.dumps(test.value)
-        if test.sign in MISSING_IS_FALSE:
-            return f"{test.name} {sign} {value}"
-        return f"({test.name} != null and {test.name} {sign} {value})"
 
-    return _written(tree, write, " and ", " or ")
+def _unless_null(test: Test) -> str:
+    """Return a test that is false of null, as JSON writes constants."""
+    sign = "==" if test.sign == "=" else test.sign
+    compared = f"{test.name} {sign} {json.dumps(test.value)}"
+    return compared if test.sign in MISSING_IS_FALSE else f"({test.name} != null and {compared})"
 
 
 def cel(tree: Plain) -> str:
