@@ -7,8 +7,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ruledex.compiled.csr import first_at_least
 from ruledex.compiled.decorator import inlined, jit
+from ruledex.compiled.lists import first_at_least
 from ruledex.engines.kindex.hierarchy import LEVEL_BITS
 
 

@@ -34,7 +34,7 @@ def test_a_plan_is_complete_when_all_of_it_is_ready(tmp_path, monkeypatch):
     monkeypatch.setattr(cache, "_report", cache.CacheReport(tmp_path, "the test's own"))
     monkeypatch.setattr(cache, "ready_list", cache.ReadyList())
     assert doctor.examine()["compiled"]["plans"]["standard"]["state"] == "not compiled"
-    cache.write_plan("standard", [cache.Job("ruledex.compiled.csr", "first_at_least", "[]")])
+    cache.write_plan("standard", [cache.Job("ruledex.compiled.lists", "first_at_least", "[]")])
     plan = doctor.examine()["compiled"]["plans"]["standard"]
     assert plan == {"kernels": 1, "missing": 1, "state": "incomplete"}
 

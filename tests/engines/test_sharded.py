@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ruledex.compiled.arrays import frozen
-from ruledex.compiled.csr import gather_lists
+from ruledex.compiled.lists import gather_lists
 from ruledex.engines.registry import engine_class
 from ruledex.engines.sharded import EngineShard, ShardedEngine
 from ruledex.errors import RuledexError

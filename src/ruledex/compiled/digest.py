@@ -19,8 +19,7 @@ from typing import Any
 import numpy as np
 
 from ruledex.compiled import bits, handles
-from ruledex.compiled.decorator import Kernel
-from ruledex.compiled.plain import code_names
+from ruledex.compiled.decorator import Kernel, code_names
 
 # Raise this when instructions.py changes: what the functions of bits.py and handles.py compile to is not in their code.
 INSTRUCTIONS = 1

@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 from ruledex.compiled.arrays import FREE, HASH_FACTOR, HASH_MASK, buckets_for, lengthen, read_only
 from ruledex.compiled.constants import AND, OR
 from ruledex.compiled.decorator import jit
-from ruledex.compiled.sorting import sort_distinct
+from ruledex.compiled.lists import sort_distinct
 from ruledex.errors import RuledexError
 
 ALWAYS_CODE = -(2**31)

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from ruledex.compiled.decorator import inlined, jit
 from ruledex.compiled.handles import Handle, bytes_at, int32_at, int64_at, scratch32_at, scratch64_at, words_at
-from ruledex.compiled.sorting import sort_distinct
+from ruledex.compiled.lists import sort_distinct
 from ruledex.engines.atree.layout import Tree
 from ruledex.engines.atree.match import MatchScratch, TreeIndex, collect_found, next_event, propagate
 from ruledex.engines.atree.matcher import match_scratch

@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ruledex.compiled.constants import AND
-from ruledex.compiled.csr import first_at_least
 from ruledex.compiled.decorator import jit
+from ruledex.compiled.lists import first_at_least
 from ruledex.engines.atree.layout import (
     ALWAYS_RULE,
     BLOCK,

@@ -24,8 +24,8 @@ from numpy.typing import NDArray
 
 from ruledex.compiled.bits import LOW_SIX, ONE, SIX, ZERO, lowest_bit, prefetch
 from ruledex.compiled.constants import AND
-from ruledex.compiled.csr import first_at_least
 from ruledex.compiled.decorator import inlined, jit
+from ruledex.compiled.lists import first_at_least
 
 N_WORDS = 8
 N_EVENTS = 64 * N_WORDS  # of a block

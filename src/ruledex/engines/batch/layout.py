@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from ruledex.compiled.arrays import frozen
 from ruledex.compiled.constants import ALWAYS, AND, EVERY, OR
 from ruledex.compiled.constants import AND as PROGRAM_AND
-from ruledex.compiled.csr import gather_lists
+from ruledex.compiled.lists import gather_lists
 from ruledex.engines.access import children_by_probability, domain_boundaries, node_probabilities
 from ruledex.engines.batch.kernels import AND_NOT, BatchIndex
 from ruledex.engines.inputs import LARGEST

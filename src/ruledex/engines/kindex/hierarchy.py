@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 
 from ruledex.compiled.arrays import frozen
 from ruledex.compiled.constants import EVERY
-from ruledex.compiled.csr import first_at_least
 from ruledex.compiled.decorator import jit
+from ruledex.compiled.lists import first_at_least
 from ruledex.engines.access import cell_frequencies, domain_boundaries
 from ruledex.engines.inputs import LARGEST
 from ruledex.engines.protocol import Statistics

@@ -30,8 +30,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ruledex.compiled.bits import LOW_SIX, ONE, SIX, ZERO, lowest_bit, n_bits, prefetch
-from ruledex.compiled.csr import first_at_least
 from ruledex.compiled.decorator import inlined, jit
+from ruledex.compiled.lists import first_at_least
 from ruledex.engines.kindex.hierarchy import LEVEL_BITS
 
 MOST_CODE_BITS = 5  # of codes that are bits of a word of 32

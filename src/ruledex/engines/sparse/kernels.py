@@ -29,10 +29,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ruledex.compiled.bits import LOW_SIX, ONE, SIX, ZERO, lowest_bit, n_bits, prefetch
-from ruledex.compiled.csr import first_at_least
 from ruledex.compiled.decorator import jit
 from ruledex.compiled.handles import int32_at, int64_at, scratch32_at, words_at
-from ruledex.compiled.sorting import sort_distinct
+from ruledex.compiled.lists import first_at_least, sort_distinct
 
 AHEAD = 12  # how far before its use a line of memory is asked for
 TWO = np.uint64(2)

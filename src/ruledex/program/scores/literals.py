@@ -12,8 +12,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ruledex.compiled.csr import first_at_least
 from ruledex.compiled.decorator import jit
+from ruledex.compiled.lists import first_at_least
 
 NO_WEIGHT = -1.0  # weights are not negative
 NOWHERE, SEVERAL = -1, -2  # in place of an event's cell in a domain

@@ -26,8 +26,8 @@ from ruledex.compiled.constants import (
     XNOR,
     XOR,
 )
-from ruledex.compiled.csr import first_at_least
 from ruledex.compiled.decorator import inlined, jit
+from ruledex.compiled.lists import first_at_least
 from ruledex.program.scores.literals import (
     FIELDS,
     NO_DOMAIN,

@@ -1,4 +1,7 @@
-"""Lists in CSR form: `entries[offsets[i]:offsets[i + 1]]` is list i. Kernels that copy lists and search sorted ones."""
+"""Kernels that copy, search and sort lists of numbers.
+
+Many lists lie in one array, in CSR form: `entries[offsets[i]:offsets[i + 1]]` is list i.
+"""
 
 from __future__ import annotations
 
@@ -35,3 +38,26 @@ def first_at_least(values: NDArray[np.int32], begin: int, end: int, value: int) 
         else:
             end = middle
     return begin
+
+
+@jit
+def sort_distinct(numbers: NDArray[np.int64] | NDArray[np.int32], n: int) -> int:
+    """Sort the first `n` numbers in place and drop repetitions; return how many are left."""
+    gap = 1
+    while gap < n >> 4:
+        gap = 3 * gap + 1
+    while gap > 0:  # Shell's sort, which for few numbers is an insertion sort
+        for place in range(gap, n):
+            number = numbers[place]
+            other = place
+            while other >= gap and numbers[other - gap] > number:
+                numbers[other] = numbers[other - gap]
+                other -= gap
+            numbers[other] = number
+        gap //= 3
+    n_distinct = min(n, 1)
+    for place in range(1, n):
+        if numbers[place] != numbers[n_distinct - 1]:
+            numbers[n_distinct] = numbers[place]
+            n_distinct += 1
+    return n_distinct

@@ -1,12 +1,14 @@
-"""Lists in CSR form, and the search in a sorted part of an array."""
+"""Lists in CSR form are copied, sorted parts of an array are searched, and short arrays sorted."""
 
 from __future__ import annotations
+
+import random
 
 import numpy as np
 import pytest
 
 from ruledex.compiled.arrays import frozen
-from ruledex.compiled.csr import first_at_least, gather_lists
+from ruledex.compiled.lists import first_at_least, gather_lists, sort_distinct
 
 VALUES = np.array([9, 1, 3, 3, 7, 0], np.int32)
 
@@ -29,3 +31,14 @@ def test_the_first_value_that_is_not_smaller_is_found_within_the_part_that_is_se
 
 def test_an_empty_part_has_nothing() -> None:
     assert first_at_least(VALUES, 2, 2, 0) == 2
+
+
+@pytest.mark.parametrize("dtype", [np.int32, np.int64])
+@pytest.mark.parametrize("n", [0, 1, 2, 20, 300])
+def test_the_first_numbers_are_sorted_each_once(n, dtype):
+    rng = random.Random(n)
+    numbers = [rng.randrange(-n, n + 1) for _ in range(n)]
+    array = np.array([*numbers, 7, 7], dtype)
+    n_left = sort_distinct(array, n)
+    assert array[:n_left].tolist() == sorted(set(numbers))
+    assert array[n:].tolist() == [7, 7]
