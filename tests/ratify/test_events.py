@@ -9,8 +9,7 @@ from ruledex.language.functions.registry import FUNCTIONS
 from ruledex.language.parser import parse
 from ruledex.language.reference import truth_of
 from ruledex.language.schema import Schema
-from ruledex.ratify.events import EventDrawer
-from ruledex.ratify.witnesses import nest
+from ruledex.ratify.events import EventDrawer, nest
 
 # No event that is drawn gives a hash a value that was chosen, or changes the clock.
 OUT_OF_REACH = {"md5", "sha1", "sha2", "current_timestamp", "current_date"}

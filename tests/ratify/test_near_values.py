@@ -11,8 +11,7 @@ from ruledex.language.parser import parse
 from ruledex.language.pattern import has_match, is_like
 from ruledex.language.reference import truth_of
 from ruledex.language.tree import predicates
-from ruledex.ratify.near_values import near_values
-from ruledex.ratify.regex_texts import matching_texts
+from ruledex.ratify.near_values import matching_texts, near_values
 
 REGEXES = [
     r"^[a-z]+@example\.(com|org)$",

@@ -1,4 +1,4 @@
-"""Evaluates the clauses of a rule as it is written, each with its truth and the values that it saw."""
+"""Evaluates the clauses of a rule as it is written, each with its truth and the values that decided it."""
 
 from __future__ import annotations
 
@@ -9,9 +9,12 @@ from decimal import Decimal
 from typing import Any, Final
 
 from ruledex.errors import quoted
-from ruledex.explain.deciding import deciding_fields, deciding_operands
+from ruledex.language.any_text import placed_texts, reads_any_text
+from ruledex.language.elements import element_events
+from ruledex.language.functions.arrays import FIELD, PLACE
+from ruledex.language.lambdas import element_name, outer_attributes, paths_in
 from ruledex.language.reference import truth_of
-from ruledex.language.resolve import EMPTY, Event, values_of
+from ruledex.language.resolve import EMPTY, Event, mapping_of, values_of
 from ruledex.language.schema import Schema
 from ruledex.language.text import operand_text, tree_text
 from ruledex.language.time_syntax import moments_of, operand_of
@@ -20,6 +23,8 @@ from ruledex.language.tree import (
     BRANCHES,
     And,
     Attribute,
+    Call,
+    CompareOperands,
     Exists,
     Expression,
     Is,
@@ -29,6 +34,7 @@ from ruledex.language.tree import (
     Or,
     Predicate,
     Required,
+    SetTest,
     Truth,
     Untrue,
     Weak,
@@ -150,11 +156,11 @@ def clause_of(tree: Expression, event: Event, schema: Schema, name_position: int
     if isinstance(tested, And | Or | Xor | Xnor | Not | Is | Required | Weighed | Named | Truth | Weak | Untrue):
         child = clause_of(tested, event, schema, name_position)
         return Clause("not", tree, None if child.truth is None else not child.truth, child.position, (), (child,))
-    deciding = deciding_fields(tested, event, schema)
+    deciding = _deciding_fields(tested, event, schema)
     if deciding:  # of `*`: not all texts of the event, but those that decided
         seen = tuple(Seen(field, texts) for field, texts in deciding.items())
     else:
-        named = deciding_operands(tested, event, schema) if isinstance(tested, Exists) else operands(tested)
+        named = _deciding_operands(tested, event, schema) if isinstance(tested, Exists) else operands(tested)
         looked_at = (*named, *map(operand_of, moments_of(tested)))
         seen = tuple(Seen(operand, values_of(operand, event, schema)) for operand in looked_at)
     position = tested.position if name_position is None else name_position
@@ -194,3 +200,53 @@ def write_value(value: Any, write: Callable[[Any], str]) -> str:
 def is_empty(seen: Seen) -> bool:
     """Return whether an operand was an array without elements."""
     return seen.values == EMPTY
+
+
+_MOST_FIELDS = 8  # that are named
+
+
+def _deciding_fields(predicate: Predicate, event: Event, schema: Schema) -> dict[Attribute, tuple[str, ...]]:
+    """Return the attributes with a text that satisfies the predicate by itself, and these texts.
+
+    Returns nothing for a predicate that is not of single texts of `*`.
+    """
+    if isinstance(predicate, CompareOperands | SetTest):
+        return {}
+    if not reads_any_text(predicate.operand) or next(attributes(predicate.operand), None) is not None:
+        return {}
+    found: dict[Attribute, tuple[str, ...]] = {}
+    for text, path in placed_texts(mapping_of(event)):
+        if truth_of(predicate, {"": text}, schema) is True:
+            field = Attribute(path)
+            if field not in found and len(found) == _MOST_FIELDS:
+                break
+            found[field] = (*found.get(field, ()), text)
+    return found
+
+
+def _deciding_operands(exists: Exists, event: Event, schema: Schema) -> list[Operand]:
+    """Return what decided a lambda: fields of the first element that made it true, or else unknown, by its place.
+
+    A lambda that is false was decided by all elements, and one without an array by the array.
+    """
+    name = element_name(exists.level)
+    used = [path[1:] for path in dict.fromkeys(paths_in(exists.body)) if path[0] == name]
+    place, truths = _deciding_place(exists, event, schema)
+    found: list[Operand] = []
+    for fields in used if truths else []:
+        if place is None:
+            found.append(Attribute((*exists.operand.path, *fields)))
+            continue
+        element: Operand = Call(PLACE, (exists.operand, place))
+        for field in fields:
+            element = Call(FIELD, (element, field))
+        found.append(element)
+    return [*(found or [exists.operand]), *outer_attributes(exists)]
+
+
+def _deciding_place(exists: Exists, event: Event, schema: Schema) -> tuple[int | None, list[bool | None]]:
+    inner = schema.of_elements(exists.operand, element_name(exists.level))
+    events = element_events(exists, event)
+    truths = [] if events is None else [truth_of(exists.body, of_element, inner) for of_element in events]
+    decided = True if True in truths else None
+    return truths.index(decided) if decided in truths else None, truths

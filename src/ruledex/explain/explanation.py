@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import date
 from decimal import Decimal
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
-from ruledex.errors import EventError, RuledexError, quoted
+import orjson
+
+from ruledex.errors import ArtifactError, EventError, RuledexError, quoted
 from ruledex.explain.clause import Clause, Seen, clause_of, is_empty, write_value
 from ruledex.explain.flip import smallest_flip
-from ruledex.explain.originals import Original
 from ruledex.language.parser import parse
 from ruledex.language.plain import Untyped, type_name
 from ruledex.language.resolve import Event
@@ -42,6 +44,48 @@ _SETS: Final = {
     "superset_of": "each of {}",
     "set_equals": "exactly the values {}",
 }
+
+
+class Original(NamedTuple):
+    """What the owner of a rule wrote, and in which format: a text, or what JSON holds.
+
+    >>> index = Index.build({"big": {"total": [{"numeric": [">", 100]}]}}, format="eventbridge")
+    >>> index.rule("big").original.rule
+    {'total': [{'numeric': ['>', 100]}]}
+    """
+
+    format: str
+    rule: Any
+
+    @property
+    def text(self) -> str:
+        """The rule as one text."""
+        return self.rule if isinstance(self.rule, str) else _json(self.rule)
+
+    def __str__(self) -> str:
+        return f"{self.format}: {' '.join(self.text.split())}"
+
+    def stored(self) -> str:
+        """Return it as an index stores it."""
+        return _json(list(self))
+
+
+def original_of(stored: str | None) -> Original | None:
+    """Return the original that a stored text holds, or None if there is none."""
+    if stored is None:
+        return None
+    try:
+        name, rule = json.loads(stored)
+    except (ValueError, TypeError, RecursionError) as error:
+        raise ArtifactError(f"the stored original {quoted(stored)} is damaged: {error}") from None
+    return Original(str(name), rule)
+
+
+def _json(value: Any) -> str:
+    try:
+        return orjson.dumps(value, option=orjson.OPT_NON_STR_KEYS, default=str).decode()
+    except (TypeError, ValueError, RecursionError):  # such as integers of more than 64 bits
+        return json.dumps(value, default=str, skipkeys=True)
 
 
 @dataclass(frozen=True, slots=True)

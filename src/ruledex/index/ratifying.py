@@ -18,10 +18,8 @@ from ruledex.index.state import Snapshot
 from ruledex.language.parser import parse
 from ruledex.language.reference import truth_of
 from ruledex.language.tree import Expression
-from ruledex.ratify.comparing import choose_rules
-from ruledex.ratify.constructs import constructs_of
 from ruledex.ratify.events import EventDrawer
-from ruledex.ratify.report import AskedBy, CoverageCounts, IndexDifference, RatifyReport
+from ruledex.ratify.report import AskedBy, CoverageCounts, IndexDifference, RatifyReport, choose_rules, constructs_of
 
 Progress: TypeAlias = Callable[[int, int], None]
 

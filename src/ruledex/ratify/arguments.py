@@ -23,8 +23,7 @@ from ruledex.language.functions.registry import function_of
 from ruledex.language.tree import Attribute, Call, Exists, Operand
 from ruledex.language.value import Family
 from ruledex.language.value_types import Interval
-from ruledex.ratify.near_values import beside_text, some_values
-from ruledex.ratify.regex_texts import matching_texts
+from ruledex.ratify.near_values import beside_text, matching_texts, some_values
 
 Path: TypeAlias = tuple[str, ...]
 Pools: TypeAlias = dict[Path, list[Any]]  # the values to try for each attribute

@@ -1,15 +1,118 @@
-"""The report of a ratification: what was compared, where the answers differ, and what the events covered."""
+"""Compares answers with the reference, and reports what was compared, where they differ, and what was covered."""
 
 from __future__ import annotations
 
+import json
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final, Literal, NamedTuple
+from random import Random
+from typing import Any, Final, Literal, NamedTuple, TypeAlias
 
+from ruledex.errors import quoted
 from ruledex.explain import Explanation
-from ruledex.ratify.comparing import difference_words
+from ruledex.language.any_text import is_any_text
+from ruledex.language.lambdas import nodes_in
+from ruledex.language.tree import (
+    Attribute,
+    Between,
+    Call,
+    Compare,
+    CompareOperands,
+    Exists,
+    Expression,
+    In,
+    Is,
+    IsNull,
+    Like,
+    Node,
+    Not,
+    NullSafe,
+    Or,
+    Rlike,
+    SetTest,
+    Xnor,
+    Xor,
+)
+from ruledex.language.value_types import Moment
 from ruledex.showing import html_table
+
+_NAMES: Final[dict[type, str]] = {
+    Between: "BETWEEN",
+    Exists: "exists()",
+    In: "IN",
+    Is: "IS TRUE",
+    IsNull: "IS NULL",
+    Not: "NOT",
+    NullSafe: "<=>",
+    Or: "OR",
+    Rlike: "RLIKE",
+    Xnor: "XNOR",
+    Xor: "XOR",
+}
+
+
+def constructs_of(tree: Expression) -> set[str]:
+    """Return the names of the constructs in a rule, those inside of lambdas included."""
+    return {name for node in nodes_in(tree) if (name := _name(node)) is not None} | _of_values(tree)
+
+
+def _name(node: Node) -> str | None:
+    match node:
+        case Compare(_, op):
+            return "=" if op == "=" else "< <= > >="
+        case CompareOperands():
+            return "attribute against attribute"
+        case Like(_, _, _, ignore_case):
+            return "ILIKE" if ignore_case else "LIKE"
+        case SetTest(_, test):
+            return f"{test}()"
+        case Call(function):
+            if is_any_text(node):
+                return "*"
+            return f"{function}()" if function.isidentifier() else function
+    return _NAMES.get(type(node))
+
+
+def _of_values(tree: Expression) -> set[str]:
+    found = set()
+    for node in nodes_in(tree):
+        if isinstance(node, Attribute) and len(node.path) > 1:
+            found.add("path of several steps")
+        constants = [getattr(node, name, None) for name in ("value", "low", "high")] + list(getattr(node, "values", ()))
+        if any(isinstance(constant, Moment) for constant in constants):
+            found.add("now()")
+    return found
+
+
+Answers: TypeAlias = Mapping[int, Mapping[int, bool | None] | Sequence[bool | None]]  # by event, then by rule
+
+
+def choose_rules(n_rules: int, n_chosen: int, seed: int, preferred: Sequence[int] = ()) -> list[int]:
+    """Return the positions of rules that a seed draws, ascending. Up to half of them are from `preferred`."""
+    generator = Random(seed)
+    chosen = set(generator.sample(preferred, min(len(preferred), n_chosen // 2)))
+    others = generator.sample(range(n_rules), min(n_rules, n_chosen))
+    chosen.update([position for position in others if position not in chosen][: n_chosen - len(chosen)])
+    return sorted(chosen)
+
+
+def differing_pairs(answers: Answers, reference: Answers, rules: Iterable[int]) -> list[tuple[int, int]]:
+    """Return the pairs of rule and event where one side says true and the other does not."""
+    return [
+        (rule, event)
+        for rule in rules
+        for event in sorted(answers)
+        if (answers[event][rule] is True) != (reference[event][rule] is True)
+    ]
+
+
+def difference_words(rule: object, text: str, event: Any, who: str, *, reference: bool) -> str:
+    """Return a difference in two lines, for a terminal."""
+    said, right = ("not true", "true") if reference else ("true", "not true")
+    shown = json.dumps(event, default=str, ensure_ascii=False)
+    return f"rule {quoted(rule)}: {text}\n  {who} says {said}, and the reference says {right}, of {shown}"
+
 
 AskedBy = Literal["match", "match_batch"]
 

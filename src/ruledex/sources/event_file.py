@@ -1,10 +1,13 @@
-"""Read events from JSON lines, CSV, Parquet or standard input. A broken line does not end the file."""
+"""Read events, or only their columns, from JSON lines, CSV, Parquet or standard input.
+
+A broken line does not end the file.
+"""
 
 from __future__ import annotations
 
 import csv
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import closing
 from dataclasses import dataclass, field
 from queue import SimpleQueue
@@ -27,9 +30,11 @@ EventRow: TypeAlias = tuple[int, dict[str, Any] | EventError]
 _NUMBER: Final = re.compile(r"-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?", re.ASCII)
 _MOST_DIGITS: Final = 1_000
 _BOOLEANS: Final = {"true": True, "false": False}
-_FORMS: Final = {".jsonl": "jsonl", ".ndjson": "jsonl", ".json": "jsonl", ".csv": "csv", ".parquet": "parquet"}
+_TYPED_FORMS: Final = {".jsonl": "jsonl", ".ndjson": "jsonl", ".json": "jsonl", ".parquet": "parquet"}
+_FORMS: Final = {**_TYPED_FORMS, ".csv": "csv"}
 _LARGEST: Final = 1 << 14  # rows of a table that are read at once
 _MOST_AHEAD: Final = 1 << 16  # lines that are read ahead
+_DEEPEST: Final = 100  # levels of attributes in a schema; what lies deeper has any type
 
 
 def read_events(source: str | Iterable[bytes], decimals: bool = False) -> Iterator[EventRow]:
@@ -223,3 +228,86 @@ class LiveLines:
                 raise line
             self._room.release()
             yield line
+
+
+def read_columns(name: str) -> pa.Schema:
+    """Return the columns of events with their types, from a Parquet file, JSON lines, or standard input (`-`).
+
+    A Parquet file states them. JSON lines are read to the end, and each attribute is a column. An attribute with values
+    of several types, or only with nulls, has the type null, which stands for any type.
+    """
+    if name != STANDARD_INPUT and form_of(name, _TYPED_FORMS, "events with types") == "parquet":
+        return _parquet_schema(name)
+    import pyarrow as pa
+
+    found: dict[str, _Seen] = {}
+    n_events = 0
+    for _, event in read_events(name):
+        if isinstance(event, EventError):
+            raise InputError(f"{name}: {event}")
+        _see_fields(found, event, 1)
+        n_events += 1
+    if not n_events:
+        raise InputError(f"{name}: there is no event whose columns rules could be checked against")
+    return pa.schema({attribute: seen.type() for attribute, seen in found.items()})
+
+
+def _parquet_schema(name: str) -> pa.Schema:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    with convert_file_errors(name):
+        try:
+            return pq.read_schema(name)
+        except pa.ArrowException as error:
+            raise InputError(f"{name}: {error}") from None
+
+
+class _Seen:
+    """The types of the values that an attribute has had so far."""
+
+    def __init__(self) -> None:
+        self.scalars: set[str] = set()
+        self.fields: dict[str, _Seen] | None = None  # None: no value was an object
+        self.elements: _Seen | None = None  # None: no value was an array
+        self.is_open = False
+
+    def see(self, value: Any, depth: int) -> None:
+        """Take in one more value."""
+        if depth > _DEEPEST:
+            self.is_open = True
+        elif isinstance(value, Mapping):
+            self.fields = {} if self.fields is None else self.fields
+            _see_fields(self.fields, value, depth + 1)
+        elif isinstance(value, list):
+            self.elements = self.elements or _Seen()
+            for element in value:
+                self.elements.see(element, depth + 1)
+        elif value is not None:
+            self.scalars.add(_scalar_name(value))
+
+    def type(self) -> pa.DataType:
+        """Return the one type of all values, or null if there is no such type."""
+        import pyarrow as pa
+
+        n_kinds = len(self.scalars) + (self.fields is not None) + (self.elements is not None)
+        if self.is_open or n_kinds != 1:
+            return pa.null()
+        if self.fields is not None:
+            return pa.struct([(name, seen.type()) for name, seen in self.fields.items()])
+        if self.elements is not None:
+            return pa.list_(self.elements.type())
+        return {"boolean": pa.bool_(), "number": pa.float64(), "string": pa.string()}[next(iter(self.scalars))]
+
+
+def _see_fields(found: dict[str, _Seen], fields: Mapping[str, Any], depth: int) -> None:
+    for name, value in fields.items():
+        if name not in found:
+            found[name] = _Seen()
+        found[name].see(value, depth)
+
+
+def _scalar_name(value: object) -> str:
+    if isinstance(value, bool):
+        return "boolean"
+    return "number" if isinstance(value, int | float) else "string"

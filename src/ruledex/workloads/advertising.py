@@ -27,8 +27,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ruledex.forks import cached_property
-from ruledex.workloads.base import EVENTS_PER_BLOCK, RULES_PER_BLOCK, Workload, require, require_distribution
-from ruledex.workloads.catalogue import CARDINALITIES, Catalogue
+from ruledex.workloads.base import EVENTS_PER_BLOCK, RULES_PER_BLOCK, require
+from ruledex.workloads.catalogue import CARDINALITIES, ContractWorkload
 from ruledex.workloads.columns import SparseEvents, concatenate, decimals, join_groups, offsets_of, parenthesise, words
 from ruledex.workloads.drawing import Floats, Integers, Stream, cumulative, zipf_weights
 
@@ -47,7 +47,7 @@ class Groups(NamedTuple):
 
 
 @dataclass(frozen=True)
-class AdvertisingContracts(Workload):
+class AdvertisingContracts(ContractWorkload):
     """Table 1's parameters: `size_exponent` is e, `copied_portion` p, `copy_probability` q, `not_in_portion` n.
 
     `predicate_weights` are the frequencies of 1, 2, ... predicates in a conjunction or disjunction. `n_months` is
@@ -76,35 +76,12 @@ class AdvertisingContracts(Workload):
 
     def _validate(self) -> None:
         require(self.form in ("dnf", "cnf"), f"form must be dnf or cnf, not {self.form!r}")
-        for name in ("copied_portion", "copy_probability", "not_in_portion", "set_portion"):
+        for name in ("copied_portion", "copy_probability", "not_in_portion"):
             require(0 <= getattr(self, name) <= 1, f"{name} must lie in [0, 1], not {getattr(self, name)}")
-        for name in ("contract_exponent", "presence_exponent", "value_exponent", "size_exponent"):
-            require(getattr(self, name) >= 0, f"{name} must not be negative, not {getattr(self, name)}")
+        require(self.size_exponent >= 0, f"size_exponent must not be negative, not {self.size_exponent}")
         require(self.max_groups >= 1, f"max_groups must be at least 1, not {self.max_groups}")
-        require(self.n_sets >= 1, f"n_sets must be at least 1, not {self.n_sets}")
         require(1 <= self.n_months <= 12, f"n_months must lie between 1 and 12, not {self.n_months}")
-        require_distribution("predicate_weights", self.predicate_weights)
-        require(
-            self.n_attributes >= len(self.predicate_weights),
-            f"n_attributes must be at least the largest number of predicates, {len(self.predicate_weights)}",
-        )
-        require(
-            0 <= self.mean_keys <= self.n_attributes,
-            f"mean_keys must lie between 0 and n_attributes = {self.n_attributes}, not {self.mean_keys}",
-        )
-
-    @cached_property
-    def _catalogue(self) -> Catalogue:
-        return Catalogue(
-            self.seed,
-            self.n_attributes,
-            self.mean_keys,
-            self.contract_exponent,
-            self.presence_exponent,
-            self.value_exponent,
-            self.n_sets,
-            self.set_portion,
-        )
+        self._validate_catalogue()
 
     @cached_property
     def _size_law(self) -> Floats:

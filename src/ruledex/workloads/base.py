@@ -25,13 +25,13 @@ Event = dict[str, Any]
 
 
 def require(condition: bool, message: str) -> None:
-    """Raise the error of a wrong parameter unless the condition holds."""
+    """Raise an InputError with the message unless the condition holds."""
     if not condition:
         raise InputError(message)
 
 
 def require_distribution(name: str, weights: tuple[float, ...]) -> None:
-    """Hold that weights can be drawn by: none negative, some positive. They need not sum to one."""
+    """Raise an InputError unless no weight is negative and some are positive. They need not sum to one."""
     require(
         all(weight >= 0 for weight in weights) and sum(weights) > 0,
         f"{name} must be weights that are not negative and not all zero, not {weights}",
@@ -68,7 +68,7 @@ class Workload(abc.ABC):
             yield pa.record_batch([ids, self._rule_block(block)[:size]], schema=RULE_SCHEMA)
 
     def rules(self, n: int) -> Iterator[tuple[int, str]]:
-        """The first `n` rules as (id, text)."""
+        """Yield the first `n` rules as (id, text)."""
         for batch in self.rule_batches(n):
             yield from zip(batch["id"].to_pylist(), batch["expr"].to_pylist(), strict=True)
 
@@ -77,7 +77,7 @@ class Workload(abc.ABC):
         return pa.Table.from_batches(self.rule_batches(n), schema=RULE_SCHEMA)
 
     def events(self, n: int) -> Iterator[Event]:
-        """The first `n` events. What an event does not have is absent, where its table has null."""
+        """Yield the first `n` events. An attribute that is null in the table is absent from the event."""
         for block, size in _blocks(n, EVENTS_PER_BLOCK):
             yield from self._event_block(block).dicts()[:size]
 
@@ -108,7 +108,7 @@ class EventBlock(abc.ABC):
 
 
 def _blocks(n: int, block_size: int) -> Iterator[tuple[int, int]]:
-    """The blocks that hold the first `n`, each with how many of it are wanted."""
+    """Yield the blocks that hold the first `n`, each with the number that is wanted from it."""
     require(n >= 0, f"the number asked for must not be negative, not {n}")
     for start in range(0, n, block_size):
         yield start // block_size, min(block_size, n - start)

@@ -15,7 +15,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from ruledex.forks import cached_property
-from ruledex.workloads.base import EVENTS_PER_BLOCK
+from ruledex.workloads.base import EVENTS_PER_BLOCK, Workload, require, require_distribution
 from ruledex.workloads.columns import concatenate, join_groups, offsets_of, words
 from ruledex.workloads.drawing import Floats, Integers, Stream, cumulative, zipf_weights
 
@@ -140,3 +140,45 @@ class Catalogue:
             law = cumulative(self.value_probabilities(cardinality))
             values[of_class] = np.searchsorted(law, uniform[of_class], side="right")
         return rows, columns, values
+
+
+class ContractWorkload(Workload):
+    """A workload whose rules and events follow a catalogue. Its fields are the catalogue's parameters, and its own."""
+
+    predicate_weights: tuple[float, ...]
+    n_attributes: int
+    mean_keys: float
+    contract_exponent: float
+    presence_exponent: float
+    value_exponent: float
+    n_sets: int
+    set_portion: float
+
+    def _validate_catalogue(self) -> None:
+        """Raise an InputError for parameters of the catalogue that mean nothing."""
+        require_distribution("predicate_weights", self.predicate_weights)
+        require(0 <= self.set_portion <= 1, f"set_portion must lie in [0, 1], not {self.set_portion}")
+        for name in ("contract_exponent", "presence_exponent", "value_exponent"):
+            require(getattr(self, name) >= 0, f"{name} must not be negative, not {getattr(self, name)}")
+        require(self.n_sets >= 1, f"n_sets must be at least 1, not {self.n_sets}")
+        require(
+            self.n_attributes >= len(self.predicate_weights),
+            f"n_attributes must be at least the largest number of predicates, {len(self.predicate_weights)}",
+        )
+        require(
+            0 <= self.mean_keys <= self.n_attributes,
+            f"mean_keys must lie between 0 and n_attributes = {self.n_attributes}, not {self.mean_keys}",
+        )
+
+    @cached_property
+    def _catalogue(self) -> Catalogue:
+        return Catalogue(
+            self.seed,
+            self.n_attributes,
+            self.mean_keys,
+            self.contract_exponent,
+            self.presence_exponent,
+            self.value_exponent,
+            self.n_sets,
+            self.set_portion,
+        )

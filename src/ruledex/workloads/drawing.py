@@ -25,27 +25,27 @@ class Stream:
         self._bits = np.random.PCG64(np.random.SeedSequence([seed, *words]))
 
     def uniform(self, *shape: int) -> Floats:
-        """Doubles in [0, 1), 53 bits each."""
+        """Return doubles in [0, 1), 53 bits each."""
         words = self._bits.random_raw(math.prod(shape)) >> np.uint64(11)
         # Signed words of 53 bits are the same numbers, and become doubles much faster than unsigned ones.
         return words.view(np.int64).reshape(shape).astype(np.float64) * np.float64(2.0**-53)
 
     def integers(self, below: int | Integers, *shape: int) -> Integers:
-        """Integers in [0, below); `below` broadcasts against the shape."""
+        """Return integers in [0, below). `below` broadcasts against the shape."""
         return (self.uniform(*shape) * below).astype(np.int64)
 
     def choose(self, cumulative: Floats, *shape: int) -> Integers:
-        """Positions in a distribution that `cumulative` made."""
+        """Return positions in a distribution that `cumulative` made."""
         return np.searchsorted(cumulative, self.uniform(*shape), side="right")
 
     def normal(self, n: int) -> Floats:
-        """Gaussian draws of mean 0 and variance 1, by Box and Muller's method."""
+        """Return Gaussian draws of mean 0 and variance 1, by Box and Muller's method."""
         radius, angle = self.uniform(2, n)
         drawn: Floats = np.sqrt(-2 * np.log1p(-radius)) * np.cos(2 * np.pi * angle)
         return drawn
 
     def distinct(self, below: int, n_chosen: int, n: int) -> Integers:
-        """`n` rows of `n_chosen` different integers in [0, below), ascending; every subset is equally likely.
+        """Return `n` rows of `n_chosen` different integers in [0, below), ascending. Every subset is equally likely.
 
         This is Floyd's method: as many draws as are chosen, whatever the size of the range.
         """

@@ -20,15 +20,14 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from ruledex.forks import cached_property
-from ruledex.workloads.base import EVENTS_PER_BLOCK, RULES_PER_BLOCK, Workload, require, require_distribution
-from ruledex.workloads.catalogue import Catalogue
+from ruledex.workloads.base import EVENTS_PER_BLOCK, RULES_PER_BLOCK, require, require_distribution
+from ruledex.workloads.catalogue import ContractWorkload
 from ruledex.workloads.columns import SparseEvents, concatenate, join_groups, offsets_of, parenthesise, words
 from ruledex.workloads.drawing import Stream, cumulative
 
 
 @dataclass(frozen=True)
-class ExchangeContracts(Workload):
+class ExchangeContracts(ContractWorkload):
     """Section 5.1's tree and conjunction generators.
 
     `children_weights` are the frequencies of 1, 2, ... children, `predicate_weights` (the paper's c_i) of 1, 2, ...
@@ -54,33 +53,8 @@ class ExchangeContracts(Workload):
             f"min_depth must lie between 0 and max_depth = {self.max_depth}, not {self.min_depth}",
         )
         require_distribution("children_weights", self.children_weights)
-        require_distribution("predicate_weights", self.predicate_weights)
-        for name in ("leaf_probability", "set_portion"):
-            require(0 <= getattr(self, name) <= 1, f"{name} must lie in [0, 1], not {getattr(self, name)}")
-        for name in ("contract_exponent", "presence_exponent", "value_exponent"):
-            require(getattr(self, name) >= 0, f"{name} must not be negative, not {getattr(self, name)}")
-        require(self.n_sets >= 1, f"n_sets must be at least 1, not {self.n_sets}")
-        require(
-            self.n_attributes >= len(self.predicate_weights),
-            f"n_attributes must be at least the largest number of predicates, {len(self.predicate_weights)}",
-        )
-        require(
-            0 <= self.mean_keys <= self.n_attributes,
-            f"mean_keys must lie between 0 and n_attributes = {self.n_attributes}, not {self.mean_keys}",
-        )
-
-    @cached_property
-    def _catalogue(self) -> Catalogue:
-        return Catalogue(
-            self.seed,
-            self.n_attributes,
-            self.mean_keys,
-            self.contract_exponent,
-            self.presence_exponent,
-            self.value_exponent,
-            self.n_sets,
-            self.set_portion,
-        )
+        require(0 <= self.leaf_probability <= 1, f"leaf_probability must lie in [0, 1], not {self.leaf_probability}")
+        self._validate_catalogue()
 
     def _draw_conjunctions(self, stream: Stream, n: int) -> tuple[pa.StringArray, npt.NDArray[np.bool_]]:
         """Return the texts of `n` conjunctions, and which have several predicates."""

@@ -24,7 +24,7 @@ from ruledex.cli.spark.session import session, show_stages
 from ruledex.cli.spark.tables import read_table
 from ruledex.errors import quoted
 from ruledex.outputs import whole_file
-from ruledex.ratify.comparing import difference_words
+from ruledex.ratify.report import difference_words
 from ruledex.sources.lines import convert_file_errors
 
 if TYPE_CHECKING:

@@ -17,7 +17,7 @@ from ruledex.language.reference import truth_of
 from ruledex.language.schema import Schema
 from ruledex.language.spark_text import to_spark
 from ruledex.language.tree import Expression, Predicate, attributes, operands, predicates
-from ruledex.ratify.comparing import Answers, differing_pairs
+from ruledex.ratify.report import Answers, differing_pairs
 from ruledex.spark.jobs.ratify.documented import documented_difference, is_of_times
 from ruledex.spark.jobs.ratify.sql import NUMBER, SqlTable
 from ruledex.spark.worker.columns import project_events, refuse_stream, spark_frame

@@ -11,7 +11,7 @@ from pyspark.logger import PySparkLogger
 from pyspark.sql import functions
 from pyspark.sql.types import ArrayType, DataType, MapType, StructType
 
-from ruledex.ratify.comparing import Answers
+from ruledex.ratify.report import Answers
 from ruledex.spark.worker.columns import quote_name
 from ruledex.spark.worker.events import EVENT
 

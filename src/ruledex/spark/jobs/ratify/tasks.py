@@ -16,7 +16,7 @@ from ruledex.language.clock import Now, asked_at
 from ruledex.language.parser import parse
 from ruledex.language.reference import truth_of
 from ruledex.language.schema import Schema
-from ruledex.ratify.comparing import choose_rules
+from ruledex.ratify.report import choose_rules
 from ruledex.spark.jobs.ratify.sql import NUMBER
 from ruledex.spark.worker.blocks import match_blocks
 from ruledex.spark.worker.distribution import local_root
