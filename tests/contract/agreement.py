@@ -2,6 +2,8 @@
 
 import numpy as np
 
+from ruledex.engines.protocol import OneEventMatcher
+
 from .reference import Reference
 
 
@@ -13,6 +15,12 @@ def assert_agrees(engine, batch, alive=None):
     assert found.rule.dtype == np.int32
     assert found.scores is None
     assert [found.of(event).tolist() for event in range(found.n_events)] == expected
+    if isinstance(engine, OneEventMatcher) and alive is None:
+        for event, rules in enumerate(expected):
+            cells = batch.cells[batch.offsets[event] : batch.offsets[event + 1]].tolist()
+            one = engine.match_one([*cells[::-1], *cells[:2]])  # in any order, some twice
+            assert one.dtype == np.int32
+            assert one.tolist() == rules
     counted = engine.count(batch, alive)
     assert counted.dtype == np.int64
     assert counted.tolist() == [len(rules) for rules in expected]

@@ -22,24 +22,27 @@ _MOST_DIGITS: Final = 18  # of a decimal, and the size of its exponent
 _ENTRY: Final = 300  # bytes of an entry beside the characters and the cells: objects, and their places in a hash table
 _CELL: Final = 40  # bytes of a cell: a reference and a number
 _CHARACTER: Final = 4  # bytes at the most
-_MANY_CELLS: Final = 1000
-_LARGEST_PART: Final = 16  # many cells are remembered if they take at most one such part of all bytes
+_MANY_BYTES: Final = _ENTRY + 1000 * _CELL
+_LARGEST_PART: Final = 16  # an entry of many bytes is remembered if it takes at most one such part of all bytes
 _STEP: Final = 1024 * 1024  # bytes after which the limit, which may have changed, is looked at again
 
 
 class Remembered:
-    """Cells by key, one table per type of value, since 1 equals TRUE. The caller looks up in the tables itself."""
+    """Cells by key, one table per type of value, since 1 equals TRUE. The caller looks up in the tables itself.
+
+    Instead of cells, it may have what somebody makes of them, as an integer.
+    """
 
     __slots__ = ("__weakref__", "tables")
 
     def __init__(self) -> None:
-        self.tables: dict[type, dict[Any, tuple[int, ...]]] = {}
+        self.tables: dict[type, dict[Any, Any]] = {}
 
-    def remember(self, value: Any, key: Hashable, cells: tuple[int, ...]) -> None:
+    def remember(self, value: Any, key: Hashable, cells: tuple[int, ...] | int) -> None:
         """Remember the cells of a value, unless it is long. The key is the value, or contains it."""
         global _n_bytes
         kind = type(value)
-        n_bytes = _ENTRY + _CELL * len(cells)
+        n_bytes = _ENTRY + (cells.bit_length() // 8 if isinstance(cells, int) else _CELL * len(cells))
         if kind is str:
             if len(value) > LONGEST_TEXT:
                 return
@@ -51,7 +54,7 @@ class Remembered:
             _, digits, exponent = value.as_tuple()
             if not isinstance(exponent, int) or len(digits) > _MOST_DIGITS or abs(exponent) > _MOST_DIGITS:
                 return
-        if len(cells) > _MANY_CELLS and n_bytes * _LARGEST_PART > limits.current().remembered_bytes:
+        if n_bytes > _MANY_BYTES and n_bytes * _LARGEST_PART > limits.current().remembered_bytes:
             return
         _n_bytes += n_bytes
         if _n_bytes > _looks_at:

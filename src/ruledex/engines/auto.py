@@ -1,5 +1,7 @@
 """`auto`: the default engine. Small batches go event by event, large ones 512 events at a time.
 
+Single events of few rules need no compiled code (`word.py`).
+
 A block of `batch` costs nearly the same for one event as for 512, so from some number of events on it is the cheaper
 way. That number grows with the number of rules, because `sparse` visits what an event makes true and `batch` visits
 all rules. `benchmarks/engine_kernels.py` measures it. On rules like a-tree2021's, of which 2.2% match an event, both
@@ -24,8 +26,9 @@ from numpy.typing import NDArray
 from ruledex.compiled.arrays import frozen
 from ruledex.engines.protocol import Alive, Arrays, Matches, OneEventMatcher, Rank, Statistics
 from ruledex.engines.sparse.engine import SparseEngine
+from ruledex.engines.word import RuleWord
 from ruledex.events.batch import EventBatch
-from ruledex.forks import ForkSafeLock
+from ruledex.forks import ForkSafeLock, cached_property
 from ruledex.program.program import Program
 
 if TYPE_CHECKING:
@@ -96,9 +99,15 @@ class AutoEngine(OneEventMatcher):
         """Return the engine for a batch of that many events."""
         return self.sparse if n_events < self.batch_from else self.batch
 
+    @cached_property
+    def word(self) -> RuleWord | None:
+        """What answers for single events if there are few rules, made for the first one; None if there are many."""
+        return RuleWord.of(self.program)
+
     def match_one(self, cells: list[int]) -> NDArray[np.int32]:
         """Return the rules that are true of an event, ascending."""
-        return self.sparse.match_one(cells)
+        word = self.word
+        return self.sparse.match_one(cells) if word is None else np.array(word.match(cells), np.int32)
 
     def match(self, batch: EventBatch, alive: Alive | None = None) -> Matches:
         """Return all rules that are true, ascending within each event."""
@@ -120,7 +129,10 @@ class AutoEngine(OneEventMatcher):
         return self.choose(batch.n_events).top(batch, k, rank, alive, static_score)
 
     def describe(self) -> dict[str, Any]:
-        """Describe what was built, and which part answers what; `batch` is None before it is needed."""
+        """Describe what was built, and which part answers what.
+
+        `batch` is None before it is needed, and `word`, for single events, if there are too many rules for one.
+        """
         from ruledex.engines.batch.kernels import N_EVENTS
 
         sparse, batch = self.sparse.describe(), self._batch.describe() if self._batch else None
@@ -131,6 +143,7 @@ class AutoEngine(OneEventMatcher):
             "why": f"with {self.program.n_rules:,} rules, {self.batch_from} events or more cost less in blocks of "
             f"{N_EVENTS} than one by one; fewer go to sparse",
             "bytes": sparse["bytes"] + (batch["bytes"] if batch else 0),
+            "word": None if self.word is None else {"bits": self.word.n_bits, "heights": len(self.word.stages)},
             "sparse": sparse,
             "batch": batch,
         }

@@ -5,7 +5,7 @@ Snapshots are immutable, so that readers need no locks. live/state.py has the on
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, Final, Generic, NamedTuple, Protocol
 
 import numpy as np
@@ -21,6 +21,7 @@ from ruledex.engines.sharded import EngineShard, ShardedEngine
 from ruledex.errors import RuledexError, quoted
 from ruledex.events.mappings import EventEncoder
 from ruledex.forks import cached_property
+from ruledex.index.few_rules import WordMatcher
 from ruledex.index.identities import Id, Identities, RuleId
 from ruledex.index.inputs import Event, Events, as_mapping, encode_events
 from ruledex.index.tags import UNTAGGED, RuleTags
@@ -282,9 +283,7 @@ class Snapshot(Protocol):
         """Return how many rules were added and removed."""
 
 
-class BuiltState(NamedTuple):
-    """The parts of an index as it was built or opened; `version` is None if it has not been saved."""
-
+class _BuiltParts(NamedTuple):
     shards: tuple[Shard, ...]
     dictionary: Dictionary
     encoder: EventEncoder
@@ -295,17 +294,18 @@ class BuiltState(NamedTuple):
     tags: RuleTags = UNTAGGED
     originals: RuleOriginals = NO_ORIGINALS
 
-    @property
-    def is_changed(self) -> bool:
-        """There are no changes."""
-        return False
+
+class BuiltState(_BuiltParts):
+    """The parts of an index as it was built or opened; `version` is None if it has not been saved."""
+
+    is_changed = False
 
     @property
     def base(self) -> BuiltState:
         """The state itself."""
         return self
 
-    @property
+    @cached_property
     def is_plain(self) -> bool:
         """Whether there are no functions of events."""
         return not self.dictionary.derived
@@ -317,8 +317,15 @@ class BuiltState(NamedTuple):
 
     # Matching.
 
-    def match(self, event: Event) -> list[RuleId]:
-        """Return the ids of all rules that are true of an event, ascending."""
+    @cached_property
+    def match(self) -> Callable[[Event], list[RuleId]]:
+        """What returns the ids of all rules that are true of an event, ascending."""
+        engine = self.engine
+        if self.is_plain and isinstance(engine, AutoEngine) and engine.word is not None:
+            return WordMatcher(engine.word, self.encoder, self.identities).match
+        return self._match
+
+    def _match(self, event: Event) -> list[RuleId]:
         return self.identities.of(self.match_one(event if type(event) is dict else as_mapping(event)))
 
     def match_one(self, event: Mapping[str, Any], alive: Alive | None = None) -> NDArray[np.int32]:
