@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final, Literal, Self, TypeVar, get_args, overload
 
 from ruledex.artifact import RootLike, current, locate
@@ -20,6 +20,7 @@ from ruledex.index.inputs import (
 )
 from ruledex.index.live.changes import CheckedChange, check_ids, put_rules, remove_rules, set_score
 from ruledex.index.live.home import Home, JournalHome, MemoryHome, Prepare, open_live, save_over
+from ruledex.index.live.waiting import WaitingChanges
 from ruledex.index.merging import MergeableIndex
 from ruledex.index.opening import OpenOptions, open_state
 from ruledex.index.rules import RuleColumns, Rules, read_rules
@@ -62,6 +63,7 @@ class Index(MergeableIndex[Id]):
         self._options = options  # for a refresh
         self._engine_options: Mapping[str, Any] | None = None
         self._writing = ForkSafeLock(reentrant=True)  # held while the snapshot is replaced
+        self._waiting = WaitingChanges(self._writing)
         self._compacting = ForkSafeLock()  # always taken before the other
         self._packed: tuple[Snapshot, PackedIndex] | None = None  # of the snapshot that was sent last
         self._folder: Any = None  # of an index that came as bytes; its files are mapped
@@ -417,8 +419,12 @@ class Index(MergeableIndex[Id]):
         return len(read.ids)
 
     def _change(self, prepare: Prepare) -> None:
-        with self._writing:
-            self._state = self._changeable().change(self._state, prepare)
+        self._waiting.change(prepare, self._make_changes)
+
+    def _make_changes(self, prepares: Sequence[Prepare]) -> Sequence[Exception | None]:
+        """Replace the snapshot by one with changes. Returns for each why it was refused, or None."""
+        self._state, refusals = self._changeable().change(self._state, prepares)
+        return refusals
 
     def _changeable(self) -> Home:
         if self._home is not None:

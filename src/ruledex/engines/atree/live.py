@@ -384,17 +384,25 @@ class TreeVersion(NamedTuple):
         finally:
             self.replica.leave(token)
 
-    def changed(self, *changes: TreeChange) -> TreeVersion:
+    def changed(self, *changes: TreeChange, in_place: bool = False) -> TreeVersion:
         """Return the version after changes, which are made at once. Call it on the last version, one thread at a time.
 
-        If it fails, or if its result is not used, this version is still the last.
+        If it fails, or if its result is not used, this version is still the last. With `in_place`, which is for a
+        version that nobody else has, this version is of no use afterwards, and that before it is still the last.
         """
+        if in_place and self.replica.claim(self.stamp):
+            self.replica.apply(changes)
+            return self._next(self.replica, self.spare, self.spare_stamp, (*self.missed, *changes))
         if self.spare is None or not self.spare.claim(self.spare_stamp):
             replica = self.replica.copy()
             replica.apply(changes)
         else:
             replica = self.spare
             replica.apply((*self.missed, *changes))
-        if sum(change.n_rules for change in changes) > max(FEW, replica.n_rules // COPY_FROM):
+        return self._next(replica, self.replica, self.stamp, changes)
+
+    @staticmethod
+    def _next(replica: Replica, spare: Replica | None, spare_stamp: int, missed: tuple[TreeChange, ...]) -> TreeVersion:
+        if spare is None or sum(change.n_rules for change in missed) > max(FEW, replica.n_rules // COPY_FROM):
             return TreeVersion(replica, replica.stamp)
-        return TreeVersion(replica, replica.stamp, self.replica, self.stamp, changes)
+        return TreeVersion(replica, replica.stamp, spare, spare_stamp, missed)

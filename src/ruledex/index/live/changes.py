@@ -195,12 +195,19 @@ def combine_changes(changes: Iterable[IndexChange]) -> IndexChange:
     return IndexChange(rules, list(removed), list(scored.items()), tuple(defined.items()))
 
 
-def apply_change(state: Snapshot, change: IndexChange, encoded: EncodedRules | None = None) -> Snapshot:
+def shares_no_tree(state: Snapshot, other: Snapshot) -> bool:
+    """Return whether a snapshot has a tree of its own, which another snapshot does not read."""
+    return isinstance(state, LiveState) and not (isinstance(other, LiveState) and state.delta.tree is other.delta.tree)
+
+
+def apply_change(
+    state: Snapshot, change: IndexChange, encoded: EncodedRules | None = None, *, in_place: bool = False
+) -> Snapshot:
     """Return the snapshot after a change; `encoded` has its rules if they are encoded already.
 
     Raises a RulesError if a text is not a rule. Unknown ids among the removed are ignored, so that several changes can
     be combined to one. If no change is left, the base itself is returned. Only the last snapshot of an index can be
-    changed.
+    changed. With `in_place`, nobody has the snapshot yet, and it is of no use afterwards.
     """
     live = LiveState.of(state)
     removed = LocatedIds.of(live, _array([*change.removed, *(rule.id for rule in change.put)]))
@@ -218,7 +225,7 @@ def apply_change(state: Snapshot, change: IndexChange, encoded: EncodedRules | N
     of_delta = [(position, values[at]) for position, at in zip(scored.delta_positions, scored.in_delta, strict=True)]
     schema = live.schema if not change.defined else redefine(live.schema, change.defined)
     new = None if not change.put else _added_rules(live, change, schema, encoded)
-    delta = live.delta.change(removed.delta_positions.tolist(), of_delta, new)
+    delta = live.delta.change(removed.delta_positions.tolist(), of_delta, new, in_place=in_place)
     is_defined_anew = schema.definitions != live.base.schema.definitions
     if not (len(all_removed) or len(delta) or scores is not None or is_defined_anew):
         return live.base

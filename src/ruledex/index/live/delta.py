@@ -229,11 +229,13 @@ class Delta:
 
     # Changing.
 
-    def change(self, removed: list[int], scores: list[tuple[int, float]], new: AddedRules | None) -> Delta:
+    def change(
+        self, removed: list[int], scores: list[tuple[int, float]], new: AddedRules | None, *, in_place: bool = False
+    ) -> Delta:
         """Return the delta after a change: static scores replaced, rules at some positions removed, others added.
 
         One thread at a time may call this, and only on the last delta. Until the returned delta is used, this one
-        stays the last.
+        stays the last, unless it is changed `in_place`.
         """
         from ruledex.engines.atree.live import Deletion, Insertion
 
@@ -246,7 +248,7 @@ class Delta:
         insertion = None if new is None else Insertion(new.encoded, new.ids.tolist())
         if insertion is not None:
             changes.append(insertion)
-        tree = self.tree.changed(*changes) if changes else self.tree
+        tree = self.tree.changed(*changes, in_place=in_place) if changes else self.tree
         log = self.log
         if new is not None and insertion is not None:
             # Entries that a failed change left in the log belong to no rule.

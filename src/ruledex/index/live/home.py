@@ -11,7 +11,7 @@ the lock removes it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import chain
 from typing import Any, NamedTuple, Protocol, TypeAlias
@@ -25,7 +25,14 @@ from ruledex.artifact.publish import publish_staged
 from ruledex.artifact.store import read_pointer, reporting
 from ruledex.errors import ArtifactError, RuledexError
 from ruledex.forks import own_process
-from ruledex.index.live.changes import CheckedChange, IndexChange, apply_change, combine_changes, required_kind
+from ruledex.index.live.changes import (
+    CheckedChange,
+    IndexChange,
+    apply_change,
+    combine_changes,
+    required_kind,
+    shares_no_tree,
+)
 from ruledex.index.live.journal import Journal, JournalMark, is_journal
 from ruledex.index.opening import OpenOptions, open_state
 from ruledex.index.state import BuiltState, Snapshot
@@ -34,11 +41,18 @@ from ruledex.index.storage import save_state
 Prepare: TypeAlias = Callable[[Snapshot], CheckedChange]  # checks a change against the snapshot that it is made to
 
 
+class Changed(NamedTuple):
+    """The snapshot after changes, and for each of them why it was refused, or None."""
+
+    state: Snapshot
+    refusals: Sequence[Exception | None]
+
+
 class Home(Protocol):
     """Keeps the changes of an index. One thread at a time may call it, except for `stage`."""
 
-    def change(self, state: Snapshot, prepare: Prepare) -> Snapshot:
-        """Make a change and keep it. Returns the new snapshot. After an error, nothing is changed."""
+    def change(self, state: Snapshot, prepares: Sequence[Prepare]) -> Changed:
+        """Make changes and keep them. After an error, nothing is changed."""
 
     # A compaction. Changes may be made between `begin` and `finish`.
 
@@ -68,14 +82,11 @@ class MemoryHome:
     def __init__(self) -> None:
         self._since: list[IndexChange] | None = None  # the changes since a compaction began
 
-    def change(self, state: Snapshot, prepare: Prepare) -> Snapshot:
-        """Make a change."""
-        checked = prepare(state)
-        if not any(checked.change):
-            return state
-        changed = apply_change(state, *checked)
+    def change(self, state: Snapshot, prepares: Sequence[Prepare]) -> Changed:
+        """Make changes."""
+        changed, changes = make_changes(state, prepares)
         if self._since is not None:
-            self._since.append(checked.change)
+            self._since += changes
         return changed
 
     def begin(self, state: Snapshot) -> Snapshot:
@@ -106,6 +117,22 @@ class MemoryHome:
         return {}
 
 
+def make_changes(state: Snapshot, prepares: Iterable[Prepare]) -> tuple[Changed, list[IndexChange]]:
+    """Make changes one after the other, each by itself. Returns those that change something, too."""
+    begun, changes, refusals = state, list[IndexChange](), list[Exception | None]()
+    for prepare in prepares:
+        try:
+            checked = prepare(state)
+        except Exception as error:  # it concerns this change alone
+            refusals.append(error)
+            continue
+        if any(checked.change):
+            state = apply_change(state, *checked, in_place=shares_no_tree(state, begun))
+            changes.append(checked.change)
+        refusals.append(None)
+    return Changed(state, refusals), changes
+
+
 # In a folder.
 
 
@@ -133,24 +160,24 @@ class JournalHome:
         self._journal = Journal(self._store.root, version)
         self._pointer = encode_pointer(version)
 
-    def change(self, state: Snapshot, prepare: Prepare) -> Snapshot:
-        """Make a change to the state with all changes of the journal, and wait until it is on disk."""
+    def change(self, state: Snapshot, prepares: Sequence[Prepare]) -> Changed:
+        """Make changes to the state with all changes of the journal, and wait until they are on disk.
+
+        They become one record, unless their ids are of both types.
+        """
         self._check_process()
         if self._grouped is not None:  # the lock is held, and the state is up to date
-            checked = prepare(state)
-            if any(checked.change):
-                state = apply_change(state, *checked)
-                self._grouped.append(checked.change)
-            return state
+            changed, changes = make_changes(state, prepares)
+            self._grouped += changes
+            return changed
         with journal_lock(self._store, self._root_check):
             state, mark = self._catch_up(state)
-            checked = prepare(state)
-            if any(checked.change):
-                state = apply_change(state, *checked)
-                mark = self._journal.append(checked.change, mark)
+            changed, changes = make_changes(state, prepares)
+            for change in changes if len(changes) < 2 else _as_few(changes):
+                mark = self._journal.append(change, mark)
         # Only now: after an error, the mark must still be that of the state that the caller has.
         self._mark = mark
-        return state
+        return changed
 
     @contextmanager
     def grouping(self, state: Snapshot) -> Iterator[Snapshot]:

@@ -57,12 +57,15 @@ class Journal:
         self.path = root / JOURNAL / version
         self._root = root
         self._version = version
+        self._kept: KeptFile | None = None  # the file that this process wrote last
 
     def read(self, since: JournalMark | None = None) -> tuple[list[IndexChange], JournalMark | None, bool]:
         """Return the changes behind a mark, the new mark (None if there is no journal), and whether the old one holds.
 
         The old mark does not hold if the journal has been replaced or removed since: all changes are then returned.
         """
+        if since is not None and self._kept is not None and self._kept.is_at(self.path, since.end):
+            return [], since, True
         with reporting("read", self.path):
             try:
                 descriptor = open_regular(self._root, f"{JOURNAL}/{self._version}")
@@ -91,17 +94,17 @@ class Journal:
         if mark.end + len(record) > (most := limits.current().journal_bytes):
             raise _too_long(self.path, mark.end + len(record), most)
         with reporting("write", self.path):
-            descriptor = os.open(self.path, os.O_WRONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
+            kept = self._kept
+            if kept is None or not kept.is_at(self.path, mark.end):
+                kept = self._kept = KeptFile(self.path)
+                os.ftruncate(kept.descriptor, mark.end)  # a dead writer may have left it half written
             try:
-                if os.fstat(descriptor).st_size != mark.end:
-                    os.ftruncate(descriptor, mark.end)  # a dead writer left it half written
-                _write_all(descriptor, record, mark.end)
-                os.fsync(descriptor)
+                _write_all(kept.descriptor, record, mark.end)
+                os.fsync(kept.descriptor)
             except BaseException:
-                os.ftruncate(descriptor, mark.end)  # not acknowledged, so it must not be found later
+                self._kept = None
+                os.ftruncate(kept.descriptor, mark.end)  # not acknowledged, so it must not be found later
                 raise
-            finally:
-                os.close(descriptor)
         return JournalMark(mark.header, mark.end + len(record), mark.n_records + 1)
 
     def replace(self, changes: list[IndexChange]) -> JournalMark:
@@ -126,6 +129,7 @@ class Journal:
 
     def remove(self) -> None:
         """Remove the journal, so that the version is as it was published."""
+        self._kept = None
         with reporting("remove", self.path):
             try:
                 self.path.unlink()
@@ -157,6 +161,27 @@ class Journal:
                 raise ArtifactError(f"{self.path} is damaged: record {number:,} cannot be read, and others follow it")
             later = data.find(_RECORD_MAGIC, later + 1)
         return changes, JournalMark(since.header, since.end + at, number)
+
+
+class KeptFile:
+    """A journal that is kept open between changes. While it is, no other file can have its number."""
+
+    def __init__(self, path: Path) -> None:
+        self.descriptor = os.open(path, os.O_WRONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
+        found = os.fstat(self.descriptor)
+        self._number = found.st_dev, found.st_ino
+
+    def __del__(self) -> None:
+        if hasattr(self, "descriptor"):
+            os.close(self.descriptor)
+
+    def is_at(self, path: Path, n_bytes: int) -> bool:
+        """Return whether this file is the one at a path, and has so many bytes."""
+        try:
+            found = os.lstat(path)
+        except FileNotFoundError:
+            return False
+        return (found.st_dev, found.st_ino) == self._number and found.st_size == n_bytes
 
 
 def _too_long(path: Path, n_bytes: int, most: int) -> RuledexError:
