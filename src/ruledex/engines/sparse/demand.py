@@ -77,7 +77,7 @@ def choose_access(program: Program, probability: NDArray[np.float64]) -> Access:
     children = children_by_probability(program, probability + 2.0 * on_demand)
     in_front = np.where(is_and, access, children[first_child])
     move_to_front(frozen(program.child_offsets, np.int32), frozen(in_front, np.int32), children)
-    return Access(children, on_demand, _levels(program, access, on_demand))
+    return Access(children, on_demand, find_levels(program, access, on_demand))
 
 
 def _waiting(
@@ -111,16 +111,23 @@ def _waiting(
     return on_demand
 
 
-def _levels(program: Program, access: NDArray[np.int32], on_demand: NDArray[np.bool_]) -> NDArray[np.int64]:
+def find_levels(
+    program: Program,
+    access: NDArray[np.int32],
+    on_demand: NDArray[np.bool_],
+    n_keys: NDArray[np.integer] | None = None,  # [n_inner] groups between the access child and an AND
+) -> NDArray[np.int64]:
     """Return when each node is known. `flat` is when all are known that an AND can be written out as."""
     first = program.n_literals
+    n_between = np.zeros(len(program.node_op), np.int64) if n_keys is None else n_keys
     level, flat = np.zeros((2, program.n_nodes), np.int64)
     n_flat = np.ones(program.n_nodes)
     for begin, end, starts, children in _by_level(program):
         is_and = program.node_op[begin - first : end - first] == AND
         known = np.maximum.reduceat(flat[children], starts)
         size = np.add.reduceat(n_flat[children], starts)
-        reached = np.maximum(known, level[access[begin - first : end - first]]) + 1
+        here = slice(begin - first, end - first)
+        reached = np.maximum(known, level[access[here]] + n_between[here]) + 1
         told = np.maximum.reduceat(level[children], starts) + ~on_demand[begin:end]
         level[begin:end] = np.where(is_and, reached, told)
         is_flat = is_and & (size <= MOST_CONDITIONS)

@@ -23,6 +23,7 @@ from ruledex.engines.access import domain_boundaries, node_probabilities
 from ruledex.engines.inputs import LARGEST
 from ruledex.engines.protocol import Statistics
 from ruledex.engines.sparse.demand import Access, choose_access
+from ruledex.engines.sparse.groups import group_by_keys
 from ruledex.engines.sparse.kernels import SparseIndex
 from ruledex.errors import RuledexError
 from ruledex.program.program import Program
@@ -121,6 +122,7 @@ def build_sparse_index(program: Program, statistics: Statistics | None) -> Spars
     """Compute the index."""
     probability = node_probabilities(program, statistics)
     access = choose_access(program, probability)
+    program, access, probability = group_by_keys(program, access, probability)
     atoms = make_atoms(program)
     places = _assign_places(program, atoms, access, probability)
     sources, targets = _or_edges(program, atoms, places, access)
