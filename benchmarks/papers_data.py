@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ruledex.dictionary.dictionary import Dictionary
 from ruledex.engines.protocol import Statistics
 from ruledex.events.batch import EventBatch
 from ruledex.events.mappings import EventEncoder
@@ -36,7 +37,12 @@ class Data(NamedTuple):
 def draw(rules: Workload, n_rules: int, events: Workload | None = None) -> Data:
     """The first rules of a generator, and events of the same or of another."""
     program, dictionary, _ = build_program(rules.rule_table(n_rules)["expr"], np.zeros(n_rules), Schema())
-    table = (events or rules).event_table(EVENTS_PER_BLOCK + N_OBSERVED)
+    return with_events(program, dictionary, events or rules)
+
+
+def with_events(program: Program, dictionary: Dictionary, events: Workload) -> Data:
+    """A Program with the first events of a generator, and statistics of later ones."""
+    table = events.event_table(EVENTS_PER_BLOCK + N_OBSERVED)
     encoder = EventEncoder(dictionary)
     observed = encode_events(encoder, table[EVENTS_PER_BLOCK:])
     frequency = np.bincount(observed.cells, minlength=program.n_cells) / observed.n_events
