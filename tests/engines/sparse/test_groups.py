@@ -52,7 +52,7 @@ def groups_of_two(monkeypatch):
     monkeypatch.setattr(layout, "group_by_keys", partial(group_by_keys, fewest=2))
 
 
-def test_ands_of_one_access_child_are_looked_at_behind_the_key_that_they_share():
+def test_members_of_one_access_child_are_looked_at_behind_the_key_that_they_share():
     program = program_of(*(flat(RARE, key, further) for key in KEYS for further in FURTHER))
     engine = SparseEngine.build(program, EXPECTED)
     assert and_edges_from(engine, 1) == len(KEYS)
@@ -70,7 +70,7 @@ def test_groups_are_divided_again():
     assert_agrees(SparseEngine.build(program, EXPECTED), all_events(program))
 
 
-def test_few_ands_stay_as_they_are():
+def test_few_members_stay_as_they_are():
     program = program_of(*(flat(RARE, KEYS[0], further) for further in FURTHER[: FEWEST - 1]))
     probability = node_probabilities(program, EXPECTED)
     access = choose_access(program, probability)
@@ -95,7 +95,7 @@ def test_a_condition_is_left_behind_the_last_key():
     assert_agrees(SparseEngine.build(program, EXPECTED), all_events(program))
 
 
-def test_ands_in_groups_are_found_by_ands_and_ors_above_them():
+def test_members_of_groups_are_found_by_nodes_above_them():
     parts = [flat(RARE, KEYS[0], further) for further in FURTHER]
     above = [(operation, part, literal(4, 0, 1)) for operation in ("and", "or") for part in parts[:6]]
     program = program_of(*parts, *above, ("or", *parts[3:9]), ("and", *parts[:2]))
@@ -126,11 +126,11 @@ def test_drawn_trees_agree_with_the_reference(seed):
     access, keys = [literal(0, 0), literal(0, 1)], [literal(1, 0), literal(1, 1, 2), ("not in", 0, (11, 12))]
     trees = [drawn_tree(rng, int(rng.integers(1, 4))) for _ in range(20)]
     chosen = [rng.choice(len(keys), int(rng.integers(1, 3)), replace=False) for _ in trees]
-    ands = [
+    members = [
         ("and", access[rng.integers(2)], *(keys[key] for key in some), tree)
         for tree, some in zip(trees, chosen, strict=True)
     ]
-    program = program_of(*(flat(*tree[1:]) for tree in ands), ("or", *ands[:3]), ("and", *ands[3:5]))
+    program = program_of(*(flat(*tree[1:]) for tree in members), ("or", *members[:3]), ("and", *members[3:5]))
     rare = Statistics(frequencies(d0=0.01).cell_frequency * rng.random(program.n_cells))
     assert n_groups(program, rare, 2) > 0
     for statistics in (None, rare):

@@ -56,9 +56,9 @@ class GroupScratch(NamedTuple):
 
 
 @jit
-def gain(n_ands: int, probability: float) -> float:
+def gain(n_members: int, probability: float) -> float:
     """Return how many looks a group spares when its access child is true."""
-    return n_ands * (1.0 - probability) - 1.0 - VISIT * probability
+    return n_members * (1.0 - probability) - 1.0 - VISIT * probability
 
 
 @jit
@@ -174,14 +174,14 @@ def divide_lists(
                 choose_keys(child_offsets, children, nodes, lists, at, scratch, n_keys)
                 next_begin = begin
                 for place in range(n_keys):
-                    n_ands = size[place]
-                    if n_ands > 0:
-                        lists.begin[n_lists], lists.end[n_lists] = next_begin, next_begin + n_ands
+                    n_members = size[place]
+                    if n_members > 0:
+                        lists.begin[n_lists], lists.end[n_lists] = next_begin, next_begin + n_members
                         lists.parent[n_lists], lists.key[n_lists] = at, seen[place]
                         lists.n_keys[n_lists] = lists.n_keys[at] + 1
                         n_lists += 1
                     size[place] = next_begin - begin
-                    next_begin += n_ands
+                    next_begin += n_members
                     rank[seen[place]] = NO_GROUP
                 n_alone = next_begin - begin
                 for member in range(end - begin):
@@ -233,13 +233,13 @@ def group_by_keys(
     """
     first_inner = program.n_literals
     n_children = np.diff(program.child_offsets)
-    ands = np.flatnonzero((program.node_op == AND) & (n_children > 2))
-    leads = access.children[program.child_offsets[ands]]
+    and_nodes = np.flatnonzero((program.node_op == AND) & (n_children > 2))
+    leads = access.children[program.child_offsets[and_nodes]]
     n_behind = np.bincount(leads, minlength=program.n_nodes)
     is_long = n_behind[leads] >= 2 * fewest
-    ands, leads = ands[is_long], leads[is_long]
+    and_nodes, leads = and_nodes[is_long], leads[is_long]
     order = np.argsort(leads, kind="stable")
-    nodes = ands[order].astype(np.int32)
+    nodes = and_nodes[order].astype(np.int32)
     begin = np.flatnonzero(np.diff(leads[order], prepend=-1))
     n_first = len(begin)
     lists = _new_lists(begin, len(nodes), access.children[program.child_offsets[nodes[begin]]], fewest)
