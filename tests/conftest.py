@@ -34,8 +34,8 @@ ROOT = Path(__file__).parent
 # Files that `make quick` leaves out because of their time. tools/long_tests.py writes the list from a run.
 LONG = frozenset((ROOT / "long.txt").read_text("utf-8").split())
 
-# Files whose tests start processes, kill them, search for long, or run examples at full size, which take minutes without
-# compiled code. `make coverage` leaves them out, `make compiled` runs them.
+# Files whose tests start processes, kill them, search for long, or run examples at full size, which take minutes as
+# plain Python. `make coverage` leaves them out, `make compiled` runs them.
 SLOW = {
     "artifact/test_kill.py",
     "cli/test_interrupted.py",
