@@ -1,4 +1,4 @@
-"""Read and write rules of other systems. One module per format; `read` and `write` join them.
+"""Read and write rules of other systems. One module or folder per format; `read` and `write` join them.
 
 A rule that cannot be read becomes a fault and does not stop the others. Where a rule means something else here than in
 its own system, a note says so, with the place.
@@ -17,9 +17,8 @@ from ruledex.formats.checking import TreeCheck
 from ruledex.formats.conditions import bounded_growth, check_written_size
 from ruledex.formats.documents import Document, Files, Source, documents_of, without_repeated_ids
 from ruledex.formats.guessing import OWN, Guess, guess, hint_of
-from ruledex.formats.own_documents import OwnDocuments
 from ruledex.formats.rules import ForeignRule, ForeignRules, Note, SetTranslator, Translator
-from ruledex.formats.writing import Progress, Written, WrittenRule, WrittenRules, given_rules, rule_tree
+from ruledex.formats.writing import OwnDocuments, Progress, Written, WrittenRule, WrittenRules, given_rules, rule_tree
 from ruledex.language.definitions import check_definitions
 from ruledex.language.rule_checks import check_nesting
 from ruledex.language.structured_parts import Place
@@ -28,26 +27,28 @@ from ruledex.language.text import tree_text
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-FORMATS: Final = (
-    "cel",
-    "elasticsearch",
-    "eventbridge",
-    "growthbook",
-    "jsonlogic",
-    "mongo",
-    "mustang",
-    "sigma",
-    "spark",
-)
-# Formats that can be written: the module that has `write_rule`, and the key of a rule in a file.
+# The module of each format that has `translator`.
+_READERS: Final = {
+    "cel": "cel.reader",
+    "elasticsearch": "elasticsearch.reader",
+    "eventbridge": "eventbridge.reader",
+    "growthbook": "growthbook",
+    "jsonlogic": "jsonlogic",
+    "mongo": "mongo",
+    "mustang": "mustang.reader",
+    "sigma": "sigma.reader",
+    "spark": "spark.reader",
+}
+FORMATS: Final = tuple(_READERS)
+# Formats that can be written: the module and the function that writes a rule, and the key of a rule in a file.
 _WRITERS: Final = {
-    "cel": ("cel_writer", "expression"),
-    "elasticsearch": ("elasticsearch_writer", "query"),
-    "eventbridge": ("eventbridge_writer", "EventPattern"),
-    "jsonlogic": ("jsonlogic_writer", "rule"),
-    "mongo": ("mongo_writer", "condition"),
-    "mustang": ("mustang", "criteria"),
-    "spark": ("spark", "where"),
+    "cel": ("cel.writer", "write_cel", "expression"),
+    "elasticsearch": ("elasticsearch.writer", "write_query", "query"),
+    "eventbridge": ("eventbridge.writer", "write_pattern", "EventPattern"),
+    "jsonlogic": ("jsonlogic_writer", "write_jsonlogic", "rule"),
+    "mongo": ("mongo_writer", "write_condition", "condition"),
+    "mustang": ("mustang.writer", "write_criteria", "criteria"),
+    "spark": ("spark.reader", "write_where", "where"),
 }
 WRITABLE: Final = tuple(_WRITERS)
 _EVERY: Final = 256  # rules between two calls of `progress`
@@ -145,9 +146,9 @@ def write(
     _check_name(format, WRITABLE, "written")
     if progress is not None and not callable(progress):
         raise InputError(f"progress is a function of two numbers, the rules done and all rules, not {quoted(progress)}")
-    module, key = _WRITERS[format]
+    module, function, key = _WRITERS[format]
     writer: Any = importlib.import_module(f"ruledex.formats.{module}")
-    write_rule: Callable[..., Any] = writer.write_rule
+    write_rule: Callable[..., Any] = getattr(writer, function)
     with_id: Callable[..., Any] = getattr(writer, "with_id", lambda document, _: document)
     given, faults, schema = given_rules(rules, check_definitions({} if definitions is None else definitions))
     found, lines = list[WrittenRule](), dict[int | str, int]()
@@ -238,5 +239,5 @@ def _no_option(name: str, options: Mapping[str, Any], known: list[str]) -> Input
 
 def _maker(name: str) -> Callable[..., Translator]:
     _check_name(name, FORMATS, "read")
-    make: Callable[..., Translator] = importlib.import_module(f"ruledex.formats.{name}").translator
+    make: Callable[..., Translator] = importlib.import_module(f"ruledex.formats.{_READERS[name]}").translator
     return make

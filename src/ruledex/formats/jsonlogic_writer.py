@@ -40,7 +40,7 @@ _ARITHMETIC: Final = ("+", "-", "*", "%")
 _OPPOSITE: Final = {"===": "!==", "!==": "===", "some": "none", "none": "some"}
 
 
-def write_rule(tree: Expression, notes: list[Note], *, arrays: bool = True) -> Any:
+def write_jsonlogic(tree: Expression, notes: list[Note], *, arrays: bool = True) -> Any:
     """Return a rule. Without `arrays`, attributes have single values, and the rule is shorter."""
     return _Writer(notes, arrays).rule(tree)
 

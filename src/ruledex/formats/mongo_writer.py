@@ -11,8 +11,7 @@ from itertools import product
 from typing import Any, Final
 
 from ruledex.errors import RuleTypeError
-from ruledex.formats.javascript import constants_compare
-from ruledex.formats.javascript_regex import like_regex, plain_regex
+from ruledex.formats.javascript import constants_compare, like_regex, plain_regex
 from ruledex.formats.rules import Note
 from ruledex.formats.two_valued import (
     FAMILIES,
@@ -55,7 +54,7 @@ _ARRAY: Final = {"$type": "array"}
 _FALSY: Final = (0, "", False)
 
 
-def write_rule(tree: Expression, notes: list[Note], *, coerce: bool = True, arrays: bool = True) -> Any:
+def write_condition(tree: Expression, notes: list[Note], *, coerce: bool = True, arrays: bool = True) -> Any:
     """Return a condition. Without `arrays`, attributes have single values, and the condition is shorter."""
     writer = _Writer(notes, arrays, coerce)
     document = writer.rule(tree)

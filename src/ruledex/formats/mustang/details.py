@@ -23,8 +23,7 @@ from ruledex.formats.conditions import (
     number,
     string,
 )
-from ruledex.formats.mustang.keys import check_keys
-from ruledex.formats.mustang.operations import BOOLEAN, NUMBER, TEXT, Alternative, array_test, plain_number
+from ruledex.formats.mustang.operations import BOOLEAN, NUMBER, TEXT, Alternative, array_test, check_keys, plain_number
 from ruledex.formats.mustang.paths import Location
 from ruledex.formats.mustang.regexes import whole_match
 from ruledex.formats.rules import Note

@@ -7,20 +7,32 @@ So a predicate is about several alternatives, of which an event's value has one.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from decimal import Decimal, localcontext
 from typing import Any, Final
 
 from ruledex.errors import RuleSyntaxError, did_you_mean
 from ruledex.formats.conditions import ELEMENT, all_of, is_present, number, string
-from ruledex.formats.mustang.keys import check_keys
 from ruledex.formats.mustang.paths import Location
 from ruledex.formats.rules import Note
 from ruledex.language.functions.datetime_pattern import PatternRefusedError, compile_pattern
 from ruledex.language.lambdas import lambda_of
 from ruledex.language.structured_parts import Place, json_text
 from ruledex.language.tree import Attribute, Between, Call, Expression, Is, IsNull, Like, Not, Operand
+
+
+def check_keys(given: Mapping[str, Any], known: Iterable[str], what: str, place: Place, notes: list[Note]) -> None:
+    """Raise if a key is nearly one of Mustang. Add a note about all others that it does not have."""
+    names = tuple(known)
+    for key, value in given.items():
+        if key in names or value is None or value == []:
+            continue
+        hint = did_you_mean(str(key), names)
+        if hint:
+            raise RuleSyntaxError(f"{Place(place, key)}: {what} has no {key!r}", hint=hint)
+        notes.append(Note(str(Place(place, key)), f"{what} has no {key!r} in Mustang, and it says nothing here"))
+
 
 NUMBER: Final = "number"
 TEXT: Final = "text"

@@ -1,12 +1,13 @@
 """The backend of pySigma that writes rules of ruledex: `sigma convert -t ruledex`.
 
-Conditions become trees. A tree becomes a text only where a query is finished.
+Conditions become trees. A tree becomes a text only where a query is finished. Correlation rules count what rules find
+over time, so they are kept as data beside the rules, and are not indexed.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, ClassVar, Final
 
 import orjson
@@ -20,7 +21,7 @@ from sigma.conditions import (
 )
 from sigma.conversion.base import TextQueryBackend
 from sigma.conversion.state import ConversionState
-from sigma.correlations import SigmaCorrelationRule
+from sigma.correlations import SigmaCorrelationRule, SigmaExtendedCorrelationCondition
 from sigma.exceptions import SigmaBackendError, SigmaConditionError, SigmaError, SigmaValueError
 from sigma.modifiers import SigmaWideModifier, modifier_mapping
 from sigma.processing.pipeline import ProcessingPipeline
@@ -30,11 +31,58 @@ from sigma.types import SigmaFieldReference, SigmaQueryExpression
 from ruledex.errors import RuleError
 from ruledex.formats.conditions import all_of, any_of, negate
 from ruledex.formats.rules import Note
-from ruledex.formats.sigma.correlations import correlation_record, sigma_tags
 from ruledex.formats.sigma.values import any_value, field_condition, keyword_condition, looks_for_numbers, same_as_field
 from ruledex.language.parser import parse
 from ruledex.language.text import tree_text
 from ruledex.language.tree import Attribute, Expression
+
+_TAGS: Final = ("title", "name", "level", "status", "tags")
+_LOGSOURCE: Final = ("category", "product", "service")
+
+
+def sigma_tags(document: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what a Sigma rule says of itself as the tags of a rule."""
+    found = {name: document[name] for name in _TAGS if document.get(name)}
+    source = document.get("logsource")
+    if isinstance(source, Mapping):
+        found["logsource"] = {name: source[name] for name in _LOGSOURCE if source.get(name)}
+    return found
+
+
+def references_of(rule: SigmaCorrelationRule) -> list[str]:
+    """Return the names or ids of the rules that a correlation counts."""
+    if rule.rules is not None:
+        return [reference.reference for reference in rule.rules]
+    condition = rule.condition
+    return condition.get_referenced_rules() if isinstance(condition, SigmaExtendedCorrelationCondition) else []
+
+
+def correlation_record(rule: SigmaCorrelationRule, rule_id: str, ids: Mapping[str, str]) -> dict[str, Any]:
+    """Return a correlation as data of JSON. `ids` has the ids of the rules that it names."""
+    made: dict[str, Any] = {
+        "correlate": rule_id,
+        "type": rule.type.name.lower(),
+        "rules": [ids[reference] for reference in references_of(rule)],
+        "seconds": rule.timespan.seconds,
+        "group_by": list(rule.group_by or ()),
+        "generate": rule.generate,
+    }
+    condition = rule.condition.to_dict()
+    if isinstance(condition, str):
+        made["condition"] = condition
+        made["names"] = {name: ids[name] for name in references_of(rule)}
+    else:
+        made["condition"] = condition
+    if len(rule.aliases):
+        made["aliases"] = {
+            alias: {ids.get(name, name): field for name, field in mapping.items()}
+            for alias, mapping in rule.aliases.to_dict().items()
+        }
+    tags = sigma_tags(rule.to_dict())
+    if tags:
+        made["tags"] = tags
+    return made
+
 
 Callback = Callable[[SigmaRule | SigmaCorrelationRule, str | None, int, Any, Any], Any]
 

@@ -11,7 +11,7 @@ from itertools import pairwise
 from typing import Any, Final
 
 from ruledex.errors import RuleTypeError
-from ruledex.formats.eventbridge_shapes import DOTTED, EXISTS, PATTERN, Shapes, likes_of
+from ruledex.formats.eventbridge.shapes import DOTTED, EXISTS, PATTERN, Shapes, likes_of
 from ruledex.formats.rules import Note
 from ruledex.formats.two_valued import TwoValuedWriter, equality, like_parts, path_shown, single_likes
 from ruledex.formats.writing import cannot_say, shown
@@ -47,7 +47,7 @@ _NULLS: Final = "takes null and values of other types for other values"
 _OBJECTS: Final = "takes an object for a missing value, and a null in an array for a null"
 
 
-def write_rule(tree: Expression, notes: list[Note], *, arrays: bool = True, dotted_names: bool = True) -> Any:
+def write_pattern(tree: Expression, notes: list[Note], *, arrays: bool = True, dotted_names: bool = True) -> Any:
     """Return a pattern. `arrays` and `dotted_names` say what events may have, for notes where it matters."""
     document = _Writer(notes, arrays, dotted_names).rule(tree)
     if isinstance(document, bool):

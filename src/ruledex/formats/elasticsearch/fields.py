@@ -1,11 +1,17 @@
-"""Fields of an Elasticsearch index: what a mapping says about them, and which operand and constants they become."""
+"""Fields of an Elasticsearch index: what a mapping says of them, and which operands, constants and words they become.
+
+The analyser of full-text queries makes words of a text. A word is a longest run of letters, marks, digits and
+underscores, in lower case, as `str.lower` and Unicode's categories say. All other characters separate words.
+"""
 
 from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator, Mapping
+import unicodedata
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from itertools import groupby
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
@@ -14,9 +20,46 @@ import orjson
 from ruledex.errors import InputError, RuleSyntaxError, RuleTypeError, quoted
 from ruledex.formats.conditions import number, string
 from ruledex.language.structured_parts import Place, json_text
-from ruledex.language.tree import Attribute, Value
+from ruledex.language.tree import Attribute, Call, Expression, Operand, Rlike, Value
 from ruledex.language.value import INT64_MAX, INT64_MIN
 from ruledex.language.value_types import Network
+
+_CHARACTER: Final = r"[\p{L}\p{M}\p{N}_]"
+_OTHER: Final = r"[^\p{L}\p{M}\p{N}_]"
+ONE: Final = "\ue001"  # the part of a pattern that stands for one character
+_START: Final = f"(?:^|{_OTHER})"
+_END: Final = f"(?:{_OTHER}|$)"
+
+
+def words_of(text: str) -> list[str]:
+    """Return the words of a text, in their order."""
+    return ["".join(run) for is_word, run in groupby(text.lower(), _is_of_word) if is_word]
+
+
+def _is_of_word(character: str) -> bool:
+    return character == "_" or unicodedata.category(character)[0] in "LMN"
+
+
+def has_word(operand: Operand, words: Iterable[str]) -> Expression:
+    """Return that a text has one of some words."""
+    given = list(words)
+    return _found(operand, _START + (given[0] if len(given) == 1 else f"(?:{'|'.join(given)})") + _END)
+
+
+def has_phrase(operand: Operand, words: list[str], is_prefix: bool = False) -> Expression:
+    """Return that a text has words behind each other. Of a prefix, the last word is only a beginning."""
+    return _found(operand, _START + f"{_OTHER}+".join(words) + ("" if is_prefix else _END))
+
+
+def has_word_like(operand: Operand, pattern: list[str | None]) -> Expression:
+    """Return that a text has a word of a pattern: texts, None for any characters, and ONE for one."""
+    made = "".join(f"{_CHARACTER}*" if part is None else _CHARACTER if part == ONE else part for part in pattern)
+    return _found(operand, _START + made + _END)
+
+
+def _found(operand: Operand, pattern: str) -> Expression:
+    return Rlike(Call("lower", (operand,)), pattern)
+
 
 KINDS: Final = {
     **dict.fromkeys(("keyword", "constant_keyword", "wildcard", "flattened"), "keyword"),

@@ -8,10 +8,9 @@ from typing import Any, Final, NamedTuple
 
 from ruledex.errors import RuleSyntaxError, quoted
 from ruledex.formats.conditions import FALSE, TRUE, all_of, any_of, negate, string
-from ruledex.formats.elasticsearch_fields import Field, NotVisibleError
-from ruledex.formats.elasticsearch_query import Query, Scope, at_least, body_of, least_of, wildcard_parts
-from ruledex.formats.elasticsearch_text import check_analyser, has_words, phrase, query_fields
-from ruledex.formats.elasticsearch_words import ONE, has_word_like, words_of
+from ruledex.formats.elasticsearch.fields import ONE, Field, NotVisibleError, has_word_like, words_of
+from ruledex.formats.elasticsearch.full_text import check_analyser, has_words, phrase, query_fields
+from ruledex.formats.elasticsearch.query import Query, Scope, at_least, body_of, least_of, wildcard_parts
 from ruledex.language.structured_parts import Place, json_text
 from ruledex.language.tree import Compare, Expression, Operand
 

@@ -13,8 +13,7 @@ from ruledex.errors import RuleLimitError, RuleSyntaxError
 from ruledex.formats.conditions import FALSE, TRUE, any_of, negate, number, string
 from ruledex.formats.documents import WHOLE
 from ruledex.formats.mustang.details import Subject, condition_of
-from ruledex.formats.mustang.keys import check_keys
-from ruledex.formats.mustang.operations import alternatives_of
+from ruledex.formats.mustang.operations import alternatives_of, check_keys
 from ruledex.formats.mustang.paths import location_of
 from ruledex.formats.rules import Note
 from ruledex.language.structured_parts import Place, json_text
@@ -45,6 +44,9 @@ class Criteria:
     def translate(self, document: Any, place: Place, notes: list[Note]) -> Expression:
         """Return the tree of a criteria."""
         return _Criteria(notes).tree(document, place, 0)
+
+
+translator = Criteria
 
 
 class _Criteria:

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from ruledex.errors import RuleError, RuleLimitError
 from ruledex.formats.conditions import is_null_value
-from ruledex.formats.mustang.details_out import ANY_TEXT, constant, constant_kind, regex_of_like
+from ruledex.formats.mustang.detail_writer import ANY_TEXT, constant, constant_kind, regex_of_like
 from ruledex.formats.mustang.operations import NUMBER, TEXT
 from ruledex.formats.mustang.paths import write_path
 from ruledex.formats.mustang.regexes import of_whole_match
@@ -49,7 +49,7 @@ def filter_text(exists: Exists, truth: bool) -> str:
 
 
 class _Filter:
-    """One filter. As in writing.py, `ask` takes the truth in question, and whether a part must have it."""
+    """One filter. As in writer.py, `ask` takes the truth in question, and whether a part must have it."""
 
     def __init__(self, exists: Exists) -> None:
         self._exists = exists

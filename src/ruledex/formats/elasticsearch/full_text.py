@@ -1,4 +1,4 @@
-"""Full-text queries of Elasticsearch on one field or several, by the words of elasticsearch_words.py."""
+"""Full-text queries of Elasticsearch on one field or several, by the words that fields.py makes of a text."""
 
 from __future__ import annotations
 
@@ -7,9 +7,8 @@ from typing import Any, Final
 
 from ruledex.errors import RuleSyntaxError, RuleTypeError, quoted
 from ruledex.formats.conditions import FALSE, TRUE, all_of, any_of, string
-from ruledex.formats.elasticsearch_fields import Field, NotVisibleError
-from ruledex.formats.elasticsearch_query import Query, Scope, at_least, body_of, field_body, least_of, value_place
-from ruledex.formats.elasticsearch_words import has_phrase, has_word, words_of
+from ruledex.formats.elasticsearch.fields import Field, NotVisibleError, has_phrase, has_word, words_of
+from ruledex.formats.elasticsearch.query import Query, Scope, at_least, body_of, field_body, least_of, value_place
 from ruledex.language.any_text import ANY_TEXT
 from ruledex.language.structured_parts import Place, json_text
 from ruledex.language.tree import Expression, Operand

@@ -43,7 +43,7 @@ _WORDS: Final = frozenset(
 )
 
 
-def write_rule(tree: Expression, notes: list[Note], *, root: str = "event", arrays: bool = True) -> str:
+def write_cel(tree: Expression, notes: list[Note], *, root: str = "event", arrays: bool = True) -> str:
     """Return an expression. `root` is the variable whose fields are the attributes."""
     document = _Writer(notes, arrays, root).rule(tree)
     return str(document).lower() if isinstance(document, bool) else str(document)

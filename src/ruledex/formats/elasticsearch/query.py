@@ -11,18 +11,21 @@ from typing import Any, Final, TypeAlias
 
 from ruledex.errors import RuleLimitError, RuleSyntaxError, RuleTypeError, did_you_mean, quoted
 from ruledex.formats.conditions import FALSE, TRUE, all_of, any_of, equal, negate, plain_like, string
-from ruledex.formats.elasticsearch_dates import DEFAULT_FORMATS, DateBound, DateReader
-from ruledex.formats.elasticsearch_fields import (
+from ruledex.formats.elasticsearch.dates import DEFAULT_FORMATS, DateBound, DateReader
+from ruledex.formats.elasticsearch.fields import (
+    ONE,
     Field,
     FieldTypes,
     Nested,
     NotVisibleError,
     field_constant,
+    has_word,
+    has_word_like,
     is_date,
     resolve_field,
+    words_of,
 )
-from ruledex.formats.elasticsearch_regexp import re2_of
-from ruledex.formats.elasticsearch_words import ONE, has_word, has_word_like, words_of
+from ruledex.formats.elasticsearch.regexp import re2_of
 from ruledex.formats.rules import Note
 from ruledex.language import build
 from ruledex.language.lambdas import lambda_of

@@ -37,7 +37,7 @@ _FIRST_DATE: Final = "0001-01-01T00:00:00.000Z"
 _UNITS: Final = (("d", MICROSECONDS_PER_DAY), ("h", 3_600_000_000), ("m", 60_000_000), ("s", 1_000_000))
 
 
-def write_rule(tree: Expression, notes: list[Note], *, arrays: bool = True) -> Any:
+def write_query(tree: Expression, notes: list[Note], *, arrays: bool = True) -> Any:
     """Return a query. Without `arrays`, attributes have single values."""
     document = _Writer(notes, arrays).rule(tree)
     if isinstance(document, bool):

@@ -1,7 +1,6 @@
-"""Rewrites a condition of Spark SQL in the language of ruledex, which is nearly the same.
+"""Reads conditions of Spark SQL as other tools write them, and writes rules as such conditions.
 
-Each piece of the new text remembers where it comes from, so that an error names the place in the text that its owner
-wrote.
+The language of ruledex is that of a Spark SQL WHERE, so most texts pass unchanged, and the rest are rewritten.
 """
 
 from __future__ import annotations
@@ -11,15 +10,16 @@ import struct
 from bisect import bisect_right
 from collections.abc import Callable, Iterator
 from itertools import pairwise
-from typing import Final
+from typing import Any, Final
 
-from ruledex.errors import RuleError, RuleSyntaxError
+from ruledex.errors import InputError, RuleError, RuleSyntaxError, quoted
 from ruledex.formats.rules import Note
-from ruledex.formats.spark_casts import converted_texts
-from ruledex.formats.spark_tokens import SparkToken, split_tokens, token_place, wrong_at
+from ruledex.formats.spark.casts import converted_texts
+from ruledex.formats.spark.tokens import SparkToken, split_tokens, token_place, wrong_at
 from ruledex.language.parser import parse
 from ruledex.language.scanner import NAME
 from ruledex.language.spark_text import to_spark
+from ruledex.language.structured_parts import Place
 from ruledex.language.tree import Expression
 
 QUALIFIED: Final = re.compile(rf"(?:{NAME}|`(?:[^`]|``)+`)(?:\.(?:{NAME}|`(?:[^`]|``)+`))*")
@@ -403,3 +403,52 @@ _FUNCTIONS: Final[dict[str, _Rewrite]] = {
     "REGEXP": _between(2, "(", "RLIKE", ")"),
     "REGEXP_LIKE": _between(2, "(", "RLIKE", ")"),
 }
+
+
+class SparkConditions:
+    """Makes trees of conditions. `table` is a name that columns may be qualified with; several are joined by commas.
+
+    With `double_quoted_names`, a text in double quotes is a name, as in Spark's ANSI mode.
+    """
+
+    keys = ("where", "sql", "filter", "condition")
+    suffixes = (".sql",)
+
+    def __init__(self, table: str = "", double_quoted_names: bool = False) -> None:
+        self.definitions: dict[str, str] = {}
+        self._double_quoted_names = double_quoted_names
+        self._tables = []
+        for name in table.split(",") if isinstance(table, str) else [table]:
+            if name != "" and not (isinstance(name, str) and QUALIFIED.fullmatch(name.strip())):
+                raise InputError(f"table is the name of a table, such as t or db.t, not {quoted(table)}")
+            if name:
+                self._tables.append(steps_of(name.strip()))
+
+    def load(self, content: bytes) -> Iterator[tuple[int, Any]]:
+        """Yield the statements of a file, which semicolons separate."""
+        try:
+            text = content.decode("utf-8-sig")
+        except UnicodeDecodeError as error:
+            raise RuleSyntaxError(f"byte {error.start}: this is not UTF-8") from None
+        start, tokens = 0, list(split_tokens(text))
+        for token in (*tokens, SparkToken("sign", ";", len(text))):
+            if token.text == ";" and token.kind == "sign":
+                inside = [t for t in tokens if start <= t.start < token.start]
+                if inside:
+                    first = inside[0].start
+                    yield text.count("\n", 0, first) + 1, text[first : token.start]
+                start = token.start + 1
+
+    def translate(self, document: Any, place: Place, notes: list[Note]) -> Expression:  # noqa: ARG002
+        """Return the tree of a condition or of a statement that has one."""
+        if not isinstance(document, str):
+            raise RuleSyntaxError(f"line 1, column 1: a condition of Spark SQL is a text, not {quoted(document)}")
+        return Condition(document, notes, self._tables, self._double_quoted_names).tree()
+
+
+translator = SparkConditions
+
+
+def write_where(tree: Expression, notes: list[Note]) -> str:  # noqa: ARG001  # as all formats
+    """Return the text that Spark's `where()` takes. It means the same of columns with single values."""
+    return to_spark(tree)

@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
-from ruledex.formats.elasticsearch_fields import FieldTypes
-from ruledex.formats.elasticsearch_query import Make, Query
-from ruledex.formats.elasticsearch_query_string import query_string, simple_query_string
-from ruledex.formats.elasticsearch_text import match_bool_prefix, match_phrase, match_query, multi_match
+from ruledex.formats.elasticsearch.fields import FieldTypes
+from ruledex.formats.elasticsearch.full_text import match_bool_prefix, match_phrase, match_query, multi_match
+from ruledex.formats.elasticsearch.query import Make, Query
+from ruledex.formats.elasticsearch.query_string import query_string, simple_query_string
 from ruledex.formats.rules import Note
 from ruledex.language.structured_parts import Place
 from ruledex.language.tree import Expression

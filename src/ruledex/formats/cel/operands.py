@@ -11,7 +11,7 @@ from decimal import Decimal
 from typing import Any, Final, TypeAlias
 
 from ruledex.errors import RuleError, RuleSyntaxError, quoted
-from ruledex.formats.cel_syntax import Element, Invocation, Literal, Member, Name, Operation, Part, refusal
+from ruledex.formats.cel.syntax import Element, Invocation, Literal, Member, Name, Operation, Part, refusal
 from ruledex.formats.conditions import string
 from ruledex.formats.rules import Note
 from ruledex.language import build

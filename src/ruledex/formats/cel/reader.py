@@ -10,9 +10,9 @@ from collections.abc import Iterator, Sequence
 from typing import Any, Final, TypeAlias
 
 from ruledex.errors import InputError, RuleSyntaxError, did_you_mean, quoted
-from ruledex.formats import cel_operands
-from ruledex.formats.cel_operands import Operands
-from ruledex.formats.cel_syntax import Element, Invocation, Items, Literal, Member, Name, Operation, Part, parse_cel
+from ruledex.formats.cel import operands as cel_operands
+from ruledex.formats.cel.operands import Operands
+from ruledex.formats.cel.syntax import Element, Invocation, Items, Literal, Member, Name, Operation, Part, parse_cel
 from ruledex.formats.conditions import (
     FALSE,
     all_of,

@@ -1,0 +1,1 @@
+"""Reads and writes expressions of CEL, the Common Expression Language."""

@@ -1,0 +1,1 @@
+"""Reads and writes queries of Elasticsearch and OpenSearch."""

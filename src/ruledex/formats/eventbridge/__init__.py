@@ -1,0 +1,1 @@
+"""Reads and writes event patterns of Amazon EventBridge."""

@@ -1,0 +1,1 @@
+"""Reads and writes conditions of Spark SQL."""
