@@ -3,10 +3,11 @@
 from typing import TYPE_CHECKING, Any
 
 from ruledex.errors import RuledexError, RuleError
-from ruledex.language.checked import evaluate, score, to_text
 from ruledex.language.functions.custom import function
 from ruledex.language.parser import parse
+from ruledex.language.reference import evaluate, score
 from ruledex.language.schema import Schema
+from ruledex.language.text import to_text
 from ruledex.rewrite.normal_form import to_cnf, to_dnf
 
 if TYPE_CHECKING:

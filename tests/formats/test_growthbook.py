@@ -11,7 +11,7 @@ import pytest
 from ruledex import Index, Schema, evaluate, formats, parse
 from ruledex.errors import RuledexError
 from ruledex.formats.growthbook import feature_values
-from ruledex.language.functions.rollouts import bucket, fnv32a, growthbook_hash
+from ruledex.language.functions.hashes import bucket, fnv32a, growthbook_hash
 from tests.cli.samples import json_lines, run
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "feature_flags" / "rollout.py"

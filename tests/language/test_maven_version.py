@@ -12,11 +12,11 @@ import pytest
 from ruledex import Index
 from ruledex.engines.registry import PLACES
 from ruledex.errors import RuleTypeError
-from ruledex.language.maven_version import MavenVersion
 from ruledex.language.parser import parse
 from ruledex.language.reference import truth_of
 from ruledex.language.structured import from_structured, to_structured
 from ruledex.language.text import tree_text
+from ruledex.language.value_types import MavenVersion
 
 EQUAL = [
     ("1", "1.0", "1.0.0", "1-0", "1.0-0", "1.ga", "1-ga", "1-GA", "1.final", "1-Release", "1.", "1-", "01"),

@@ -25,10 +25,9 @@ from decimal import Decimal
 from enum import IntEnum
 from typing import Any, Final, TypeAlias
 
-from ruledex.language.maven_version import MavenVersion
 from ruledex.language.tree import Bound, Value
 from ruledex.language.value import as_double, instant, shares_its_midnight
-from ruledex.language.value_types import Network, Version
+from ruledex.language.value_types import MavenVersion, Network, Version
 
 Cut: TypeAlias = Any  # a number, a string, microseconds, a day, a version's key, or an address as an integer
 Span: TypeAlias = tuple[int, int]  # the first and the last cell

@@ -24,7 +24,7 @@ from ruledex.dictionary.stored import StoredDictionary, arrays_below, restore, s
 from ruledex.errors import ArtifactError, EventError, RuledexError
 from ruledex.events.batch import EventBatch
 from ruledex.forks import ForkSafeLock
-from ruledex.language.elements import element_events
+from ruledex.language.arrays import element_events
 from ruledex.language.lambdas import PRODUCT, element_name
 from ruledex.language.schema import Schema
 from ruledex.language.tree import Attribute, Exists

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from ruledex.errors import quoted
 from ruledex.language.any_text import placed_texts, reads_any_text
-from ruledex.language.elements import element_events
+from ruledex.language.arrays import element_events
 from ruledex.language.functions.arrays import FIELD, PLACE
 from ruledex.language.lambdas import element_name, outer_attributes, paths_in
 from ruledex.language.reference import truth_of

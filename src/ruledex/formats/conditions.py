@@ -158,27 +158,27 @@ def equal(operand: Operand, values: Sequence[Value]) -> Expression:
     )
 
 
-def is_text(operand: Operand) -> Expression:
+def has_text(operand: Operand) -> Expression:
     """Return that an operand has a value that is a string."""
     return Like(operand, ("%",))
 
 
-def is_number(operand: Operand) -> Expression:
+def has_number(operand: Operand) -> Expression:
     """Return that an operand has a value that is a number."""
     return Or((Compare(operand, ">=", 0), Compare(operand, "<", 0)))
 
 
-def is_boolean(operand: Operand) -> Expression:
+def has_boolean(operand: Operand) -> Expression:
     """Return that an operand has a value that is a boolean."""
     return In(operand, (False, True))
 
 
-def is_scalar(operand: Operand) -> Expression:
+def has_scalar(operand: Operand) -> Expression:
     """Return that an operand has a value that is neither null nor a struct."""
-    return any_of((is_text(operand), is_number(operand), is_boolean(operand)))
+    return any_of((has_text(operand), has_number(operand), has_boolean(operand)))
 
 
-def is_missing(operand: Operand) -> Expression:
+def has_no_value(operand: Operand) -> Expression:
     """Return that an operand is absent or null. An empty array is neither."""
     return all_of((IsNull(operand), negate(is_empty_array(operand))))
 
@@ -190,7 +190,7 @@ def is_present(operand: Operand) -> Expression:
 
 def is_null_value(operand: Operand) -> Expression:
     """Return that an operand is in the event, and null or an array of nulls."""
-    return all_of((is_present(operand), is_missing(operand)))
+    return all_of((is_present(operand), has_no_value(operand)))
 
 
 def is_array(operand: Operand) -> Expression:

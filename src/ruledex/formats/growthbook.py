@@ -14,7 +14,7 @@ from ruledex.formats.conditions import FALSE, TRUE, all_of, any_of, negate, numb
 from ruledex.formats.documents import Document
 from ruledex.formats.mongo import Conditions
 from ruledex.formats.rules import Note
-from ruledex.language.functions.rollouts import GROWTHBOOK_HASH, VERSIONS
+from ruledex.language.functions.hashes import GROWTHBOOK_HASH, VERSIONS
 from ruledex.language.reference import truth_of
 from ruledex.language.schema import Schema
 from ruledex.language.structured_parts import Place, json_text

@@ -13,9 +13,9 @@ from ruledex.formats.conditions import (
     FALSE,
     all_of,
     any_of,
+    has_no_value,
     is_array,
     is_empty_array,
-    is_missing,
     negate,
     number,
     string,
@@ -41,7 +41,7 @@ def is_empty_text(operand: Operand) -> Expression:
 def is_truthy(operand: Operand, empty_array: bool) -> Expression:
     """Return that a value counts as true: all but null, false, 0 and the empty text, and maybe the empty array."""
     falsy = (Compare(operand, "=", False), Compare(operand, "=", 0), Compare(operand, "=", ""))
-    truthy = negate(any_of((is_missing(operand) if empty_array else IsNull(operand), *falsy)))
+    truthy = negate(any_of((has_no_value(operand) if empty_array else IsNull(operand), *falsy)))
     if not isinstance(operand, Attribute):
         return truthy
     array = is_array(operand)  # whatever its elements are

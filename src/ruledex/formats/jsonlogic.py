@@ -18,8 +18,8 @@ from ruledex.formats.conditions import (
     all_of,
     any_of,
     equal,
+    has_no_value,
     is_array,
-    is_missing,
     is_present,
     negate,
     number,
@@ -227,7 +227,7 @@ class _Rule:
             self._note(place, "two variables compare as they are, without conversion")
         same: Expression = CompareOperands(left, "=", right)
         if isinstance(left, Attribute) and isinstance(right, Attribute):
-            return any_of((same, all_of((is_missing(left), is_missing(right)))))
+            return any_of((same, all_of((has_no_value(left), has_no_value(right)))))
         return same
 
     # Operators on conditions.
@@ -311,7 +311,7 @@ class _Rule:
             return FALSE
         array = is_array(whole)
         if value is None:
-            among: Expression = some_element(whole, lambda: is_missing(Attribute((ELEMENT,))))
+            among: Expression = some_element(whole, lambda: has_no_value(Attribute((ELEMENT,))))
         else:
             among = _equal_to_any(whole, [value], place)
         text = text_in_javascript(string(value, place, "a text") if isinstance(value, str) else value)
@@ -341,7 +341,7 @@ class _Rule:
 
     def _given(self, name: Any, place: Place, base: tuple[str, ...]) -> Expression:
         attribute = _path("var", [name], place, base)
-        return negate(any_of((is_missing(attribute), Compare(attribute, "=", ""))))
+        return negate(any_of((has_no_value(attribute), Compare(attribute, "=", ""))))
 
     def present(self, arguments: list[Any], place: Place, base: tuple[str, ...]) -> Expression:
         """Return `exists`: an attribute is in the event, even if it is null."""
@@ -446,7 +446,7 @@ def _with_default(operand: _Defaulted, test: Callable[[Any], Expression]) -> Exp
 
 def _equal(operand: Operand, value: Any, place: Place, strict: bool) -> Expression:
     if value is None:
-        return is_missing(operand) if isinstance(operand, Attribute) else FALSE
+        return has_no_value(operand) if isinstance(operand, Attribute) else FALSE
     if isinstance(value, str):
         text = string(value, place, "a value")
         found = number_of(text)
@@ -477,7 +477,7 @@ def _equal_to_any(operand: Operand, values: list[Any], place: Place) -> Expressi
     for i, value in enumerate(values):
         at = Place(place, i)
         if value is None:
-            found.append(is_missing(operand))
+            found.append(has_no_value(operand))
         elif isinstance(value, str):
             constants.append(string(value, at, "a value"))
         elif isinstance(_scalar(value, at), bool):

@@ -23,12 +23,12 @@ from ruledex.formats.conditions import (
     all_of,
     any_of,
     equal,
+    has_boolean,
+    has_no_value,
+    has_number,
+    has_text,
     is_array,
-    is_boolean,
-    is_missing,
-    is_number,
     is_object,
-    is_text,
     negate,
     number,
     plain_like,
@@ -38,7 +38,7 @@ from ruledex.formats.conditions import (
 from ruledex.formats.javascript import compare_number, compare_order, constants_compare, is_truthy
 from ruledex.formats.rules import Note
 from ruledex.language import build
-from ruledex.language.functions.version_keys import version_key
+from ruledex.language.functions.text import version_key
 from ruledex.language.functions.wholes import WHOLE, whole_text
 from ruledex.language.reference import truth_of
 from ruledex.language.structured_parts import Place, json_text
@@ -150,7 +150,7 @@ class _Condition:
         """Return that an operand satisfies a plain value, or an object of operators."""
         match expected:
             case None:
-                return is_missing(operand)
+                return has_no_value(operand)
             case bool():
                 return self._boolean(operand, expected)
             case str():
@@ -171,7 +171,7 @@ class _Condition:
         if not self._coerce:
             return Compare(operand, "=", expected)
         truthy = is_truthy(operand, empty_array=True)
-        return truthy if expected else all_of((negate(is_missing(operand)), negate(truthy)))
+        return truthy if expected else all_of((negate(has_no_value(operand)), negate(truthy)))
 
     def _text(self, operand: Operand, expected: str) -> Expression:
         same: list[Expression] = [Compare(operand, "=", expected)]
@@ -179,7 +179,7 @@ class _Condition:
             if expected in ("true", "false"):
                 same.append(Compare(operand, "=", expected == "true"))
             elif expected == "null":
-                same.append(is_missing(operand))
+                same.append(has_no_value(operand))
             elif _PLAIN_NUMBER.fullmatch(expected) and expected != "-0":
                 same.append(Compare(operand, "=", float(expected) if "." in expected else int(expected)))
         return any_of(same)
@@ -242,7 +242,7 @@ class _Condition:
         constants, found = list[Value](), list[Expression]()
         for value, at in self._list(given, place):
             if value is None:
-                found.append(is_missing(operand))
+                found.append(has_no_value(operand))
             elif isinstance(value, bool):
                 constants.append(value)
             elif isinstance(value, str):
@@ -287,7 +287,7 @@ class _Condition:
         else:
             body = self.fields(given, place, (ELEMENT,))
         if self._coerce and truth_of(body, {ELEMENT: None}) is True:  # GrowthBook passes over nulls
-            body = all_of((negate(is_missing(element)), body))
+            body = all_of((negate(has_no_value(element)), body))
         return all_of((is_array(operand), some_element(operand, lambda: body)))
 
     def size(self, given: Any, operand: Operand, place: Place) -> Expression:
@@ -362,7 +362,7 @@ _OPERATORS: Final[dict[str, Callable[[_Condition, Any, Operand, Place], Expressi
     "$nini": _false_without_list(_Condition.among_any_case, negated=True),
     "$all": _false_without_list(_Condition.contains_all),
     "$alli": _false_without_list(partial(_Condition.contains_all, any_case=True)),
-    "$exists": lambda _, given, operand, __: negate(is_missing(operand)) if given else is_missing(operand),
+    "$exists": lambda _, given, operand, __: negate(has_no_value(operand)) if given else has_no_value(operand),
     "$not": lambda self, given, operand, place: negate(self.value(given, operand, place)),
     "$size": _Condition.size,
     "$elemMatch": _Condition.element,
@@ -376,10 +376,10 @@ _OPERATORS: Final[dict[str, Callable[[_Condition, Any, Operand, Place], Expressi
 }
 _KNOWN: Final = (*_OPERATORS, *_ORDER, *_VERSIONS)
 _TYPES: Final[dict[str, Callable[[Operand], Expression]]] = {
-    "string": is_text,
-    "number": is_number,
-    "boolean": is_boolean,
-    "null": is_missing,
+    "string": has_text,
+    "number": has_number,
+    "boolean": has_boolean,
+    "null": has_no_value,
     "array": is_array,
     "object": is_object,
 }
@@ -389,7 +389,7 @@ _SCALARS: Final = ("string", "number", "boolean")
 def _of_any_type(found: Rlike, operand: Attribute) -> Expression:
     """Return that a regular expression matches the text of a value, as JavaScript writes it: null is a text."""
     matched = {text: truth_of(replace(found, operand=_X), {"x": text}) is True for text in ("null", "true", "false")}
-    missing = is_missing(operand) if matched["null"] else FALSE
+    missing = has_no_value(operand) if matched["null"] else FALSE
     if _may_match_number(found.pattern):
         return any_of((replace(found, operand=Call("cast_string", (operand,))), missing))
     named = [Compare(operand, "=", text == "true") for text in ("true", "false") if matched[text]]

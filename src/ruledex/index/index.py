@@ -25,9 +25,8 @@ from ruledex.index.merging import MergeableIndex
 from ruledex.index.opening import OpenOptions, open_state
 from ruledex.index.rules import RuleColumns, Rules, read_rules
 from ruledex.index.state import Snapshot, with_threads
-from ruledex.language.checked import check_schema
 from ruledex.language.definitions import check_definitions
-from ruledex.language.schema import Schema
+from ruledex.language.schema import Schema, check_schema
 
 if TYPE_CHECKING:
     from ruledex.formats import ForeignRules

@@ -18,9 +18,8 @@ from ruledex.index.inputs import Stats, check_choice
 from ruledex.index.live.state import LiveState
 from ruledex.index.rules import RuleColumns
 from ruledex.index.state import BuiltState, Snapshot
-from ruledex.language.checked import check_schema
 from ruledex.language.definitions import shown_name
-from ruledex.language.schema import AttributeType, Schema, read_path
+from ruledex.language.schema import AttributeType, Schema, check_schema, read_path
 
 if TYPE_CHECKING:
     from ruledex.index.index import Index

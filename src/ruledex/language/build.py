@@ -12,13 +12,14 @@ from datetime import UTC, datetime
 from typing import Final, TypeAlias
 
 from ruledex.errors import PatternError, RuleLimitError, RuleSyntaxError, RuleTypeError, did_you_mean, quoted
-from ruledex.language import time_syntax, whole_syntax
+from ruledex.language import time_syntax
 from ruledex.language.any_text import ANY_TEXT as ANY_TEXT
 from ruledex.language.any_text import SIGN, is_any_text
+from ruledex.language.functions import wholes
 from ruledex.language.functions.collation import COLLATE, COLLATE_LIKE, LOWER_CASE, compared_key, pattern_key
 from ruledex.language.functions.registry import lookup, names, result_family
 from ruledex.language.functions.searching import PATTERN_TESTS, pattern_of
-from ruledex.language.maven_version import MavenVersion
+from ruledex.language.functions.wholes import Whole as Whole
 from ruledex.language.pattern import check_like, like_pattern
 from ruledex.language.regex import MissingRe2Error, PatternTooLargeError, check_regex
 from ruledex.language.tree import (
@@ -47,8 +48,7 @@ from ruledex.language.tree import (
     Weighed,
 )
 from ruledex.language.value import HOLDS, Family, compare, family_of, read_time
-from ruledex.language.value_types import Interval, Moment, Network, Version
-from ruledex.language.whole_syntax import Whole as Whole
+from ruledex.language.value_types import Interval, MavenVersion, Moment, Network, Version
 
 NULL: Final = None
 MAX_WEIGHT: Final = 1e300  # weights are added and multiplied; the sums must stay finite
@@ -197,8 +197,8 @@ def call(name: str, items: Sequence[Item], text: str, position: int) -> Item:
     """Return a function of items: a derived attribute, a constant if all are constants, a condition, or REQUIRED(…)."""
     if name.lower() in SET_TESTS:
         return _set_test(name.lower(), items, text, position)
-    if name.lower() in whole_syntax.NAMES:
-        return whole_syntax.make(name, items, text, position)
+    if name.lower() in wholes.CONSTRUCTORS:
+        return wholes.make_whole(name, items, text, position)
     if name.lower() == REQUIRED:
         if len(items) != 1:
             raise RuleSyntaxError(f"{name}() takes one condition, not {len(items)}", text, position)
@@ -258,7 +258,7 @@ def call(name: str, items: Sequence[Item], text: str, position: int) -> Item:
         if function.name in PATTERN_TESTS and constants[-1] is not None:
             return _constant_test(function.name, items, text, position)
         return Call(function.name, tuple(arguments))
-    if function.whole or function.zoned or any(map(_has_zone, constants)):
+    if function.whole or function.zoned or function.raw or any(map(_has_zone, constants)):
         raise RuleTypeError(f"{name}() needs an attribute", text, position)
     result = function.call(*constants, *defaults)
     assert not isinstance(result, tuple)  # only functions of a whole attribute return several values
@@ -319,7 +319,7 @@ def comparison(left: Item, op: str, right: Item, text: str, position: int) -> Ex
     op = "=" if op == "==" else op
     for item in (left, right):
         if isinstance(item, Whole):
-            return whole_syntax.whole_comparison(left, op, right, text, position)
+            return wholes.compare_whole(left, op, right, text, position)
         if not isinstance(item, Attribute | Call | Constant):
             at = item.position if isinstance(item, Named) else position
             raise RuleTypeError("a condition cannot be compared", text, at, "join conditions with AND, OR or XOR")

@@ -14,10 +14,9 @@ from typing import Final
 
 from ruledex import limits
 from ruledex.errors import RuleLimitError, RuleSyntaxError, RuleTypeError, did_you_mean
-from ruledex.language import build, time_syntax, whole_syntax
+from ruledex.language import build, operand_syntax, time_syntax
 from ruledex.language.build import NULL, Constant, Item, Whole
-from ruledex.language.lambda_syntax import call_with_lambda, open_lambda, read_access
-from ruledex.language.postfix import CASTS, POSTFIXES, cast_constant, read_cast, read_postfix
+from ruledex.language.functions.wholes import read_empty_array
 from ruledex.language.reader import AND, BINARY, BRANCH, COMPARE, NEGATIVE, NOT, OPEN, TRUTHS, Operator, TextReader
 from ruledex.language.rule_checks import check_nesting, check_required
 from ruledex.language.scanner import check_text, read_name, read_number, read_string, scan, token_of
@@ -193,7 +192,7 @@ class _Parser(TextReader):
         elif following["sign"] == "(" and (upper not in RESERVED or upper in ("LIKE", "ILIKE")):
             word, self.position = time_syntax.read_opening(word, self.text, following)
             if scan(self.text, self.position)["sign"] == ")":
-                return self._push(whole_syntax.read_empty(self, word, start), start)
+                return self._push(read_empty_array(self, word, start), start)
             self._nest(Operator(OPEN, word, start, 1))
             return False
         elif upper in ("TRUE", "FALSE"):
@@ -247,8 +246,8 @@ class _Parser(TextReader):
                 self.position = match.end()
                 self._branch(word, start)
                 return True
-            if word in POSTFIXES:
-                return read_postfix(self, word, start, match.end())
+            if word in operand_syntax.POSTFIXES:
+                return operand_syntax.read_postfix(self, word, start, match.end())
             if word != "DIV":
                 return self._predicate_word(word, token, start, match.end())
             token = word
@@ -262,11 +261,11 @@ class _Parser(TextReader):
             self._close(start)
             return False
         if token == "::":
-            return read_postfix(self, token, start, match.end())
+            return operand_syntax.read_postfix(self, token, start, match.end())
         if token in ("[", "."):
-            return read_access(self, token, start)
+            return operand_syntax.read_access(self, token, start)
         if token == "->":
-            return open_lambda(self.operators, self.items, self.starts, self.text, start)
+            return operand_syntax.open_lambda(self.operators, self.items, self.starts, self.text, start)
         if token == ",":
             self._reduce(OPEN + 1)
             if not self.operators or self.operators[-1].kind == "(":
@@ -323,7 +322,7 @@ class _Parser(TextReader):
             raise RuleSyntaxError("this parenthesis was never opened", self.text, start, "remove it, or open it with (")
         if opened.kind != "(":
             arguments = self._pop(opened.n_items)
-            made = call_with_lambda(opened.kind, opened.variable, arguments, self.text, opened.position)
+            made = operand_syntax.call_with_lambda(opened.kind, opened.variable, arguments, self.text, opened.position)
             self.has_required = self.has_required or isinstance(made, Required)
             self._push(made, opened.position)
         return opened.position
@@ -483,8 +482,8 @@ class _Parser(TextReader):
         (token, start), hint = token_of(match), ""
         if match.lastgroup == "end":
             self._unexpected(token, start, "a constant")
-        if token.upper() in CASTS and scan(self.text, match.end())["sign"] == "(":
-            return read_cast(self, match.end(), start)
+        if token.upper() in operand_syntax.CASTS and scan(self.text, match.end())["sign"] == "(":
+            return operand_syntax.read_cast(self, match.end(), start)
         if (end := time_syntax.end_of_moment(self.text, match)) is not None:
             item, self.position = time_syntax.read_moment(self.text, start, end), end
             if isinstance(item, Constant):
@@ -495,6 +494,6 @@ class _Parser(TextReader):
             if len(self.operators) == n_operators:
                 (item,) = self._pop(1)
                 if isinstance(item, Constant):
-                    return cast_constant(self, item)
+                    return operand_syntax.cast_constant(self, item)
             hint = f"write a string in quotes: '{token}'" if match.lastgroup == "word" else ""
         raise RuleSyntaxError("only a constant is allowed here", self.text, start, hint)

@@ -11,7 +11,7 @@ import re
 from functools import lru_cache
 from typing import Any, Final, NamedTuple
 
-from ruledex.language.regex import check_program, compile_regex
+from ruledex.language.regex import check_program_size, compile_regex
 
 _PIECE = re.compile(r"\\(.)|([%_])|([^\\%_]+)", re.DOTALL)
 _LONGEST_REMEMBERED: Final = 200  # characters: the cache below holds up to 1,024 patterns of this length
@@ -55,7 +55,7 @@ def check_like(pattern: str, ignore_case: bool) -> None:
         return
     pattern = pattern.lower() if ignore_case else pattern
     if pieces_of(pattern).needs_regex:
-        check_program(like_to_regex(pattern))
+        check_program_size(like_to_regex(pattern))
 
 
 def is_like(value: str, pattern: str, ignore_case: bool) -> bool:

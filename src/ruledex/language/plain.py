@@ -27,8 +27,7 @@ from typing import Any, Final
 from uuid import UUID
 
 from ruledex.errors import RuledexWarning, one_line, quoted
-from ruledex.language.maven_version import MavenVersion
-from ruledex.language.value_types import Network, Version
+from ruledex.language.value_types import MavenVersion, Network, Version
 
 SCALARS: Final = frozenset((str, int, float, bool, type(None), Decimal, date, datetime, Version, MavenVersion, Network))
 PLAIN: Final = SCALARS | {dict, list, tuple}

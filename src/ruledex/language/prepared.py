@@ -11,9 +11,8 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final, NamedTuple
 
 from ruledex.language.functions.registry import FUNCTIONS
-from ruledex.language.resolve import fit_values
+from ruledex.language.resolve import fit_values, spark_type
 from ruledex.language.schema import Schema
-from ruledex.language.spark_types import spark_type
 from ruledex.language.tree import Attribute, Call, Node, Operand
 from ruledex.language.value import Family, fit, is_missing
 

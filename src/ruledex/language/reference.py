@@ -11,15 +11,15 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import tzinfo
 from typing import Any, TypeAlias
 
-from ruledex.errors import EventError, RuledexError
-from ruledex.language.clock import moment_at
-from ruledex.language.elements import element_events
+from ruledex.errors import EventError, RuledexError, quoted
+from ruledex.language.arrays import element_events
+from ruledex.language.clock import Now, asked_at, moment_at
 from ruledex.language.lambdas import element_name
 from ruledex.language.many import FEW_PAIRS, each_is_met, equal_to, some_pair
 from ruledex.language.pattern import has_match, is_like
 from ruledex.language.resolve import EMPTY, Event, Values, common_family, fit_values, mapping_of, values_of
-from ruledex.language.schema import Schema
-from ruledex.language.text import operand_text
+from ruledex.language.schema import Schema, check_schema
+from ruledex.language.text import check_tree, operand_text
 from ruledex.language.tree import (
     And,
     Between,
@@ -361,3 +361,38 @@ def _literal_score(predicate: Predicate, event: Event, weights: Weights, schema:
     assert isinstance(predicate, Compare | Between | Like | Rlike | NullSafe)
     satisfying = _satisfying(predicate, event, schema)
     return float(max(predicate.weight * of_event(predicate.operand, value) for value in satisfying))
+
+
+def evaluate(tree: Expression, event: Event, schema: Schema | None = None, *, now: Now = None) -> bool | None:
+    """Return whether a rule is true, false or unknown (None) of an event. Without `now`, now() is the clock's time.
+
+    >>> from ruledex import evaluate, parse
+    >>> evaluate(parse("age >= 18 AND NOT vip"), {"age": 20, "vip": False})
+    True
+    >>> evaluate(parse("age >= 18"), {})  # unknown
+    """
+    declared = _schema(schema)
+    with asked_at(now, declared.zone):
+        return truth_of(declared.bind(check_tree(tree)), event, declared)
+
+
+def score(
+    tree: Expression, event: Event, weights: Weights | None = None, schema: Schema | None = None, *, now: Now = None
+) -> float | None:
+    """Return the score of a rule on an event, or None if the rule is not true of it. `now` is as in `evaluate`.
+
+    >>> from ruledex import parse, score
+    >>> score(parse("age >= 18^2.5 AND country = 'IN'"), {"age": 20, "country": "IN"})
+    3.5
+    """
+    if weights is not None and not isinstance(weights, Mapping):
+        raise EventError(f"weights are a mapping of attributes to numbers, not {quoted(weights)}")
+    declared = _schema(schema)
+    with asked_at(now, declared.zone):
+        return score_of(declared.bind(check_tree(tree)), event, weights, declared)
+
+
+def _schema(schema: Schema | None) -> Schema:
+    if schema is None:
+        return Schema()
+    return check_schema(schema)

@@ -76,10 +76,10 @@ def check_regex(regex: str) -> None:
     most = limits.current()
     if len(regex) > most.pattern_characters:
         raise _too_large(f"{len(regex):,} characters", "pattern_characters", most.pattern_characters)
-    check_program(regex)
+    check_program_size(regex)
 
 
-def check_program(regex: str) -> None:
+def check_program_size(regex: str) -> None:
     """Do the same as `check_regex`, for expressions of any length."""
     most = limits.current()
     # RE2 unrolls counts before it compiles and checks the size.

@@ -441,3 +441,12 @@ def read_path(text: str) -> tuple[str, ...]:
     if not isinstance(operand, Attribute):
         raise SchemaError(f"{quoted(text)} is not an attribute")
     return operand.path
+
+
+def check_schema(schema: Schema) -> Schema:
+    """Return the schema. Raises if it is not one."""
+    if not isinstance(schema, Schema):
+        raise SchemaError(
+            f"a schema is a ruledex.Schema, as Schema.of_mapping and Schema.load give, not {quoted(schema)}"
+        )
+    return schema

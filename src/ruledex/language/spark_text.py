@@ -14,8 +14,8 @@ from ruledex.errors import RuleError
 from ruledex.language.any_text import is_any_text
 from ruledex.language.functions.registry import function_of
 from ruledex.language.functions.text import INT32_MAX, INT32_MIN
-from ruledex.language.interval_text import interval_text, moment_text
 from ruledex.language.lambdas import with_variable
+from ruledex.language.time_syntax import interval_text, moment_text
 from ruledex.language.tree import (
     And,
     Attribute,

@@ -18,8 +18,8 @@ from ruledex.language.any_text import SIGN, is_any_text
 from ruledex.language.build import SET_TESTS, Constant, Item
 from ruledex.language.definitions import named_condition
 from ruledex.language.functions.arrays import FILTER
-from ruledex.language.lambda_syntax import LAMBDAS, call_with_lambda, filter_of
 from ruledex.language.lambdas import with_variable
+from ruledex.language.operand_syntax import LAMBDAS, call_with_lambda, filter_of
 from ruledex.language.parser import parse_operand
 from ruledex.language.rule_checks import check_nesting, check_required
 from ruledex.language.scanner import check_text
@@ -31,8 +31,8 @@ from ruledex.language.structured_parts import (
     constant_out,
     flag_of,
     json_text,
-    list_of,
     placed,
+    read_list,
     weight_in,
 )
 from ruledex.language.text import path_text
@@ -192,7 +192,7 @@ def _expression(document: Json, place: Place) -> Expression:
     kind = _BRANCHES.get(name) if isinstance(name, str) else None
     if kind is not None:
         check_fields(document, place, ("children",))
-        children = list_of(document, "children", place, least=2)
+        children = read_list(document, "children", place, least=2)
         inner = Place(place, "children")
         return kind(tuple([_expression(child, Place(inner, i)) for i, child in enumerate(children)]))
     if isinstance(name, str) and name in _AROUND:
@@ -229,7 +229,7 @@ def _in(_op: str, document: Mapping[str, Json], place: Place) -> Expression:
     check_fields(document, place, ("operand", "values"), ("weights",))
     constants = _constants(document, place)
     if "weights" in document:
-        weights = list_of(document, "weights", place, least=1)
+        weights = read_list(document, "weights", place, least=1)
         inner = Place(place, "weights")
         if len(weights) != len(constants):
             raise RuleSyntaxError(f"{inner}: there are {len(constants)} values and {len(weights)} weights")
@@ -247,7 +247,7 @@ def _between(_op: str, document: Mapping[str, Json], place: Place) -> Expression
 def _like(_op: str, document: Mapping[str, Json], place: Place) -> Expression:
     check_fields(document, place, ("operand", "patterns"), ("every", "ignore_case", "weight"))
     inner = Place(place, "patterns")
-    patterns = [constant_in(p, Place(inner, i)) for i, p in enumerate(list_of(document, "patterns", place, least=1))]
+    patterns = [constant_in(p, Place(inner, i)) for i, p in enumerate(read_list(document, "patterns", place, least=1))]
     every, ignore_case = (flag_of(document, name, place) for name in ("every", "ignore_case"))
     made = placed(place, build.like, _left(document, place), patterns, every, ignore_case, "\\", "", 0)
     return _weighted(made, document, place)
@@ -346,7 +346,7 @@ def _call(document: Mapping[str, Json], place: Place) -> Item:
         raise RuleTypeError(f"{place}: {name} is a condition, not a function of values", hint="write it as an op")
     inner = Place(place, "arguments")
     items: list[Item] = []
-    for i, argument in enumerate(list_of(document, "arguments", place, least=0)):
+    for i, argument in enumerate(read_list(document, "arguments", place, least=0)):
         if isinstance(argument, Mapping) and "op" in argument:
             items.append(_expression(argument, Place(inner, i)))
             continue
@@ -357,7 +357,7 @@ def _call(document: Mapping[str, Json], place: Place) -> Item:
 
 def _constants(document: Mapping[str, Json], place: Place) -> list[Constant]:
     inner = Place(place, "values")
-    values = list_of(document, "values", place, least=1)
+    values = read_list(document, "values", place, least=1)
     return [constant_in(value, Place(inner, i)) for i, value in enumerate(values)]
 
 

@@ -12,12 +12,11 @@ from typing import Any, Final, NamedTuple, TypeAlias, TypeVar
 from ruledex.errors import RuleError, RuleSyntaxError, RuleTypeError, did_you_mean, quoted
 from ruledex.language import build
 from ruledex.language.build import MAX_WEIGHT, Constant
-from ruledex.language.interval_text import interval_text, moment_text
-from ruledex.language.maven_version import MavenVersion
 from ruledex.language.scanner import read_number
+from ruledex.language.time_syntax import interval_text, moment_text
 from ruledex.language.tree import Value
 from ruledex.language.value import INT64_MAX, INT64_MIN
-from ruledex.language.value_types import Interval, Moment, Network, Version
+from ruledex.language.value_types import Interval, MavenVersion, Moment, Network, Version
 
 Json: TypeAlias = Any  # None, bool, int, float, str, or a list or dict of such
 _Made = TypeVar("_Made")
@@ -205,7 +204,7 @@ def check_fields(
             raise RuleSyntaxError(f"{place}: the field {quoted(name)} is missing")
 
 
-def list_of(document: Mapping[str, Json], name: str, place: Place, least: int) -> Sequence[Json]:
+def read_list(document: Mapping[str, Json], name: str, place: Place, least: int) -> Sequence[Json]:
     """Return the list in a field. Raises if it has fewer items than `least`."""
     items = document[name]
     if not isinstance(items, list | tuple):

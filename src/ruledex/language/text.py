@@ -10,10 +10,11 @@ from datetime import date, datetime
 from decimal import Decimal
 from typing import Final
 
+from ruledex.errors import RuledexError, quoted
 from ruledex.language.any_text import SIGN, is_any_text
-from ruledex.language.interval_text import added_text, interval_text, moment_text
 from ruledex.language.lambdas import with_variable
 from ruledex.language.scanner import NAME
+from ruledex.language.time_syntax import added_text, interval_text, moment_text
 from ruledex.language.tree import (
     BRANCHES,
     And,
@@ -30,6 +31,7 @@ from ruledex.language.tree import (
     IsNull,
     Like,
     Named,
+    Node,
     Not,
     NullSafe,
     Operand,
@@ -323,3 +325,20 @@ _ESCAPES: Final = str.maketrans({"'": "''", "\\": "\\\\", "\0": "\\u0000"})
 def string_text(text: str) -> str:
     """Return a string in quotes."""
     return f"'{text.translate(_ESCAPES)}'"
+
+
+def to_text(tree: Expression) -> str:
+    """Return a tree as the text of a rule.
+
+    >>> from ruledex import parse, to_text
+    >>> to_text(parse("not (a=1 or b in (2,3))"))
+    'NOT (a = 1 OR b IN (2, 3))'
+    """
+    return tree_text(check_tree(tree))
+
+
+def check_tree(tree: Expression) -> Expression:
+    """Return the tree. Raises if it is not one."""
+    if not isinstance(tree, Node):
+        raise RuledexError(f"a tree is what parse() gives, not {quoted(tree)}")
+    return tree

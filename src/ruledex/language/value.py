@@ -13,9 +13,8 @@ from datetime import UTC, date, datetime, timedelta, tzinfo
 from decimal import Decimal
 from enum import StrEnum
 
-from ruledex.language.maven_version import MavenVersion
 from ruledex.language.tree import Between, Compare, Exists, In, Like, NullSafe, Predicate, Rlike, SetTest, Value, Within
-from ruledex.language.value_types import Interval, Moment, Network, Version
+from ruledex.language.value_types import Interval, MavenVersion, Moment, Network, Version
 
 INT64_MIN, INT64_MAX = -(2**63), 2**63 - 1
 

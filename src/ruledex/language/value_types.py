@@ -2,7 +2,7 @@
 
 Versions have the order of semantic versioning, with dotted numbers of any length: `1.2 = 1.2.0`, `1.10 > 1.9`, a
 pre-release comes before its release, and build metadata does not count. The package `semver` reads exactly three
-numbers, but many applications use more or fewer.
+numbers, but many applications use more or fewer. Maven's order differs: MavenVersion.
 
 Addresses and networks are ranges of one ordered domain. An address is a network of one. All of version 4 lies below all
 of version 6, so a network of either version is one range of integers.
@@ -152,3 +152,86 @@ class Moment:
             is_days = self.microseconds % MICROSECONDS_PER_DAY == 0
             steps.append(Interval(microseconds=self.microseconds, is_days=is_days))
         return steps
+
+
+_TOKEN: Final = re.compile(r"([.-]?)([0-9]+|[^0-9.-]+|)")
+_BEFORE_RELEASE: Final = ("alpha", "beta", "milestone", "rc", "snapshot")
+_ALIASES: Final = {"cr": "rc", "ga": "", "final": "", "release": ""}
+_SHORT: Final = {"a": "alpha", "b": "beta", "m": "milestone"}  # if a digit follows at once
+
+# A token as text begins with one of these, so that texts are in the order of the versions.
+_IS_RELEASE, _SP, _OTHER, _HYPHEN_NUMBER, _DOT_NUMBER = (chr(len(_BEFORE_RELEASE) + place) for place in range(1, 6))
+
+
+class MavenVersion(Version):
+    """A version in the order of Maven (https://maven.apache.org/pom.html), and its sort key, which is a text.
+
+    A version is a sequence of numbers and qualifiers, each with a dot or a hyphen before it. A change between digits
+    and letters counts as a hyphen, and so does a dot before a qualifier. Zeros, and the qualifiers that mean a release,
+    are dropped at the end and before each hyphen. Then versions compare token by token:
+
+        alpha < beta < milestone < rc = cr < snapshot < the end = ga = final = release < sp < others < -number < .number
+
+    Every text is a version.
+    """
+
+    __slots__ = ()
+    key: str  # type: ignore[assignment]  # of another order than that of semantic versions
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self.key = "".join([_encoded(separator, token) for separator, token in _trimmed(text.lower())]) + _IS_RELEASE
+
+    @staticmethod
+    def read(value: object) -> MavenVersion | None:
+        """Return the version that a value of an event names, or None."""
+        return MavenVersion(value) if isinstance(value, str) else None
+
+    def __repr__(self) -> str:
+        return f"MavenVersion({self.text!r})"
+
+
+def _trimmed(text: str) -> list[tuple[str, str]]:
+    """Return the tokens and what is before each, without zeros and releases at the end and before a hyphen."""
+    tokens: list[tuple[str, str]] = []
+    for separator, token in _tokens(text):
+        if separator == "-":
+            _trim(tokens)
+        tokens.append((separator, token))
+    _trim(tokens)
+    return tokens
+
+
+def _trim(tokens: list[tuple[str, str]]) -> None:
+    while tokens and tokens[-1][1] in ("", "0"):
+        tokens.pop()
+
+
+def _tokens(text: str) -> list[tuple[str, str]]:
+    found: list[tuple[str, str]] = []
+    matches = list(_TOKEN.finditer(text))
+    for place, match in enumerate(matches):
+        separator, token = match.groups()
+        if not separator and not token:
+            continue  # the end
+        if not token or token[0] in "0123456789":
+            # A change from letters to digits is a hyphen. The first token has nothing before it, as if a dot.
+            found.append((separator or ("-" if found else "."), token.lstrip("0") or "0"))
+            continue
+        following = matches[place + 1]
+        if not following[1] and following[2]:  # a digit comes next
+            token = _SHORT.get(token, token)
+        found.append(("-", _ALIASES.get(token, token)))
+    return found
+
+
+def _encoded(separator: str, token: str) -> str:
+    """Return a token as a text that sorts as the token does."""
+    if token[:1].isascii() and token[:1].isdigit():
+        length = str(len(token))
+        return f"{_DOT_NUMBER if separator == '.' else _HYPHEN_NUMBER}{len(length)}{length}{token}"
+    if token in _BEFORE_RELEASE:
+        return chr(1 + _BEFORE_RELEASE.index(token))
+    if not token or token == "sp":
+        return _SP if token else _IS_RELEASE
+    return _OTHER + token.replace("\0", "\0\1") + "\0\0"

@@ -1,5 +1,7 @@
 """Runs all checks of a rule by itself, and checks it against all others: duplicates, types that do not agree.
 
+Definitions, and the conditions of lambdas, are checked as rules of their own.
+
 A linter sees each rule once and keeps no tree, so it can check millions of rules. It keeps the id and a digest of 16
 bytes per rule, and the families with which each attribute was compared.
 """
@@ -8,6 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import replace
 from hashlib import blake2b
 from itertools import chain
 from typing import Any, Final, TypeAlias
@@ -15,8 +18,9 @@ from typing import Any, Final, TypeAlias
 from ruledex.errors import RuleError, RulesError
 from ruledex.language.definitions import names_in, names_in_text, shown_name, write_out
 from ruledex.language.functions.registry import function_of
+from ruledex.language.lambdas import element_level, element_name, is_of_element, map_paths, nodes_in, with_variable
 from ruledex.language.parser import parse
-from ruledex.language.schema import Schema
+from ruledex.language.schema import AttributeType, Schema, read_path
 from ruledex.language.structured import from_structured
 from ruledex.language.text import path_text, predicate_text
 from ruledex.language.tree import (
@@ -25,6 +29,8 @@ from ruledex.language.tree import (
     Exists,
     Expression,
     Named,
+    Node,
+    Not,
     Operand,
     Truth,
     attributes,
@@ -33,14 +39,14 @@ from ruledex.language.tree import (
     without_required,
 )
 from ruledex.language.value import Family, constant_family
-from ruledex.lint.elements import check_elements
 from ruledex.lint.fitting import check_fitting
 from ruledex.lint.redundancy import check_redundancy
 from ruledex.lint.regex_dialect import check_dialect
-from ruledex.lint.subject import Context, Finding, Findings, LintSubject, Severity, short
+from ruledex.lint.subject import Context, Finding, Findings, LintSubject, Severity, UndeclaredSingle, short
 from ruledex.lint.truth import check_truth
 
 Check: TypeAlias = Callable[[LintSubject], list[Finding]]
+PartialCheck: TypeAlias = Callable[[LintSubject], Iterator[Finding]]
 _UNDECLARED: Final = Schema()
 _ALIKE: Final = frozenset((Family.STRING, Family.TIME))  # a time may be a string in JSON, so the two agree
 _QUOTED: Final = re.compile(r"""'(?:[^'\\]|\\.|'')*'|"[^"]*"|`[^`]*`""")
@@ -56,7 +62,7 @@ _VALUES_ELSEWHERE: Final = {
 }
 
 
-def check_names(subject: LintSubject) -> Iterator[Finding]:
+def check_attribute_names(subject: LintSubject) -> Iterator[Finding]:
     """Check misspelt-attribute and not-a-value: each undeclared name once."""
     seen: set[tuple[str, ...]] = set()
     for predicate in predicates(subject.tree):
@@ -96,7 +102,7 @@ CHECKS: Final[tuple[Callable[[LintSubject], Iterator[Finding]], ...]] = (
     check_fitting,
     check_redundancy,
     check_dialect,
-    check_names,
+    check_attribute_names,
     check_dates,
 )
 _OF_ELEMENTS: Final = tuple(check for check in CHECKS if check is not check_dates)  # that one reads the whole text
@@ -323,3 +329,74 @@ class LintedDefinitions:
             for name in definitions
             if name not in needed
         ]
+
+
+_OF_RULES: Final = frozenset(("nearly-everything",))  # a condition of elements may well only exclude some
+
+
+def check_elements(subject: LintSubject, checks: tuple[PartialCheck, ...]) -> Iterator[Finding]:
+    """Run checks on the condition of each lambda, and of those inside of it."""
+    seen: set[tuple[str, str]] = set()
+    for exists, is_forall in _lambdas(subject.tree):
+        inner = _condition(subject, exists, is_forall)
+        function = "forall()" if is_forall else "exists()"
+        own = (finding for check in checks for finding in check(inner))
+        for finding in (*(_of_elements(f, exists, function) for f in own), *check_elements(inner, checks)):
+            if finding.code not in _OF_RULES and (finding.code, finding.message) not in seen:
+                seen.add((finding.code, finding.message))
+                yield finding
+
+
+def _lambdas(tree: Expression) -> Iterator[tuple[Exists, bool]]:
+    """Yield the outermost lambdas of a tree, and whether each was written as forall()."""
+    negated = {id(node.child) for node in nodes_in(tree) if isinstance(node, Not) and _is_forall(node.child)}
+    for node in nodes_in(tree):
+        if isinstance(node, Exists) and node.level == 0:
+            yield node, id(node) in negated
+
+
+def _is_forall(node: Node) -> bool:
+    return isinstance(node, Exists) and isinstance(node.body, Not)
+
+
+def _condition(subject: LintSubject, exists: Exists, is_forall: bool) -> LintSubject:
+    """Return the condition of a lambda as a rule, in which its variable is an attribute."""
+    body = exists.body
+    if is_forall and isinstance(body, Not):
+        body = body.child
+    name, _ = with_variable(exists)
+
+    def leave(path: tuple[str, ...]) -> tuple[str, ...]:
+        if not is_of_element(path):
+            return path
+        level = element_level(path)
+        return (name if level == 0 else element_name(level - 1)), *path[1:]
+
+    schema = subject.schema
+    below = _below(schema, exists.operand.path, name)
+    context = Context(Schema({**schema.attributes, **below}, schema.time_zone))
+    # An attribute below an array has several values in an event, but hardly in an element.
+    single = {attribute: AttributeType(kind.type, single=True) for attribute, kind in below.items()}
+    context.of_elements = frozenset(map(read_path, below))
+    context.__dict__["undeclared_single"] = UndeclaredSingle({**schema.attributes, **single}, schema.time_zone)
+    return LintSubject(subject.rule_id, map_paths(body, leave, -1), subject.text, context)
+
+
+def _below(schema: Schema, array: tuple[str, ...], name: str) -> dict[str, AttributeType]:
+    """Return the attributes that are declared below an array, as those of an element with a name."""
+    declared = {}
+    for attribute, kind in schema.attributes.items():
+        path = read_path(attribute)
+        if path[: len(array)] == array:
+            below = path[len(array) :]
+            declared[path_text((name, *below))] = kind if below else AttributeType(kind.type)
+    return declared
+
+
+def _of_elements(finding: Finding, exists: Exists, function: str) -> Finding:
+    message = finding.message.replace("this rule", f"the condition of {function}").replace("no event", "no element")
+    message = message.replace("every event", "every element").replace("an event", "an element")
+    suggestion = finding.suggestion.replace("remove the rule, or the contradiction in it", "remove the contradiction")
+    if finding.code == "needs-several-values":
+        suggestion = f"write {function} twice if two elements are meant"
+    return replace(finding, position=finding.position or exists.position, message=message, suggestion=suggestion)

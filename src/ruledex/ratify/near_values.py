@@ -18,7 +18,6 @@ from itertools import pairwise
 from random import Random
 from typing import Any, Final
 
-from ruledex.language.maven_version import MavenVersion
 from ruledex.language.pattern import has_match, is_like
 from ruledex.language.reference import as_of_now
 from ruledex.language.tree import (
@@ -36,7 +35,7 @@ from ruledex.language.tree import (
     Within,
 )
 from ruledex.language.value import INT64_MAX, INT64_MIN, Family, constant_family
-from ruledex.language.value_types import Interval, Network, Version
+from ruledex.language.value_types import Interval, MavenVersion, Network, Version
 
 _TICK: Final = timedelta(microseconds=1)
 _DAY: Final = timedelta(days=1)

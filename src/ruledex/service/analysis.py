@@ -9,14 +9,13 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from ruledex.errors import RuleError
 from ruledex.index import RuleReader
 from ruledex.language.build import SET_TESTS
-from ruledex.language.checked import to_text
 from ruledex.language.definitions import shown_name
 from ruledex.language.functions.registry import lookup, names
 from ruledex.language.parser import parse
 from ruledex.language.scanner import TOKEN
 from ruledex.language.schema import Schema
 from ruledex.language.structured import from_structured, to_structured
-from ruledex.language.text import RESERVED, path_text
+from ruledex.language.text import RESERVED, path_text, to_text
 from ruledex.language.tree import BRANCHES, Expression, Named, Not, Required, Truth, Weighed
 from ruledex.service.dry_runs import findings_of
 from ruledex.service.messages import Analysed, AnalyseIn, Completion, Token

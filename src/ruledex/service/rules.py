@@ -11,8 +11,8 @@ import orjson
 
 from ruledex.errors import RulesError
 from ruledex.index import Index, Rule, RuleReader, json_tags
-from ruledex.language.checked import to_text
 from ruledex.language.structured import from_structured
+from ruledex.language.text import to_text
 from ruledex.service.dry_runs import (
     TextChange,
     backtest,

@@ -18,7 +18,7 @@ import pytest
 
 from ruledex.language.functions.registry import FUNCTIONS
 from ruledex.language.functions.signature import Function
-from ruledex.language.interval_text import interval_text
+from ruledex.language.time_syntax import interval_text
 from ruledex.language.tree import Value
 from ruledex.language.value import INT64_MAX, INT64_MIN, Family, is_missing, localize
 from ruledex.language.value_types import Interval

@@ -10,7 +10,7 @@ import pytest
 
 from ruledex import Index
 from ruledex.errors import RuleError, RuleSyntaxError, RuleTypeError
-from ruledex.language.functions.casts import java_double, to_decimal, to_string
+from ruledex.language.functions.casts import cast_to_decimal, cast_to_string, java_double
 from ruledex.language.parser import parse
 from ruledex.language.reference import truth_of
 from ruledex.language.text import tree_text
@@ -38,11 +38,11 @@ def test_doubles_are_written_as_java_writes_them(value, text):
 
 
 def test_decimals_keep_the_digits_of_their_type():
-    assert to_decimal("1.25", 10, 1, zone=UTC) == Decimal("1.3")
-    assert to_decimal("999.95", 4, 1, zone=UTC) is None
-    assert to_decimal("1e-400000000", 4, 1, zone=UTC) == 0
-    assert to_decimal("1e400000000", 38, 1, zone=UTC) is None
-    assert to_string(Decimal("-0.00"), zone=UTC) == "0.00"
+    assert cast_to_decimal("1.25", 10, 1, zone=UTC) == Decimal("1.3")
+    assert cast_to_decimal("999.95", 4, 1, zone=UTC) is None
+    assert cast_to_decimal("1e-400000000", 4, 1, zone=UTC) == 0
+    assert cast_to_decimal("1e400000000", 38, 1, zone=UTC) is None
+    assert cast_to_string(Decimal("-0.00"), zone=UTC) == "0.00"
 
 
 @pytest.mark.parametrize(

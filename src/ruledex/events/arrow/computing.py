@@ -28,8 +28,8 @@ from ruledex.events.arrow.vectors import (
     vector_of_leaves,
 )
 from ruledex.language.functions.registry import FUNCTIONS
+from ruledex.language.resolve import spark_type
 from ruledex.language.schema import Schema
-from ruledex.language.spark_types import spark_type
 from ruledex.language.tree import Attribute, Call, CompareOperands, Node
 from ruledex.language.value import Family
 

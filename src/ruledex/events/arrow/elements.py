@@ -70,7 +70,7 @@ class ElementColumns:
 
 
 def elements_at(columns: EventColumns, path: Path) -> Elements:
-    """Return the elements of the arrays at a path, as `elements_of` in language/elements.py does for a mapping."""
+    """Return the elements of the arrays at a path, as `elements_of` in language/arrays.py does for a mapping."""
     found = columns.reached(path)
     values = found.values
     events = np.arange(columns.n_events) if found.events is None else found.events

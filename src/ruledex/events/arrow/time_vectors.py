@@ -1,4 +1,4 @@
-"""Parts of dates and times as vectors, by the clock of the index's zone, as language/functions/times.py has them."""
+"""Parts of dates and times as vectors, by the clock of the index's zone, as language/functions/calendar.py has them."""
 
 from __future__ import annotations
 

@@ -19,8 +19,8 @@ from ruledex.formats.conditions import (
     all_of,
     any_of,
     equal,
+    has_scalar,
     is_null_value,
-    is_scalar,
     negate,
     number,
     plain_like,
@@ -231,7 +231,7 @@ def _expression(value: Mapping[str, Any], place: Place) -> tuple[str, Any]:
 
 
 def _is_leaf(operand: Operand) -> Expression:
-    return any_of((is_scalar(operand), is_null_value(operand)))
+    return any_of((has_scalar(operand), is_null_value(operand)))
 
 
 def _has_null(operand: Operand) -> Expression:
@@ -330,7 +330,7 @@ def _anything_but(content: Any, place: Place) -> Test:
 
     def test(operand: Operand) -> Expression:
         other = some_element(
-            operand, lambda: all_of((any_of((is_scalar(element), IsNull(element))), negate(unwanted(element))))
+            operand, lambda: all_of((any_of((has_scalar(element), IsNull(element))), negate(unwanted(element))))
         )
         return any_of((other, is_null_value(operand)))
 

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
-from ruledex.formats.conditions import any_of, is_null_value, is_scalar
+from ruledex.formats.conditions import any_of, has_scalar, is_null_value
 from ruledex.language.lambdas import element_name, is_of_element, map_paths, paths_in
 from ruledex.language.tree import (
     And,
@@ -64,7 +64,7 @@ class Shapes:
             attribute = _null_attribute(part)
             if attribute is None:
                 continue
-            scalars = is_scalar(attribute).children  # type: ignore[union-attr]
+            scalars = has_scalar(attribute).children  # type: ignore[union-attr]
             values = []
             if all(scalar in parts for scalar in scalars):
                 values.append(EXISTS)
@@ -86,7 +86,7 @@ class Shapes:
         if exists.body == IsNull(element):
             return None
         match exists.body:
-            case And((leaf, Not(Is(unwanted, True)))) if leaf == any_of((is_scalar(element), IsNull(element))):
+            case And((leaf, Not(Is(unwanted, True)))) if leaf == any_of((has_scalar(element), IsNull(element))):
                 content = self._unwanted(unwanted)
                 return _UNKNOWN if content is None else {"anything-but": content}
         return _UNKNOWN

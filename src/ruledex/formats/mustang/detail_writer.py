@@ -9,7 +9,6 @@ from typing import Any, Final, NamedTuple, TypeAlias
 
 from ruledex.formats.mustang.operations import BOOLEAN, NUMBER, TEXT
 from ruledex.formats.mustang.regexes import of_whole_match
-from ruledex.language.maven_version import MavenVersion
 from ruledex.language.tree import (
     Attribute,
     Between,
@@ -22,6 +21,7 @@ from ruledex.language.tree import (
     Rlike,
     Value,
 )
+from ruledex.language.value_types import MavenVersion
 
 Detail: TypeAlias = dict[str, Any]
 _LARGEST: Final = 1.7976931348623157e308

@@ -28,7 +28,6 @@ from ruledex.formats.mustang.paths import Location
 from ruledex.formats.mustang.regexes import whole_match
 from ruledex.formats.rules import Note
 from ruledex.language.lambdas import for_all, lambda_of
-from ruledex.language.maven_version import MavenVersion
 from ruledex.language.structured_parts import Place, json_text
 from ruledex.language.tree import (
     And,
@@ -46,6 +45,7 @@ from ruledex.language.tree import (
     Value,
     Weighed,
 )
+from ruledex.language.value_types import MavenVersion
 
 SMALLEST: Final = Decimal("5e-324")  # Java's Double.MIN_VALUE, which Mustang takes for the least of all numbers
 LARGEST: Final = Decimal(repr(1.7976931348623157e308))

@@ -16,7 +16,7 @@ from ruledex.errors import RuleSyntaxError, did_you_mean
 from ruledex.formats.conditions import ELEMENT, all_of, is_present, number, string
 from ruledex.formats.mustang.paths import Location
 from ruledex.formats.rules import Note
-from ruledex.language.functions.datetime_pattern import PatternRefusedError, compile_pattern
+from ruledex.language.functions.time_texts import PatternRefusedError, compile_pattern
 from ruledex.language.lambdas import lambda_of
 from ruledex.language.structured_parts import Place, json_text
 from ruledex.language.tree import Attribute, Between, Call, Expression, Is, IsNull, Like, Not, Operand

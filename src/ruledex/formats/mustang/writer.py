@@ -20,7 +20,6 @@ from ruledex.formats.mustang.shapes import CriteriaShape, of_choice, of_conditio
 from ruledex.formats.rules import Note
 from ruledex.formats.writing import cannot_say
 from ruledex.language.lambdas import nodes_in
-from ruledex.language.maven_version import MavenVersion
 from ruledex.language.tree import (
     And,
     Attribute,
@@ -44,6 +43,7 @@ from ruledex.language.tree import (
     Xnor,
     Xor,
 )
+from ruledex.language.value_types import MavenVersion
 
 _TIMES: Final = ("timestamp_millis", "to_timestamp", "cast_timestamp")
 _ISO: Final = "iso"  # which is no pattern of Java, so that Mustang reads times of ISO 8601
@@ -233,12 +233,12 @@ def _unrestricted(kind: str, parts: Sequence[Condition]) -> dict[str, Any]:
     }
 
 
-def both(*parts: Condition) -> Condition:
+def join_all(*parts: Condition) -> Condition:
     """Return the AND of conditions."""
     return _joined("AND", parts, True)
 
 
-def either(*parts: Condition) -> Condition:
+def join_any(*parts: Condition) -> Condition:
     """Return the OR of conditions."""
     return _joined("OR", parts, False)
 
@@ -298,7 +298,7 @@ class _Writer:
         n_before = self._n_included
         if node.truth is None:
             asked = [self.ask(node.child, truth, not holds) for truth in (True, False)]
-            found = both(*asked) if holds else either(*asked)
+            found = join_all(*asked) if holds else join_any(*asked)
         else:
             found = self.ask(node.child, node.truth, holds)
         if self._n_included > n_before:
@@ -311,20 +311,20 @@ class _Writer:
             shapes, rest = [], list(children)
         holds = truth == has_it
         asked = [self._shape(shape, holds) for shape in shapes] + [self.ask(child, truth, has_it) for child in rest]
-        return both(*asked) if holds else either(*asked)
+        return join_all(*asked) if holds else join_any(*asked)
 
     def _or(self, node: Or, truth: bool, has_it: bool) -> Condition:
         n_before = self._n_included
         asked = [self.ask(child, truth, has_it) for child in node.children]
         if truth != has_it:
-            return both(*asked)
-        found = either(*asked)
+            return join_all(*asked)
+        found = join_any(*asked)
         if found is True and self._n_included > n_before:
             self._note(node, "the score differs: this is always true, and scores 0 in Mustang")
         return found
 
     def _parity(self, children: tuple[Expression, ...], is_xor: bool, truth: bool, has_it: bool) -> Condition:
-        inner, outer = (both, either) if has_it else (either, both)
+        inner, outer = (join_all, join_any) if has_it else (join_any, join_all)
         true, false = (self.ask(children[0], asked, has_it) for asked in (True, False))
         for child in children[1:]:
             child_true, child_false = (self.ask(child, asked, has_it) for asked in (True, False))
@@ -435,7 +435,7 @@ class _Writer:
             self._note(node, "of an array that mixes types, Mustang also tests elements that are not converted")
         if has_it:
             self._note(node, "the score differs: Mustang counts 1 for the test of the type")
-        return both(test, is_kind) if has_it else either(test, is_kind)
+        return join_all(test, is_kind) if has_it else join_any(test, is_kind)
 
     def _set(
         self, node: SetTest, operand: Operand, caveat: str, values: tuple[Any, ...], truth: bool, has_it: bool
@@ -451,7 +451,7 @@ class _Writer:
         if truth:
             return test
         is_kind = self._predicate(lhs, kind_test(found.kind), has_it, 1.0, ())
-        return both(test, is_kind) if has_it else either(test, is_kind)
+        return join_all(test, is_kind) if has_it else join_any(test, is_kind)
 
     def _exists(self, node: Exists, truth: bool, has_it: bool) -> Condition:
         lhs = self._taken(node.operand, node).lhs
@@ -466,7 +466,7 @@ class _Writer:
         empty = self._predicate(lhs, range_detail({">=": 0}), has_it, 1.0, [{"type": "SIZE"}])
         if has_it:
             self._note(node, "the score differs: Mustang counts 1 for the test of an empty array")
-        return both(test, either(there, empty)) if has_it else either(test, both(there, empty))
+        return join_all(test, join_any(there, empty)) if has_it else join_any(test, join_all(there, empty))
 
 
 def _maven(operand: Operand, low: MavenVersion, high: MavenVersion, weight: float) -> Expression:

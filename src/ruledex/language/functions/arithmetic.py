@@ -86,23 +86,23 @@ def _double_remainder(left: float, right: float) -> float:
 _remainder = _binary(_integer_remainder, _EXACT.remainder, _double_remainder)
 
 
-def remainder(left: Number, right: Number) -> Number | None:
+def take_remainder(left: Number, right: Number) -> Number | None:
     """Return the remainder, or None (unknown) for a divisor of zero."""
     return None if right == 0 else _remainder(left, right)
 
 
-def divide(left: Number, right: Number) -> float | None:
+def divide_numbers(left: Number, right: Number) -> float | None:
     """Return the quotient as a double, whatever the numbers are, or None (unknown) for a divisor of zero."""
     divisor = as_double(right)
     return None if divisor == 0 else _double(as_double(left) / divisor)
 
 
-def negative(value: Number) -> Number | None:
+def negate_number(value: Number) -> Number | None:
     """Return zero minus the value, so that zero has no sign."""
     return subtract(0, value)
 
 
-def absolute(value: Number) -> Number | None:
+def take_absolute(value: Number) -> Number | None:
     """Return the value without its sign."""
     if isinstance(value, float):
         return abs(value)
@@ -113,7 +113,7 @@ def _at_digit(value: Decimal, digits: int, rounding: str) -> Decimal:
     return value.quantize(Decimal((0, (1,), -digits)), rounding=rounding, context=_WIDE)
 
 
-def rounded(value: Number, digits: int) -> Number | None:
+def round_half_up(value: Number, digits: int) -> Number | None:
     """Round half away from zero. A double is rounded as it is written: 0.285 to two digits is 0.29."""
     if isinstance(value, float):
         # The sum turns -0.0 into 0.0, which is all that a decimal can give in Spark.
@@ -206,7 +206,7 @@ FUNCTIONS: tuple[Function, ...] = (
         name="/",
         parameters=_BOTH,
         result=Family.NUMBER,
-        call=divide,
+        call=divide_numbers,
         summary="The quotient as a double, even of two decimals (where Spark gives a decimal); unknown if the divisor "
         "is zero.",
         example="clicks / impressions >= 0.02",
@@ -216,7 +216,7 @@ FUNCTIONS: tuple[Function, ...] = (
         name="%",
         parameters=_BOTH,
         result=Family.NUMBER,
-        call=remainder,
+        call=take_remainder,
         summary="The remainder, with the sign of the dividend: `-7 % 4` is -3; unknown if the divisor is zero.",
         example="user_id % 4 = 1",
         spark="try_mod({0}, {1})",
@@ -225,7 +225,7 @@ FUNCTIONS: tuple[Function, ...] = (
         name="negative",
         parameters=(_NUMBER,),
         result=Family.NUMBER,
-        call=negative,
+        call=negate_number,
         summary="The number with the opposite sign, also written `-x`; unknown for the smallest integer.",
         example="-balance > 500",
         spark="try_subtract(0, {0})",
@@ -234,7 +234,7 @@ FUNCTIONS: tuple[Function, ...] = (
         name="abs",
         parameters=(_NUMBER,),
         result=Family.NUMBER,
-        call=absolute,
+        call=take_absolute,
         summary="The number without its sign; unknown for the smallest integer.",
         example="abs(change) >= 2.5",
         spark="if({0} < 0, try_subtract(0, {0}), {0})",
@@ -243,7 +243,7 @@ FUNCTIONS: tuple[Function, ...] = (
         name="round",
         parameters=(_NUMBER, Parameter("digits", Family.NUMBER, literal=True, default=0)),
         result=Family.NUMBER,
-        call=rounded,
+        call=round_half_up,
         summary="The number rounded to this many digits after the point (0 by default), half away from zero: "
         "`round(2.5)` is 3. A negative number of digits rounds before the point.",
         example="round(score, 1) = 4.5",

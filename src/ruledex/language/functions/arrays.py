@@ -47,6 +47,10 @@ def _check_place_from_one(constants: Constants) -> str | None:
     return _check_place(constants)
 
 
+def _check_no_constant(constants: Constants) -> str | None:
+    return None if constants == (None, None) else "arrays_overlap() takes two attributes, not constants"
+
+
 def _raw(*_: object) -> None:
     raise AssertionError("language/arrays.py computes it")
 
@@ -96,6 +100,7 @@ FUNCTIONS: Final[tuple[Function, ...]] = (
         example="arrays_overlap(tags, wanted)",
         spark="arrays_overlap({0}, {1})",
         raw=True,
+        check=_check_no_constant,
     ),
     Function(
         name="element_at",

@@ -1,7 +1,7 @@
 """Conversions: CAST(x AS type), with the results of Spark's try_cast. What cannot be converted is unknown.
 
-The parser reads the syntax (language/postfix.py). Each target is a function of its own (`cast_int`), so that a cast is
-a derived attribute as any other function is.
+language/operand_syntax.py reads the syntax. Each target is a function of its own (`cast_int`), so that a cast is a
+derived attribute as any other function is.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _SECOND: Final = 1_000_000  # microseconds
 _LONGEST_NUMBER: Final = 1000  # characters: no longer text is read as a number
 
 
-def to_bigint(value: Value, *, zone: tzinfo) -> int | None:
+def cast_to_bigint(value: Value, *, zone: tzinfo) -> int | None:
     """Return a value as a whole number of 64 bits: of a time, the seconds since 1970."""
     if isinstance(value, str):
         text = value.strip(BLANKS)
@@ -47,13 +47,13 @@ def to_bigint(value: Value, *, zone: tzinfo) -> int | None:
     return truncated(value) if isinstance(value, int | float | Decimal) else None
 
 
-def to_int(value: Value, *, zone: tzinfo) -> int | None:
+def cast_to_int(value: Value, *, zone: tzinfo) -> int | None:
     """Return a value as a whole number of 32 bits."""
-    found = to_bigint(value, zone=zone)
+    found = cast_to_bigint(value, zone=zone)
     return found if found is not None and INT32_MIN <= found <= INT32_MAX else None
 
 
-def to_double(value: Value, *, zone: tzinfo) -> float | None:
+def cast_to_double(value: Value, *, zone: tzinfo) -> float | None:
     """Return a value as a double: of a time, the seconds since 1970."""
     if isinstance(value, str):
         return _read_double(value.strip(_JAVA_BLANKS))
@@ -77,7 +77,7 @@ def _read_double(text: str) -> float | None:
     return _NAMED_DOUBLES.get(text.lower())
 
 
-def to_decimal(value: Value, precision: int, scale: int, *, zone: tzinfo) -> Decimal | None:
+def cast_to_decimal(value: Value, precision: int, scale: int, *, zone: tzinfo) -> Decimal | None:
     """Return a value as a decimal of so many digits, rounded half away from zero to those after the point."""
     if isinstance(value, str):
         text = value.strip(_JAVA_BLANKS)
@@ -109,7 +109,7 @@ def _check_decimal(constants: Constants) -> str | None:
     return None
 
 
-def to_string(value: Value, *, zone: tzinfo) -> str | None:
+def cast_to_string(value: Value, *, zone: tzinfo) -> str | None:
     """Return a value as text, in the form that Spark writes it."""
     if isinstance(value, str):
         return value
@@ -150,7 +150,7 @@ def java_double(value: float) -> str:
     return f"{sign}{digits[: exponent + 1]}.{digits[exponent + 1 :] or '0'}"
 
 
-def to_boolean(value: Value, *, zone: tzinfo) -> bool | None:  # noqa: ARG001  # all casts take it
+def cast_to_boolean(value: Value, *, zone: tzinfo) -> bool | None:  # noqa: ARG001  # all casts take it
     """Return a number as whether it is not zero, and a text such as yes or F as what it says."""
     if isinstance(value, str):
         text = value.strip(BLANKS).lower()
@@ -158,7 +158,7 @@ def to_boolean(value: Value, *, zone: tzinfo) -> bool | None:  # noqa: ARG001  #
     return bool(value) if isinstance(value, int | float | Decimal) else None
 
 
-def to_date(value: Value, *, zone: tzinfo) -> date | None:
+def cast_to_date(value: Value, *, zone: tzinfo) -> date | None:
     """Return the day of a time, or the day that a text names."""
     if isinstance(value, str):
         return read_day(value)
@@ -167,7 +167,7 @@ def to_date(value: Value, *, zone: tzinfo) -> date | None:
     return value if isinstance(value, date) else None
 
 
-def to_timestamp(value: Value, *, zone: tzinfo) -> datetime | None:
+def cast_to_timestamp(value: Value, *, zone: tzinfo) -> datetime | None:
     """Return the midnight of a day, the time that a text names, or the time so many seconds after 1970."""
     if isinstance(value, str):
         moment = read_time_text(value)
@@ -225,7 +225,7 @@ FUNCTIONS: tuple[Function, ...] = (
     _cast(
         "int",
         Family.NUMBER,
-        to_int,
+        cast_to_int,
         "The whole number of 32 bits that a value is or a string names; a fraction of a number is cut off, a string "
         "with one is unknown.",
         "CAST(code AS INT) > 400",
@@ -233,14 +233,14 @@ FUNCTIONS: tuple[Function, ...] = (
     _cast(
         "bigint",
         Family.NUMBER,
-        to_bigint,
+        cast_to_bigint,
         "The same with 64 bits; of a time, the seconds since 1970.",
         "id::BIGINT < 9",
     ),
     _cast(
         "double",
         Family.NUMBER,
-        to_double,
+        cast_to_double,
         "The double that a value is or a string names; of a time, the seconds since 1970.",
         "CAST(price AS DOUBLE) >= 9.5",
     ),
@@ -252,7 +252,7 @@ FUNCTIONS: tuple[Function, ...] = (
             Parameter("scale", Family.NUMBER, literal=True, default=0),
         ),
         result=Family.NUMBER,
-        call=to_decimal,
+        call=cast_to_decimal,
         summary="The decimal of so many digits, and so many of them after the point, that a value is or a string "
         "names; unknown if it has more. Written `CAST(x AS DECIMAL(10, 2))`.",
         example="CAST(amount AS DECIMAL(10, 2)) = 0.30",
@@ -263,28 +263,28 @@ FUNCTIONS: tuple[Function, ...] = (
     _cast(
         "string",
         Family.STRING,
-        to_string,
+        cast_to_string,
         "The text of a value, as Spark writes it: a double as `1.0E10`, a time in the zone of the index.",
         "CAST(code AS STRING) LIKE '4%'",
     ),
     _cast(
         "boolean",
         Family.BOOLEAN,
-        to_boolean,
+        cast_to_boolean,
         "Whether a number is not zero, or what a string such as `yes`, `T` or `0` says.",
         "CAST(consent AS BOOLEAN)",
     ),
     _cast(
         "date",
         Family.TIME,
-        to_date,
+        cast_to_date,
         "The day of a time, or the one that a string such as `2024-1-5` names.",
         "CAST(born AS DATE) < DATE '2000-01-01'",
     ),
     _cast(
         "timestamp",
         Family.TIME,
-        to_timestamp,
+        cast_to_timestamp,
         "The time that a string names, or so many seconds after 1970.",
         "CAST(at AS TIMESTAMP) > TIMESTAMP '2024-01-01 00:00:00'",
     ),

@@ -22,6 +22,8 @@ from ruledex.language.value import INT64_MAX, INT64_MIN, Family, as_double, inst
 
 _SEED: Final = 42
 _BITS_32: Final = 0xFFFFFFFF
+GROWTHBOOK_HASH: Final = "growthbook_hash"
+VERSIONS: Final = (1, 2)  # of GrowthBook's hash
 _LONG_DIGITS: Final = 18  # a decimal of so many digits is hashed as a long in Spark
 _EPOCH_DAY: Final = date(1970, 1, 1).toordinal()
 INT_TYPES: Final = ("int", "smallint", "tinyint")  # all of them are hashed as 32 bits
@@ -202,6 +204,50 @@ def _hash(name: str, call: Callable[..., int | None], summary: str, example: str
     )
 
 
+def fnv32a(text: str) -> int:
+    """Return the FNV-1a hash of 32 bits of a text's UTF-16 units, as JavaScript has them. Each is mixed in one step."""
+    digest = 0x811C9DC5
+    units = text.encode("utf-16-le", "surrogatepass")
+    for unit in memoryview(units).cast("H"):
+        digest = (digest ^ unit) * 0x01000193 & _BITS_32
+    return digest
+
+
+def bucket(seed: str, text: str, version: int) -> float:
+    """Return the bucket of a text, at least 0 and below 1, in steps of 0.001 (version 1) or 0.0001 (version 2)."""
+    if version == 1:
+        return fnv32a(text + seed) % 1_000 / 1_000
+    return fnv32a(str(fnv32a(seed + text))) % 10_000 / 10_000
+
+
+def growthbook_hash(seed: Value, value: Value, version: Value) -> float | None:
+    """Return the bucket of a value. Nothing that counts as false in JavaScript has one."""
+    text = _javascript_text(value)
+    return bucket(str(seed), text, int(version)) if text else None  # type: ignore[arg-type]  # `_check_growthbook` has seen both
+
+
+def _javascript_text(value: Value) -> str:
+    """Return a value as JavaScript writes it, or "" for false, 0 and what JSON cannot hold."""
+    if isinstance(value, str):
+        return value
+    if isinstance(value, bool):
+        return "true" if value else ""
+    if not isinstance(value, int | float | Decimal) or not value:
+        return ""
+    text = repr(float(value))
+    mantissa, _, exponent = text.partition("e")
+    if -7 < int(exponent or 0) < 21:  # JavaScript writes an exponent only beyond
+        return f"{Decimal(text):f}".removesuffix(".0")
+    return f"{mantissa}e{int(exponent):+d}"
+
+
+def _check_growthbook(constants: Constants) -> str | None:
+    seed, _, version = constants
+    if not isinstance(seed, str):
+        return "the seed is a text"
+    return None if version in VERSIONS else f"the version of the hash is 1 or 2, not {version}"
+
+
 FUNCTIONS: tuple[Function, ...] = (
     _hash(
         "hash",
@@ -241,5 +287,22 @@ FUNCTIONS: tuple[Function, ...] = (
         example="sha2(email, 256) LIKE '00%'",
         spark="sha2({0}, {1})",
         check=_check_sha2,
+    ),
+    Function(
+        name=GROWTHBOOK_HASH,
+        parameters=(
+            Parameter("seed", Family.STRING, literal=True),
+            Parameter("x", Family.ANY),
+            Parameter("version", Family.NUMBER, literal=True, default=1),
+        ),
+        result=Family.NUMBER,
+        call=growthbook_hash,
+        spark=None,
+        check=_check_growthbook,
+        summary=(
+            "The bucket from 0 to 1 into which GrowthBook puts a user (FNV-1a of 32 bits, in version 1 or 2). Unknown "
+            "for the empty text, 0 and false. `ruledex convert --from growthbook` writes it."
+        ),
+        example="growthbook_hash('new-checkout', user_id, 2) < 0.1",
     ),
 )

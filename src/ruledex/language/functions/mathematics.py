@@ -8,7 +8,7 @@ from datetime import tzinfo
 from functools import reduce
 
 from ruledex.language.functions import fdlibm
-from ruledex.language.functions.arithmetic import Number, add, as_decimal, as_integer, remainder, truncated
+from ruledex.language.functions.arithmetic import Number, add, as_decimal, as_integer, take_remainder, truncated
 from ruledex.language.functions.signature import Function, Parameter
 from ruledex.language.tree import Value
 from ruledex.language.value import INT64_MAX, Family, as_double, compare, family_of
@@ -16,7 +16,7 @@ from ruledex.language.value import INT64_MAX, Family, as_double, compare, family
 _BITS_64 = (1 << 64) - 1
 
 
-def whole_quotient(left: Number, right: Number) -> int | None:
+def divide_whole(left: Number, right: Number) -> int | None:
     """Return the quotient without its fraction, or None if it needs more than 64 bits or the divisor is zero."""
     if isinstance(left, float) or isinstance(right, float):
         divisor = as_double(right)
@@ -30,21 +30,21 @@ def whole_quotient(left: Number, right: Number) -> int | None:
     if as_decimal(left) is None or as_decimal(right) is None:
         return None
     (a, b), (c, d) = left.as_integer_ratio(), right.as_integer_ratio()
-    return whole_quotient(a * d, b * c)
+    return divide_whole(a * d, b * c)
 
 
-def positive_remainder(left: Number, right: Number) -> Number | None:
+def take_positive_remainder(left: Number, right: Number) -> Number | None:
     """Return the remainder with the sign of the divisor if it is not zero, or None for a divisor of zero."""
-    rest = remainder(left, right)
+    rest = take_remainder(left, right)
     if rest is None or rest >= 0:
         return rest
     if isinstance(rest, int) and isinstance(right, int):
         total = rest + right
         # The sum of two negative numbers may leave 64 bits; Java starts again at the other end.
         total = (total + (1 << 63) & _BITS_64) - (1 << 63)
-        return remainder(total, right)
+        return take_remainder(total, right)
     total_or_none = add(rest, right)
-    return None if total_or_none is None else remainder(total_or_none, right)
+    return None if total_or_none is None else take_remainder(total_or_none, right)
 
 
 def binary_digits(value: Number) -> str | None:
@@ -143,7 +143,7 @@ FUNCTIONS: tuple[Function, ...] = (
         name="div",
         parameters=(_NUMBER, Parameter("y", Family.NUMBER)),
         result=Family.NUMBER,
-        call=whole_quotient,
+        call=divide_whole,
         summary="The quotient without its fraction, written `x DIV y`: `-7 DIV 2` is -3; unknown if the divisor is "
         "zero or the result needs more than 64 bits.",
         example="cents DIV 100 >= 25",
@@ -153,7 +153,7 @@ FUNCTIONS: tuple[Function, ...] = (
         name="pmod",
         parameters=(_NUMBER, Parameter("y", Family.NUMBER)),
         result=Family.NUMBER,
-        call=positive_remainder,
+        call=take_positive_remainder,
         summary="The remainder, never negative for a positive divisor: `pmod(-7, 4)` is 1; unknown if the divisor is "
         "zero.",
         example="pmod(user_id, 100) < 10",

@@ -80,7 +80,7 @@ def _type_name(given: Any, number: str, depth: int) -> str | None:
     if depth and isinstance(value, list | tuple):
         return _array([_type_name(element, number, depth - 1) for element in value])
     if depth and isinstance(value, Mapping):
-        fields = [(name, _type_name(field, "", depth - 1)) for name, field in value.items()]
+        fields = [(str(name), _type_name(field, "", depth - 1)) for name, field in value.items()]
         return None if any(kind is None for _, kind in fields) else f"struct<{','.join(map(':'.join, fields))}>"  # type: ignore[arg-type]
     return _NAMES.get(type(value))
 

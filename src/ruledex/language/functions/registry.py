@@ -15,11 +15,8 @@ from ruledex.language.functions import (
     mathematics,
     moment_places,
     presence,
-    rollouts,
     searching,
     text,
-    times,
-    version_keys,
     wholes,
 )
 from ruledex.language.functions.signature import Function, Parameter
@@ -73,9 +70,6 @@ _FAMILIES: tuple[tuple[Function, ...], ...] = (
     arrays.FUNCTIONS,
     wholes.FUNCTIONS,
     _OF_ALL_VALUES,
-    times.FUNCTIONS,
-    version_keys.FUNCTIONS,
-    rollouts.FUNCTIONS,
     calendar.FUNCTIONS,
 )
 FUNCTIONS: dict[str, Function] = {function.name: function for family in _FAMILIES for function in family}

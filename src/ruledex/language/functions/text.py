@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
+from typing import Final
+
 from ruledex.language.functions.signature import Constants, Function, Parameter
-from ruledex.language.maven_version import MavenVersion
 from ruledex.language.tree import Value
 from ruledex.language.value import Family
-from ruledex.language.value_types import Network, Version
+from ruledex.language.value_types import MavenVersion, Network, Version
 
 INT32_MIN, INT32_MAX = -(2**31), 2**31 - 1
 
@@ -54,6 +56,24 @@ def trim(text: str) -> str:
 
 
 _TEXT = Parameter("x", Family.STRING)
+
+
+_IGNORED: Final = re.compile(r"^v|\+.*$", re.DOTALL)
+_NUMBER: Final = re.compile(r"[0-9]+", re.ASCII)
+_WIDTH: Final = 5
+
+
+def version_key(text: str) -> str:
+    """Return a text that compares as GrowthBook compares versions.
+
+    Parts are cut at points and hyphens alike. Numbers are padded on the left, so that 9 is below 10. Three parts are a
+    release, which a tilde puts above its pre-releases.
+    """
+    parts = re.split(r"[-.]", _IGNORED.sub("", text or "0"))
+    if len(parts) == 3:
+        parts.append("~")
+    return "-".join(part.rjust(_WIDTH) if _NUMBER.fullmatch(part) else part for part in parts)
+
 
 FUNCTIONS: tuple[Function, ...] = (
     Function(
@@ -160,5 +180,17 @@ FUNCTIONS: tuple[Function, ...] = (
         summary="The IP address that a string names. It equals every network that contains it.",
         example="cidr(client) IN ('10.0.0.0/8', '2001:db8::/32')",
         spark=None,
+    ),
+    Function(
+        name="version_key",
+        parameters=(Parameter("x", Family.STRING),),
+        result=Family.STRING,
+        call=version_key,
+        spark=None,
+        summary=(
+            "A text by which versions sort as in GrowthBook: points and hyphens both end a part, and three parts are a "
+            "release. `ruledex convert --from mongo` writes it; in your own rules, use `version`."
+        ),
+        example="version_key(app) >= '    1-   10-    0-~'",
     ),
 )

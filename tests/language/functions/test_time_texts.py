@@ -5,7 +5,7 @@ import pytest
 
 from ruledex import limits
 from ruledex.errors import RuleError
-from ruledex.language.functions.datetime_pattern import PatternRefusedError, compile_pattern
+from ruledex.language.functions.time_texts import PatternRefusedError, compile_pattern
 from ruledex.language.parser import parse
 
 NEW_YORK = ZoneInfo("America/New_York")
