@@ -44,7 +44,8 @@ def encode_events(encoder: EventEncoder, events: Events, weights: Iterable[Weigh
             if weights is not None:
                 events = rows_of(events)  # weights are given by value, for each event
             else:
-                rows = None if encoder.has_derived else encoder.few_rows.read(events)
+                is_by_column = encoder.has_derived or encoder.arrow.is_straight(events.schema)
+                rows = None if is_by_column else encoder.few_rows.read(events)
                 if rows is None:
                     return encoder.arrow.encode(events)
                 events = rows

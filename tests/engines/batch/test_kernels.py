@@ -1,6 +1,6 @@
 import pytest
 
-from ruledex.engines.batch.engine import BatchEngine
+from ruledex.engines.batch.engine import _NO_ENDS, BatchEngine
 from ruledex.engines.batch.kernels import N_WORDS, load_block
 from ruledex.engines.inputs import freeze_batch
 from tests.contract.builder import make_batch, make_program
@@ -14,7 +14,7 @@ def loaded():
     batch = freeze_batch(make_batch(program, EVENTS))
     engine = BatchEngine.build(program)
     block = engine._scratch(len(batch.cells), batch.single).block
-    load_block(engine.index, block, batch.offsets, batch.cells, 1, 5)
+    load_block(engine.index, block, batch.offsets, batch.cells, 1, 5, _NO_ENDS)
     return block
 
 

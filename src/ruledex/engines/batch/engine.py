@@ -13,15 +13,18 @@ from typing import Any, NamedTuple, Self, TypeAlias, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from ruledex.compiled.arrays import frozen
 from ruledex.engines.batch.kernels import (
     N_DIGITS,
     N_EVENTS,
     BatchIndex,
     Block,
+    IntervalEnds,
     count_rows,
     empty_rows,
     evaluate_lists,
     load_block,
+    match_blocks,
     write_rows,
 )
 from ruledex.engines.batch.layout import build_batch_index
@@ -30,6 +33,7 @@ from ruledex.engines.inputs import ALL_ALIVE, check_k, freeze_alive, freeze_batc
 from ruledex.engines.protocol import Alive, Arrays, Matches, Rank, Statistics
 from ruledex.engines.ranking import Ranker, Ranking, largest_weights, sort_heaps
 from ruledex.events.batch import EventBatch
+from ruledex.forks import cached_property
 from ruledex.program.program import Program
 
 Result = TypeVar("Result")
@@ -39,6 +43,7 @@ CHUNK = 1 << 14  # rules found before they are counted, while their rows are in 
 RANK_TILE = 1 << 12  # rules that share a bound
 _SPARE = 1.125  # times what the events so far suggest
 MAX_ROWS = 1 << 22  # rows of a tile, of 64 bytes each
+_NO_ENDS = IntervalEnds(frozen(np.empty(0), np.int32), frozen(np.empty(0), np.int32))
 MAX_HEAP = 1 << 10  # the largest k that is kept in heaps while rules are found
 
 
@@ -74,6 +79,7 @@ class BlockWork:
         batch: EventBatch,
         first: int,
         alive: NDArray[np.uint8],
+        ends: IntervalEnds,
         n_threads: int = 1,
     ) -> None:
         self.index = index
@@ -83,7 +89,7 @@ class BlockWork:
         self.alive = alive
         self.n_threads = n_threads
         self.block, self._chunks = scratch
-        load_block(index, self.block, batch.offsets, batch.cells, first, first + self.n_events)
+        load_block(index, self.block, batch.offsets, batch.cells, first, first + self.n_events, ends)
 
     def match(self, room: Room) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
         """Return how many rules each event has, and the rules, event by event, in the room that was given for them."""
@@ -152,7 +158,7 @@ class BlockWork:
             try:
                 rules, words, _ = self._chunks.pop()
             except IndexError:
-                rules, words = np.empty(size, np.int32), empty_rows(size + 1)
+                rules, words, _ = _new_chunk(size)
             first, n_found = evaluate_lists(*lists, first, last, self.alive, self.block, rules, words)
             yield Found(rules, words, n_found)
 
@@ -245,6 +251,7 @@ class BatchEngine:
         self.threads = threads
         self._ranker = Ranker(program)
         self._pool: list[BlockScratch] = []
+        self._rules_per_event = 0.0  # of the last batch
 
     @classmethod
     def build(cls, program: Program, statistics: Statistics | None = None, options: BatchOptions | None = None) -> Self:
@@ -267,19 +274,62 @@ class BatchEngine:
 
     def match(self, batch: EventBatch, alive: Alive | None = None) -> Matches:
         """Return all rules that are true, ascending within each event."""
+        if self.threads == 1 and len(self.index.tile_rules) == 2 and self.program.n_rules <= CHUNK:
+            return self._match_at_once(freeze_batch(batch), freeze_alive(alive, self.program.n_rules))
         buffer = RuleBuffer(batch.n_events)
         counts = [np.zeros(1, np.int64)]
         if self._is_by_events(batch):
-            for found, rules in self._for_blocks(batch, alive, lambda work: work.match(_room_alone)):
+            for found, rules in self._for_blocks(batch, alive, lambda work: work.match(_room_alone), self._ends):
                 buffer.room(found)[:] = rules
                 counts.append(found)
         else:
-            counts += [found for found, _ in self._for_blocks(batch, alive, lambda work: work.match(buffer.room))]
+            counts += [
+                found for found, _ in self._for_blocks(batch, alive, lambda work: work.match(buffer.room), self._ends)
+            ]
         return Matches(np.cumsum(np.concatenate(counts)), buffer.rules())
+
+    def _match_at_once(self, batch: EventBatch, alive: NDArray[np.uint8]) -> Matches:
+        """Match all blocks in one call of compiled code: with few rules a block takes less time than a call."""
+        n_events = batch.n_events
+        offsets = np.zeros(n_events + 1, np.int64)
+        scratch = self._scratch(_most_pairs(batch), batch.single)
+        rules, words, _ = scratch.chunks.pop() if scratch.chunks else _new_chunk(self.program.n_rules)
+        out = np.empty(int(self._rules_per_event * n_events) + N_EVENTS, np.int32)
+        event = 0
+        while event < n_events:
+            event, n_needed = match_blocks(
+                self.index,
+                self._ends,
+                scratch.block,
+                batch.offsets,
+                batch.cells,
+                event,
+                alive,
+                rules,
+                words,
+                offsets,
+                out,
+            )
+            if event < n_events:
+                larger = np.empty(int(n_needed * (n_events / min(event + N_EVENTS, n_events)) * _SPARE), np.int32)
+                larger[: offsets[event]] = out[: offsets[event]]
+                out = larger
+        scratch.chunks.append(Found(rules, words, 0))
+        self._pool.append(scratch)
+        n_found = int(offsets[-1])
+        if n_events:
+            self._rules_per_event = n_found / n_events * _SPARE
+        out.resize(n_found, refcheck=False)
+        return Matches(offsets, out)
+
+    @cached_property
+    def _ends(self) -> IntervalEnds:
+        cells, numbers = np.unique(self.index.intervals, return_inverse=True)
+        return IntervalEnds(frozen(cells, np.int32), frozen(numbers, np.int32))
 
     def count(self, batch: EventBatch, alive: Alive | None = None) -> NDArray[np.int64]:
         """Return how many rules are true of each event."""
-        return np.concatenate([np.zeros(0, np.int64), *self._for_blocks(batch, alive, BlockWork.count)])
+        return np.concatenate([np.zeros(0, np.int64), *self._for_blocks(batch, alive, BlockWork.count, self._ends)])
 
     def top(
         self,
@@ -314,23 +364,23 @@ class BatchEngine:
         }
 
     def _for_blocks(
-        self, batch: EventBatch, alive: Alive | None, answer: Callable[[BlockWork], Result]
+        self,
+        batch: EventBatch,
+        alive: Alive | None,
+        answer: Callable[[BlockWork], Result],
+        ends: IntervalEnds | None = None,
     ) -> Iterator[Result]:
-        """The answers of all blocks in order, each as soon as it is there."""
+        """The answers of all blocks in order, each as soon as it is there. Ranking needs a row per pair: no `ends`."""
         batch = freeze_batch(batch)
         alive_bytes = freeze_alive(alive, self.program.n_rules)
         firsts = range(0, batch.n_events, N_EVENTS)
         is_by_events = self._is_by_events(batch)
         n_over_rules = 1 if is_by_events else self.threads
-        n_pairs = int(
-            np.max(
-                batch.offsets[[min(i + N_EVENTS, batch.n_events) for i in firsts]] - batch.offsets[firsts], initial=0
-            )
-        )
+        n_pairs = _most_pairs(batch)
 
         def run(first: int) -> Result:
             scratch = self._scratch(n_pairs, batch.single)
-            result = answer(BlockWork(self.index, scratch, batch, first, alive_bytes, n_over_rules))
+            result = answer(BlockWork(self.index, scratch, batch, first, alive_bytes, ends or _NO_ENDS, n_over_rules))
             self._pool.append(scratch)
             return result
 
@@ -363,6 +413,17 @@ class BatchEngine:
         if len(block.event) < n_pairs:
             block = block._replace(event=np.zeros(n_pairs, np.uint16), prefix=empty_rows(n_pairs + 1))
         return BlockScratch(block._replace(repeated=np.zeros(0 if single else n_pairs + 1, np.int32)), chunks)
+
+
+def _new_chunk(size: int) -> Found:
+    return Found(np.empty(size, np.int32), empty_rows(size + 1), 0)
+
+
+def _most_pairs(batch: EventBatch) -> int:
+    """Return how many pairs the largest block has."""
+    firsts = np.arange(0, batch.n_events, N_EVENTS)
+    lasts = np.minimum(firsts + N_EVENTS, batch.n_events)
+    return int(np.max(batch.offsets[lasts] - batch.offsets[firsts], initial=0))
 
 
 def _room_alone(counts: NDArray[np.int64]) -> NDArray[np.int32]:

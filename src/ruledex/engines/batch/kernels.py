@@ -220,6 +220,13 @@ class BatchIndex(NamedTuple):
     tile_rules: NDArray[np.int64]
 
 
+class IntervalEnds(NamedTuple):
+    """The cells at which intervals begin and end, ascending and each once; or nothing."""
+
+    cells: NDArray[np.int32]
+    numbers: NDArray[np.int32]  # of each cell of `BatchIndex.intervals` among them
+
+
 class Block(NamedTuple):
     """The events of a block, and the rows of the tile at hand."""
 
@@ -227,7 +234,7 @@ class Block(NamedTuple):
     event: NDArray[np.uint16]  # [n_pairs]
     prefix: Words  # [(n_pairs + 1) * 8]
     repeated: NDArray[np.int32]  # [n_pairs + 1], or empty where the batch is single
-    spans: NDArray[np.int32]  # for each interval the pairs in it: the first, and the one after the last
+    spans: NDArray[np.int32]  # for each interval the rows of `prefix` at its first pair, and after its last
     rows: Words  # [n_rows * 8]
     marks: Words  # a bit for each row, set where the row is not all zero
 
@@ -240,8 +247,13 @@ def load_block(
     cells: NDArray[np.int32],
     first_event: int,
     last_event: int,
+    ends: IntervalEnds,
 ) -> None:
-    """Sort the pairs of the events from `first_event` up to `last_event` by cell, and add up their rows."""
+    """Sort the pairs of the events from `first_event` up to `last_event` by cell, and add up their rows.
+
+    There is one row per pair. If `ends` are given, and no event comes twice in an interval, there is only one per end
+    of an interval that has other pairs before it than the last one: rows cost more than pairs.
+    """
     start, event, prefix, repeated = block.start, block.event, block.prefix, block.repeated
     start[:] = 0
     begin, end = event_offsets[first_event], event_offsets[last_event]
@@ -267,10 +279,27 @@ def load_block(
     for pair in range(1, repeated.size):
         repeated[pair] += repeated[pair - 1]
     intervals, spans = index.intervals, block.spans
-    for boundary in range(intervals.size):
-        spans[boundary] = start[intervals[boundary]]
     prefix[:N_WORDS] = ZERO
     row = U0
+    if ends.cells.size != 0 and repeated.size == 0:
+        rows = np.empty(ends.cells.size, np.int32)
+        n_rows, first_pair = 0, 0
+        for number in range(ends.cells.size):
+            last_pair = start[ends.cells[number]]
+            if last_pair != first_pair:
+                copy_row(prefix, row + ROW, prefix, row)
+                row += ROW
+                n_rows += 1
+                for pair in range(first_pair, last_pair):
+                    bit = np.uint64(event[pair])
+                    prefix[row + (bit >> np.uint64(6))] ^= ONE << (bit & np.uint64(63))
+                first_pair = last_pair
+            rows[number] = n_rows
+        for boundary in range(intervals.size):
+            spans[boundary] = rows[ends.numbers[boundary]]
+        return
+    for boundary in range(intervals.size):
+        spans[boundary] = start[intervals[boundary]]
     for pair in range(end - begin):
         copy_row(prefix, row + ROW, prefix, row)
         row += ROW
@@ -436,3 +465,59 @@ def evaluate_lists(
             n_found += 1
         entry += 1
     return entry, n_found
+
+
+@jit
+def match_blocks(
+    index: BatchIndex,
+    ends: IntervalEnds,
+    block: Block,
+    event_offsets: NDArray[np.int64],
+    cells: NDArray[np.int32],
+    first_event: int,
+    alive: NDArray[np.uint8],
+    found: NDArray[np.int32],
+    words: Words,
+    offsets: NDArray[np.int64],
+    out: NDArray[np.int32],
+) -> tuple[int, int]:
+    """Match all events from `first_event` on, block by block; for an index of one tile, with room for all its rules.
+
+    Writes the rules of each event to `out`, and where they end to `offsets`. If the rules of a block find no room, it
+    stops before that block. Returns the event to go on with, and the room that is needed at least.
+    """
+    no_rules, all_alive = np.empty(0, np.int32), np.empty(0, np.uint8)
+    counts, digits = np.empty(N_EVENTS, np.int64), np.empty(N_DIGITS, np.uint64)
+    cursor = np.empty(N_EVENTS, np.uint64)
+    n_events, n_rules = offsets.size - 1, index.rule_operation.size
+    first = first_event
+    while first < n_events:
+        last = min(first + N_EVENTS, n_events)
+        load_block(index, block, event_offsets, cells, first, last, ends)
+        n_rows = index.row_operation.size
+        evaluate_lists(
+            index.row_operation,
+            index.row_offsets,
+            index.row_children,
+            0,
+            n_rows,
+            all_alive,
+            block,
+            no_rules,
+            block.rows,
+        )
+        _, n_found = evaluate_lists(
+            index.rule_operation, index.rule_offsets, index.rule_children, 0, n_rules, alive, block, found, words
+        )
+        counts[:] = 0
+        count_rows(words, n_found, digits, counts)
+        end = offsets[first]
+        for event in range(last - first):
+            cursor[event] = np.uint64(end)
+            end += counts[event]
+            offsets[first + event + 1] = end
+        if end > out.size:
+            return first, end
+        write_rows(found, words, n_found, cursor, out)
+        first = last
+    return first, offsets[n_events]

@@ -244,6 +244,11 @@ def plain_layout(array: Array) -> Array:
     return array
 
 
+def is_plain(kind: Any) -> bool:
+    """Whether a type is one of scalars that are used as they are."""
+    return kind.id in _PLAIN
+
+
 def _is_scalar(kind: Any) -> bool:
     return not (pa.types.is_nested(kind) or pa.types.is_dictionary(kind) or isinstance(kind, pa.BaseExtensionType))
 

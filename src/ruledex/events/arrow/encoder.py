@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
-from typing import Any, Final
+from itertools import chain
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -19,13 +20,15 @@ from ruledex.dictionary.dictionary import Dictionary, Names
 from ruledex.dictionary.growing import GrowingDictionary
 from ruledex.dictionary.slot import Slot
 from ruledex.errors import EventError, quoted
-from ruledex.events.arrow.columns import EventColumns, Path
+from ruledex.events.arrow.columns import EventColumns, Path, is_plain
 from ruledex.events.arrow.computing import Computation
 from ruledex.events.arrow.derived import DerivedColumns, Inputs, inputs_at, inputs_of_events
 from ruledex.events.arrow.elements import ElementColumns
+from ruledex.events.arrow.packed import packed_in
 from ruledex.events.arrow.pairs import Pairs
 from ruledex.events.arrow.rows import rows_of
 from ruledex.events.arrow.slots import SlotColumns
+from ruledex.events.arrow.straight import StraightCells, StraightColumns
 from ruledex.events.arrow.tables import ArrowEvents, as_table
 from ruledex.events.batch import EventBatch
 from ruledex.events.cells import count_pairs, order_cells, place_cells
@@ -38,6 +41,17 @@ from ruledex.language.tree import Exists
 ROWS_PER_BLOCK: Final = 1 << 18
 
 
+_MOST_PLANS: Final = 4
+
+
+class _Plan(NamedTuple):
+    """How tables of one schema are encoded."""
+
+    straight: StraightColumns
+    rest: list[tuple[SlotColumns, Path]]  # which are encoded column by column
+    is_whole: bool  # whether there is nothing but straight columns
+
+
 class ArrowEncoder:
     """Encodes tables for one dictionary, and keeps its constants as arrays. Safe to use from several threads."""
 
@@ -46,17 +60,62 @@ class ArrowEncoder:
         self._slots: dict[str, list[tuple[SlotColumns, Path]]] = {}  # at and below a name
         self._derived: list[DerivedColumns] | None = None
         self._elements: list[ElementColumns] | None = None
+        self._plans: list[tuple[Any, _Plan | None]] = []  # of the schemas of recent tables
 
     def encode(self, events: ArrowEvents) -> EventBatch:
         """Return the cells of each row."""
         table = as_table(events)
-        self._check_names(table.schema.names)
+        plan = self._plan_of(table.schema)
         n_events = table.num_rows
         if n_events <= ROWS_PER_BLOCK:
-            return self.encode_columns(EventColumns(table, n_events))
+            return self._encode_part(plan, table, n_events, 0)
         starts = range(0, n_events, ROWS_PER_BLOCK)
         parts = [(start, min(ROWS_PER_BLOCK, n_events - start)) for start in starts]
-        return _joined([self.encode_columns(EventColumns(table.slice(*part), part[1], part[0])) for part in parts])
+        return _joined([self._encode_part(plan, table.slice(*part), part[1], part[0]) for part in parts])
+
+    def is_straight(self, schema: Any) -> bool:
+        """Whether all that rules use of such a table is encoded in one pass, which is quick for a few rows too."""
+        plan = self._plan_of(schema)
+        return plan is not None and plan.is_whole
+
+    def _plan_of(self, schema: Any) -> _Plan | None:
+        """Return how tables of a schema are encoded; None if no column is encoded straight."""
+        for known, plan in self._plans:
+            if schema.equals(known, check_metadata=True):  # at once if it is the same schema
+                return plan
+        self._check_names(schema.names)
+        # What packed columns hold differs by batch.
+        made = None if packed_in(schema) else self._make_plan(schema)
+        self._plans = [(schema, made), *self._plans[: _MOST_PLANS - 1]]
+        return made
+
+    def _make_plan(self, schema: Any) -> _Plan | None:
+        straight: list[tuple[int, Any, StraightCells, int]] = []
+        rest: list[tuple[SlotColumns, Path]] = []
+        for place, field in enumerate(schema):
+            for slot, path in self._slots_below(field.name):
+                cells = slot.straight(field.type) if len(path) == 1 else None
+                if cells is not None:
+                    straight.append((place, field.type, cells, slot.first_cell))
+                elif len(path) == 1 or not is_plain(field.type):
+                    rest.append((slot, path))
+        if not straight:
+            return None
+        straight.sort(key=lambda column: column[-1])
+        rest.sort(key=lambda slot_and_path: slot_and_path[0].first_cell)
+        is_whole = not rest and not self.dictionary.derived
+        return _Plan(StraightColumns([column[:-1] for column in straight]), rest, is_whole)
+
+    def _encode_part(self, plan: _Plan | None, table: Any, n_events: int, first: int) -> EventBatch:
+        """Encode some rows of a table; `first` is the number of the first."""
+        batch = None if plan is None else plan.straight.select(table)
+        if plan is None or batch is None:
+            return self.encode_columns(EventColumns(table, n_events, first))
+        pairs = Pairs()
+        if not plan.is_whole:
+            columns = EventColumns(table, n_events, first)
+            self._collect(columns, [each for each in plan.rest if not columns.is_null(each[1][0])], pairs)
+        return plan.straight.encode(batch, pairs)
 
     def by_value(self) -> dict[str, int]:
         """Return how many values of each operand were looked at one by one, in Python, most first.
@@ -82,9 +141,14 @@ class ArrowEncoder:
     def encode_columns(self, columns: EventColumns) -> EventBatch:
         """Return the cells of each event of some columns."""
         pairs = Pairs()
+        self._collect(columns, self._used(columns), pairs)
+        return _batch(columns.n_events, pairs)
+
+    def _collect(self, columns: EventColumns, slots: list[tuple[SlotColumns, Path]], pairs: Pairs) -> None:
+        """Add the pairs of some slots, and of all functions and lambdas."""
         path: Path = ()
         try:
-            for slot, path in self._used(columns):
+            for slot, path in slots:
                 slot.encode(columns.at(path), columns.n_events, pairs)
             inputs: dict[Path, Inputs] = {}
             rows: list[dict[str, Any]] | None = None
@@ -120,21 +184,21 @@ class ArrowEncoder:
                 lambdas.encode(columns, pairs)
         except pa.ArrowException as error:
             raise EventError(f"{path_text(path)}: its Arrow type cannot be read: {error}") from None
-        return _batch(columns.n_events, pairs)
 
     def _used(self, columns: EventColumns) -> list[tuple[SlotColumns, Path]]:
         """Return the slots that have values here, in the order of their cells, so that cells come nearly sorted."""
-        used: list[tuple[SlotColumns, Path]] = []
-        for name in columns.names:
-            slots = self._slots.get(name)
-            if slots is None:
-                names = self.dictionary.names.below.get(name)
-                if names is None:
-                    continue
-                slots = self._slots[name] = [(SlotColumns(slot), path) for slot, path in _slots((name,), names)]
-            if not columns.is_null(name):
-                used += slots
-        return sorted(used, key=lambda slot_and_path: slot_and_path[0].first_cell)
+        found = [self._slots_below(name) for name in columns.names if not columns.is_null(name)]
+        return sorted(chain.from_iterable(found), key=lambda slot_and_path: slot_and_path[0].first_cell)
+
+    def _slots_below(self, name: str) -> list[tuple[SlotColumns, Path]]:
+        """Return the slots at and below a name of a column, which are made for the first table that has it."""
+        slots = self._slots.get(name)
+        if slots is None:
+            names = self.dictionary.names.below.get(name)
+            if names is None:
+                return []
+            slots = self._slots[name] = [(SlotColumns(slot), path) for slot, path in _slots((name,), names)]
+        return slots
 
     def _derived_columns(self) -> list[DerivedColumns]:
         if self._derived is None:

@@ -13,6 +13,7 @@ from ruledex.events.arrow.clocks import unsafe_moments, utc_of_wall, wall_time
 from ruledex.events.arrow.columns import Leaves
 from ruledex.events.arrow.decimals import is_narrow_decimal, take_decimals
 from ruledex.events.arrow.pairs import Pairs
+from ruledex.events.arrow.straight import StraightCells
 from ruledex.events.arrow.taking import Array
 from ruledex.events.arrow.typed import TypedCells
 from ruledex.events.arrow.values import (
@@ -42,6 +43,10 @@ class SlotColumns:
     def n_by_value(self) -> int:
         """The values that were looked at one by one, in Python."""
         return self._cells.n_by_value
+
+    def straight(self, kind: Any) -> StraightCells | None:
+        """Return what values of a type have; None if they cannot be read straight from their buffers."""
+        return self._cells.straight(kind)
 
     def encode(self, leaves: Leaves, n_events: int, pairs: Pairs) -> None:
         """Add the pairs of all values of a batch."""

@@ -6,6 +6,7 @@ import math
 from bisect import bisect_left
 from collections.abc import Sequence
 from datetime import UTC, datetime
+from itertools import pairwise
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -15,9 +16,11 @@ from numpy.typing import NDArray
 from ruledex.compiled.constants import CELL, OFFSET
 from ruledex.dictionary.domain import Kind
 from ruledex.dictionary.slot import Slot
+from ruledex.events.arrow import straight
 from ruledex.events.arrow.columns import is_text
 from ruledex.events.arrow.decimals import Decimals, wide_cells
 from ruledex.events.arrow.pairs import Pairs, cell_table
+from ruledex.events.arrow.straight import IN_FIRST, IN_SECOND, StraightCells, double_keys, reading_of, text_keys
 from ruledex.events.arrow.taking import Array
 from ruledex.events.arrow.thresholds import Thresholds, double_thresholds, exact_thresholds
 from ruledex.events.arrow.values import OPAQUE, Distinct, is_nameless, to_python
@@ -46,6 +49,51 @@ class TypedCells:
     def has_keys(self, family: Family) -> bool:
         """Whether some predicate has to be tested on each distinct value of a family."""
         return family in self._keyed
+
+    # Plain types, whose cells are found straight from their buffers.
+
+    def straight(self, kind: Any) -> StraightCells | None:
+        """Return what values of a type have; None if they cannot be read straight from their buffers."""
+        match reading_of(kind):
+            case straight.INTEGER if not self.has_keys(Family.NUMBER) and Kind.DOUBLE not in self._slot.domains:
+                return self._straight_integers()
+            case straight.DOUBLE if not self.has_keys(Family.NUMBER):
+                return self._straight_doubles()
+            case straight.BOOLEAN if not self.has_keys(Family.BOOLEAN):
+                false, true = sorted(self._slot.cells(False)), sorted(self._slot.cells(True))
+                return StraightCells(false, near=np.array([*false, *true], CELL)) if len(false) == len(true) else None
+            case straight.TEXT if not self.has_keys(Family.STRING) and not self._reads_times:
+                return self._straight_texts()
+        return None
+
+    def _straight_integers(self) -> StraightCells:
+        domain = self._slot.domains.get(Kind.EXACT)
+        if domain is None:
+            return StraightCells(sorted(self._integer_marks))
+        cuts = self._integers
+        first_cell = domain.first_cell + 2 * cuts.n_below
+        emissions = _emissions(self._integer_marks, domain.first_cell)
+        return StraightCells(emissions, first_cell, cuts.floors, cuts.is_whole.view(np.uint8), near=cuts.near)
+
+    def _straight_doubles(self) -> StraightCells:
+        domains = self._slot.domains
+        exact = domains.get(Kind.ROUNDED if Kind.ROUNDED in domains else Kind.EXACT)
+        double = domains.get(Kind.DOUBLE)
+        firsts = [-1 if domain is None else domain.first_cell for domain in (exact, double)]
+        found = StraightCells(_emissions(self._double_marks, *firsts))
+        if exact is not None:
+            found = found._replace(first_cell=exact.first_cell, cuts=double_keys(self._doubles[exact.kind]))
+        if double is not None:
+            found = found._replace(second_cell=double.first_cell, second_cuts=double_keys(self._doubles[Kind.DOUBLE]))
+        return found
+
+    def _straight_texts(self) -> StraightCells:
+        domain = self._slot.domains.get(Kind.STRING)
+        if domain is None:
+            return StraightCells(sorted(self._marks("")))
+        offsets, text = self._texts
+        keys = text_keys([bytes(text[begin:end]) for begin, end in pairwise(offsets.tolist())])
+        return StraightCells(_emissions(self._marks(""), domain.first_cell), domain.first_cell, keys, text, offsets)
 
     # Numbers and times: their cells are found without distinct values.
 
@@ -200,6 +248,13 @@ class TypedCells:
         offsets = np.zeros(len(texts) + 1, OFFSET)
         np.cumsum([len(text) for text in texts], out=offsets[1:])
         return offsets, np.frombuffer(b"".join(texts), np.uint8)
+
+
+def _emissions(marks: Sequence[int], first: int, second: int = -1) -> list[int]:
+    """Return marks and the signs of domains, in the order of their cells. A domain that begins at -1 is not there."""
+    given = [(cell, cell) for cell in marks]
+    given += [(cell, sign) for cell, sign in ((first, IN_FIRST), (second, IN_SECOND)) if cell >= 0]
+    return [sign for _, sign in sorted(given)]
 
 
 class _IntegerCuts(NamedTuple):
