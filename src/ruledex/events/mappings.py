@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import math
 from array import array
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any, Final
 
@@ -21,6 +22,7 @@ from ruledex.dictionary.growing import GrowingDictionary
 from ruledex.dictionary.slot import Slot
 from ruledex.errors import EventError, RuledexError, quoted
 from ruledex.events.batch import EventBatch
+from ruledex.events.cells import order_cells
 from ruledex.events.elements import element_cells
 from ruledex.forks import cached_property
 from ruledex.language.plain import SCALARS, plain, plain_leaves
@@ -83,23 +85,19 @@ class EventEncoder:
         self, events: Iterable[Mapping[str, Any]], weights: Iterable[Weights | None] | None = None
     ) -> EventBatch:
         """Return the cells of each event, and their weights where `weights` is given, with one entry per event."""
+        if weights is None and not self.has_derived:
+            return self._encode_plain(events)
         offsets, cells, cell_weights = array("q", [0]), array("i"), array("d")
         single = True
         given = None if weights is None else list(weights)
         for number, event in enumerate(events):
-            try:
+            with _errors_of(number):
                 found = self._cells(event)
                 single &= found.single
                 ordered = found.ordered()
                 if given is not None:
                     weighed = self._weights(event, float_weights(given[number])) if number < len(given) else {}
                     cell_weights.extend([weighed.get(cell, 1.0) for cell in ordered])
-            except EventError as error:
-                raise error.at(number) from None
-            except RuledexError:
-                raise
-            except Exception as error:  # events hold objects of any kind, and these may raise anything
-                raise EventError.of(error).at(number) from error
             cells += ordered
             offsets.append(len(cells))
         if given is not None and len(given) != len(offsets) - 1:
@@ -110,6 +108,35 @@ class EventEncoder:
             np.frombuffer(cell_weights, WEIGHT) if cell_weights else np.empty(0, WEIGHT),
             single,
         )
+
+    def _encode_plain(self, events: Iterable[Mapping[str, Any]]) -> EventBatch:
+        """Return the cells of each event, for rules without functions. All cells are sorted at the end, at once."""
+        cells: list[int] = []
+        offsets = array("q", [0])
+        single = True
+        for number, event in enumerate(events):
+            cells.append(EVERY)
+            if type(event) is dict:
+                rest = self._look_up(event, cells)
+                if rest is not None:
+                    with _errors_of(number):
+                        found = _Found(event)
+                        self._first_seen(found, rest)
+                        cells += found.all_cells()
+                        single &= found.single
+            else:
+                with _errors_of(number):
+                    found = self._cells(event)
+                    cells += found.all_cells()
+                    single &= found.single
+            offsets.append(len(cells))
+        if len(offsets) == 2:  # a call into compiled code takes longer than one event
+            ordered = array("i", sorted(set(cells)))
+            offsets[1] = len(ordered)
+            return EventBatch(np.frombuffer(offsets, OFFSET), np.frombuffer(ordered, CELL), _NO_WEIGHTS, single)
+        ends, found_cells = np.frombuffer(offsets, OFFSET), np.array(array("i", cells), CELL)
+        n_cells = order_cells(ends, found_cells)
+        return EventBatch(ends, found_cells[:n_cells], _NO_WEIGHTS, single)
 
     def cells_of(self, event: Mapping[str, Any]) -> list[int]:
         """Return the cells of one event, in any order; some may stand there twice."""
@@ -205,6 +232,19 @@ class EventEncoder:
                 for cell in () if result is None else slot.cells(result):
                     largest[cell] = max(weight, largest.get(cell, weight))
         return largest
+
+
+@contextmanager
+def _errors_of(number: int) -> Iterator[None]:
+    """Raise every error as one of the event of this number. Events hold objects that may raise anything."""
+    try:
+        yield
+    except EventError as error:
+        raise error.at(number) from None
+    except RuledexError:
+        raise
+    except Exception as error:
+        raise EventError.of(error).at(number) from error
 
 
 def _derived(slot: Slot, event: Mapping[str, Any]) -> Any:
