@@ -46,3 +46,13 @@ def test_statistics_are_kept_for_the_engine_that_is_made_later():
         assert all(np.array_equal(made[name], expected[name]) for name in expected)
     plain = BatchEngine.build(program).arrays()
     assert any(not np.array_equal(plain[name], expected[name]) for name in expected)
+
+
+def test_sparse_of_few_rules_is_made_when_it_is_needed_and_once():
+    engine = AutoEngine.build(drawn_program(20))
+    engine.match_one([0])
+    assert engine._sparse is None
+    with ThreadPoolExecutor(8) as pool:
+        assert {id(made) for made in pool.map(lambda _: engine.sparse, range(16))} == {id(engine.sparse)}
+    assert engine.with_threads(2).sparse is engine.sparse
+    assert AutoEngine.build(drawn_program(20), Statistics(np.ones(engine.program.n_cells)))._sparse is not None

@@ -116,7 +116,7 @@ class Slot:
     def _remember(self, value: Any) -> tuple[int, ...]:
         if is_missing(value):
             return ()
-        cells = self._cells_of_scalar(value)
+        cells = self.cells_of_scalar(value)
         if type(value) in _HASHABLE:
             if self._remembered is None:
                 self._remembered = Remembered()
@@ -143,7 +143,8 @@ class Slot:
         """Return the cells of a value that no rule can name, such as a struct."""
         return (*((self.not_null,) if self.not_null >= 0 else ()), *self._misfits)
 
-    def _cells_of_scalar(self, value: Any) -> tuple[int, ...]:
+    def cells_of_scalar(self, value: Any) -> tuple[int, ...]:
+        """Return the cells of a value that is neither an array nor missing, without remembering them."""
         cells = [self.not_null] if self.not_null >= 0 else []
         for family in self._families:
             fitted = fit(value, family, self.schema.zone)
@@ -187,7 +188,8 @@ class Slot:
             elif kind is Kind.TIME:
                 yield domain.cell(self.moment_of(value))
             else:
-                yield domain.cell(cut_of(value, kind, self.schema.zone))
+                is_cut = kind is Kind.EXACT or kind is Kind.STRING
+                yield domain.cell(value if is_cut else cut_of(value, kind, self.schema.zone))
 
     def moment_of(self, value: date | datetime) -> int:
         """Return a date or time as the domain of times orders it."""

@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 from ruledex.compiled.arrays import frozen
 from ruledex.engines.protocol import Alive, Arrays, Matches, OneEventMatcher, Rank, Statistics
 from ruledex.engines.sparse.engine import SparseEngine
-from ruledex.engines.word import RuleWord
+from ruledex.engines.word import MOST_RULES, RuleWord
 from ruledex.events.batch import EventBatch
 from ruledex.forks import ForkSafeLock, cached_property
 from ruledex.program.program import Program
@@ -52,11 +52,11 @@ class AutoEngine(OneEventMatcher):
     options_type = AutoOptions
 
     def __init__(
-        self, program: Program, sparse: SparseEngine, statistics: Statistics | None = None, threads: int = 1
+        self, program: Program, sparse: SparseEngine | None, statistics: Statistics | None = None, threads: int = 1
     ) -> None:
         self.program = program
-        self.sparse = sparse
         self.threads = threads
+        self._sparse = sparse
         self._statistics = statistics
         self._batch: BatchEngine | None = None
         self._building = ForkSafeLock()
@@ -64,9 +64,10 @@ class AutoEngine(OneEventMatcher):
 
     @classmethod
     def build(cls, program: Program, statistics: Statistics | None = None, options: AutoOptions | None = None) -> Self:
-        """Build `sparse`, and keep the statistics for `batch`."""
+        """Build `sparse`, unless single events of so few rules hardly need it, and keep the statistics for `batch`."""
         threads = (options or AutoOptions()).threads
-        return cls(program, SparseEngine.build(program, statistics), statistics, threads)
+        is_later = statistics is None and len(program.root) <= MOST_RULES
+        return cls(program, None if is_later else SparseEngine.build(program, statistics), statistics, threads)
 
     @classmethod
     def from_arrays(cls, program: Program, arrays: Arrays) -> Self:
@@ -78,12 +79,23 @@ class AutoEngine(OneEventMatcher):
 
     def with_threads(self, threads: int) -> AutoEngine:
         """Return the same engine for this many threads."""
-        return AutoEngine(self.program, self.sparse, self._statistics, threads)
+        return AutoEngine(self.program, self._sparse, self._statistics, threads)
 
     def arrays(self) -> Arrays:
         """Return the arrays of `sparse`, and the statistics if there are any."""
         known = {} if self._statistics is None else {FREQUENCY: self._statistics.cell_frequency}
         return {**self.sparse.arrays(), **known}
+
+    @property
+    def sparse(self) -> SparseEngine:
+        """The engine for small batches. That of few rules is made by whoever asks first."""
+        made = self._sparse
+        if made is None:
+            with self._building:
+                made = self._sparse
+                if made is None:
+                    made = self._sparse = SparseEngine.build(self.program, self._statistics)
+        return made
 
     @property
     def batch(self) -> BatchEngine:

@@ -101,7 +101,8 @@ class RuleWord:
     @classmethod
     def of(cls, program: Program) -> Self | None:
         """Return the word of a Program, or None if it has too many rules, or rules that need too many bits."""
-        if program.n_rules > MOST_RULES or program.n_nodes > 2 * MOST_BITS or len(program.level_offsets) > MOST_LEVELS:
+        n_nodes = len(program.interval_offsets) + len(program.negative_of) + len(program.node_op)
+        if len(program.root) > MOST_RULES or n_nodes > 2 * MOST_BITS or len(program.level_offsets) > MOST_LEVELS:
             return None
         operands = _Operands(program)
         parts = _parts(program, operands)
@@ -157,12 +158,12 @@ class _Operands:
     """
 
     def __init__(self, program: Program) -> None:
-        self._n_literals = program.n_literals
         lows, highs, ends = (
             array.tolist() for array in (program.interval_low, program.interval_high, program.interval_offsets)
         )
         self._spans = [list(zip(lows[begin:end], highs[begin:end], strict=True)) for begin, end in pairwise(ends)]
         self._negatives = list(zip(program.negative_presence.tolist(), program.negative_of.tolist(), strict=True))
+        self._n_literals = len(self._spans) + len(self._negatives)
         self._operations = program.node_op.tolist()
         offsets, children = program.child_offsets.tolist(), program.children.tolist()
         self.children = [children[begin:end] for begin, end in pairwise(offsets)]

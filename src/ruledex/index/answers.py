@@ -82,6 +82,13 @@ class ClosedState:
         raise RuledexError("this index is closed")
 
 
+def _match_as_array(state: Any, event: Mapping[str, Any]) -> NDArray[np.int64] | pa.LargeStringArray:
+    """Return the ids of all rules that are true of an event, ascending, as an array."""
+    if state.is_changed:
+        return state.match_batch((event,)).rule
+    return state.identities.take(state.match_one(event))
+
+
 class IndexAnswers(Generic[Id]):
     """A snapshot of rules that answers. `Index` adds how it is made and changed.
 
@@ -142,7 +149,7 @@ class IndexAnswers(Generic[Id]):
             event = decimal_event(event)
         if as_array:
             found = as_mapping(event)
-            return self._ask(lambda state: self._view(state, where=where).match_batch((found,)).rule, now)
+            return self._ask(lambda state: _match_as_array(self._view(state, where=where), found), now)
         if where is not None:
             return self._ask(lambda state: self._view(state, where=where).match(event), now)
         snapshot = self._state

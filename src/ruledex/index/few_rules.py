@@ -11,7 +11,6 @@ from ruledex.errors import EventError, RuledexError
 from ruledex.events.mappings import PLAIN, EventEncoder
 from ruledex.index.identities import Identities, RuleId
 from ruledex.index.inputs import Event, as_mapping
-from ruledex.language.value import is_missing
 
 _NULL: Any = type(None)
 
@@ -20,9 +19,9 @@ class WordMatcher:
     """Matches single events by the word of their rules, which have no functions. Safe to use from several threads."""
 
     def __init__(self, word: RuleWord, encoder: EventEncoder, identities: Identities) -> None:
-        self._word, self._encoder = word, encoder
+        self._word, self._encoder, self._names = word, encoder, encoder.dictionary.names.below
         self._start, self._fold = word.start, word.fold
-        self._remembered = {name: Remembered() for name in encoder.names}
+        self._remembered = {name: Remembered() for name in self._names}
         # The bits that values change, by name, type and value.
         self._known = {name: remembered.tables for name, remembered in self._remembered.items()}
         for by_type in self._known.values():
@@ -68,18 +67,18 @@ class WordMatcher:
 
     def _change(self, event: Mapping[str, Any], values: Mapping[str, Any]) -> int:
         """Return the bits that values change, and remember those of plain values."""
-        names, others, changed = self._encoder.names, {}, 0
+        others, changed = {}, 0
         try:
             for name, value in values.items():
-                at = names.get(name)
+                at = self._names.get(name)
                 if at is None:
                     continue
                 if type(value) not in PLAIN or at.slot is None or at.below:
                     others[name] = value
                     continue
-                change = self._word.change(at.slot.cells(value))
-                changed ^= change
-                if not is_missing(value):
+                if value == value:  # all but NaN, which is missing
+                    change = self._word.change(at.slot.cells_of_scalar(value))
+                    changed ^= change
                     self._remembered[name].remember(value, value, change)
             if others:
                 changed ^= self._word.change(self._encoder.walked(event, others))
