@@ -45,6 +45,8 @@ STAGES = (
 )
 ALONE = {"compiled": {"errors", "forks"}, "artifact": {"errors", "forks", "limits", "artifact"}}
 PUBLIC = {"index": {"ruledex.index", "ruledex.index.parts"}}  # what other families may import of a family
+SHELLS = ("client", "service", "cli")  # they hand on what the library does, and use its public faces only
+FACES = {"artifact": {"ruledex.artifact"}}  # what these may import of further families
 HEAVY = ("numba", "pyarrow", "pyspark", "pandas", "matplotlib", "typer", "rich", "fsspec", "re2", "uvicorn", "msgspec")
 
 
@@ -91,6 +93,15 @@ def test_other_families_use_the_public_face_of_a_family(family: str) -> None:
         for name in imported_names(path):
             used = {name, name.rpartition(".")[0]}
             assert not used & inner, f"{path.relative_to(SOURCE)} imports {name}"
+
+
+@pytest.mark.parametrize("family", FACES)
+def test_shells_use_the_public_faces_of_families(family: str) -> None:
+    inner = {module_of(path) for path in (SOURCE / family).rglob("*.py")} - FACES[family]
+    for shell in SHELLS:
+        for path in sorted((SOURCE / shell).rglob("*.py")):
+            used = {part for name in imported_names(path) for part in (name, name.rpartition(".")[0])}
+            assert not used & inner, path.relative_to(SOURCE)
 
 
 def test_import_ruledex_is_light() -> None:

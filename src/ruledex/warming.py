@@ -180,7 +180,7 @@ def _compile_here(jobs: Iterable[Job]) -> int:
     return n_jobs
 
 
-def main(what: str) -> None:
+def run_compiler(what: str) -> None:
     """Run as `python -m ruledex.warming background`, or with the name of a plan to compile it with all cores."""
     if IS_DISABLED:
         return
@@ -191,4 +191,4 @@ def main(what: str) -> None:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1])
+    run_compiler(sys.argv[1])

@@ -1,7 +1,14 @@
 import numpy as np
 import pytest
 
-from ruledex.artifact import ArtifactWriter, collect_cache, collect_garbage, current, list_versions, open_version
+from ruledex.artifact import (
+    ArtifactWriter,
+    collect_cache,
+    collect_garbage,
+    current_version,
+    list_versions,
+    open_version,
+)
 from ruledex.errors import ArtifactError
 
 from .samples import output_of, overwrite, publish_sample, start_python
@@ -32,7 +39,7 @@ def test_a_living_writer_in_the_same_process_keeps_its_staging(root):
         assert len(collected.living) == 1
         assert collected.staging == ()
         version = writer.publish({})
-    assert current(root) == version
+    assert current_version(root) == version
 
 
 def test_without_a_pointer_no_version_is_removed(root):

@@ -1,6 +1,6 @@
 import pytest
 
-from ruledex.artifact import current, list_versions
+from ruledex.artifact import current_version, list_versions
 from ruledex.artifact.manifest import encode_pointer, parse_pointer
 from ruledex.errors import ArtifactError
 
@@ -33,11 +33,11 @@ def test_a_pointer_of_a_newer_format_asks_for_an_upgrade():
 
 def test_a_root_where_nothing_was_published_says_so(root):
     with pytest.raises(ArtifactError, match=r"no index is published at .*root"):
-        current(root)
+        current_version(root)
     assert list_versions(root) == []
 
 
 def test_versions_stand_side_by_side(root):
     first, second = publish_sample(root, 1), publish_sample(root, 2)
     assert list_versions(root) == sorted([first, second])
-    assert current(root) == second
+    assert current_version(root) == second

@@ -1,6 +1,6 @@
 import pytest
 
-from ruledex.artifact import current, list_versions, open_version, publish_existing, verify
+from ruledex.artifact import current_version, list_versions, open_version, publish_existing, verify
 from ruledex.errors import ArtifactError
 
 from .samples import flip, output_of, publish_sample, start_python, version_files
@@ -21,9 +21,9 @@ for number in range(int(sys.argv[2])):
 def test_the_pointer_goes_back_to_an_older_version(place, request):
     root = request.getfixturevalue(place)
     old, new = publish_sample(root, 1), publish_sample(root, 2)
-    assert current(root) == new
+    assert current_version(root) == new
     publish_existing(root, old)
-    assert current(root) == old
+    assert current_version(root) == old
     assert open_version(root).document("schema")["attributes"][0] == 1
 
 
@@ -33,7 +33,7 @@ def test_a_version_that_is_not_there_cannot_be_made_current(place, request):
     version = publish_sample(root)
     with pytest.raises(ArtifactError, match=r"manifest\.json is missing"):
         publish_existing(root, "0" * 64)
-    assert current(root) == version
+    assert current_version(root) == version
 
 
 def test_a_damaged_version_cannot_be_made_current(root):
@@ -41,7 +41,7 @@ def test_a_damaged_version_cannot_be_made_current(root):
     flip(root / "versions" / old / "arrays-0001.bin")
     with pytest.raises(ArtifactError, match=r"arrays-0001\.bin is damaged"):
         publish_existing(root, old)
-    assert current(root) == new
+    assert current_version(root) == new
 
 
 def test_publishing_a_sound_version_again_leaves_its_files_alone(root):

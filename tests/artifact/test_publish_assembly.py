@@ -9,7 +9,7 @@ from ruledex.artifact import (
     LocalStore,
     PartVersion,
     assemble,
-    current,
+    current_version,
     list_versions,
     locate,
     open_version,
@@ -96,7 +96,7 @@ def test_parts_that_name_the_same_are_refused_and_nothing_is_published(place):
     with pytest.raises(ArtifactError, match="array 'a/one' is in two of the parts"):
         assemble(place, parts, {})
     with pytest.raises(ArtifactError):
-        current(place)
+        current_version(place)
 
 
 def test_a_part_that_is_missing_is_an_error(place):

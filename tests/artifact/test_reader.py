@@ -91,7 +91,7 @@ def test_a_reader_that_comes_late_for_a_collected_version_takes_the_new_one(root
     from ruledex.artifact import reader
 
     looks = iter([old, new])
-    monkeypatch.setattr(reader, "current", lambda store: next(looks))
+    monkeypatch.setattr(reader, "current_version", lambda store: next(looks))
     assert open_version(root).version == new
 
 

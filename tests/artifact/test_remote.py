@@ -6,7 +6,7 @@ from fsspec.implementations.local import LocalFileSystem
 from ruledex.artifact import (
     RemoteStore,
     collect_garbage,
-    current,
+    current_version,
     list_versions,
     open_version,
     publish_existing,
@@ -29,7 +29,7 @@ def remote(request, tmp_path, memory):
 def test_a_version_goes_to_a_remote_root_and_comes_back(remote, cache):
     first, second = publish_sample(remote, 1), publish_sample(remote, 2)
     assert list_versions(remote) == sorted([first, second])
-    assert current(remote) == second
+    assert current_version(remote) == second
     assert verify(remote).ok
     artifact = open_version(remote)
     assert artifact.version == second
@@ -86,6 +86,6 @@ def test_errors_of_a_file_system_are_ours_and_name_the_place(tmp_path):
     (tmp_path / "CURRENT").mkdir()
     store = RemoteStore(DirFileSystem(str(tmp_path), LocalFileSystem()), "", "far://away")
     with pytest.raises(ArtifactError, match=r"cannot read far://away/CURRENT: .*Is a directory"):
-        current(store)
+        current_version(store)
     with pytest.raises(ArtifactError, match=r"cannot write far://away/no/such/folder"):
         store.write("no/such/folder", b"")

@@ -2,7 +2,15 @@ from pathlib import Path
 
 import pytest
 
-from ruledex.artifact import ArtifactWriter, LocalStore, RemoteStore, current, locate, open_version, publish_existing
+from ruledex.artifact import (
+    ArtifactWriter,
+    LocalStore,
+    RemoteStore,
+    current_version,
+    locate,
+    open_version,
+    publish_existing,
+)
 from ruledex.artifact.store import Store, find_version
 from ruledex.errors import ArtifactError
 
@@ -111,4 +119,4 @@ def test_the_first_digits_of_a_version_are_enough(root):
     with pytest.raises(ArtifactError, match="is not a version"):
         open_version(root, versions[0][:7])
     publish_existing(root, versions[0][:12])
-    assert current(root) == versions[0]
+    assert current_version(root) == versions[0]

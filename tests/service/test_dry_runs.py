@@ -9,7 +9,7 @@ import pytest
 
 from ruledex import Index, Schema, evaluate, parse
 from ruledex.service import dry_runs
-from ruledex.service.dry_runs import TextChange, backtest, findings_of, similar_rules
+from ruledex.service.dry_runs import TextChange, backtest_changes, findings_of, similar_rules
 from ruledex.service.recent import RecentEvent
 from tests.service.serving import NDJSON
 
@@ -27,7 +27,7 @@ def test_a_backtest_counts_what_the_reference_says(monkeypatch):
     then = {(e, c) for e, event in enumerate(events) for c, each in enumerate(changes) if holds(each.after, event)}
     for most_pairs in (dry_runs._MOST_PAIRS, 50):
         monkeypatch.setattr(dry_runs, "_MOST_PAIRS", most_pairs)
-        found = backtest(changes, recent(events), Schema())
+        found = backtest_changes(changes, recent(events), Schema())
         assert (found.events, found.before, found.after) == (200, len(now), len(then))
         assert (found.gained, found.lost) == (len(then - now), len(now - then))
         gained = [json.loads(bytes(example)) for example in found.examples.gained]
@@ -51,9 +51,9 @@ def holds(text, event):
 def test_a_backtest_that_takes_long_tests_fewer_events(monkeypatch):
     monkeypatch.setattr(dry_runs, "_MOST_PAIRS", 10)
     monkeypatch.setattr(dry_runs, "_SECONDS", 0.0)
-    found = backtest([TextChange(None, "a = 1")], recent([{"a": 1}] * 50), Schema())
+    found = backtest_changes([TextChange(None, "a = 1")], recent([{"a": 1}] * 50), Schema())
     assert (found.events, found.gained, len(found.examples.gained)) == (10, 10, 3)
-    assert backtest([TextChange(None, "a = 1")], [], Schema()) is None
+    assert backtest_changes([TextChange(None, "a = 1")], [], Schema()) is None
 
 
 def test_similar_rules_have_a_relation():

@@ -83,6 +83,17 @@ def test_an_invalid_rule_is_refused_with_its_place(client, own):
     assert client.ask("GET", path_of(own, 7)).status == 404
 
 
+def test_an_id_with_zeros_in_front_is_not_the_id_without_them(client, own):
+    assert client.put(own, 7, "a = 7").status == 201
+    for given in ("007", "-0", "7 ", "+7"):
+        refused = client.ask("PUT", path_of(own, given.replace("+", "%2B").replace(" ", "%20")), {"text": "a = 8"})
+        assert (refused.status, refused.code) == (422, "id"), given
+        assert repr(given) in refused.value["detail"]
+    assert client.ask("GET", path_of(own, "007")).status == 404
+    assert client.ask("DELETE", path_of(own, "007")).status == 404
+    assert client.ask("GET", path_of(own, 7)).value["text"] == "a = 7"
+
+
 def test_a_dry_run_says_what_would_happen_and_changes_nothing(client, own):
     dry = client.ask("PUT", path_of(own, 9) + "?dry_run=true", {"text": "a = 1 AND a = 1"})
     assert dry.status == 200

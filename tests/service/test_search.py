@@ -14,7 +14,7 @@ from ruledex import Index
 from ruledex.artifact import ArtifactWriter, locate, open_version
 from ruledex.index import RuleReader, storage
 from ruledex.service import search
-from ruledex.service.search import RuleQuery, find_rules, has_tag
+from ruledex.service.search import RuleQuery, has_tag, search_rules
 
 RULES = [
     ("adults", "age >= 18", 1.0, {"tenant": "acme", "labels": ["eu", "beta"]}),
@@ -32,7 +32,7 @@ def index():
 
 
 def found(index, after=None, limit=100, **query):
-    result = find_rules(RuleReader(index), RuleQuery(**query), after, limit)
+    result = search_rules(RuleReader(index), RuleQuery(**query), after, limit)
     assert result.next is None
     assert result.matched == (len(result.rules) if after is None else None)
     return [rule[0] for rule in result.rules]
@@ -112,7 +112,7 @@ def test_pages_together_are_all_rules_that_fit(changed, query, limit):
     for seconds in (60.0, 0.0001):  # with all the time, and with hardly any
         pages, after = [], None
         while True:
-            page = find_rules(RuleReader(index), query, after, limit, seconds)
+            page = search_rules(RuleReader(index), query, after, limit, seconds)
             pages += page.rules
             assert len(page.rules) <= limit
             if seconds > 1 and after is None:

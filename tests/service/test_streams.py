@@ -12,7 +12,7 @@ import pytest
 
 from ruledex import Index
 from ruledex.service.problems import Problem
-from ruledex.service.streams import ArrowInput, next_size
+from ruledex.service.streams import ArrowInput, next_batch_size
 from tests.service.serving import ARROW, NDJSON
 
 
@@ -159,8 +159,8 @@ def test_a_changed_arrow_stream_is_an_answer_or_a_problem():
 
 
 def test_the_size_of_batches_follows_their_matches():
-    assert next_size(256, 256, 100) == 512
-    assert next_size(8_192, 8_192, 0) == 8_192
-    assert next_size(8_192, 8_192, 8_192_000) == 500
-    assert next_size(256, 10, 50) == 256
-    assert next_size(256, 10, 5_000_000) == 1
+    assert next_batch_size(256, 256, 100) == 512
+    assert next_batch_size(8_192, 8_192, 0) == 8_192
+    assert next_batch_size(8_192, 8_192, 8_192_000) == 500
+    assert next_batch_size(256, 10, 50) == 256
+    assert next_batch_size(256, 10, 5_000_000) == 1

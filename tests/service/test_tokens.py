@@ -12,7 +12,7 @@ import pytest
 from ruledex.errors import RuledexError
 from ruledex.service.problems import Problem
 from ruledex.service.settings import Settings
-from ruledex.service.tokens import Caller, Tokens, add_token, read_tokens
+from ruledex.service.tokens import Caller, Tokens, add_token, read_token_file
 
 MATCH = "/v1/indexes/{}/match"
 
@@ -24,7 +24,7 @@ def test_the_file_has_hashes_and_no_tokens(tmp_path):
     assert token not in file.read_text()
     assert file.stat().st_mode & 0o077 == 0
     add_token(file, "other", {"ads": "read"})
-    assert [entry.name for entry in read_tokens(file).tokens] == ["ops", "other"]
+    assert [entry.name for entry in read_token_file(file).tokens] == ["ops", "other"]
     with pytest.raises(RuledexError, match="already"):
         add_token(file, "ops", {"*": "read"})
     with pytest.raises(RuledexError, match="read, write, admin"):
@@ -37,10 +37,10 @@ def test_the_file_has_hashes_and_no_tokens(tmp_path):
 def test_a_file_that_is_none_is_refused(tmp_path, content):
     file = tmp_path / "tokens.json"
     with pytest.raises(RuledexError, match="ruledex token"):
-        read_tokens(file)
+        read_token_file(file)
     file.write_text(content)
     with pytest.raises(RuledexError):
-        read_tokens(file)
+        read_token_file(file)
 
 
 def test_a_scope_includes_those_below_it():

@@ -29,18 +29,20 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from ruledex.artifact.garbage import Collected, collect_cache, collect_garbage, drop_root
     from ruledex.artifact.layout import FORMAT
+    from ruledex.artifact.ownership import check_target
     from ruledex.artifact.publish import Assembled, PartVersion, assemble, publish_existing
-    from ruledex.artifact.reader import Artifact, open_version
+    from ruledex.artifact.reader import Artifact, open_version, read_manifest
     from ruledex.artifact.remote import RemoteStore
     from ruledex.artifact.store import (
         LocalStore,
         RootLike,
         all_storage_options,
-        current,
+        current_version,
         list_versions,
         locate,
         root_path,
         set_storage_options,
+        written_at,
     )
     from ruledex.artifact.verification import Fault, Report, verify
     from ruledex.artifact.writer import ArtifactWriter
@@ -59,17 +61,20 @@ __all__ = [
     "RootLike",
     "all_storage_options",
     "assemble",
+    "check_target",
     "collect_cache",
     "collect_garbage",
-    "current",
+    "current_version",
     "drop_root",
     "list_versions",
     "locate",
     "open_version",
     "publish_existing",
+    "read_manifest",
     "root_path",
     "set_storage_options",
     "verify",
+    "written_at",
 ]
 
 _MODULES = {
@@ -86,17 +91,20 @@ _MODULES = {
     "RootLike": "store",
     "all_storage_options": "store",
     "assemble": "publish",
+    "check_target": "ownership",
     "collect_cache": "garbage",
     "collect_garbage": "garbage",
-    "current": "store",
+    "current_version": "store",
     "drop_root": "garbage",
     "list_versions": "store",
     "locate": "store",
     "open_version": "reader",
     "publish_existing": "publish",
+    "read_manifest": "reader",
     "root_path": "store",
     "set_storage_options": "store",
     "verify": "verification",
+    "written_at": "store",
 }
 
 

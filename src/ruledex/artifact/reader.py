@@ -19,7 +19,7 @@ from ruledex.artifact.manifest import ArrayEntry, Manifest, decode_json, parse_m
 from ruledex.artifact.ownership import is_own_version, is_version_folder
 from ruledex.artifact.publish import install
 from ruledex.artifact.remote import RemoteStore, in_threads
-from ruledex.artifact.store import LocalStore, RootLike, current, find_version, locate, map_file, reporting
+from ruledex.artifact.store import LocalStore, RootLike, current_version, find_version, locate, map_file, reporting
 from ruledex.artifact.verification import Fault, file_fault, file_faults, raise_faults
 from ruledex.errors import ArtifactError
 
@@ -137,14 +137,14 @@ def open_own(store: LocalStore, version: str) -> Artifact | None:
 
 def open_current(store: LocalStore | RemoteStore, open_it: Callable[[str], T]) -> T:
     """Return what `open_it` returns for the current version, even while versions are published and removed."""
-    version = current(store)
+    version = current_version(store)
     while True:
         try:
             return open_it(version)
         except ArtifactError:
             # After we read the pointer, another version may have been published and this one removed. An error about a
             # version that is still current is real.
-            now = current(store)
+            now = current_version(store)
             if now == version:
                 raise
             version = now

@@ -181,7 +181,7 @@ def read_pointer(store: Store) -> str | None:
     return None if data is None else parse_pointer(data, store.where(POINTER))
 
 
-def current(root: RootLike) -> str:
+def current_version(root: RootLike) -> str:
     """Return the current version of a root. Raises an ArtifactError if there is none."""
     store = locate(root)
     version = read_pointer(store)
@@ -199,6 +199,11 @@ def list_versions(root: RootLike) -> list[str]:
         for name in sorted(store.folders(VERSIONS))
         if is_version(name) and store.exists(f"{version_folder(name)}/{MANIFEST}")
     ]
+
+
+def written_at(root: Path, version: str) -> float:
+    """Return when a version of a local root was written, in seconds since 1970. Raises an OSError if it is gone."""
+    return (root / version_folder(version) / MANIFEST).stat().st_mtime
 
 
 def find_version(store: LocalStore | RemoteStore, name: str) -> str:

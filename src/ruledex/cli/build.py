@@ -67,7 +67,7 @@ def build_command(
     if a file cannot be read. With --on-error skip, rules that cannot be used are left out and reported on standard
     error, and the status is 0.
     """
-    from ruledex.artifact.ownership import check_target
+    from ruledex.artifact import check_target
     from ruledex.index import Index
 
     check_target(output)  # before the build, not after it

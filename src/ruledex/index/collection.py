@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final, TypeAlias
 
-from ruledex.artifact import current, drop_root, locate
+from ruledex.artifact import current_version, drop_root, locate
 from ruledex.artifact.store import LocalStore, reporting
 from ruledex.errors import ArtifactError, RuledexError, quoted
 from ruledex.forks import ForkSafeLock
@@ -243,5 +243,5 @@ class Indexes:
 
     def _repr_html_(self) -> str:
         """Return what a notebook shows."""
-        rows = [(name, current(path)[:12]) for name, path in index_roots(self._root).items()]
+        rows = [(name, current_version(path)[:12]) for name, path in index_roots(self._root).items()]
         return html_table(repr(self), rows, ("name", "version"))

@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final, Literal, Self, TypeVar, get_args, overload
 
-from ruledex.artifact import RootLike, current, locate
+from ruledex.artifact import RootLike, current_version, locate
 from ruledex.engines.registry import read_options
 from ruledex.errors import ArtifactError, BudgetError, InputError, RuledexError, RuleFault, RulesError, quoted
 from ruledex.forks import ForkSafeLock
@@ -238,7 +238,7 @@ class Index(MergeableIndex[Id]):
                 if isinstance(home, JournalHome):
                     state = home.refresh(before) if home.is_own else None
                 else:
-                    state = before if current(self._root) == before.version else None
+                    state = before if current_version(self._root) == before.version else None
                 if state is None:
                     state, self._home = open_live(self._root, self._options)
             except ArtifactError as error:

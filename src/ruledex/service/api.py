@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final, Literal
 
-from ruledex import __version__
 from ruledex.service.analysis import analyse
 from ruledex.service.coverage import CoverageEndpoint
 from ruledex.service.definitions import DefinitionEndpoints
@@ -39,7 +38,6 @@ from ruledex.service.messages import (
     SchemaOut,
     Versions,
 )
-from ruledex.service.openapi import describe_api
 from ruledex.service.problems import Problem
 from ruledex.service.recent import recent_page
 from ruledex.service.request import ARROW, JSON, NDJSON, Request
@@ -282,8 +280,3 @@ def _others(worker: Worker) -> list[Endpoint]:
             gives={200: dict},
         ),
     ]  # fmt: skip
-
-
-def openapi_page(endpoints: list[Endpoint]) -> dict[str, Any]:
-    """Return the OpenAPI description of the endpoints."""
-    return describe_api(endpoints, __version__)

@@ -12,8 +12,7 @@ import msgspec
 import orjson
 
 from ruledex.service.logs import log
-from ruledex.service.long_work import busy
-from ruledex.service.problems import Problem, ProblemDetails
+from ruledex.service.problems import Problem, ProblemDetails, busy
 
 _LENGTH: Final = struct.Struct("<I")
 MOST_FRAME: Final = 1 << 30

@@ -11,7 +11,7 @@ import msgspec
 from ruledex.errors import RuledexError, RulesError
 from ruledex.index import Index, RuleReader
 from ruledex.language.definitions import shown_name
-from ruledex.service.dry_runs import TextChange, backtest, findings_of, names_of_events
+from ruledex.service.dry_runs import TextChange, backtest_changes, findings_of, names_of_events
 from ruledex.service.messages import Defined, DefinitionIn, Definitions
 from ruledex.service.problems import Problem
 from ruledex.service.recent import RecentEvent
@@ -84,7 +84,7 @@ def dry_run_definition(
         len(users),
         dry_run=True,
         findings=findings_of(text, reader.schema, vocabulary.schema, vocabulary.names | names_of_events(events)),
-        backtest=backtest(changes, events, reader.schema, schema),
+        backtest=backtest_changes(changes, events, reader.schema, schema),
     )
 
 

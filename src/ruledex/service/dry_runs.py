@@ -136,7 +136,7 @@ class TextChange(NamedTuple):
     after: str | None
 
 
-def backtest(
+def backtest_changes(
     changes: Sequence[TextChange], events: Sequence[RecentEvent], schema: Schema, schema_after: Schema | None = None
 ) -> Backtest | None:
     """Return what changes of rules do to events, or None if there are none. Where time is up, fewer are tested.

@@ -7,7 +7,7 @@ from pathlib import Path
 from time import monotonic
 from typing import Final
 
-from ruledex.artifact import current, list_versions
+from ruledex.artifact import current_version, list_versions
 from ruledex.compiled.decorator import IS_DISABLED
 from ruledex.errors import ArtifactError, RuledexError, quoted
 from ruledex.forks import ForkSafeLock
@@ -113,7 +113,7 @@ class ServedIndexes:
         served = self.served.get(name)
         published = ""
         try:
-            published = current(root)
+            published = current_version(root)
             if served is not None and served.version == published:
                 served.index.refresh()
                 if served.version != published:  # another one, published this very moment

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import ParamSpec, TypeVar
 
-from ruledex.service.problems import Problem
+from ruledex.service.problems import busy
 from ruledex.service.settings import Settings
 
 P = ParamSpec("P")
@@ -49,8 +49,3 @@ class LongWork:
     def close(self) -> None:
         """Let the threads end."""
         self._threads.shutdown(wait=False, cancel_futures=True)
-
-
-def busy(why: str) -> Problem:
-    """Return the problem of a service that has too much to do."""
-    return Problem(503, "busy", "The service is busy", why, retry_after=1)

@@ -128,8 +128,8 @@ def id_of(text: str, index: Index, *, may_be_new: bool = False) -> int | str:
         return text
     digits = text.removeprefix("-")
     is_integer = digits.isascii() and digits.isdigit() and len(digits) < 20
-    if not is_integer or not INT64_MIN <= int(text) <= INT64_MAX:
-        told = f"the ids of this index are integers of 64 bits, and {quoted(text)} is none"
+    if not is_integer or not INT64_MIN <= int(text) <= INT64_MAX or text != str(int(text)):
+        told = f"the ids of this index are integers of 64 bits, written without zeros in front, not {quoted(text)}"
         raise (
             Problem(422, "id", "The id cannot be used", told)
             if may_be_new

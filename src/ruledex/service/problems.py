@@ -71,6 +71,11 @@ class Problem(Exception):  # noqa: N818  # it is an answer; RFC 9457 calls it a 
         return problem
 
 
+def busy(why: str) -> Problem:
+    """Return the problem of a service that has too much to do."""
+    return Problem(503, "busy", "The service is busy", why, retry_after=1)
+
+
 def place_of(text: str, position: int) -> TextPlace:
     """Return the place of an offset in a text."""
     return TextPlace(position, text.count("\n", 0, position) + 1, position - text.rfind("\n", 0, position))

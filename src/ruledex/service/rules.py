@@ -15,7 +15,7 @@ from ruledex.language.structured import from_structured
 from ruledex.language.text import to_text
 from ruledex.service.dry_runs import (
     TextChange,
-    backtest,
+    backtest_changes,
     findings_of,
     findings_of_many,
     names_of_events,
@@ -38,7 +38,7 @@ from ruledex.service.messages import (
 from ruledex.service.problems import Problem
 from ruledex.service.recent import RecentEvent
 from ruledex.service.request import Request
-from ruledex.service.search import RuleQuery, find_rules
+from ruledex.service.search import RuleQuery, search_rules
 from ruledex.service.vocabulary import IndexVocabulary, Vocabularies
 
 if TYPE_CHECKING:
@@ -251,7 +251,7 @@ def dry_run(
         changed.findings = findings_of(after.text, reader.schema, vocabulary.schema, names)
     texts = TextChange(None if before is None else before.text, None if after is None else after.text)
     changed.similar = similar_rules(index, cast(str, texts.before if after is None else texts.after), rule_id, events)
-    changed.backtest = backtest([texts], events, reader.schema)
+    changed.backtest = backtest_changes([texts], events, reader.schema)
     return changed
 
 
@@ -270,7 +270,9 @@ def dry_run_many(
     if kind == "remove":
         ids = reader.check_remove(rows)
         texts = [TextChange(cast(Rule[Any], reader.rule(rule_id)).text, None) for rule_id in ids]
-        return ChangedRules(removed=len(ids), dry_run=True, similar=[], backtest=backtest(texts, events, reader.schema))
+        return ChangedRules(
+            removed=len(ids), dry_run=True, similar=[], backtest=backtest_changes(texts, events, reader.schema)
+        )
     reader.check_put([tuple(row) for row in rows], replace=kind == "update")
     before = [reader.rule(row[0]) if kind == "update" else None for row in rows]
     texts = [TextChange(None if rule is None else rule.text, row[1]) for rule, row in zip(before, rows, strict=True)]
@@ -280,7 +282,7 @@ def dry_run_many(
         dry_run=True,
         findings=findings_of_many(rows, reader.schema, vocabulary.schema, vocabulary.names | names_of_events(events)),
         similar=similar_to_many(index, rows, events),
-        backtest=backtest(texts, events, reader.schema),
+        backtest=backtest_changes(texts, events, reader.schema),
     )
 
 
@@ -297,7 +299,7 @@ def _existing(index: Index, given: str) -> RuleOut:
 
 def _page(index: Index, query: RuleQuery, after: str | None, limit: int) -> RulePage:
     reader = RuleReader(index)
-    found = find_rules(reader, query, None if after is None else id_of(after, index), limit)
+    found = search_rules(reader, query, None if after is None else id_of(after, index), limit)
     return RulePage([make_rule(*rule) for rule in found.rules], len(reader), found.matched, found.next)
 
 

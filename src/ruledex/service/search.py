@@ -44,7 +44,7 @@ class FoundRules(NamedTuple):
     next: RuleId | None  # the search goes on after this id; None at the end
 
 
-def find_rules(
+def search_rules(
     reader: RuleReader, query: RuleQuery, after: RuleId | None, limit: int, seconds: float = _SECONDS
 ) -> FoundRules:
     """Return the first rules after an id that fit. Fewer come back if time is up before."""

@@ -28,7 +28,7 @@ _MATCHES_PER_TABLE: Final = 4_000_000  # as numbers in one array
 _FEW_BYTES: Final = 2_048  # of lines that are answered on the event loop
 
 
-def next_size(size: int, n_events: int, n_matches: int, most: int = _MATCHES_PER_BATCH) -> int:
+def next_batch_size(size: int, n_events: int, n_matches: int, most: int = _MATCHES_PER_BATCH) -> int:
     """Return how many events to answer next, so that their matches fit into memory well: some `most` of them."""
     if n_events < size and n_matches < most:
         return size
@@ -59,7 +59,7 @@ async def answer_ndjson(
             else:
                 told = await worker.long_work.run(answer_lines, index, question, some, depth, decisions)
             worker.count(request, told.n_events, told.n_matches)
-            served.batch_size = next_size(served.batch_size, told.n_events, told.n_matches)
+            served.batch_size = next_batch_size(served.batch_size, told.n_events, told.n_matches)
             if not request.answered:
                 await request.begin(NDJSON)
             await request.write(told.data)
@@ -263,7 +263,7 @@ async def answer_arrow(worker: Worker, request: Request, question: Question, ser
                 told, counts = await worker.long_work.run(answer, some)
                 n_matches = sum(counts)
                 at += some.num_rows
-                served.table_size = next_size(served.table_size, some.num_rows, n_matches, _MATCHES_PER_TABLE)
+                served.table_size = next_batch_size(served.table_size, some.num_rows, n_matches, _MATCHES_PER_TABLE)
                 worker.count(request, some.num_rows, n_matches)
                 if not request.answered:
                     await request.begin(ARROW)

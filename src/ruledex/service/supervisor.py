@@ -25,7 +25,7 @@ from ruledex.service.logs import log, name_process
 from ruledex.service.metrics import METRICS_FOLDER, forget_process
 from ruledex.service.processes import start_process
 from ruledex.service.settings import Settings
-from ruledex.service.tokens import read_tokens
+from ruledex.service.tokens import read_token_file
 
 _WRITER: Final = "ruledex.service.writer"
 _WORKER: Final = "ruledex.service.worker"
@@ -62,7 +62,7 @@ class Supervisor:
         if not root.is_dir():
             raise RuledexError(f"{root} is not a folder")
         if self._given.tokens is not None:
-            read_tokens(self._given.tokens)  # what is wrong with it is told before anything starts
+            read_token_file(self._given.tokens)  # what is wrong with it is told before anything starts
         listener = bind(self._given)
         port = listener.getsockname()[1]
         runtime = tempfile.mkdtemp(prefix="ruledex-")

@@ -62,7 +62,7 @@ class Caller(msgspec.Struct, frozen=True):
 ANYBODY: Final = Caller("anybody", {EVERY: "admin"})  # where no tokens are needed
 
 
-def read_tokens(path: str | Path) -> TokenFile:
+def read_token_file(path: str | Path) -> TokenFile:
     """Read the file of tokens."""
     try:
         found = msgspec.json.decode(Path(path).read_bytes(), type=TokenFile)
@@ -81,7 +81,7 @@ def read_tokens(path: str | Path) -> TokenFile:
 def add_token(path: str | Path, name: str, scopes: dict[str, str], rate: float | None = None) -> str:
     """Make a token, add its hash to the file, and return it. It cannot be read again."""
     target = Path(path)
-    known = read_tokens(target) if target.exists() else TokenFile()
+    known = read_token_file(target) if target.exists() else TokenFile()
     if any(entry.name == name for entry in known.tokens):
         raise RuledexError(f"{path} has a token {name!r} already: choose another name")
     if unknown := [scope for scope in scopes.values() if scope not in LEVELS]:
@@ -127,7 +127,7 @@ class Tokens:
         stamp = (status.st_mtime_ns, status.st_ino)
         if stamp == self._stamp:
             return False
-        entries = read_tokens(self._path).tokens
+        entries = read_token_file(self._path).tokens
         self._callers = [
             (entry.sha256.lower().encode(), Caller(entry.name, entry.scopes, entry.rate, number))
             for number, entry in enumerate(entries)

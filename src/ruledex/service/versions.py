@@ -12,9 +12,7 @@ from typing import TYPE_CHECKING, Any, Final, cast
 import msgspec
 import orjson
 
-from ruledex.artifact import current, list_versions, locate
-from ruledex.artifact.layout import MANIFEST, version_folder
-from ruledex.artifact.reader import read_manifest
+from ruledex.artifact import current_version, list_versions, locate, read_manifest, written_at
 from ruledex.errors import ArtifactError
 from ruledex.index import is_index_name
 from ruledex.service.indexes import ServedIndex, full_version
@@ -145,7 +143,7 @@ class VersionEndpoints:
 
 
 def _versions(served: ServedIndex) -> Versions:
-    return Versions(current(served.root), list_versions(served.root))
+    return Versions(current_version(served.root), list_versions(served.root))
 
 
 def _detailed_versions(served: ServedIndex) -> Versions:
@@ -154,7 +152,7 @@ def _detailed_versions(served: ServedIndex) -> Versions:
     written: dict[str, float] = {}
     for version in found.versions:
         with suppress(OSError):  # it was removed this very moment
-            written[version] = (served.root / version_folder(version) / MANIFEST).stat().st_mtime
+            written[version] = written_at(served.root, version)
     store = locate(served.root)
     for version in sorted(written, key=lambda name: written[name], reverse=True)[:_MOST_DETAILED]:
         with suppress(OSError, ArtifactError):

@@ -17,19 +17,20 @@ import msgspec
 import uvicorn
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
+from ruledex import __version__
 from ruledex.errors import RuledexError
-from ruledex.service.api import endpoints_of, openapi_page
+from ruledex.service.api import endpoints_of
 from ruledex.service.channel import WriterClient
 from ruledex.service.decisions import DecisionLog, RequestDecisions
 from ruledex.service.dry_runs import MOST_EVENTS
-from ruledex.service.endpoints import Router, query_names
+from ruledex.service.endpoints import Router, describe_api, query_names
 from ruledex.service.indexes import ServedIndexes, warm_kernels
 from ruledex.service.logs import log, log_failure, name_process
-from ruledex.service.long_work import LongWork, busy
+from ruledex.service.long_work import LongWork
 from ruledex.service.matching import Question
 from ruledex.service.metrics import METRICS_FOLDER, Metrics, resident_bytes
-from ruledex.service.page.files import page_endpoints
-from ruledex.service.problems import CONTENT_TYPE, Problem, problem_of
+from ruledex.service.page import page_endpoints
+from ruledex.service.problems import CONTENT_TYPE, Problem, busy, problem_of
 from ruledex.service.processes import settings_of_process, stop_with_parent
 from ruledex.service.recent import EventSample, RecentEvent
 from ruledex.service.request import ClientLeftError, Message, Receive, Request, Send
@@ -75,7 +76,7 @@ class Worker:
         endpoints = endpoints_of(self)
         self._router = Router([*endpoints, *page_endpoints()])
         self._query_names = {endpoint.name: query_names(endpoint) for endpoint in endpoints}
-        self.openapi = openapi_page(endpoints)
+        self.openapi = describe_api(endpoints, __version__)
         self._seconds: dict[tuple[str, str], Any] = {}
         self._answers: dict[tuple[str, int], Any] = {}
         self._counters: dict[str, tuple[Any, Any]] = {}
@@ -435,7 +436,7 @@ class no_signals:  # noqa: N801  # stands for a context manager of the server
         pass
 
 
-def main() -> None:
+def run_worker() -> None:
     """Run a worker's process."""
     import uvloop
 
@@ -448,4 +449,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    run_worker()

@@ -365,7 +365,7 @@ def _change_many(index: Index, kind: str, rows: list[Any]) -> ChangedRules:
     return ChangedRules(added=index.add(given)) if kind == "add" else ChangedRules(updated=index.update(given))
 
 
-def main() -> None:
+def run_writer() -> None:
     """Run the writer's process. The supervisor gives it the listening socket."""
     settings, descriptors = settings_of_process()
     name_process("writer")
@@ -385,4 +385,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    run_writer()

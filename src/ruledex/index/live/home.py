@@ -16,7 +16,7 @@ from contextlib import contextmanager
 from itertools import chain
 from typing import Any, NamedTuple, Protocol, TypeAlias
 
-from ruledex.artifact import LocalStore, RootLike, current, locate, verify
+from ruledex.artifact import LocalStore, RootLike, current_version, locate, verify
 from ruledex.artifact.layout import JOURNAL, POINTER, ROOT_LOCK, STAGING_SCRATCH, VERSIONS
 from ruledex.artifact.locks import HAS_FILE_LOCKS, StagingArea, claim_staging, release_lock, take_lock
 from ruledex.artifact.manifest import encode_pointer
@@ -290,7 +290,7 @@ class JournalHome:
     def _check_current(self) -> None:
         # A version has exactly one pointer, byte for byte.
         if self._store.read(POINTER) != self._pointer:
-            now = current(self._store)
+            now = current_version(self._store)
             raise ArtifactError(
                 f"this index is at version {self._version}, but {now} has been published since: refresh it first"
             )

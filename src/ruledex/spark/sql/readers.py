@@ -26,7 +26,7 @@ from pyspark.sql.types import (
     StructType,
 )
 
-from ruledex.artifact import current, list_versions, locate
+from ruledex.artifact import current_version, list_versions, locate
 from ruledex.errors import RuledexError, quoted
 from ruledex.language.plain import plain
 from ruledex.spark.jobs.match.plan import MatchRequest, added_columns
@@ -78,7 +78,7 @@ def reader_of(options: ReadOptions) -> TableReader:
 
 
 def _needs(options: ReadOptions) -> Needs:
-    version = current(options.index) if options.version is None else options.version
+    version = current_version(options.index) if options.version is None else options.version
     return needs_of(open_index(options.index, version, options.trust))
 
 
@@ -138,13 +138,13 @@ class VersionReader(TableReader):
 
     def __init__(self, options: ReadOptions) -> None:
         self._root = options.index
-        current(self._root)  # an error is better here than in a task
+        current_version(self._root)  # an error is better here than in a task
 
     def rows(self, _: InputPartition, /) -> Iterator[pa.RecordBatch]:
         """Yield all versions at once: they are few."""
         from ruledex.artifact.reader import read_manifest
 
-        store, in_use = locate(self._root), current(self._root)
+        store, in_use = locate(self._root), current_version(self._root)
         rows = []
         for version in list_versions(self._root):
             manifest = read_manifest(store, version)

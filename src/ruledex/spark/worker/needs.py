@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from ruledex.artifact import current
+from ruledex.artifact import current_version
 from ruledex.artifact.pins import list_pins
 from ruledex.errors import ArtifactError, RuledexError
 from ruledex.language.clock import Now, read_now
@@ -127,7 +127,7 @@ def faults_of(root: str, version: str, trust: bool | None, events: str) -> tuple
 
 
 def _of_version(root: str, version: str | None, trust: bool | None) -> Needs:
-    return needs_of(open_index(root, current(local_root(root)) if version is None else version, trust))
+    return needs_of(open_index(root, current_version(local_root(root)) if version is None else version, trust))
 
 
 def _with_pinned(root: str, trust: bool | None) -> Needs:

@@ -13,7 +13,7 @@ import pytest
 from pyspark.testing import assertDataFrameEqual
 
 from ruledex import Index
-from ruledex.artifact import collect_garbage, current, list_versions, locate, verify
+from ruledex.artifact import collect_garbage, current_version, list_versions, locate, verify
 from ruledex.engines.protocol import Statistics
 from ruledex.errors import BudgetError, RuledexError, RulesError
 from ruledex.spark import build_index, match, profile, ratify
@@ -74,7 +74,7 @@ def test_it_answers_as_the_index_of_one_process(rules, table, events, tmp_path):
     report = build_index(rules, tmp_path, score="score", progress=stages.append)
     found, whole = Index.open(tmp_path), Index.build(table)
     assert_same_answers(found, whole, events)
-    assert report.version == found.version == current(tmp_path)
+    assert report.version == found.version == current_version(tmp_path)
     assert (report.n_rules, report.n_shards) == (len(whole), 1)
     assert (report.quarantined, report.n_copies, report.quarantine.count()) == ({}, 0, 0)
     told = whole.describe()
@@ -208,7 +208,7 @@ def test_what_is_known_of_events_changes_the_build_and_no_answer(spark, rules, e
 def test_statistics_of_other_cells_are_an_error_and_nothing_is_left(rules, built, root):
     with pytest.raises(RuledexError, match="the statistics have 3 cells"):
         build_index(rules, root, stats=Statistics(np.zeros(3)))
-    assert current(root) == built.version
+    assert current_version(root) == built.version
     assert left(root) == []
 
 
@@ -393,7 +393,7 @@ def test_a_build_that_is_killed_leaves_nothing_but_staging_which_is_garbage(trou
         living = collect_garbage(root)
         assert len(living.living) == 1
         assert living.staging == ()
-    assert current(root) == before
+    assert current_version(root) == before
     assert list_versions(root) == [before]
     (name,) = left(root)
     assert list(Path(root, "staging", name, "files").iterdir())

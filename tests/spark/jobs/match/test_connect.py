@@ -32,11 +32,11 @@ def through_connect(folder: Path) -> dict[str, object]:
     def threads(batches):
         import pyarrow as pa
 
-        from ruledex.artifact import current
+        from ruledex.artifact import current_version
         from ruledex.spark.worker.opened import open_index
 
         for _ in batches:
-            engine = cast(Any, open_index(root, current(root))._state).shards[0].engine
+            engine = cast(Any, open_index(root, current_version(root))._state).shards[0].engine
             yield pa.RecordBatch.from_pydict({"threads": [engine.threads], "of_batches": [engine.batch.threads]})
 
     def rows(found):

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import pyarrow as pa
 
-from ruledex.artifact import current, root_path
+from ruledex.artifact import current_version, root_path
 from ruledex.artifact.layout import POINTER
 from ruledex.artifact.pins import Pin, last_pin, list_pins, put_pin, read_pin
 from ruledex.errors import ArtifactError, RuledexError
@@ -87,7 +87,7 @@ def _decide(request: MatchRequest, stream: str, time: int) -> Pin:
     n_refused = 0 if before is None else before.n_refused
     newest = POINTER  # what is refused if the pointer itself cannot be read
     try:
-        newest = current(request.root)
+        newest = current_version(request.root)
         _needs(request.root, newest, request.trust)
         return Pin(newest, None, fit_version(request, newest).reason, n_refused)
     except RuledexError as error:
