@@ -1,4 +1,4 @@
-"""Writes small tables of names and values as HTML, for objects that are shown in a notebook."""
+"""Write small tables of names and values as HTML, for objects that are shown in a notebook."""
 
 from __future__ import annotations
 

@@ -184,7 +184,7 @@ class Scheduler:
         }
 
     def prepare(self, seconds: float, plan: str) -> None:
-        """Before work that would take so many seconds in plain forms: load compiled code, or compile, if that pays.
+        """Prepare for work of so many seconds in plain forms: load compiled code, or have it compiled, if that pays.
 
         What a plan does not foresee is compiled by the call that needs it.
         """
@@ -222,17 +222,17 @@ class Scheduler:
 
 
 def prepare_build(n_rules: int) -> None:
-    """Before rules are built: take up, or have compiled, what that pays for."""
+    """Prepare for a build: take up compiled code, or have it compiled, if that pays."""
     scheduler.prepare(n_rules * BUILD_SECONDS, BUILD)
 
 
 def prepare_match(n_events: int, n_rules: int) -> None:
-    """Before a batch of events is matched: take up, or have compiled, what that pays for."""
+    """Prepare for a batch of events: take up compiled code, or have it compiled, if that pays."""
     scheduler.prepare(n_events * (EVENT_SECONDS + n_rules * RULE_SECONDS), MATCH)
 
 
 def prepare_large() -> None:
-    """Before many batches of events are matched, as by a worker of Spark."""
+    """Prepare for many batches of events, as a worker of Spark has them."""
     scheduler.prepare(COMPILE_SECONDS, MATCH)
 
 

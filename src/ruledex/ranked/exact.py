@@ -171,7 +171,7 @@ def unconditional_of(subscriptions: Subscriptions, score: NDArray[np.float64]) -
 
 
 def _likelihood(subscriptions: Subscriptions, n_dimensions: int) -> NDArray[np.float64]:
-    """For each entry the part of all ends in its dimension that it holds: events are likely where ends are."""
+    """Return for each entry the part of all ends in its dimension that it holds: events are likely where ends are."""
     likelihood = np.empty(len(subscriptions.dimension))
     by_dimension = np.argsort(subscriptions.dimension, kind="stable")
     bounds = np.searchsorted(subscriptions.dimension[by_dimension], np.arange(n_dimensions + 1))

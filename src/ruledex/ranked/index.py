@@ -129,8 +129,9 @@ class RankedIndex:
 
     @classmethod
     def from_columns(cls, left: ArrayLike, right: ArrayLike, score: ArrayLike, **options: Any) -> Self:
-        """As `build`, from arrays of shape (dimensions, subscriptions); what a subscription lacks is NaN in `left`
-        and `right`.
+        """Index subscriptions that are given as arrays of shape (dimensions, subscriptions).
+
+        What a subscription lacks is NaN in `left` and `right`. All else is as in `build`.
         """
         entries = from_columns(left, right, score)
         return cls.build(*entries, n_dimensions=len(np.asarray(left)), **options)
@@ -166,7 +167,7 @@ class RankedIndex:
         weights: ArrayLike | None = None,
         method: Method = "auto",
     ) -> tuple[Ranked, ExactReport | SubscriptionReport]:
-        """As `top`, and beside the answer how it was found."""
+        """Return the answer of `top`, and how it was found."""
         most = min(check_k(k), self.n_subscriptions)
         rows = event_rows(event, self.n_dimensions, weights)
         if check_mode(mode) == "relaxed":
@@ -180,7 +181,7 @@ class RankedIndex:
         return exact.top(rows, most)
 
     def top_batch(self, events: Iterable[EventLike], k: int, mode: Mode = "exact") -> Matches:
-        """`top` of several events, one after the other."""
+        """Return the answers of `top` for several events, one after the other."""
         answers = [self.top(event, k, mode) for event in events]
         offsets = np.concatenate([[0], np.cumsum([len(answer.ids) for answer in answers])]).astype(np.int64)
         ids, scores = [np.zeros(0, np.int32)], [np.zeros(0)]

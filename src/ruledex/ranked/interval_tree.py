@@ -205,7 +205,7 @@ def fill_from_interval_tree(
     out_scores: NDArray[np.float64],
     n_filled: NDArray[np.int64],
 ) -> None:
-    """For each query, write the intervals of its tree that overlap [low, high] until there are as many as wanted.
+    """Write for each query the intervals of its tree that overlap [low, high], until there are as many as wanted.
 
     Rows go on where they stood, each at its own cursor; or, if `fresh`, all start anew and share the first one.
     """

@@ -32,7 +32,7 @@ NONE = -1
 
 @jit
 def level_offsets(n_places: int) -> NDArray[np.int64]:
-    """Where each level of a set over `n_places` numbers begins, from the lowest, and where the words end."""
+    """Return where each level of a set over `n_places` numbers begins, from the lowest, and where the words end."""
     offsets = np.zeros(12, np.int64)
     n_levels, n_bits = 0, max(n_places, 1)
     while True:
@@ -164,7 +164,7 @@ def arrange(
     by_left: NDArray[np.int32],
     out: NDArray[np.int32],
 ) -> None:
-    """Algorithm 1: always the interval that begins leftmost of those that no edge leads to any more.
+    """Order intervals by Algorithm 1: always the one that begins leftmost of those that no edge leads to any more.
 
     `by_left` are all intervals in the order of their left ends.
     """

@@ -202,7 +202,7 @@ def check_dimension_weights(weights: ArrayLike | None, n_dimensions: int) -> Flo
 def from_columns(
     left: ArrayLike, right: ArrayLike, score: ArrayLike
 ) -> tuple[NDArray[np.int64], NDArray[np.int32], Floats, Floats, Floats]:
-    """Offsets, dimensions, ends and scores of subscriptions that are given by dimension, each of shape (dimensions, n).
+    """Return offsets, dimensions, ends and scores of subscriptions given by dimension, each of shape (dimensions, n).
 
     A subscription that lacks a dimension has NaN there, at both ends.
     """

@@ -185,7 +185,7 @@ class ScoredTree(ABC):
         out_scores: Floats,
         n_filled: NDArray[np.int64],
     ) -> None:
-        """For each query, write what comes next until there are as many as wanted, or the query has ended.
+        """Write for each query what comes next, until there are as many as wanted or the query has ended.
 
         Rows go on where they stood, each at its own cursor; or, if `fresh`, all start anew and share the first one.
         """
@@ -193,7 +193,7 @@ class ScoredTree(ABC):
         kernel(self._index, trees, low, high, cursors, fresh, wanted, out_ids, out_scores, n_filled)
 
     def new_cursors(self, n_rows: int, is_point: bool) -> TreeCursors:
-        """Cursors that have not started."""
+        """Return cursors that have not started."""
         shape = n_rows, self.width(is_point)
         return TreeCursors(
             np.full(n_rows, NOT_STARTED, np.int64),
@@ -205,11 +205,11 @@ class ScoredTree(ABC):
         )
 
     def stab(self, query: float) -> Iterator[tuple[int, float]]:
-        """Ids and scores of the intervals that hold a point, the largest score first, ties by id."""
+        """Return ids and scores of the intervals that hold a point, the largest score first, ties by id."""
         return self._iterate(*check_queries(query, query))
 
     def overlap(self, low: float, high: float) -> Iterator[tuple[int, float]]:
-        """As `stab`, those that share a point with the closed interval [low, high]."""
+        """Do the same as `stab` for the intervals that share a point with the closed interval [low, high]."""
         self._check_overlap()
         return self._iterate(*check_queries(low, high))
 
@@ -225,11 +225,11 @@ class ScoredTree(ABC):
         return self._top(check_query(low), check_query(high), k)
 
     def stab_top_batch(self, queries: ArrayLike, k: int) -> Matches:
-        """`stab_top` of several points, one after the other."""
+        """Return the answers of `stab_top` for several points, one after the other."""
         return self._top_batch(*check_queries(queries, queries), k)
 
     def overlap_top_batch(self, low: ArrayLike, high: ArrayLike, k: int) -> Matches:
-        """`overlap_top` of several intervals, one after the other."""
+        """Return the answers of `overlap_top` for several intervals, one after the other."""
         self._check_overlap()
         return self._top_batch(*check_queries(low, high), k)
 

@@ -300,7 +300,7 @@ class RelaxedEngine:
         return known[1]
 
     def _take(self) -> tuple[CandidateScratch, NDArray[np.uint64]]:
-        """Scratch that no other call uses, from the pool, which a call that fails does not give it back to."""
+        """Return scratch that no other call uses, from the pool. A call that fails does not give it back."""
         try:
             return self._pool.pop()
         except IndexError:

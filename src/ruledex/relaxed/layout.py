@@ -398,7 +398,7 @@ def _conjuncts(program: Program) -> Conjuncts:
 def _literal_keys(
     program: Program, conjuncts: Conjuncts, bound: NDArray[np.float64]
 ) -> tuple[NDArray[np.int32], NDArray[np.float64], NDArray[np.int32]]:
-    """Keys as literals, with their points and branches, in the order of branches."""
+    """Return keys as literals, with their points and branches, in the order of branches."""
     n_steps = len(conjuncts.code)
     literal, points, branch = np.empty(n_steps, np.int32), np.empty(n_steps), np.empty(n_steps, np.int32)
     n_keys = write_conjunct_keys(
@@ -447,7 +447,7 @@ def _interval_keys(
     points: NDArray[np.float64],
     branch: NDArray[np.int32],
 ) -> tuple[IntervalKeys, tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.float64]]]:
-    """Intervals with their trees, and of each tree its cells and the most keys that a branch has in it."""
+    """Return intervals with their trees, and of each tree its cells and the most keys that a branch has in it."""
     boundaries = domain_boundaries(program)
     domain = np.searchsorted(boundaries, low, side="right") - 1
     domains, tree = np.unique(domain, return_inverse=True)
@@ -461,7 +461,7 @@ def _interval_keys(
 def _cell_keys(
     n_cells: int, cell: NDArray[np.int32], points: NDArray[np.float64], branch: NDArray[np.int32]
 ) -> tuple[NDArray[np.int32], NDArray[np.float64], NDArray[np.int64]]:
-    """Branches and points by cell, the most points first, and where each cell's begin. A cell has a branch once."""
+    """Return branches and points by cell, the most points first, and where each cell begins. A branch is there once."""
     order = np.lexsort((branch, cell))
     cell, points, branch = cell[order], points[order], branch[order]
     is_first = np.ones(len(cell), np.bool_)

@@ -102,7 +102,7 @@ class WriterClient:
             self._writer.write(frame(message))
 
     async def ask(self, index: str, change: dict[str, Any]) -> dict[str, Any]:
-        """Have the writer make a change. Returns its answer once the change is on disk."""
+        """Ask the writer for a change. Returns its answer once the change is on disk."""
         if len(self._asked) >= self._most_waiting:
             raise busy(f"{len(self._asked)} changes wait already")
         with suppress(TimeoutError):

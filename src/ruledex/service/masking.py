@@ -1,4 +1,4 @@
-"""Hides fields of events before they leave a worker. All other values stay exactly as they are written."""
+"""Hide fields of events before they leave a worker. All other values stay exactly as they are written."""
 
 from __future__ import annotations
 

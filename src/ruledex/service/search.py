@@ -1,4 +1,4 @@
-"""Searches rules by id, text, attribute and tag. A request does bounded work, and the next one goes on from there."""
+"""Search rules by id, text, attribute and tag. A request does bounded work, and the next one goes on from there."""
 
 from __future__ import annotations
 

@@ -196,7 +196,7 @@ class ConjunctionIndex:
         return len(self.index.item)
 
     def new_scratch(self, batch: EventBatch) -> PostingCursors:
-        """Scratch for one thread, for any event of the batch."""
+        """Return scratch for one thread, for any event of the batch."""
         return new_cursors(self.index, freeze_batch(batch))
 
 

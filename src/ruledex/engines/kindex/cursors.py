@@ -85,7 +85,7 @@ def hanging_bound(
 
 @inlined
 def skip_to(entries: NDArray[np.int32], place: int, end: int, entry: int) -> int:
-    """`SkipTo`: the first place behind `place` whose entry is not smaller, or `end`; found by galloping."""
+    """Return `SkipTo`: the first place behind `place` whose entry is not smaller, or `end`; found by galloping."""
     first, step = place + 1, 1
     while place + step < end and entries[place + step] < entry:
         first = place + step + 1
@@ -202,7 +202,7 @@ def next_agreement(
     bounds: NDArray[np.float64],
     least: float,
 ) -> tuple[int, int, int]:
-    """Steps 13 to 36 of Algorithm 1, from one item that K lists agree on to the next.
+    """Take steps 13 to 36 of Algorithm 1, from one item that K lists agree on to the next.
 
     Skip the `n_taken` lists in `p_lists` to `next_id`, and go on until K lists agree; return how many lists are not at
     their end, the item or NONE, and how many lists agree on it, which are in `p_lists` then. Where there are `bounds`,

@@ -198,6 +198,6 @@ class DisjunctionIndex:
         return cls(postings, disjunctions)
 
     def new_scratch(self, batch: EventBatch) -> tuple[PostingCursors, NDArray[np.int64]]:
-        """Cursors and counters for one thread, for any event of the batch."""
+        """Return cursors and counters for one thread, for any event of the batch."""
         counters = np.zeros(int(self.disjunctions.n_disjunctions.max(initial=0)), np.int64)
         return new_cursors(self.index, freeze_batch(batch)), counters

@@ -103,7 +103,7 @@ class Sources(NamedTuple):
 
     @property
     def n_sources(self) -> int:
-        """How many."""
+        """How many sources there are."""
         return len(self.key_offsets) - 1
 
 

@@ -63,7 +63,7 @@ def is_satisfied(
     negative_disjunction: NDArray[np.int32],
     counters: NDArray[np.int64],
 ) -> bool:
-    """Steps 3 to 20 of Algorithm 2: whether an expression is true, by the codes that lists have for it, ascending."""
+    """Return whether an expression is true, by the ascending codes of its lists (Algorithm 2, steps 3 to 20)."""
     negative, n_counters = negative_offsets[number], n_disjunctions[number]
     n_negative = negative_offsets[number + 1] - negative
     # Counters.Initialize: the negative number of a disjunction's WEAK ∉ predicates.

@@ -58,7 +58,7 @@ class FormScratch(NamedTuple):
 def form_sizes(
     nodes: Nodes, n_literals: int, outer: int, n_clauses: NDArray[np.float64], n_in_all: NDArray[np.float64]
 ) -> None:
-    """For each node how many clauses its form has, and how many literals in all of them, none yet struck out."""
+    """Write for each node how many clauses its form has, and how many literals in all of them, none yet struck out."""
     for literal in range(n_literals):
         n_clauses[literal], n_in_all[literal] = 1.0, 1.0
     for inner in range(nodes.node_op.size):
@@ -413,7 +413,7 @@ def _joined(forms: list[list[list[int]]]) -> Clauses:
 
 
 def clauses_of(program: Program, form: Form, expressions: Expressions) -> Iterator[Clauses]:
-    """The clauses of all roots in their order, some roots at a time.
+    """Yield the clauses of all roots in their order, some roots at a time.
 
     ALWAYS has one clause without literals in DNF, and none in CNF.
     """

@@ -69,7 +69,7 @@ def choose_leads(
     candidates: NDArray[np.int32],
     probability: NDArray[np.float64],
 ) -> NDArray[np.int32]:
-    """For each item the source that opens its partition, or `NO_LEAD`.
+    """Return for each item the source that opens its partition, or `NO_LEAD`.
 
     Any of the sources `candidates[offsets[i]:offsets[i + 1]]` must be true where item i is. The rarer a lead, the
     seldomer its partition is looked at.
@@ -91,7 +91,7 @@ def choose_leads(
 
 
 def make_partitions(sizes: NDArray[np.int64], lead: NDArray[np.int32], n_codes: NDArray[np.int64]) -> Partitions:
-    """Partitions of items in their order, whose K are `sizes`; `n_codes` is one more than an item's largest code."""
+    """Return partitions of items in their order, whose K are `sizes`; `n_codes` is one more than the largest code."""
     size: list[int] = []
     shift: list[int] = []
     first: list[int] = []
@@ -294,7 +294,7 @@ def _make_opens(sources: Sources, partitions: Partitions) -> tuple[NDArray[np.in
 
 
 def new_cursors(postings: Postings, batch: EventBatch, ranked: bool = False) -> PostingCursors:
-    """Cursors for any event of the batch, whose arrays are frozen; with room for bounds where they are to be ranked."""
+    """Return cursors for any event of the batch, whose arrays are frozen; with room for bounds if they are ranked."""
     n_partitions = len(postings.partition_size)
     is_open = np.zeros(n_partitions, np.uint8)
     n_nodes, n_lists = most_lists(postings, batch.offsets, batch.cells, is_open)

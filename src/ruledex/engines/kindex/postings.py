@@ -169,7 +169,7 @@ def get_posting_lists(
     end: int,
     largest: float,
 ) -> int:
-    """`GetPostingLists` for all open partitions at once, with their bounds where `cursors` has room for them.
+    """Run `GetPostingLists` for all open partitions at once, with their bounds where `cursors` has room for them.
 
     `weights` are the event's, and none of them is larger than `largest`, which bounds are taken for where an entry's
     part of the score is not known. Return how many nodes the event has.

@@ -258,7 +258,7 @@ class FormRanker:
 
 
 def key_bounds(program: Program, index: Postings, largest: NDArray[np.float64]) -> NDArray[np.float64]:
-    """For each node of an index the largest of the weights `largest` of the literals that have it as a key."""
+    """Return for each node of an index the largest of the weights `largest` of the literals that have it as a key."""
     sources = make_sources(program, None)
     n_tree_nodes = len(index.link_offsets) - 1
     of_node = np.zeros(len(index.node_lists) - 1)

@@ -33,7 +33,7 @@ IS_PLAIN = -1.0  # in place of an item's bound, which is not negative
 def item_bounds(
     owners: Owners, is_plain: NDArray[np.bool_], match_bound: NDArray[np.float64], bounds: NDArray[np.float64]
 ) -> None:
-    """For each item `IS_PLAIN`, where all its rules are plain, or else the largest bound of a rule's match score."""
+    """Write for each item `IS_PLAIN`, if all its rules are plain, or else the largest bound of a rule's match score."""
     offsets, rules = owners.offsets, owners.rules
     for item in range(bounds.size):
         all_plain, largest = True, 0.0
@@ -81,7 +81,7 @@ def list_bounds(
 
 @jit
 def lead_bounds(index: Postings, of_node: NDArray[np.float64], bounds: NDArray[np.float64]) -> None:
-    """For each partition what the predicate that opens it may add to a plain rule's score; all zero before."""
+    """Write for each partition what the predicate that opens it may add to a plain rule's score; all zero before."""
     open_offsets, opens = index.open_offsets, index.opens
     for node in range(open_offsets.size - 1):
         for place in range(open_offsets[node], open_offsets[node + 1]):

@@ -361,7 +361,7 @@ class Annotator:
         return trees
 
     def _leaf_probabilities(self, statistics: Statistics | None) -> NDArray[np.float64]:
-        """For each node that a leaf may come from, and last for ALWAYS, how often the leaf is true.
+        """Return for each node that a leaf may come from, and last for ALWAYS, how often the leaf is true.
 
         An AND node's leaf is of its literals and of those that dissolved AND nodes bring along.
         """
@@ -418,7 +418,7 @@ def _offsets(lengths: NDArray[np.integer]) -> NDArray[np.int64]:
 
 
 def _parts(offsets: NDArray[np.int64]) -> Iterator[tuple[int, int]]:
-    """Runs of expressions of some LEAVES_AT_ONCE leaves, or of one expression that has more."""
+    """Yield runs of expressions of some LEAVES_AT_ONCE leaves, or of one expression that has more."""
     first, n_expressions = 0, len(offsets) - 1
     while first < n_expressions:
         fitting = int(np.searchsorted(offsets, offsets[first] + LEAVES_AT_ONCE, side="right")) - 1

@@ -303,7 +303,7 @@ class AnnotatedEngine(RanksFound):
 
     @abstractmethod
     def _new_evaluation(self) -> Any:
-        """Scratch for this engine's evaluator."""
+        """Return scratch for this engine's evaluator."""
 
     @abstractmethod
     def _evaluate(
@@ -312,7 +312,7 @@ class AnnotatedEngine(RanksFound):
         """Put in place of each event's true leaves, in `scratch.leaves`, the expressions that they make true."""
 
     def _found(self, batch: EventBatch, alive: Alive | None, offsets: NDArray[np.int64]) -> Iterator[NDArray[np.int32]]:
-        """The rules of one run of events after the other; `offsets` gets where each event's end among them all."""
+        """Yield the rules of one run of events after the other, and write to `offsets` where each event's rules end."""
         alive_bytes = freeze_alive(alive, self.program.n_rules)
         cursors: tuple[NDArray[Any], ...] = tuple(self.conjunctions.new_scratch(batch))
         scratch = self._scratch()
@@ -334,7 +334,7 @@ class AnnotatedEngine(RanksFound):
         self._pool.append(scratch)
 
     def _scratch(self) -> LabelledScratch:
-        """Scratch that no other call uses: from the pool, which a call that fails does not give it back to."""
+        """Return scratch that no other call uses, from the pool. A call that fails does not give it back."""
         try:
             return self._pool.pop()
         except IndexError:
