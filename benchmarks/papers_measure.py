@@ -14,7 +14,7 @@ from core_timing import affordable, scaled, seconds, spread
 from papers_data import Data, first_events
 from ruledex.engines.auto import AutoEngine
 from ruledex.engines.protocol import Matches, Statistics
-from ruledex.engines.registry import engine_class, read_options
+from ruledex.engines.registry import engine_class, read_engine_options
 from ruledex.program.program import Program
 from work import work_of
 
@@ -42,7 +42,7 @@ class Algorithm(NamedTuple):
             return AutoEngine(program, made["sparse"], statistics)
         if kind in BASELINES:
             return baseline_class(kind).build(program, statistics, **self.options)
-        return engine_class(kind).build(program, statistics, read_options(kind, self.options))
+        return engine_class(kind).build(program, statistics, read_engine_options(kind, self.options))
 
 
 def named(*names: str) -> list[Algorithm]:

@@ -8,7 +8,7 @@ import pytest
 
 from ruledex.compiled.decorator import IS_DISABLED
 from ruledex.compiled.scheduler import scheduler
-from ruledex.engines.registry import engine_class, read_options
+from ruledex.engines.registry import engine_class, read_engine_options
 
 ENGINES: dict[str, dict[str, Any]] = {
     "scan": {},
@@ -30,7 +30,7 @@ class EngineType(NamedTuple):
     options: dict[str, Any]
 
     def build(self, program, statistics=None):
-        return engine_class(self.name).build(program, statistics, read_options(self.name, self.options))
+        return engine_class(self.name).build(program, statistics, read_engine_options(self.name, self.options))
 
     def from_arrays(self, program, arrays):
         return engine_class(self.name).from_arrays(program, arrays)

@@ -1,6 +1,6 @@
 import pytest
 
-from ruledex.engines.registry import PLACES, engine_class, read_options
+from ruledex.engines.registry import PLACES, engine_class, read_engine_options
 from ruledex.errors import RuledexError
 
 
@@ -16,13 +16,13 @@ def test_an_unknown_engine_is_an_error_that_lists_the_known():
 
 @pytest.mark.parametrize("name", PLACES)
 def test_options_that_are_not_given_have_defaults(name):
-    assert read_options(name) == read_options(name, {}) == engine_class(name).options_type()
+    assert read_engine_options(name) == read_engine_options(name, {}) == engine_class(name).options_type()
 
 
 def test_options_that_are_given_reach_the_engines_own_type():
-    assert read_options("batch", {"threads": 3}).threads == 3
-    assert read_options("atree", {"sharing": False}).sharing is False
-    assert read_options("dnf", {"overflow": "sparse"}).overflow == "sparse"
+    assert read_engine_options("batch", {"threads": 3}).threads == 3
+    assert read_engine_options("atree", {"sharing": False}).sharing is False
+    assert read_engine_options("dnf", {"overflow": "sparse"}).overflow == "sparse"
 
 
 @pytest.mark.parametrize(
@@ -38,4 +38,4 @@ def test_options_that_are_given_reach_the_engines_own_type():
 )
 def test_options_that_an_engine_does_not_have_are_refused(name, given, message):
     with pytest.raises(RuledexError, match=message):
-        read_options(name, given)
+        read_engine_options(name, given)

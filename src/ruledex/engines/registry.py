@@ -33,7 +33,7 @@ def engine_class(name: str) -> type[Engine]:
     return found
 
 
-def read_options(name: str, given: Mapping[str, Any] | None = None) -> Any:
+def read_engine_options(name: str, given: Mapping[str, Any] | None = None) -> Any:
     """Return the options of an engine, of its `options_type`; refuse those that it does not have."""
     options_type = engine_class(name).options_type
     if given is not None and not isinstance(given, Mapping):

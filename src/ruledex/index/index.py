@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final, Literal, Self, TypeVar, get_args, overload
 
 from ruledex.artifact import RootLike, current_version, locate
-from ruledex.engines.registry import read_options
+from ruledex.engines.registry import read_engine_options
 from ruledex.errors import ArtifactError, BudgetError, InputError, RuledexError, RuleFault, RulesError, quoted
 from ruledex.forks import ForkSafeLock
 from ruledex.index.answers import ClosedState
@@ -134,7 +134,7 @@ class Index(MergeableIndex[Id]):
         (2, 'syntax')
         """
         check_choice("on_error", on_error, get_args(OnError))
-        read_options(engine, engine_options)
+        read_engine_options(engine, engine_options)
         schema = Schema() if schema is None else check_schema(schema)
         if progress is not None and not callable(progress):
             raise RuledexError(

@@ -32,7 +32,7 @@ from ruledex.artifact.reader import open_current, open_own
 from ruledex.artifact.remote import RemoteStore
 from ruledex.artifact.store import find_version, read_pointer
 from ruledex.artifact.untrusted import UntrustedArtifact
-from ruledex.engines.registry import read_options
+from ruledex.engines.registry import read_engine_options
 from ruledex.errors import ArtifactError, BudgetError, RuledexError, RuleFault, RulesError, quoted
 from ruledex.events.mappings import EventEncoder
 from ruledex.index.build import BuiltRules, CompiledPart, build_program, join_parts, state_of_rules
@@ -74,7 +74,7 @@ class OpenOptions(NamedTuple):
     def check(self) -> OpenOptions:
         """Return the options. Raises a RuledexError if one of them is not valid."""
         if self.engine is not None:
-            read_options(self.engine)
+            read_engine_options(self.engine)
         if self.trust is not None and not isinstance(self.trust, bool):
             raise RuledexError(f"trust is True, False or None, not {quoted(self.trust)}")
         if type(self.threads) is not int or self.threads < 1:
@@ -113,7 +113,7 @@ def untrusted_state(store: LocalStore | RemoteStore, version: str, engine: str |
     artifact = UntrustedArtifact(store, version)
     about = read_metadata(artifact.metadata)
     wanted = engine or about.engine
-    read_options(wanted)
+    read_engine_options(wanted)
     name = _name(version, wanted)
     for folder in cache_folders():
         if (kept := _open_kept(folder / REBUILT / name, version)) is not None:

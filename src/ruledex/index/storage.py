@@ -26,7 +26,7 @@ from ruledex.artifact.layout import ROW_GROUP
 from ruledex.dictionary.dictionary import Dictionary
 from ruledex.dictionary.stored import restore, store
 from ruledex.engines.protocol import Engine, Statistics
-from ruledex.engines.registry import engine_class, read_options
+from ruledex.engines.registry import engine_class, read_engine_options
 from ruledex.errors import ArtifactError, RuledexError, quoted
 from ruledex.events.elements import stored_with_elements
 from ruledex.events.mappings import EventEncoder
@@ -213,7 +213,7 @@ def build_engine(
     name: str, program: Program, statistics: Statistics | None, options: Mapping[str, Any] | None = None
 ) -> Engine:
     """Build an engine over a Program, with the engine's own options."""
-    return engine_class(name).build(program, statistics, read_options(name, options))
+    return engine_class(name).build(program, statistics, read_engine_options(name, options))
 
 
 # The texts of rules.

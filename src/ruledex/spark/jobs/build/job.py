@@ -112,7 +112,7 @@ def build_index(
     The same rules with the same options give the same version, byte for byte, in whatever order and partitions they
     come. Nothing is visible before the build is complete. A build first removes what failed builds have left.
     """
-    from ruledex.engines.registry import read_options
+    from ruledex.engines.registry import read_engine_options
     from ruledex.index.parts import BuildJob
     from ruledex.language.column_types import spark_columns
     from ruledex.spark.jobs.build.frames import collect_definitions, convert_rules, select_rules
@@ -123,7 +123,7 @@ def build_index(
         raise RuledexError(f"on_error must be 'quarantine' or 'raise', not {quoted(on_error)}")
     if shards is not None and shards < 1:
         raise RuledexError(f"shards is {shards}; it must be at least 1")
-    read_options(engine, engine_options)
+    read_engine_options(engine, engine_options)
     rules = spark_frame(rules, "the rules")
     given = select_rules(rules, id, expr, score, tags)
     if format_options and format is None:
