@@ -207,7 +207,7 @@ class AdvertisingContracts(ContractWorkload):
         )
 
     def event_weights(self, n: int) -> Iterator[dict[str, float]]:
-        """The weights of the first `n` events' attributes, uniform in [0, 1); each has one value, so one weight."""
+        """Yield the weights of the attributes of the first `n` events, uniform in [0, 1), one weight per attribute."""
         for position, event in enumerate(self.events(n)):
             weights = Stream(self.seed, "event weights", position).uniform(len(event))
             yield dict(zip(event, weights.tolist(), strict=True))
