@@ -25,6 +25,7 @@ from numpy.typing import NDArray
 
 from ruledex import parse
 from ruledex.compiled.arrays import read_only
+from ruledex.dictionary.text_table import empty_text_table, intern_slices
 from ruledex.language.tree import (
     MAX_DEPTH,
     Between,
@@ -36,7 +37,6 @@ from ruledex.language.tree import (
 from ruledex.program.layout import lay_out
 from ruledex.program.node_table import NodeTable, empty_node_table
 from ruledex.program.normalise import NormalRules, normalise_rules
-from ruledex.program.predicate_table import empty_text_table, intern_slices
 from ruledex.program.rule_entries import LiteralFacts, PredicateLiterals, operator_of
 from ruledex.program.rule_scanner import scan_texts
 from ruledex.program.scores.compile import ScoreTable, empty_score_table

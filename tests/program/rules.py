@@ -23,6 +23,7 @@ from ruledex.compiled.constants import (
     STEP_BITS,
     WEIGH,
 )
+from ruledex.dictionary.text_table import TextTable, empty_text_table, intern_slices
 from ruledex.language.resolve import Event
 from ruledex.language.tree import (
     MAX_DEPTH,
@@ -42,7 +43,6 @@ from ruledex.language.tree import (
 from ruledex.program.layout import ProgramNodes, lay_out
 from ruledex.program.node_table import NodeTable, empty_node_table
 from ruledex.program.normalise import NormalRules, normalise_rules
-from ruledex.program.predicate_table import TextTable, empty_text_table, intern_slices
 from ruledex.program.rule_entries import COMPLEX, LiteralFacts, PredicateLiterals, operator_of
 from ruledex.program.rule_scanner import Scan, scan_texts
 from ruledex.program.scores.compile import ScoreTable, empty_score_table

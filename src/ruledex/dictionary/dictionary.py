@@ -211,6 +211,7 @@ class SlotPlan:
     misfit: set[Family] = field(default_factory=set)
     settled: set[Family] = field(default_factory=set)
     keys: dict[str, Predicate] = field(default_factory=dict)  # by their texts
+    sorted_cuts: dict[Kind, list[Cut]] = field(default_factory=dict)  # of other kinds: ascending, none twice
 
 
 def make_dictionary(schema: Schema, plans: Iterable[SlotPlan]) -> Dictionary:
@@ -235,7 +236,7 @@ def make_dictionary(schema: Schema, plans: Iterable[SlotPlan]) -> Dictionary:
         ):
             special.update({family: take(1) for family in sorted(families)})
         slot.keys = [_key(predicate, take(1)) for predicate in plan.keys.values()]
-        for kind, cuts in sorted(_sorted_cuts(plan.cuts, schema).items()):
+        for kind, cuts in sorted(_sorted_cuts(plan, schema).items()):
             slot.domains[kind] = Domain(kind, cuts, take(2 * len(cuts) + 1))
         slot.finish()
         slots.append(slot)
@@ -253,12 +254,17 @@ def _key(predicate: Predicate, cell: int) -> Key:
     return Key(predicate, family, cell)
 
 
-def _sorted_cuts(given: dict[Kind, set[Cut]], schema: Schema) -> dict[Kind, list[Cut]]:
-    cuts = {kind: sorted(values) for kind, values in given.items()}
+def _sorted_cuts(plan: SlotPlan, schema: Schema) -> dict[Kind, list[Cut]]:
+    cuts = {kind: sorted(values) for kind, values in plan.cuts.items()} | plan.sorted_cuts
     exact = cuts.get(Kind.EXACT, [])
-    if len(exact) > 1 and len(rounded := {as_double(number) for number in exact}) < len(exact):
+    if not _are_doubles(exact) and len(rounded := {as_double(number) for number in exact}) < len(exact):
         cuts[Kind.ROUNDED] = sorted(rounded)
-    if Kind.DATE in given:
-        days = given[Kind.DATE].union(*(twin_cuts(moment, Kind.DATE, schema.zone) for moment in cuts[Kind.TIME]))
+    if Kind.DATE in plan.cuts:
+        days = plan.cuts[Kind.DATE].union(*(twin_cuts(moment, Kind.DATE, schema.zone) for moment in cuts[Kind.TIME]))
         cuts[Kind.DATE] = sorted(days)
     return cuts
+
+
+def _are_doubles(exact: list[Cut]) -> bool:
+    """Return whether each of these numbers, which ascend, is surely a double of its own."""
+    return len(exact) < 2 or (exact[0] >= -(2**53) and exact[-1] <= 2**53 and set(map(type, exact)) == {int})

@@ -3,22 +3,41 @@
 While rules are added, literals get ids in the order of their first use, and their constants are collected. `finish`
 cuts the domains, numbers the cells, and gives each positive literal its intervals of cells. program/program.py says
 what positive and negative literals mean.
+
+A table of many literals keeps the plain ones as arrays (plain_literals.py). Until then, each is an object.
 """
 
 from __future__ import annotations
 
 from array import array
-from collections.abc import Hashable, Sequence
-from dataclasses import dataclass
+from collections.abc import Hashable
 from typing import NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ruledex.compiled.constants import AND, CELL, EVERY, NODE, OR, PLACE
+from ruledex.compiled.arrays import lengthen
+from ruledex.compiled.constants import AND, CELL, NODE, OR, PLACE
 from ruledex.dictionary.dictionary import Dictionary, SlotPlan, make_dictionary
-from ruledex.dictionary.domain import KIND_OF_TYPE, Kind, Span, cut_of, cuts_of, kind_of, needs_days, spans_of
-from ruledex.dictionary.slot import Slot
+from ruledex.dictionary.domain import KIND_OF_TYPE, Kind, cut_of, cuts_of, kind_of, needs_days
+from ruledex.dictionary.literal_cells import PositiveLiteral, Presence, intervals_of, presence_cell
+from ruledex.dictionary.plain_cells import PlainCells
+from ruledex.dictionary.plain_literals import (
+    FAMILIES,
+    N_FAMILIES,
+    N_LITERALS,
+    N_NEW_PRESENCES,
+    N_NEW_SLOTS,
+    N_POSITIVES,
+    NO_LITERAL,
+    NOT_NULL,
+    LiteralColumns,
+    PlainLiterals,
+    Predicates,
+    SlotColumns,
+    add_record,
+    make_literals,
+)
 from ruledex.language.lambdas import not_false_for_some, of_any_element
 from ruledex.language.schema import Schema
 from ruledex.language.text import operand_text, tree_text
@@ -33,7 +52,6 @@ from ruledex.language.tree import (
     Not,
     NullSafe,
     Operand,
-    Predicate,
     Rlike,
     SetTest,
     Truth,
@@ -49,22 +67,8 @@ Form: TypeAlias = "int | bool | tuple[int, list[Form]]"
 
 _AS_THEY_ARE = (Kind.EXACT, Kind.STRING)  # kinds whose constants are cuts themselves; most are of these
 
-Presence: TypeAlias = tuple[int, str, Family | None]  # a slot, what it must have, and of which family
 _EVERY: Presence = (-1, "every", None)  # what each event has
 Whole: TypeAlias = CompareOperands | SetTest | Exists  # predicates of a whole event, not of one value
-
-
-@dataclass(slots=True)
-class PositiveLiteral:
-    """A positive literal before its cells are known."""
-
-    slot: int
-    within: Within | None = None  # the values and ranges
-    key: Predicate | None = None  # or a predicate with a cell of its own
-    not_null: bool = False  # or the presence of any value
-    misfit: Family | None = None  # the weak form: values of other families count too
-    presence: tuple[str, Family] | None = None  # or what a negative literal needs to be there
-    outside: bool = False  # all cells of the family but these
 
 
 class LiteralArrays(NamedTuple):
@@ -86,7 +90,7 @@ class LiteralTable:
         self._slots: dict[Hashable, int] = {}
         self._asked: list[SlotPlan] = []
         self._ids: dict[Hashable, int] = {}
-        self.positives: list[PositiveLiteral] = []
+        self._positives: list[PositiveLiteral | None] = []  # None for those that are arrays
         # One entry per literal: for a positive one its index in `positives` and -1; for a negative one the id of the
         # positive one and the index of its presence.
         self._of = array("i")
@@ -95,6 +99,12 @@ class LiteralTable:
         self._list_of_presences = [_EVERY]
         self.complement = array("i")  # the literal that is never true together with this one, or -1
         self.is_negative = array("B")
+        # The negations of each literal: where its operand has a value of its family, and in every event; or -1.
+        self._negation = array("i")
+        self._absence = array("i")
+        self._plain: PlainLiterals | None = None
+        self._attributes: dict[tuple[str, ...], int] = {}  # of plain predicates
+        self._list_of_attributes: list[Attribute] = []
 
     def __len__(self) -> int:
         return len(self._of)
@@ -160,13 +170,21 @@ class LiteralTable:
         # 1, 1.0 and TRUE are equal and hash alike, so their types are part of the name.
         name = (slot, outside, len(within.values), *constants, *map(type, constants))
         known = self._ids.get(name)
-        return self._add(name, PositiveLiteral(slot, within, outside=outside)) if known is None else known
+        if known is not None:
+            return known
+        record = None if self._plain is None or outside else self._plain.record_of(within)
+        if record is not None:
+            known = self._ids[name] = self._add_record(slot, *record)
+            return known
+        return self._add(name, PositiveLiteral(slot, within, outside=outside))
 
     def _key(self, predicate: Between | Like | Rlike | Within) -> int:
         return self._add(tree_text(predicate), PositiveLiteral(self._slot(predicate.operand), key=predicate))
 
     def _not_null(self, operand: Operand) -> int:
         slot = self._slot(operand)
+        if self._plain is not None:
+            return self._add_record(slot, N_FAMILIES * NOT_NULL, [])
         return self._add((slot, "not null"), PositiveLiteral(slot, not_null=True))
 
     def _whole(self, predicate: Whole, truth: bool) -> int:
@@ -221,20 +239,27 @@ class LiteralTable:
         return (OR, [self._of[form], self._negative(presence, _EVERY)])
 
     def _negative(self, positive: int, presence: Presence) -> int:
+        """Return the negation of a literal where something is present. A literal has at most one "present"."""
         slot, word, family = presence
         name = (positive, presence)
-        known = self._ids.get(name)
-        if known is None:
-            known = self._ids[name] = len(self._of)
-            self._of.append(positive)
+        if word == "settled":
+            known = self._ids.get(name, NO_LITERAL)
+        else:
+            known = (self._absence if family is None else self._negation)[positive]
+        if known == NO_LITERAL:
+            known = len(self._of)
             if presence not in self._presences:
                 self._presences[presence] = len(self._presences)
                 self._list_of_presences.append(presence)
-            self._presence.append(self._presences[presence])
-            self.complement.append(positive)
-            self.is_negative.append(1)
+                if self._plain is not None and word == "present" and family in FAMILIES:
+                    self._plain.presences[slot, FAMILIES.index(family)] = self._presences[presence]
+            self._append(positive, self._presences[presence], positive, is_negative=1)
             if self.complement[positive] < 0:
                 self.complement[positive] = known
+            if word == "settled":
+                self._ids[name] = known
+            else:
+                (self._absence if family is None else self._negation)[positive] = known
             if family is not None:
                 self._ask_presence(slot, word, family)
         return known
@@ -243,12 +268,139 @@ class LiteralTable:
         known = self._ids.get(name)
         if known is None:
             known = self._ids[name] = len(self._of)
-            self._of.append(len(self.positives))
-            self._presence.append(-1)
-            self.complement.append(-1)
-            self.is_negative.append(0)
-            self.positives.append(positive)
+            n_positives = len(self._positives)
+            self._append(n_positives, -1, NO_LITERAL, is_negative=0)
+            self._positives.append(positive)
+            if self._plain is not None:
+                self._plain.add_odd(n_positives)
         return known
+
+    def _append(self, of: int, presence: int, complement: int, is_negative: int) -> None:
+        self._of.append(of)
+        self._presence.append(presence)
+        self.complement.append(complement)
+        self.is_negative.append(is_negative)
+        self._negation.append(NO_LITERAL)
+        self._absence.append(NO_LITERAL)
+
+    # Plain literals.
+
+    def keep_plain(self) -> PlainLiterals:
+        """Keep plain literals as arrays from now on, those that there are included."""
+        if self._plain is not None:
+            return self._plain
+        plain = self._plain = PlainLiterals()
+        plain.presences = np.full((len(self._asked) + 1, N_FAMILIES), -1, np.int32)
+        for (slot, word, family), number in self._presences.items():
+            if word == "present" and family in FAMILIES:
+                plain.presences[slot, FAMILIES.index(family)] = number
+        ids = np.flatnonzero(np.array(self._presence, np.int32) < 0).tolist()
+        for number, (literal, positive) in enumerate(zip(ids, self._positives, strict=True)):
+            assert positive is not None
+            record = None
+            if positive.not_null:
+                record = N_FAMILIES * NOT_NULL, list[int]()
+            elif positive.within is not None and positive.misfit is None and not positive.outside:
+                record = plain.record_of(positive.within)
+            if record is None:
+                plain.add_odd(number)
+            else:
+                plain.add_known(number, literal, positive.slot, *record)
+                self._positives[number] = None
+        return plain
+
+    def attribute_number(self, attribute: Attribute) -> int:
+        """Return the number by which plain predicates name an attribute."""
+        assert self._plain is not None
+        known = self._attributes.get(attribute.path)
+        if known is None:
+            known = self._attributes[attribute.path] = len(self._attributes)
+            self._list_of_attributes.append(attribute)
+            self._plain.add_attribute(known, self._slots.get(attribute.path, -1))
+        return known
+
+    def add_plain(
+        self, predicates: Predicates, first: int, last: int, positive: NDArray[np.int32], negative: NDArray[np.int32]
+    ) -> None:
+        """Write the literals of plain predicates and of their negations, as far as these are used."""
+        plain = self._plain
+        assert plain is not None
+        n_more = last - first
+        n_constants = int(predicates.offsets[last] - predicates.offsets[first])
+        n_slots = len(self._asked)
+        counts = np.array([len(self), len(self._positives), n_slots, len(self._presences), 0, 0])
+        records = plain.make_room(len(self._positives), n_more, n_constants)
+        plain.presences = lengthen(plain.presences, n_slots + n_more)
+        new_slots, new_presences = np.empty(n_more, np.int32), np.empty(n_more, np.int32)
+        slots = SlotColumns(plain.slot_of, plain.presences, new_slots, new_presences)
+        columns = self._with_room(2 * n_more)
+        make_literals(predicates, first, last, records, columns, slots, counts, positive, negative)
+        del columns
+        self._cut_off(counts)
+        for number in new_slots[: counts[N_NEW_SLOTS]].tolist():
+            attribute = self._list_of_attributes[number]
+            self._slots[attribute.path] = len(self._asked)
+            self._asked.append(SlotPlan(attribute))
+        for code in new_presences[: counts[N_NEW_PRESENCES]].tolist():
+            slot, family = code // N_FAMILIES, FAMILIES[code % N_FAMILIES]
+            assert family is not None
+            self._presences[slot, "present", family] = len(self._presences)
+            self._list_of_presences.append((slot, "present", family))
+            self._ask_presence(slot, "present", family)
+
+    def _add_record(self, slot: int, shape: int, constants: list[int]) -> int:
+        assert self._plain is not None
+        n_positives = len(self._positives)
+        records = self._plain.make_room(n_positives, 1, len(constants))
+        start = records.offsets[n_positives]
+        records.constants[start : start + len(constants)] = constants
+        counts = np.array([len(self), n_positives, 0, 0, 0, 0])
+        columns = self._with_room(1)
+        literal = add_record(records, columns, counts, shape, slot, len(constants))
+        del columns
+        self._cut_off(counts)
+        return literal
+
+    def _with_room(self, n_more: int) -> LiteralColumns:
+        """Return the columns as arrays that have room for more literals. They must be dropped before `_cut_off`."""
+        for column in (self._of, self._presence, self.complement, self._negation, self._absence):
+            column.frombytes(bytes(4 * n_more))
+        self.is_negative.frombytes(bytes(n_more))
+        return LiteralColumns(
+            np.frombuffer(self._of, np.int32),
+            np.frombuffer(self._presence, np.int32),
+            np.frombuffer(self.complement, np.int32),
+            np.frombuffer(self.is_negative, np.uint8),
+            np.frombuffer(self._negation, np.int32),
+            np.frombuffer(self._absence, np.int32),
+        )
+
+    def _cut_off(self, counts: NDArray[np.int64]) -> None:
+        """Drop the room that was not used, and count new positive literals."""
+        n_literals = int(counts[N_LITERALS])
+        for column in (self._of, self._presence, self.complement, self.is_negative, self._negation, self._absence):
+            del column[n_literals:]
+        self._positives += [None] * int(counts[N_POSITIVES] - len(self._positives))
+
+    @property
+    def n_positives(self) -> int:
+        """The number of positive literals."""
+        return len(self._positives)
+
+    @property
+    def positives(self) -> list[PositiveLiteral]:
+        """The positive literals as objects."""
+        return [self._positive_at(number) for number in range(len(self._positives))]
+
+    def _positive_at(self, number: int) -> PositiveLiteral:
+        known = self._positives[number]
+        if known is not None:
+            return known
+        assert self._plain is not None
+        slot, operation = self._plain.slot_and_operation(number)
+        if operation == NOT_NULL:
+            return PositiveLiteral(slot, not_null=True)
+        return PositiveLiteral(slot, self._plain.within(number, self._asked[slot].operand))
 
     def _ask_presence(self, slot: int, word: str, family: Family) -> None:
         (self._asked[slot].present if word == "present" else self._asked[slot].settled).add(family)
@@ -292,6 +444,9 @@ class LiteralTable:
         if known is None:
             known = self._slots[name] = len(self._asked)
             self._asked.append(SlotPlan(operand))
+            if self._plain is not None:
+                attribute = self._attributes.get(operand.path) if isinstance(operand, Attribute) else None
+                self._plain.add_slot(known, attribute)
         return known
 
     @property
@@ -309,78 +464,34 @@ class LiteralTable:
         """Return the final id of each literal: positive literals come first."""
         of, presence = np.array(self._of, NODE), np.array(self._presence, np.int32)
         is_negative = presence >= 0
-        final = np.where(is_negative, len(self.positives) - 1 + np.cumsum(is_negative, dtype=NODE), of)
+        final = np.where(is_negative, len(self._positives) - 1 + np.cumsum(is_negative, dtype=NODE), of)
         return final.astype(NODE)
 
     def finish(self) -> tuple[LiteralArrays, Dictionary]:
         """Cut the domains, number the cells and give each literal its cells. Nothing may be added afterwards."""
-        for positive in self.positives:
-            self._ask(positive)
+        plain = PlainCells(self._plain, len(self._positives))
+        for positive in self._positives:
+            if positive is not None:
+                self._ask(positive)
+        plain.ask(self._asked)
         dictionary = make_dictionary(self.schema, self._asked)
         slots = dictionary.slots
         keys = [{tree_text(key.predicate): key.cell for key in slot.keys} for slot in slots]
-        offsets, lows, highs = array("q", [0]), array("i"), array("i")
-        for positive in self.positives:
-            for low, high in _intervals(positive, slots[positive.slot], keys[positive.slot]):
-                lows.append(low)
-                highs.append(high)
-            offsets.append(len(lows))
-        presence_cells = np.array([_presence_cell(slots, presence) for presence in self._presences], CELL)
+        special = {}
+        for number in plain.special(slots).tolist():
+            positive = self._positive_at(number)
+            special[number] = intervals_of(positive, slots[positive.slot], keys[positive.slot])
+        intervals = plain.intervals(slots, special)
+        presence_cells = np.array([presence_cell(slots, presence) for presence in self._presences], CELL)
         of, presence = np.array(self._of, NODE), np.array(self._presence, np.int32)
         is_negative = presence >= 0
         final = self.final_ids()
         arrays = LiteralArrays(
-            np.array(offsets, PLACE),
-            np.array(lows, CELL),
-            np.array(highs, CELL),
+            intervals.offsets.astype(PLACE),
+            intervals.low.astype(CELL),
+            intervals.high.astype(CELL),
             presence_cells[presence[is_negative]],
             final[of[is_negative]],
             final,
         )
         return arrays, dictionary
-
-
-def _presence_cell(slots: Sequence[Slot], presence: Presence) -> int:
-    slot, word, family = presence
-    if family is None:
-        return EVERY
-    return (slots[slot].present if word == "present" else slots[slot].settled)[family]
-
-
-def _intervals(positive: PositiveLiteral, slot: Slot, keys: dict[str, int]) -> list[Span]:
-    if positive.not_null:
-        return [(slot.not_null, slot.not_null)]
-    if positive.presence is not None:
-        cell = _presence_cell([slot], (0, *positive.presence))
-        return [(cell, cell)]
-    if positive.key is not None:
-        cell = keys[tree_text(positive.key)]
-        return [(cell, cell)]
-    assert positive.within is not None
-    plain = None if positive.outside or positive.misfit is not None else _plain_spans(positive.within, slot)
-    if plain is not None:
-        return plain
-    spans = spans_of(positive.within.values, positive.within.bounds, slot.domains, slot.schema.zone)
-    if positive.outside:
-        return [span for domain, inside in spans.items() for span in domain.outside(inside)]
-    misfit = [] if positive.misfit is None else [(slot.misfit[positive.misfit],) * 2]
-    return [*misfit, *(span for inside in spans.values() for span in inside)]
-
-
-def _plain_spans(within: Within, slot: Slot) -> list[Span] | None:
-    """Return the cells of integers or strings that lie in one domain, the usual case; None for all other sets."""
-    values, bounds = within.values, within.bounds
-    if len(bounds) + bool(values) != 1 or Kind.ROUNDED in slot.domains:
-        return None
-    if values:
-        kinds = set(map(type, values))
-        if kinds not in ({int}, {str}):
-            return None
-        cell_of = slot.domains[KIND_OF_TYPE[type(values[0])]].cell
-        return [(cell, cell) for cell in sorted(map(cell_of, values))]
-    (bound,) = bounds
-    kinds = {type(bound.low), type(bound.high)}
-    if not kinds <= {int, type(None)}:
-        return None
-    span = slot.domains[Kind.EXACT].span(bound.low, bound.low_closed, bound.high, bound.high_closed)
-    return [] if span is None else [span]

@@ -10,7 +10,8 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple, TypeAlias
 
 from ruledex.dictionary.domain import ends
-from ruledex.dictionary.literal_table import LiteralTable, PositiveLiteral
+from ruledex.dictionary.literal_cells import PositiveLiteral
+from ruledex.dictionary.literal_table import LiteralTable
 from ruledex.dictionary.merging import Name, name_of_operand
 from ruledex.language.text import tree_text
 from ruledex.language.tree import Bound, CompareOperands, Exists, Operand, Predicate, SetTest, Value

@@ -60,6 +60,11 @@ class ProgramBuilder:
         self._static: list[NDArray[np.float64]] = []
         self.n_read_by_parser = 0  # rules of `add_texts` that took the second road
 
+    @property
+    def n_predicates_parsed(self) -> int:
+        """How many distinct predicates of `add_texts` the Python parser has read: those that are not plain, or few."""
+        return self._predicates.n_parsed
+
     def add(self, tree: Expression, static_score: float = 0.0) -> None:
         """Add one rule, given as the parser's tree, bound to the schema."""
         self._append(*self._take(tree), static_score)
@@ -185,7 +190,7 @@ class ProgramBuilder:
         """Return the Program without cells and sharing, for literals that get the cells of another dictionary."""
         literals = self.literals
         negated = np.array([positive for positive, _ in literals.negatives()], NODE)
-        no_cells, n_positive = np.empty(0, CELL), len(literals.positives)
+        no_cells, n_positive = np.empty(0, CELL), literals.n_positives
         offsets, presence = np.zeros(n_positive + 1, PLACE), np.zeros(len(negated), CELL)
         arrays = LiteralArrays(offsets, no_cells, no_cells, presence, negated, literals.final_ids())
         return self._program(arrays, 0, np.empty(0, CELL), share=False)

@@ -1,7 +1,7 @@
 """The distinct predicates of rules, told apart by their bytes: each is parsed once.
 
-Equal slices of bytes get the same number: 0, 1, 2, … in the order in which they are first met. A `TextTable` holds the
-numbers and a copy of each distinct slice, so that rules can come in chunks whose buffers are dropped.
+Compiled code reads plain predicates (plain_predicates.py) and makes their literals. The Python parser reads the others,
+and all of them where there are few. Both give the same literals.
 
 A predicate and its negation are two literals. Each is made only if some rule uses it, so the rules are first read for
 the polarity in which they use their predicates.
@@ -9,21 +9,32 @@ the polarity in which they use their predicates.
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
 from numpy.typing import NDArray
 
-from ruledex.compiled.arrays import FREE, HASH_MASK, buckets_for, lengthen
-from ruledex.compiled.bits import prefetch
+from ruledex.compiled.arrays import lengthen, read_only
 from ruledex.compiled.constants import ALWAYS, LEAF, NEVER
 from ruledex.compiled.decorator import jit
 from ruledex.dictionary.literal_table import Form, LiteralTable
+from ruledex.dictionary.plain_literals import (
+    ANY_FAMILY,
+    FAMILIES,
+    IS_NULL,
+    NEGATIVE_USE,
+    NO_ATTRIBUTE,
+    NO_FAMILY,
+    POSITIVE_USE,
+    TEXT,
+    UNKNOWN,
+    Predicates,
+)
+from ruledex.dictionary.text_table import empty_text_table, intern_slices
 from ruledex.errors import RuleError
 from ruledex.language.parser import parse
 from ruledex.language.schema import Schema
 from ruledex.language.tree import (
     And,
+    Attribute,
     Between,
     Compare,
     CompareOperands,
@@ -39,6 +50,8 @@ from ruledex.language.tree import (
     Rlike,
     Weighed,
 )
+from ruledex.language.value import Family
+from ruledex.program.plain_predicates import read_plain
 from ruledex.program.rule_entries import (
     ARGUMENT,
     BOTH,
@@ -55,12 +68,9 @@ from ruledex.program.rule_scanner import OK, Scan
 from ruledex.rewrite.literals import rewrite_literal, rewrite_literals
 from ruledex.rewrite.settle import settle
 
-# In which polarities rules use a predicate, as bits.
-POSITIVE_USE, NEGATIVE_USE = 1, 2
 _UNMADE = -4  # no rule has used this side of the predicate yet
 _FIRST_ROOM = 64  # predicates that a new table has room for
-_FNV_OFFSET, _FNV_PRIME = 2166136261, 16777619
-AHEAD = 8
+FEWEST_COMPILED = 256  # predicates at once that are worth the arrays
 
 
 class PredicateTable:
@@ -73,6 +83,11 @@ class PredicateTable:
         self._positive = np.empty(_FIRST_ROOM, np.int32)
         self._negative = np.empty(_FIRST_ROOM, np.int32)
         self._weight = np.empty(_FIRST_ROOM, np.float64)
+        # The distinct texts of attributes in plain predicates, and the attribute and the declared family of each.
+        self._names = empty_text_table()
+        self._attribute = np.empty(0, np.int32)
+        self._family = np.empty(0, np.int8)
+        self.n_parsed = 0  # predicates that the Python parser has read
 
     def intern(self, text: NDArray[np.uint8], scan: Scan) -> tuple[NDArray[np.int32], PredicateLiterals, LiteralFacts]:
         """Make the literals that the scanned rules use.
@@ -92,14 +107,83 @@ class PredicateTable:
         uses = _find_uses(scan, predicate_of, n_texts)
         needs_positive = (uses & POSITIVE_USE != 0) & (self._positive[:n_texts] == _UNMADE)
         needs_negative = (uses & NEGATIVE_USE != 0) & (self._negative[:n_texts] == _UNMADE)
-        for number in np.flatnonzero(needs_positive | needs_negative).tolist():
-            self._make(number, bool(needs_positive[number]), bool(needs_negative[number]))
+        needed = np.flatnonzero(needs_positive | needs_negative)
+        uses = needs_positive * np.uint8(POSITIVE_USE) + needs_negative * np.uint8(NEGATIVE_USE)
+        if len(needed) < FEWEST_COMPILED:
+            self._parse(needed, uses[needed])
+        else:
+            self._make_plain(needed, uses[needed])
         predicates = PredicateLiterals(self._positive[:n_texts], self._negative[:n_texts], self._weight[:n_texts])
         known = self._literals
         literals = LiteralFacts(np.array(known.complement, np.int32), np.array(known.is_negative, np.uint8))
         for array in (*predicates, *literals):
             array.flags.writeable = False
         return predicate_of, predicates, literals
+
+    def _make_plain(self, numbers: NDArray[np.int64], uses: NDArray[np.uint8]) -> None:
+        """Make the literals of predicates, in their order: all plain ones between two that are not by one call."""
+        text, offsets = read_only(self._texts.text), self._texts.offsets
+        plain = self._literals.keep_plain()
+        read = read_plain(text, offsets[numbers], offsets[numbers + 1])
+        attributes = self._attributes(text, read.attribute_start, read.attribute_end, read.operation, read.family)
+        is_text = np.repeat(read.family == TEXT, np.diff(read.offsets))
+        starts, ends = read.constants[is_text], read.ends[is_text]
+        plain.texts, read.constants[is_text] = intern_slices(plain.texts, text, starts, ends)
+        is_negated = read.is_negated != 0
+        turned = (uses & POSITIVE_USE) * NEGATIVE_USE + (uses & NEGATIVE_USE) // NEGATIVE_USE
+        predicates = Predicates(
+            read.operation, np.where(is_negated, turned, uses), read.family, attributes, read.offsets, read.constants
+        )
+        made, opposite = np.full((2, len(numbers)), _UNMADE, np.int32)
+        first = 0
+        for place in [*np.flatnonzero(attributes == NO_ATTRIBUTE).tolist(), len(numbers)]:
+            if first < place:
+                self._literals.add_plain(predicates, first, place, made, opposite)
+            self._parse(numbers[place : place + 1], uses[place : place + 1])
+            first = place + 1
+        self._weight[numbers[(read.operation == IS_NULL) & (attributes != NO_ATTRIBUTE)]] = 0.0
+        for own, code in (
+            (self._positive, np.where(is_negated, opposite, made)),
+            (self._negative, np.where(is_negated, made, opposite)),
+        ):
+            is_made = code != _UNMADE
+            own[numbers[is_made]] = code[is_made]
+
+    def _attributes(
+        self,
+        text: NDArray[np.uint8],
+        starts: NDArray[np.int64],
+        ends: NDArray[np.int64],
+        operation: NDArray[np.uint8],
+        family: NDArray[np.uint8],
+    ) -> NDArray[np.int32]:
+        """Return the attribute of each predicate; NO_ATTRIBUTE where the Python parser has to read it."""
+        n_known = self._names.n_texts
+        self._names, names = intern_slices(self._names, text, starts, ends)
+        n_names = self._names.n_texts
+        self._attribute, self._family = lengthen(self._attribute, n_names), lengthen(self._family, n_names)
+        for number in range(n_known, n_names):
+            self._attribute[number], self._family[number] = self._attribute_of(self._names.bytes_of(number))
+        declared = self._family[names]
+        fits = (declared == ANY_FAMILY) | (declared == family) | (operation == IS_NULL)
+        return np.where((operation != UNKNOWN) & fits, self._attribute[names], NO_ATTRIBUTE)
+
+    def _attribute_of(self, name: bytes) -> tuple[int, int]:
+        """Return the number of the attribute that a text names, and its declared family; NO_ATTRIBUTE if none."""
+        try:
+            tree = parse(name + b" = 1")
+        except RuleError:
+            return NO_ATTRIBUTE, NO_FAMILY
+        if not isinstance(tree, Compare) or not isinstance(tree.operand, Attribute) or tree.op != "=":
+            return NO_ATTRIBUTE, NO_FAMILY
+        family = self._schema.family(tree.operand)
+        code = ANY_FAMILY if family is Family.ANY else FAMILIES.index(family) if family in FAMILIES else NO_FAMILY
+        return self._literals.attribute_number(tree.operand), code
+
+    def _parse(self, numbers: NDArray[np.int64], uses: NDArray[np.uint8]) -> None:
+        for number, use in zip(numbers.tolist(), uses.tolist(), strict=True):
+            self.n_parsed += 1
+            self._make(number, bool(use & POSITIVE_USE), bool(use & NEGATIVE_USE))
 
     def _make(self, number: int, positive: bool, negative: bool) -> None:
         text = self._texts.bytes_of(number)
@@ -179,129 +263,3 @@ def _mark(
                     if entries[entry, BOTH] != 0:
                         use = POSITIVE_USE + NEGATIVE_USE
                     uses[entries[entry, ARGUMENT]] |= use
-
-
-# Numbers for slices of bytes.
-
-
-class TextTable(NamedTuple):
-    """The distinct slices. The arrays have room for more."""
-
-    text: NDArray[np.uint8]  # the distinct slices, one behind the other
-    offsets: NDArray[np.int64]  # number n is text[offsets[n]:offsets[n + 1]]
-    hashes: NDArray[np.uint32]
-    buckets: NDArray[np.int32]  # of the hash table: numbers
-    counts: NDArray[np.int64]  # [1] how many there are
-
-    @property
-    def n_texts(self) -> int:
-        """The number of distinct slices."""
-        return int(self.counts[0])
-
-    def bytes_of(self, number: int) -> bytes:
-        """Return the slice that has a number."""
-        return self.text[self.offsets[number] : self.offsets[number + 1]].tobytes()
-
-
-def empty_text_table() -> TextTable:
-    """Return a table without slices."""
-    n_room = _FIRST_ROOM
-    buckets = np.full(2 * n_room, FREE, np.int32)
-    offsets, hashes = np.zeros(n_room + 1, np.int64), np.empty(n_room, np.uint32)
-    return TextTable(np.empty(1024, np.uint8), offsets, hashes, buckets, np.zeros(1, np.int64))
-
-
-def intern_slices(
-    table: TextTable, text: NDArray[np.uint8], starts: NDArray[np.int64], ends: NDArray[np.int64]
-) -> tuple[TextTable, NDArray[np.int32]]:
-    """Return the new table, and the numbers of the slices `text[starts[i]:ends[i]]`.
-
-    The given table must not be used again. The text is read-only.
-    """
-    hashed = np.empty(len(starts), np.uint32)
-    _hash_slices(text, starts, ends, hashed)
-    numbers = np.empty(len(starts), np.int32)
-    n_done = 0
-    while (n_done := _intern_from(table, text, starts, ends, hashed, n_done, numbers)) < len(starts):
-        n_texts = table.n_texts
-        n_room = n_texts + n_texts // 2 + 64
-        hashes = lengthen(table.hashes, n_room)
-        table = TextTable(
-            lengthen(table.text, int(table.offsets[n_texts] + ends[n_done] - starts[n_done])),
-            lengthen(table.offsets, n_room + 1),
-            hashes,
-            buckets_for(table.buckets, hashes[:n_texts].astype(np.int64), n_room),
-            table.counts,
-        )
-    return table, numbers
-
-
-@jit
-def _hash_slices(
-    text: NDArray[np.uint8], starts: NDArray[np.int64], ends: NDArray[np.int64], out: NDArray[np.uint32]
-) -> None:
-    """Write each slice's hash: FNV-1a of 32 bits, with its high bits mixed into the low ones."""
-    for place in range(starts.size):
-        hashed = _FNV_OFFSET
-        for position in range(starts[place], ends[place]):
-            hashed = ((hashed ^ int(text[position])) * _FNV_PRIME) & HASH_MASK
-        out[place] = hashed ^ (hashed >> 15)
-
-
-@jit
-def _intern_from(
-    table: TextTable,
-    text: NDArray[np.uint8],
-    starts: NDArray[np.int64],
-    ends: NDArray[np.int64],
-    slice_hashes: NDArray[np.uint32],
-    first: int,
-    numbers: NDArray[np.int32],
-) -> int:
-    """Number slices from `first` on while there is room for one more; return the next slice."""
-    known_text, offsets, hashes, buckets = table.text, table.offsets, table.hashes, table.buckets
-    mask = buckets.size - 1
-    n_texts = table.counts[0]
-    place = first
-    while place < starts.size:
-        start, end = starts[place], ends[place]
-        n_bytes = offsets[n_texts]
-        is_full = n_texts >= hashes.size or n_texts + 1 >= offsets.size or 2 * n_texts >= buckets.size
-        if is_full or n_bytes + end - start > known_text.size:
-            break
-        # A large table lies outside the caches: prefetch what the next slices will read, step by step.
-        if place + 3 * AHEAD < starts.size:
-            prefetch(buckets, int(slice_hashes[place + 3 * AHEAD]) & mask)
-            coming = buckets[int(slice_hashes[place + 2 * AHEAD]) & mask]
-            prefetch(hashes, max(coming, 0))
-            prefetch(offsets, max(coming, 0))
-            coming = buckets[int(slice_hashes[place + AHEAD]) & mask]
-            prefetch(known_text, offsets[max(coming, 0)])
-        hashed = slice_hashes[place]
-        bucket = int(hashed) & mask
-        while True:
-            number = buckets[bucket]
-            if number < 0:
-                break
-            if hashes[number] == hashed:
-                known = offsets[number]
-                length = end - start
-                if offsets[number + 1] - known == length:
-                    same = 0
-                    while same < length and known_text[known + same] == text[start + same]:
-                        same += 1
-                    if same == length:
-                        break
-            bucket = (bucket + 1) & mask
-        if number < 0:
-            number = n_texts
-            buckets[bucket] = number
-            hashes[number] = hashed
-            for position in range(start, end):
-                known_text[n_bytes + position - start] = text[position]
-            n_texts += 1
-            offsets[n_texts] = n_bytes + end - start
-        numbers[place] = number
-        place += 1
-    table.counts[0] = n_texts
-    return place

@@ -6,7 +6,7 @@ import random
 
 import numpy as np
 
-from ruledex.program.predicate_table import empty_text_table, intern_slices
+from ruledex.dictionary.text_table import empty_text_table, intern_slices
 from tests.program.rules import column
 
 
