@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import importlib
 import json
 import random
 from contextlib import suppress
@@ -11,7 +10,7 @@ from contextlib import suppress
 import pytest
 
 from ruledex.errors import InputError, RuleError
-from ruledex.formats import FORMATS, guess, read
+from ruledex.formats import FORMATS, find_translator, guess, read
 from ruledex.formats.texts import convert_texts
 from tests.cli.samples import run
 from tests.formats.test_reading import ODD, SOUND
@@ -37,8 +36,7 @@ PIECES = [
 
 
 def suffix_of(system):
-    translator = importlib.import_module(f"ruledex.formats.{system}").translator
-    return getattr(translator, "suffixes", (".json",))[0]
+    return getattr(find_translator(system), "suffixes", (".json",))[0]
 
 
 def file_of(document, suffix):

@@ -154,7 +154,7 @@ def write(
     found, lines = list[WrittenRule](), dict[int | str, int]()
     _check_options(format, write_rule, options)
     read_options = rules.options if isinstance(rules, ForeignRules) and definitions is None else None
-    own = OwnDocuments(format, _maker(format), write_rule, options, read_options, schema.definitions)
+    own = OwnDocuments(format, find_translator(format), write_rule, options, read_options, schema.definitions)
     for n_done, rule in enumerate(given):
         if progress is not None and n_done % _EVERY == 0:
             progress(n_done, len(given))
@@ -216,7 +216,7 @@ def _check_options(name: str, made: Callable[..., Any], options: dict[str, Any])
 
 def check_format(name: str, options: Mapping[str, Any]) -> None:
     """Raise an error unless there is such a format with such options. Files that options name are not read."""
-    known = list(inspect.signature(_maker(name)).parameters)
+    known = list(inspect.signature(find_translator(name)).parameters)
     if any(option not in known for option in options):
         raise _no_option(name, options, known)
 
@@ -224,7 +224,7 @@ def check_format(name: str, options: Mapping[str, Any]) -> None:
 def _translator(name: str, options: dict[str, Any]) -> Translator:
     check_format(name, options)
     try:
-        return _maker(name)(**options)
+        return find_translator(name)(**options)
     except TypeError as error:
         raise InputError(f"the options of the format {name} are of other types: {error}") from None
 
@@ -237,7 +237,8 @@ def _no_option(name: str, options: Mapping[str, Any], known: list[str]) -> Input
     return InputError(f"the format {name} has no option {' or '.join(map(quoted, unknown))}; {hint}")
 
 
-def _maker(name: str) -> Callable[..., Translator]:
+def find_translator(name: str) -> Callable[..., Translator]:
+    """Return what makes a translator of a format from its options."""
     _check_name(name, FORMATS, "read")
     make: Callable[..., Translator] = importlib.import_module(f"ruledex.formats.{_READERS[name]}").translator
     return make
