@@ -12,7 +12,7 @@ from ruledex.compiled.handles import Handle
 from ruledex.engines.inputs import ALL_ALIVE, freeze_alive, freeze_batch, stored_fields
 from ruledex.engines.protocol import Alive, Arrays, Matches, NoOptions, OneEventMatcher, Statistics
 from ruledex.engines.ranking import Ranker, RanksFound
-from ruledex.engines.sparse.kernels import SparseIndex, sparse_count, sparse_match, sparse_match_one
+from ruledex.engines.sparse.kernels import N_PASSED, SparseIndex, sparse_count, sparse_match, sparse_match_one
 from ruledex.engines.sparse.layout import build_sparse_index
 from ruledex.events.batch import EventBatch
 from ruledex.program.program import Program
@@ -29,17 +29,17 @@ class SparseBuffers:
     def __init__(self, n_places: int, n_rules: int) -> None:
         n_words = n_places // 64 + 1
         bits, touched = np.zeros(n_words, np.uint64), np.zeros(n_words // 64 + 1, np.uint64)
-        self._fixed = bits, touched, np.empty(n_places, np.int32)
+        self._fixed = bits, touched, np.empty(n_places, np.int32), np.empty(N_PASSED, np.int32)
         self.out = np.empty(n_rules, np.int32)  # of one event; a call for many brings its own
         self.grow(64)
 
     def grow(self, n_cells: int) -> None:
         """Make room for the cells of a larger event."""
-        bits, touched, singles = self._fixed
+        bits, touched, singles, passed = self._fixed
         ranges = np.empty(2 * RANGES_PER_CELL * n_cells, np.int32)
         self._cells = np.empty(n_cells, np.int32)
         self.cells = memoryview(self._cells)  # type: ignore[arg-type]  # an array is one
-        self.handle = Handle((bits, touched, ranges, singles, self._cells, self.out))
+        self.handle = Handle((bits, touched, ranges, singles, passed, self._cells, self.out))
         self.n_cells = n_cells
 
 

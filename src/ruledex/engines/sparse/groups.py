@@ -47,7 +47,7 @@ class Lists(NamedTuple):
 class GroupScratch(NamedTuple):
     """All counts are zero and all ranks are NO_GROUP between lists."""
 
-    count: NDArray[np.int32]  # [n_literals] how many ANDs of the list have the literal
+    n_with: NDArray[np.int32]  # [n_literals] how many ANDs of the list have the literal
     rank: NDArray[np.int32]  # [n_literals] of those that may be a key, the largest gain first
     seen: NDArray[np.int32]  # [n_literals] those with a count
     size: NDArray[np.int32]  # [n_literals] by rank
@@ -81,7 +81,7 @@ def count_literals(
     scratch: GroupScratch,
 ) -> int:
     """Count in how many ANDs of a list each literal is that may be a key; return the number of literals."""
-    count, seen, n_literals = scratch.count, scratch.seen, scratch.count.size
+    n_with, seen, n_literals = scratch.n_with, scratch.seen, scratch.n_with.size
     n_seen = 0
     for member in range(lists.begin[at], lists.end[at]):
         first, last = child_offsets[nodes[member]], child_offsets[nodes[member] + 1]
@@ -90,28 +90,28 @@ def count_literals(
         for place in range(first + 1, last):
             child = children[place]
             if child < n_literals and not is_key_of(lists, at, child):
-                if count[child] == 0:
+                if n_with[child] == 0:
                     seen[n_seen] = child
                     n_seen += 1
-                count[child] += 1
+                n_with[child] += 1
     return n_seen
 
 
 @jit
 def rank_keys(probability: NDArray[np.float64], scratch: GroupScratch, n_seen: int, fewest: int) -> int:
     """Number the literals that are worth a group by their gain, and forget all counts; return how many there are."""
-    count, rank, seen = scratch.count, scratch.rank, scratch.seen
+    n_with, rank, seen = scratch.n_with, scratch.rank, scratch.seen
     n_keys = 0
     for place in range(n_seen):
         literal = seen[place]
-        if count[literal] >= fewest and gain(count[literal], probability[literal]) > 0.0:
+        if n_with[literal] >= fewest and gain(n_with[literal], probability[literal]) > 0.0:
             seen[place], seen[n_keys] = seen[n_keys], literal
             n_keys += 1
     gains = np.empty(n_keys, np.float64)
     for place in range(n_keys):
-        gains[place] = -gain(count[seen[place]], probability[seen[place]])
+        gains[place] = -gain(n_with[seen[place]], probability[seen[place]])
     for place in range(n_seen):
-        count[seen[place]] = 0
+        n_with[seen[place]] = 0
     keys = seen[:n_keys].copy()
     order = np.argsort(gains)
     for place in range(n_keys):
@@ -131,7 +131,7 @@ def choose_keys(
     n_keys: int,
 ) -> None:
     """Choose for each AND of a list the key of the largest gain, and count how many choose each."""
-    rank, size, chosen, n_literals = scratch.rank, scratch.size, scratch.chosen, scratch.count.size
+    rank, size, chosen, n_literals = scratch.rank, scratch.size, scratch.chosen, scratch.n_with.size
     size[:n_keys] = 0
     begin = lists.begin[at]
     for member in range(begin, lists.end[at]):

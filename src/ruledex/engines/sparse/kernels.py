@@ -35,7 +35,8 @@ from ruledex.compiled.lists import first_at_least, sort_distinct
 
 AHEAD = 12  # how far before its use a line of memory is asked for
 TWO = np.uint64(2)
-CELLS, OUT = 4, 5  # in the handle of the scratch, behind its fields
+N_PASSED = 32  # edges whose further conditions are asked for together
+CELLS, OUT = 5, 6  # in the handle of the scratch, behind its fields
 
 
 class SparseIndex(NamedTuple):
@@ -74,6 +75,7 @@ class SparseScratch(NamedTuple):
     touched: NDArray[np.uint64]  # a bit for each word of `bits`
     ranges: NDArray[np.int32]  # pairs: runs of true atoms; 36 pairs for each cell of the largest event
     singles: NDArray[np.int32]  # [n_places] true ones, one by one
+    passed: NDArray[np.int32]  # [N_PASSED] edges whose second child is true
 
 
 @jit
@@ -107,7 +109,13 @@ def sparse_index(handle: int) -> SparseIndex:
 @jit
 def sparse_scratch(handle: int) -> SparseScratch:
     """Return the arrays of scratch, which the handle has in the order of the fields."""
-    return SparseScratch(words_at(handle, 0), words_at(handle, 1), scratch32_at(handle, 2), scratch32_at(handle, 3))
+    return SparseScratch(
+        words_at(handle, 0),
+        words_at(handle, 1),
+        scratch32_at(handle, 2),
+        scratch32_at(handle, 3),
+        scratch32_at(handle, 4),
+    )
 
 
 @jit
@@ -293,13 +301,26 @@ def hold(bits: NDArray[np.uint64], conditions: NDArray[np.int32], place: int, en
 
 
 @jit
+def _check(index: SparseIndex, scratch: SparseScratch, n_passed: int) -> None:
+    """Set the bits of the ANDs behind passed edges whose further conditions are met."""
+    bits, and_edges, rest = scratch.bits, index.and_edges, index.and_rest
+    for at in range(n_passed):
+        edge = scratch.passed[at]
+        other = and_edges[3 * edge + 2]
+        if hold(bits, rest, other + 1, other + 1 + rest[other]):
+            _set(bits, scratch.touched, and_edges[3 * edge])
+
+
+@jit
 def _fire(index: SparseIndex, scratch: SparseScratch, runs: NDArray[np.int32], n_runs: int, width: int) -> None:
     """Follow the edges of true places upwards: of runs of places if `width` is 2, of single ones if it is 1.
 
-    Places lie apart, so their lines of memory are asked for ahead.
+    Places lie apart, so their lines of memory are asked for ahead. So do the further conditions of edges whose second
+    child is true; the order of edges does not matter, since all conditions lie below this level.
     """
     bits, touched, offsets = scratch.bits, scratch.touched, index.edge_offsets
-    or_edges, and_edges, rest = index.or_edges, index.and_edges, index.and_rest
+    or_edges, and_edges, rest, passed = index.or_edges, index.and_edges, index.and_rest, scratch.passed
+    n_passed = 0
     for run in range(n_runs):
         if run + 2 * AHEAD < n_runs:
             prefetch(offsets, 2 * np.int64(runs[width * (run + 2 * AHEAD)]))
@@ -313,9 +334,13 @@ def _fire(index: SparseIndex, scratch: SparseScratch, runs: NDArray[np.int32], n
             _set(bits, touched, or_edges[edge])
         for edge in range(offsets[first + ONE], offsets[last + ONE]):
             if is_set(bits, and_edges[3 * edge + 1]):
-                other = and_edges[3 * edge + 2]
-                if hold(bits, rest, other + 1, other + 1 + rest[other]):
-                    _set(bits, touched, and_edges[3 * edge])
+                prefetch(rest, np.int64(and_edges[3 * edge + 2]))
+                passed[n_passed] = edge
+                n_passed += 1
+                if n_passed == N_PASSED:
+                    _check(index, scratch, n_passed)
+                    n_passed = 0
+    _check(index, scratch, n_passed)
 
 
 @jit
