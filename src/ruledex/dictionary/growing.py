@@ -7,6 +7,7 @@ literals in use keep their cells when others are added. It must not be used from
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,6 +24,8 @@ from ruledex.language.tree import Attribute, Predicate, Value
 from ruledex.language.value import Family
 
 _CELLS_PER_MARK = 1
+_PLAIN_KINDS: Final = {int: Kind.EXACT, str: Kind.STRING}  # of types whose constants are cuts themselves
+_INTEGERS: Final = (int, type(None))
 
 
 class GrowingSlot(Slot):
@@ -103,6 +106,8 @@ class GrowingSlot(Slot):
 
     def use_constant(self, value: Value) -> bool:
         """Count a use of a constant. Returns True if the cells of the slot's literals have changed."""
+        if type(value) is str:
+            return self._domain(Kind.STRING).use(value)  # it is its own cut, and has no twin
         kind, zone = kind_of(value), self.schema.zone
         has_moved = False
         for cut in cuts_of(value, kind, zone):
@@ -168,10 +173,29 @@ class GrowingSlot(Slot):
 
     def spans(self, values: Values) -> list[Span]:
         """Return the cells of values. Each span lies within one domain."""
+        plain = self._plain_span(values)
+        if plain is not None:
+            return [plain]
         spans = spans_of(values.constants, values.bounds, self.growing, self.schema.zone)
         if values.outside:
             spans = {domain: domain.outside(inside) for domain, inside in spans.items()}
         return [span for inside in spans.values() for span in inside]
+
+    def _plain_span(self, values: Values) -> Span | None:
+        """Return the cells of one integer, one string or one range of integers, the usual case; None for all else."""
+        _, constants, bounds, outside = values
+        if outside or Kind.ROUNDED in self.growing or len(constants) + len(bounds) != 1:
+            return None
+        if constants:
+            kind = _PLAIN_KINDS.get(type(constants[0]))
+            if kind is None:
+                return None
+            cell = self.growing[kind].cell(constants[0])
+            return cell, cell
+        bound = bounds[0]
+        if type(bound.low) not in _INTEGERS or type(bound.high) not in _INTEGERS:
+            return None
+        return self.growing[Kind.EXACT].span(bound.low, bound.low_closed, bound.high, bound.high_closed)
 
 
 class GrowingDictionary(Dictionary):
@@ -191,16 +215,20 @@ class GrowingDictionary(Dictionary):
         moved, operands = set(), meanings.operands
         for literal in literals:
             mark, values = _parts(literal)
+            marked = valued = None
             if mark is not None:
-                self._slot(mark.slot, operands).use_mark(mark, meanings.predicates.get(mark))
+                marked = self._slot(mark.slot, operands)
+                marked.use_mark(mark, meanings.predicates.get(mark))
             if values is not None:
-                slot = self._slot(values.slot, operands)
+                valued = self._slot(values.slot, operands)
                 for constant in values.cutting():
-                    if slot.use_constant(constant):
+                    if valued.use_constant(constant):
                         moved.add(values.slot)
-            for name in slots_of(literal):
-                self._growing[name].n_literals += 1
-                self._changed.add(name)
+                valued.n_literals += 1
+                self._changed.add(values.slot)
+            if mark is not None and marked is not None and marked is not valued:
+                marked.n_literals += 1
+                self._changed.add(mark.slot)
         return moved
 
     def drop(self, literals: Iterable[Positive | Negative]) -> None:

@@ -18,7 +18,15 @@ from ruledex.index.inputs import (
     check_choice,
     check_columns,
 )
-from ruledex.index.live.changes import CheckedChange, check_ids, put_rules, remove_rules, set_score
+from ruledex.index.live.changes import (
+    CheckedChange,
+    check_ids,
+    plain_rule_of,
+    put_plain_rule,
+    put_rules,
+    remove_rules,
+    set_score,
+)
 from ruledex.index.live.home import Home, JournalHome, MemoryHome, Prepare, open_live, save_over
 from ruledex.index.live.waiting import WaitingChanges
 from ruledex.index.merging import MergeableIndex
@@ -296,7 +304,7 @@ class Index(MergeableIndex[Id]):
         >>> index.match({"a": 1})
         [1, 2]
         """
-        return self._put(_read(_rows(rules, format), columns), replace=False)
+        return self._put(rules, columns, format, replace=False)
 
     def update(self, rules: Rules, *, columns: Columns | None = None, format: str | None = None) -> int:  # noqa: A002
         """Replace the rules of the same ids, and their static scores, in one step. Returns how many.
@@ -309,7 +317,7 @@ class Index(MergeableIndex[Id]):
         >>> index.match({"a": 1})
         [1, 2]
         """
-        return self._put(_read(_rows(rules, format), columns), replace=True)
+        return self._put(rules, columns, format, replace=True)
 
     def upsert(self, rules: Rules, *, columns: Columns | None = None, format: str | None = None) -> int:  # noqa: A002
         """Replace the rules whose ids are known and add the others, in one step. Returns how many.
@@ -320,7 +328,7 @@ class Index(MergeableIndex[Id]):
         >>> index.match({"a": 3})
         [2, 3]
         """
-        return self._put(_read(_rows(rules, format), columns), replace=None)
+        return self._put(rules, columns, format, replace=None)
 
     def remove(self, ids: Iterable[RuleId]) -> int:
         """Remove rules. Returns how many. Every unknown id is reported in one error, and then nothing is changed.
@@ -413,9 +421,19 @@ class Index(MergeableIndex[Id]):
                 home.discard(staged)
         return self.version
 
-    def _put(self, read: RuleColumns, *, replace: bool | None) -> int:
-        self._change(lambda state: put_rules(state, read, replace=replace))
-        return len(read.ids)
+    def _put(self, rules: Rules, columns: Columns | None, format: str | None, *, replace: bool | None) -> int:  # noqa: A002
+        plain = plain_rule_of(rules) if columns is None and format is None else None
+        if plain is None:
+            read = _read(_rows(rules, format), columns)
+            self._change(lambda state: put_rules(state, read, replace=replace))
+            return len(read.ids)
+
+        def prepare(state: Snapshot) -> CheckedChange:
+            checked = put_plain_rule(state, plain, replace=replace)
+            return put_rules(state, _read(rules, columns), replace=replace) if checked is None else checked
+
+        self._change(prepare)
+        return 1
 
     def _change(self, prepare: Prepare) -> None:
         self._waiting.change(prepare, self._make_changes)

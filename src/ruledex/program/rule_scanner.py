@@ -92,7 +92,7 @@ def scan_texts(text: NDArray[np.uint8], offsets: NDArray[np.integer], max_depth:
     n_room = n_bytes // 8 + 64
     code, starts, ends = np.empty(n_room, np.int32), np.empty(n_room, np.int64), np.empty(n_room, np.int64)
     stack = np.zeros((max_depth, 7), np.int64)
-    longest = min(int(np.diff(bounds).max(initial=0)), max_length)
+    longest = min(n_bytes if n_rules == 1 else int(np.diff(bounds).max(initial=0)), max_length)
     n_tokens = longest + 1
     tokens = _Tokens(np.empty(n_tokens, np.int8), np.empty(n_tokens, np.int64), np.empty(n_tokens, np.int64))
     n_done, n_slices = 0, 0

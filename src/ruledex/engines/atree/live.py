@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from itertools import count
+from itertools import accumulate, count
 from typing import Any, Final, NamedTuple, TypeAlias
 
 import numpy as np
@@ -46,7 +46,7 @@ Literal = Positive | Negative
 NO_NODE = -1
 NO_CHANCE = read_only(np.zeros(0, np.float32))
 NO_RULES = read_only(np.zeros(0, np.int32))
-NO_CELLS = LiteralIntervals(np.zeros(1, np.int32), np.zeros(0, CELL), np.zeros(0, CELL))
+NO_CELLS = LiteralIntervals(read_only(np.zeros(1, np.int32)), *[read_only(np.zeros(0, CELL))] * 2)
 CHANGING: Final = -1  # the stamp of what somebody changes
 _STAMPS = count()  # each is given once, whatever the tree
 COPY_FROM = 8  # a change of more than one rule in so many is copied to the other replica, not made again
@@ -244,15 +244,18 @@ class Replica:
         # All constants first: what moves others must have moved them before anything is given its cells.
         moved = self.dictionary.use([*positives.values(), *negatives.values()], meanings)
         moving = {node: literal for name in sorted(moved) for node, literal in self._literals_of.get(name, {}).items()}
-        presence = np.array([self.dictionary.cell(literal.presence) for literal in negatives.values()], CELL)
         return NewLiterals(
             positives,
             negatives,
-            np.fromiter(moving, np.int32, len(moving)),
+            np.fromiter(moving, np.int32, len(moving)) if moving else NO_RULES,
             self._cells(moving.values()) if moving else NO_CELLS,
-            self._cells(positives.values()),
-            LiteralIntervals(np.arange(len(presence) + 1, dtype=np.int32), presence, presence),
+            self._cells(positives.values()) if positives else NO_CELLS,
+            self._presence_cells(negatives.values()) if negatives else NO_CELLS,
         )
+
+    def _presence_cells(self, literals: Iterable[Negative]) -> LiteralIntervals:
+        cells = read_only(np.array([self.dictionary.cell(literal.presence) for literal in literals], CELL))
+        return LiteralIntervals(read_only(np.arange(len(cells) + 1, dtype=np.int32)), cells, cells)
 
     def _make(self, new: NewLiterals, encoded: EncodedRules) -> None:
         """Make nodes of literals whose constants are in use."""
@@ -268,17 +271,22 @@ class Replica:
 
     def _cells(self, literals: Iterable[Positive]) -> LiteralIntervals:
         spans = [self.dictionary.cells(literal) for literal in literals]
-        offsets = np.zeros(len(spans) + 1, np.int32)
-        np.cumsum([len(row) for row in spans], out=offsets[1:])
-        ends = np.array([span for row in spans for span in row], CELL).reshape(-1, 2)
-        return LiteralIntervals(offsets, ends[:, 0].copy(), ends[:, 1].copy())
+        offsets = np.array(list(accumulate(map(len, spans), initial=0)), np.int32)
+        low = np.array([span[0] for row in spans for span in row], CELL)
+        high = np.array([span[1] for row in spans for span in row], CELL)
+        return LiteralIntervals(read_only(offsets), read_only(low), read_only(high))
 
     def _note(self, literals: Mapping[int, Literal], meanings: Meanings, nodes: NDArray[np.int32]) -> None:
+        keys, node_of, literal_of, literals_of = meanings.keys, self._node_of, self._literal_of, self._literals_of
         for (place, literal), node in zip(literals.items(), nodes.tolist(), strict=True):
-            self._node_of[meanings.keys[place]] = node
-            self._literal_of[node] = meanings.keys[place], literal
-            if isinstance(literal, Positive) and literal.values is not None:
-                self._literals_of.setdefault(literal.values.slot, {})[node] = literal
+            key = keys[place]
+            node_of[key] = node
+            literal_of[node] = key, literal
+            if type(literal) is Positive and (values := literal.values) is not None:
+                of_slot = literals_of.get(values.slot)
+                if of_slot is None:
+                    of_slot = literals_of[values.slot] = {}
+                of_slot[node] = literal
 
     def _forget(self, nodes: NDArray[np.int32]) -> None:
         if not len(nodes):

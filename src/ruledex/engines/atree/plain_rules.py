@@ -7,24 +7,48 @@ text of a comparison means is remembered, since rules of one index share many.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from itertools import accumulate
+from itertools import accumulate, chain
 from typing import Any, Final, NamedTuple, TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ruledex import limits
 from ruledex.compiled.arrays import read_only
-from ruledex.compiled.constants import AND, CELL, LEAF, NODE, OR, PLACE, STEP_BITS, WEIGHT
+from ruledex.compiled.constants import AND, CELL, LEAF, OR, STEP_BITS, WEIGHT
 from ruledex.dictionary.growing import slots_of
 from ruledex.dictionary.literal_table import LiteralTable
-from ruledex.dictionary.meanings import Meanings, Negative, OperandMark, Positive, SlotOperand, meanings_of
-from ruledex.dictionary.merging import Name
+from ruledex.dictionary.meanings import (
+    Meanings,
+    Negative,
+    OperandMark,
+    Positive,
+    SlotOperand,
+    Values,
+    key_of,
+    meanings_of,
+)
+from ruledex.dictionary.merging import Name, name_of_operand
 from ruledex.engines.atree.new_rules import EncodedRules
 from ruledex.errors import RuleError
 from ruledex.language.parser import parse
 from ruledex.language.schema import Schema
-from ruledex.language.tree import MAX_DEPTH, And, Attribute, Between, Compare, In, Like, Not, Or, Predicate, Rlike
+from ruledex.language.simple import CLOSED_GROUP, NAME_GROUP, match_simple, simple_predicate
+from ruledex.language.tree import (
+    MAX_DEPTH,
+    And,
+    Attribute,
+    Between,
+    Compare,
+    Expression,
+    In,
+    Like,
+    Not,
+    Or,
+    Predicate,
+    Rlike,
+    Within,
+)
 from ruledex.language.value import Family
 from ruledex.program.predicate_table import weight_of_literal
 from ruledex.program.program import Program
@@ -100,9 +124,9 @@ class PlainRules:
     def _literals(self, leaves: list[tuple[bytes, bool]]) -> tuple[Meanings, list[int], list[int]] | None:
         """Return what comparisons mean, the literal of each, and the positive ones of the negative literals."""
         known = self._known
-        new = [leaf for leaf in leaves if leaf not in known]
-        if new:
-            self._learn(new)
+        for leaf in leaves:
+            if leaf not in known:
+                known[leaf] = self._learn(*leaf)
         first: dict[bytes, None] = dict.fromkeys(text for text, _ in leaves)
         positives, negatives = dict[str, int](), dict[str, int]()  # the numbers of keys
         meant, negated, negative_of = list[Positive](), list[Negative](), list[int]()
@@ -131,30 +155,31 @@ class PlainRules:
         assert literal is not None
         return positives[literal.key] if literal.negative is None else len(positives) + negatives[literal.negative_key]
 
-    def _learn(self, leaves: Sequence[tuple[bytes, bool]]) -> None:
-        """Remember what comparisons mean, None for those that are not plain."""
+    def _learn(self, text: bytes, is_negated: bool) -> PlainLiteral | None:
+        """Return what a comparison means, None if it is not plain."""
+        leaf = self._leaf(text, is_negated)
+        if type(leaf) is Within and not leaf.bounds:
+            return _of_values(leaf)
         table = LiteralTable(self.schema)
-        codes = [self._code(table, *leaf) for leaf in leaves]
-        meanings, final, negated = meanings_of(table), table.final_ids().tolist(), table.negatives()
-        n_positives = len(meanings.positives)
-        for leaf, code in zip(leaves, codes, strict=True):
-            if code is None:
-                self._known[leaf] = None
-                continue
-            own, negative, negative_key = final[code], None, ""
-            if own >= n_positives:
-                negative, negative_key = meanings.negatives[own - n_positives], meanings.keys[own]
-                own = negated[own - n_positives][0]
-            positive = meanings.positives[own]
-            names = slots_of(positive) | (set() if negative is None else slots_of(negative))
-            operands = {name: meanings.operands[name] for name in names}
-            predicates = {mark: key for mark, key in meanings.predicates.items() if mark == positive.mark}
-            self._known[leaf] = PlainLiteral(positive, meanings.keys[own], negative, negative_key, operands, predicates)
+        form = None if leaf is None else table.form(leaf)
+        if type(form) is not int:
+            return None
+        meanings, own, negative, negative_key = meanings_of(table), 0, None, ""
+        if table.is_negative[form]:  # the only one of the table
+            negative, negative_key = meanings.negatives[0], meanings.keys[-1]
+            own = table.negatives()[0][0]
+        positive = meanings.positives[own]
+        names = slots_of(positive) | (set() if negative is None else slots_of(negative))
+        operands = {name: meanings.operands[name] for name in names}
+        predicates = {mark: key for mark, key in meanings.predicates.items() if mark == positive.mark}
+        return PlainLiteral(positive, meanings.keys[own], negative, negative_key, operands, predicates)
 
-    def _code(self, table: LiteralTable, text: bytes, is_negated: bool) -> int | None:
+    def _leaf(self, text: bytes, is_negated: bool) -> Expression | None:
+        """Return a plain comparison in its canonical form, or None if it is not plain."""
         try:
-            tree: Any = self.schema.bind(parse(text), text.decode())
-        except RuleError:
+            written = text.decode()
+            tree: Any = self.schema.bind(_simple(written) or parse(text), written)
+        except (RuleError, UnicodeDecodeError):
             return None  # the parser reads the whole rule again, and says what is wrong and where
         if isinstance(tree, Not):
             tree, is_negated = tree.child, not is_negated
@@ -163,10 +188,22 @@ class PlainRules:
         if weight_of_literal(tree) != 1.0:
             return None
         leaf = rewrite_literal(tree, is_negated, self.schema)
-        if isinstance(leaf, And | Or):
-            return None
-        form = table.form(leaf)
-        return form if type(form) is int else None
+        return None if isinstance(leaf, And | Or) else leaf
+
+
+def _of_values(within: Within) -> PlainLiteral:
+    """Return what a set of values means, the usual case, as a table of literals has it."""
+    name = name_of_operand(within.operand)
+    positive = Positive(None, Values(name, within.values, ()))
+    return PlainLiteral(positive, key_of(positive), None, "", {name: within.operand}, {})
+
+
+def _simple(text: str) -> Expression | None:
+    """Return what the parser makes of one simple predicate without parentheses; None for all else."""
+    match = match_simple(text)
+    if match is None or match[1] or match[CLOSED_GROUP] or match.end() < len(text):
+        return None
+    return simple_predicate(match.groups(), match.start(NAME_GROUP))
 
 
 def _structure(code: list[int], is_negated: list[bool]) -> Part | None:
@@ -245,31 +282,47 @@ def _encoded(root: Part, meanings: Meanings, negative_of: list[int], score: floa
         n_in_level[node.level - 1] += 1
     steps = list[int]()
     _write_steps(root if isinstance(root, int) else number_of[id(root)], n_literals, used, children, steps)
+    level_offsets = accumulate(n_in_level, initial=n_literals)
+    interval_offsets, negative_presence, negatives, child_offsets, all_children, levels, roots, code = _arrays(
+        [0] * (n_positives + 1),
+        [0] * len(negative_of),
+        negative_of,
+        list(accumulate(map(len, children), initial=0)),
+        [child for below in children for child in below],
+        list(level_offsets),
+        [root if isinstance(root, int) else number_of[id(root)]],
+        steps,
+    )
+    static_score = np.array([score], WEIGHT)
+    operations, ends = np.array([node.operation for node in used], np.uint8), np.array((0, len(steps)), np.int64)
+    static_score.flags.writeable = operations.flags.writeable = ends.flags.writeable = False
     program = Program(
-        read_only(np.zeros(n_positives + 1, PLACE)),
+        interval_offsets,
         _NO_CELLS,
         _NO_CELLS,
-        read_only(np.zeros(len(negative_of), CELL)),
-        read_only(np.array(negative_of, NODE)),
-        read_only(np.array([node.operation for node in used], np.uint8)),
-        read_only(np.array([0, *accumulate(map(len, children))], np.int32)),
-        read_only(np.array([child for below in children for child in below], np.int32)),
-        read_only(np.array([n_literals, *(n_literals + end for end in accumulate(n_in_level))], np.int32)),
-        read_only(np.array([root if isinstance(root, int) else number_of[id(root)]], np.int32)),
-        read_only(np.array([score], WEIGHT)) if score else _NO_WEIGHTS,
+        negative_presence,
+        negatives,
+        operations,
+        child_offsets,
+        all_children,
+        levels,
+        roots,
+        static_score if score else _NO_WEIGHTS,
         _NO_STEPS,
         _NO_CODE,
         _NO_WEIGHTS,
         0,
         _NO_CELLS,
     )
-    return EncodedRules(
-        program,
-        meanings,
-        read_only(np.array([score], WEIGHT)),
-        read_only(np.array((0, len(steps)), np.int64)),
-        read_only(np.array(steps, np.int32)),
-    )
+    return EncodedRules(program, meanings, static_score, ends, code)
+
+
+def _arrays(*lists: list[int]) -> list[NDArray[np.int32]]:
+    """Return lists as read-only arrays, all in one piece of memory: each piece takes longer than what is in it."""
+    whole = np.array(list(chain.from_iterable(lists)), np.int32)
+    whole.flags.writeable = False
+    ends = list(accumulate(map(len, lists)))
+    return [whole[end - len(items) : end] for end, items in zip(ends, lists, strict=True)]
 
 
 def _write_steps(

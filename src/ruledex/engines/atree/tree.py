@@ -91,6 +91,10 @@ class LiteralIntervals(NamedTuple):
     high: NDArray[np.int32]
 
 
+def _frozen(array: NDArray[np.int32]) -> NDArray[np.int32]:
+    return read_only(array) if array.flags.writeable else array
+
+
 class GrowingTree:
     """A tree, its literals and its rules, each by the number of its row. Not safe to use from several threads.
 
@@ -165,16 +169,17 @@ class GrowingTree:
         n_literals = len(intervals.offsets) - 1
         made = np.empty(n_literals, np.int32)
         if positive_of is None:
-            positive_of = np.full(n_literals, -1, np.int32)
+            positive_of = np.empty(n_literals, np.int32)
+            positive_of.fill(-1)
         positive_of = read_only(positive_of)
-        offsets, low, high = map(read_only, intervals)
+        offsets, low, high = map(_frozen, intervals)
         self._run(n_literals, lambda first: add_literals(self.arrays, positive_of, offsets, low, high, first, made))
         return made
 
     def move_literals(self, literals: NDArray[np.int32], intervals: LiteralIntervals) -> None:
         """Give literals other cells."""
         literals = read_only(literals)
-        offsets, low, high = map(read_only, intervals)
+        offsets, low, high = map(_frozen, intervals)
         self._run(len(literals), lambda first: move_literals(self.arrays, literals, offsets, low, high, first))
 
     def insert(self, rules: RulesToLoad) -> None:

@@ -17,6 +17,7 @@ from ruledex.index.rules import RuleColumns
 from ruledex.index.state import Snapshot, other_kind, require_position
 from ruledex.index.tags import NO_TAGS
 from ruledex.language.schema import Schema
+from ruledex.language.value import INT64_MAX, INT64_MIN
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -82,6 +83,52 @@ def put_rules(state: Snapshot, read: RuleColumns, *, replace: bool | None) -> Ch
     return CheckedChange(IndexChange(put=list(put)), encoded)
 
 
+def put_plain_rule(state: Snapshot, rule: PutRule, *, replace: bool | None) -> CheckedChange | None:
+    """Return the change that puts one rule, in a tenth of the steps; None if `put_rules` has to look at it.
+
+    The rule has no tags of its own, and its id, text and score are valid by themselves.
+    """
+    if not isinstance(state, LiveState) or state.delta.plain.schema is not state.schema:
+        return None
+    if required_kind(state) != ("string" if isinstance(rule.id, str) else "integer"):
+        return None
+    is_known = _has(state, rule.id)
+    if replace is not None and is_known is not replace:
+        return None
+    encoded = state.delta.plain.encode(rule.text, rule.score)
+    if encoded is None:
+        return None
+    if is_known:
+        rule = rule._replace(tags=state.tags_text(rule.id))
+    return CheckedChange(IndexChange(put=[rule]), encoded)
+
+
+def _has(live: LiveState, rule_id: RuleId) -> bool:
+    """Return whether there is a rule of this id, without making all that the identities of a snapshot need."""
+    if live.delta.position(rule_id) is not None:
+        return True
+    try:
+        position = live.base.identities.position(rule_id)
+    except KeyError:
+        return False
+    at = int(live.removed.searchsorted(position))
+    return at == len(live.removed) or int(live.removed[at]) != position
+
+
+def plain_rule_of(rules: object) -> PutRule | None:
+    """Return the rule of a list that has one rule of plain values, (id, text) or (id, text, score), else None."""
+    if type(rules) is not list or len(rules) != 1 or type(rules[0]) is not tuple or not 2 <= len(rules[0]) <= 3:
+        return None
+    rule_id, text, score = (*rules[0], 0.0)[:3]
+    if type(text) is not str or type(score) is not float or not math.isfinite(score):
+        return None
+    if type(rule_id) is int:
+        is_id = INT64_MIN <= rule_id <= INT64_MAX
+    else:
+        is_id = type(rule_id) is str and rule_id.isascii() and rule_id != ""
+    return PutRule(rule_id, text, score) if is_id and text.isascii() else None
+
+
 def _encode(
     state: Snapshot, texts: list[str], scores: list[float]
 ) -> tuple[EncodedRules, Sequence[tuple[int, RuleError]]]:
@@ -124,7 +171,9 @@ def _unfit(state: Snapshot, read: RuleColumns, replace: bool | None) -> Iterable
 
 def required_kind(state: Snapshot) -> str | None:
     """Return the type that ids must have, even if all rules of the base are removed; None if either will do."""
-    return state.identities.kind if len(state.base.identities) or len(state.identities) else None
+    if len(state.base.identities):
+        return state.base.identities.kind
+    return state.identities.kind if len(state.identities) else None
 
 
 def remove_rules(state: Snapshot, ids: Iterable[RuleId]) -> CheckedChange:
@@ -210,6 +259,10 @@ def apply_change(
     changed. With `in_place`, nobody has the snapshot yet, and it is of no use afterwards.
     """
     live = LiveState.of(state)
+    if encoded is not None and len(change.put) == 1 and not (change.removed or change.scored or change.defined):
+        added = _add_one(live, change.put[0], encoded, in_place=in_place)
+        if added is not None:
+            return added
     removed = LocatedIds.of(live, _array([*change.removed, *(rule.id for rule in change.put)]))
     scored = LocatedIds.of(live, _array([rule_id for rule_id, _ in change.scored]))
     values = [score for _, score in change.scored]
@@ -230,6 +283,22 @@ def apply_change(
     if not (len(all_removed) or len(delta) or scores is not None or is_defined_anew):
         return live.base
     return LiveState(live.base, all_removed, alive, scores, delta, schema)
+
+
+def _add_one(live: LiveState, rule: PutRule, encoded: EncodedRules, *, in_place: bool) -> LiveState | None:
+    """Return the snapshot with one more rule, in a tenth of the steps that several changes take.
+
+    Returns None if there is a rule of this id.
+    """
+    ids = _array([rule.id])
+    before, is_base = find_ids(live.base.identities, ids)
+    if is_base[0] or live.delta.position(rule.id) is not None:
+        return None
+    added = AddedRules(
+        ids, [rule.text], np.array([rule.score], np.float64), before, encoded, [rule.tags], [rule.original]
+    )
+    delta = live.delta.change([], [], added, in_place=in_place)
+    return LiveState(live.base, live.removed, live.alive, live.scores, delta, live.schema)
 
 
 def redefine(schema: Schema, defined: Iterable[tuple[str, str | None]]) -> Schema:

@@ -63,7 +63,7 @@ class DeltaRules(NamedTuple):
         """Return these rules and others, which have other ids."""
         if not len(self.ids):
             return new  # its ids may be of another type
-        positions = np.searchsorted(self.ids, new.ids)
+        positions = self.ids.searchsorted(new.ids)
         pairs: Any = zip(self, new, strict=True)
         arrays = (_insert(mine, positions, theirs) for mine, theirs in pairs)
         return DeltaRules(*arrays)
@@ -157,15 +157,16 @@ class Delta:
 
     def position(self, rule_id: object) -> int | None:
         """Return the position of an id in the delta, or None."""
-        if not len(self.ids):
+        ids = self.rules.ids
+        if not len(ids):
             return None
-        if self.kind == "string":
+        if ids.dtype == object:
             if not isinstance(rule_id, str):
                 return None
         elif isinstance(rule_id, bool) or not isinstance(rule_id, int) or not INT64_MIN <= rule_id <= INT64_MAX:
             return None
-        at = int(self.ids.searchsorted(rule_id))
-        return at if at < len(self.ids) and self.ids[at] == rule_id else None
+        at = int(ids.searchsorted(rule_id))
+        return at if at < len(ids) and ids[at] == rule_id else None
 
     def text(self, position: int) -> str:
         """Return the text of a rule."""
