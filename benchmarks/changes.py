@@ -16,6 +16,7 @@ import random
 import subprocess
 import sys
 import tempfile
+import threading
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from statistics import median
@@ -30,6 +31,7 @@ PAGE = ROOT / "docs" / "benchmarks" / "changes.md"
 SEED = 0
 N_ADDED, N_REMOVED, N_MORE, N_WARM = 150, 50, 200, 40
 N_EVENTS, N_LAPS = 200, 9
+THREADS, N_RATE = (1, 8, 64), 192  # how many threads change, and how many changes they make together
 FLAT, ABE = "flat", "abe"
 
 
@@ -107,7 +109,27 @@ def measure(name: str, n_rules: int) -> dict[str, float]:
             measured["bare write and fsync"] = each(flush, given, WALL)
             measured["add with a journal, wall"] = each(opened.add, given, WALL)
             measured["add with a journal, processor"] = each(opened.add, new[N_WARM + N_MORE :], CPU)
+        for n_threads in THREADS:
+            first = 10 * n_rules + 1000 * n_threads
+            given = [[(first + place, texts[place % n_rules])] for place in range(N_RATE)]
+            measured[f"adds per second by {n_threads}"] = rate(opened, given, n_threads)
     return measured
+
+
+def rate(index: Index, given: list[Any], n_threads: int) -> float:
+    """Journalled changes per second of so many threads, by the clock on the wall."""
+
+    def work(mine: list[Any]) -> None:
+        for rules in mine:
+            index.add(rules)
+
+    threads = [threading.Thread(target=work, args=(given[number::n_threads],)) for number in range(n_threads)]
+    begin = WALL()
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    return len(given) / (WALL() - begin)
 
 
 def in_process(source: Path, name: str, n_rules: int) -> dict[str, float]:
@@ -154,8 +176,9 @@ def write_page(names: list[str], lines: list[str], n_rounds: int) -> None:
         f"Microseconds of one `Index.match`, on an index as it was built and on one with {N_ADDED} rules added and\n"
         f"{N_REMOVED} removed, measured in turn; and of one `Index.add` of one rule. Matches and changes in memory\n"
         "are processor time, so that other work on the machine counts less. What waits for the disk is wall time,\n"
-        "beside a bare write of 400 bytes with fsync in the same process. `flat` are conjunctions of three\n"
-        "comparisons, `abe` the rules of a-tree2021. Read the ratios: on a busy machine all times are too long.\n\n"
+        "beside a bare write of 400 bytes with fsync in the same process; so are the adds per second of several\n"
+        "threads, one rule each, on disk when they return. `flat` are conjunctions of three comparisons, `abe` the\n"
+        "rules of a-tree2021. Read the ratios: on a busy machine all times are too long.\n\n"
         f"Medians of {n_rounds} processes per version, in turn, on {platform.machine()}, {os.cpu_count()} cores, load\n"
         f"average {os.getloadavg()[0]:.0f}, Python {platform.python_version()}; written by "
         "`python benchmarks/changes.py`.\n\n"
