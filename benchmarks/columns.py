@@ -54,6 +54,15 @@ FORMS = {
     "cast to a text": "CAST(event_id AS STRING) = '77'",
     "hash of an integer": "pmod(hash(event_id), 100) < 10",
     "hash of a text": "pmod(xxhash64(email), 100) < 10",
+    "CRC of a text": "crc32(email) % 100 < 10",
+    "MD5 of a text": "md5(email) < '1'",
+    "SHA-1 of a text": "sha1(email) < '1'",
+    "SHA-256 of a text": "sha2(email, 256) < '1'",
+    "concat": "concat(country, '-', device) = 'c7-d3'",
+    "greatest": "greatest(clicks, views) > 500",
+    "least of decimals": "least(price, budget) < 20",
+    "the last week": "ts > now() - INTERVAL 7 DAY",
+    "the last month in a zone": "local > now() - INTERVAL 1 MONTH",
 }
 
 

@@ -207,6 +207,18 @@ OPERANDS = [
         for size in ("(5,0)", "(38,10)", "(18,18)", "(3,1)")
     ),
     *(
+        f"{name}({one}, {other})"
+        for name in ("greatest", "least")
+        for one in [*NUMBERS, "tz", "day"]
+        for other in ("i", "j", "d", "e", "w", "q", "ts", "day", "3", "0D", "0.5", "'a'")
+    ),
+    *(f"{name}({one}, j, small, 7)" for name in ("greatest", "least") for one in NUMBERS),
+    *(f"concat({one}, {other})" for one in STRINGS for other in ("s", "t", "v", "'-'", "''", "i")),
+    *(f"concat({one}, '-', t, {one})" for one in STRINGS),
+    *(f"{name}({one})" for name in ("crc32", "md5", "sha1") for one in STRINGS),
+    *(f"sha2({one}, {bits})" for one in STRINGS for bits in (0, 224, 256, 384, 512)),
+    *("crc32(concat(s, '/', t)) % 10", "length(md5(lower(s)))", "greatest(i + 1, j)", "least(abs(d), e)"),
+    *(
         "lower(substring(s, 1, 3))",
         "length(upper(t))",
         "hour(ts) * 60 + minute(ts)",

@@ -25,7 +25,7 @@ _EXACT_DOUBLE: Final = 1 << 53
 _MOST_DIGITS: Final = 18
 
 
-def to_bigint(vector: Vector) -> Vector:
+def cast_to_bigint(vector: Vector) -> Vector:
     """Return whole numbers of 64 bits."""
     if vector.of is Of.INTEGER:
         return vector
@@ -55,15 +55,15 @@ def _truncated(vector: Vector) -> Vector:
     return integer_vector(values, vector)
 
 
-def to_int(vector: Vector) -> Vector:
+def cast_to_int(vector: Vector) -> Vector:
     """Return whole numbers of 32 bits."""
-    found = to_bigint(vector)
+    found = cast_to_bigint(vector)
     if found.of is Of.NOTHING:
         return found
     return integer_vector(found.values, found, missing=(found.values < INT32_MIN) | (found.values > INT32_MAX))
 
 
-def to_double(vector: Vector) -> Vector:
+def cast_to_double(vector: Vector) -> Vector:
     """Return doubles."""
     if vector.of in NUMBERS:
         return as_doubles(vector)
@@ -80,7 +80,7 @@ def to_double(vector: Vector) -> Vector:
     return NOTHING
 
 
-def to_boolean(vector: Vector) -> Vector:
+def cast_to_boolean(vector: Vector) -> Vector:
     """Return whether numbers are not zero."""
     if vector.of is Of.TEXT:
         raise UnvectoredError
@@ -89,7 +89,7 @@ def to_boolean(vector: Vector) -> Vector:
     return vector if vector.of is Of.BOOLEAN else NOTHING
 
 
-def to_string(vector: Vector) -> Vector:
+def cast_to_string(vector: Vector) -> Vector:
     """Return texts."""
     if vector.of is Of.TEXT or vector.of is Of.NOTHING:
         return vector
@@ -98,7 +98,7 @@ def to_string(vector: Vector) -> Vector:
     return text_vector(pc.cast(pa.array(vector.values, mask=vector.missing), pa.large_string()), vector.odd)
 
 
-def to_timestamp(vector: Vector) -> Vector:
+def cast_to_timestamp(vector: Vector) -> Vector:
     """Return times so many seconds after 1970."""
     if vector.of in (Of.MOMENT, Of.NOTHING):
         return vector
@@ -111,7 +111,7 @@ def to_timestamp(vector: Vector) -> Vector:
     return Vector(Of.MOMENT, moments, vector.missing, either(vector.odd, mask_of(is_large), unsafe_moments(moments)))
 
 
-def to_decimal(vector: Vector, precision: Vector, scale: Vector) -> Vector:
+def cast_to_decimal(vector: Vector, precision: Vector, scale: Vector) -> Vector:
     """Return decimals of so many digits."""
     if vector.of is Of.NOTHING or vector.of is Of.DAY:
         return NOTHING
@@ -184,11 +184,11 @@ def read_plain_numbers(
 
 
 FUNCTIONS: Final[dict[str, Callable[..., Any]]] = {
-    "cast_int": to_int,
-    "cast_bigint": to_bigint,
-    "cast_double": to_double,
-    "cast_decimal": to_decimal,
-    "cast_string": to_string,
-    "cast_boolean": to_boolean,
-    "cast_timestamp": to_timestamp,
+    "cast_int": cast_to_int,
+    "cast_bigint": cast_to_bigint,
+    "cast_double": cast_to_double,
+    "cast_decimal": cast_to_decimal,
+    "cast_string": cast_to_string,
+    "cast_boolean": cast_to_boolean,
+    "cast_timestamp": cast_to_timestamp,
 }

@@ -12,7 +12,7 @@ from ruledex.events.arrow import cast_vectors, number_vectors, text_vectors, tim
 from ruledex.events.arrow.columns import EventColumns, Path
 from ruledex.events.arrow.hash_vectors import HASHES, hash_vector
 from ruledex.events.arrow.number_vectors import compare_numbers, compare_values
-from ruledex.events.arrow.text_vectors import compare_texts
+from ruledex.events.arrow.text_vectors import DIGESTS, compare_texts
 from ruledex.events.arrow.time_vectors import Clock
 from ruledex.events.arrow.values import spark_type_of
 from ruledex.events.arrow.vectors import (
@@ -49,6 +49,13 @@ def has_vectors(node: Any) -> bool:
         is_known = node.function in _PLAIN or node.function in _OF_TIMES or node.function in HASHES
         return is_known and all(map(has_vectors, node.arguments))
     return isinstance(node, Attribute) or not isinstance(node, Node)
+
+
+def has_digests(node: Any) -> bool:
+    """Whether some function of an operand, or of a comparison of two, is computed by Python for each value."""
+    if isinstance(node, CompareOperands):
+        return has_digests(node.left) or has_digests(node.right)
+    return isinstance(node, Call) and (node.function in DIGESTS or any(map(has_digests, node.arguments)))
 
 
 class Computation:

@@ -20,7 +20,7 @@ from ruledex.dictionary.slot import Slot
 from ruledex.errors import EventError
 from ruledex.events.arrow.buffers import there
 from ruledex.events.arrow.columns import EventColumns, Leaves, Path
-from ruledex.events.arrow.computing import Computation, has_vectors, present_events
+from ruledex.events.arrow.computing import Computation, has_digests, has_vectors, present_events
 from ruledex.events.arrow.decimals import Decimals
 from ruledex.events.arrow.pairs import Pairs, cell_table
 from ruledex.events.arrow.taking import take
@@ -79,6 +79,7 @@ class DerivedColumns:
         self._zone = slot.schema.time_zone
         self._schema = Schema(declared, self._zone)
         self._has_vectors = not (self.needs_rows or self.reads_arrays or self.is_any_text) and has_vectors(slot.operand)
+        self._has_digests = self._has_vectors and has_digests(slot.operand)
         self.n_by_value = 0  # values that were computed one by one, in Python
 
     @property
@@ -105,6 +106,8 @@ class DerivedColumns:
         if vector.of is Of.NOTHING:
             return _NO_EVENTS
         events, left = present_events(vector, n_events)
+        if self._has_digests:
+            self.n_by_value += len(events)
         return left if self._add(vector, events, n_events, pairs) else None
 
     def _add(self, vector: Vector, events: NDArray[np.int64], n_events: int, pairs: Pairs) -> bool:

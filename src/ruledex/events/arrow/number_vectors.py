@@ -128,7 +128,7 @@ def multiply(left: Vector, right: Vector) -> Vector:
     return _decimal_vector(values, left.scale + right.scale, left, right, odd=is_large)
 
 
-def divide(left: Vector, right: Vector) -> Vector:
+def quotient_vector(left: Vector, right: Vector) -> Vector:
     """Return the quotient as a double."""
     if not are_numbers(left, right):
         return NOTHING
@@ -147,12 +147,12 @@ def _rest(left: Vector, right: Vector) -> tuple[Vector, Vector]:
     return _decimal_vector(values, left.scale, left, right, missing=is_zero), right
 
 
-def remainder(left: Vector, right: Vector) -> Vector:
+def remainder_vector(left: Vector, right: Vector) -> Vector:
     """Return the remainder, with the sign of the dividend."""
     return _rest(*_alike(left, right))[0] if are_numbers(left, right) else NOTHING
 
 
-def positive_remainder(left: Vector, right: Vector) -> Vector:
+def positive_remainder_vector(left: Vector, right: Vector) -> Vector:
     """Return the remainder with the sign of the divisor."""
     if not are_numbers(left, right):
         return NOTHING
@@ -168,12 +168,12 @@ def positive_remainder(left: Vector, right: Vector) -> Vector:
     return Vector(rest.of, values, *_masks((rest, divisor), missing, odd), rest.scale)
 
 
-def whole_quotient(left: Vector, right: Vector) -> Vector:
+def whole_quotient_vector(left: Vector, right: Vector) -> Vector:
     """Return the quotient without its fraction."""
     if not are_numbers(left, right):
         return NOTHING
     if Of.DOUBLE in (left.of, right.of):
-        return _whole(np.trunc, divide(left, right))
+        return _whole(np.trunc, quotient_vector(left, right))
     if Of.DECIMAL in (left.of, right.of):
         raise UnvectoredError
     is_zero = right.values == 0
@@ -184,12 +184,12 @@ def whole_quotient(left: Vector, right: Vector) -> Vector:
     return integer_vector(values, left, right, missing=is_zero | is_over)
 
 
-def negative(vector: Vector) -> Vector:
+def negative_vector(vector: Vector) -> Vector:
     """Return zero minus the number."""
     return subtract(Vector(Of.INTEGER, np.array(0)), vector)
 
 
-def absolute(vector: Vector) -> Vector:
+def absolute_vector(vector: Vector) -> Vector:
     """Return the number without its sign."""
     if not are_numbers(vector):
         return NOTHING
@@ -200,6 +200,34 @@ def absolute(vector: Vector) -> Vector:
     if vector.of is Of.INTEGER:
         return integer_vector(values, vector, missing=is_least)
     return _decimal_vector(values, vector.scale, vector, odd=is_least)
+
+
+def _extreme(is_better: Callable[[Any, Any], Any]) -> Callable[..., Vector]:
+    """Return a function that chooses the largest or the least of all values that are not missing."""
+
+    def call(*vectors: Vector) -> Vector:
+        given = [vector for vector in vectors if vector.of is not Of.NOTHING]
+        if not given:
+            return NOTHING
+        # Of two types, what an event has decides the type of the result, or whether there is one.
+        if len({vector.of for vector in given}) > 1 or given[0].of in (Of.TEXT, Of.BOOLEAN):
+            raise UnvectoredError
+        if given[0].of is Of.DECIMAL:
+            scale = max(vector.scale for vector in given)
+            given = [at_scale(vector, scale) for vector in given]
+        best, *others = given
+        for other in others:
+            is_other = is_better(other.values, best.values)
+            if best.missing is not None:
+                is_other = is_other | best.missing
+            if other.missing is not None:
+                is_other = is_other & ~other.missing
+            lacks_both = None if best.missing is None or other.missing is None else best.missing & other.missing
+            values = np.where(is_other, other.values, best.values)
+            best = Vector(best.of, values, lacks_both, either(best.odd, other.odd), best.scale)
+        return best
+
+    return call
 
 
 # Rounding.
@@ -234,7 +262,7 @@ floor = _to_whole(np.floor, lambda quotients, _: quotients)
 ceil = _to_whole(np.ceil, lambda quotients, rests: quotients + (rests != 0))
 
 
-def rounded(vector: Vector, digits: Vector) -> Vector:
+def rounded_vector(vector: Vector, digits: Vector) -> Vector:
     """Round half away from zero."""
     if not are_numbers(vector):
         return NOTHING
@@ -309,13 +337,15 @@ FUNCTIONS: Final[dict[str, Callable[..., Vector]]] = {
     "+": add,
     "-": subtract,
     "*": multiply,
-    "/": divide,
-    "%": remainder,
-    "pmod": positive_remainder,
-    "div": whole_quotient,
-    "negative": negative,
-    "abs": absolute,
-    "round": rounded,
+    "/": quotient_vector,
+    "%": remainder_vector,
+    "pmod": positive_remainder_vector,
+    "div": whole_quotient_vector,
+    "negative": negative_vector,
+    "abs": absolute_vector,
+    "greatest": _extreme(np.greater),
+    "least": _extreme(np.less),
+    "round": rounded_vector,
     "floor": floor,
     "ceil": ceil,
 }

@@ -237,7 +237,8 @@ def count_columns(
         offsets[pair_events[place] + 1] += 1
     for event in range(n_events):
         offsets[event + 1] += offsets[event] + n_always
-    return offsets[n_events]
+    n_cells: int = offsets[n_events]
+    return n_cells
 
 
 @jit
@@ -366,8 +367,8 @@ def _number_cell(
 @inlined
 def _text_cell(
     data: NDArray[np.uint8],
-    begin: np.int64,
-    end: np.int64,
+    begin: int,
+    end: int,
     keys: NDArray[np.int64],
     cut_offsets: NDArray[np.int64],
     cut_bytes: NDArray[np.uint8],

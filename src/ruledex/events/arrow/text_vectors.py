@@ -2,16 +2,24 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable
+from itertools import pairwise
 from typing import Any, Final
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from numpy.typing import NDArray
 
+from ruledex import limits
+from ruledex.compiled.arrays import frozen
+from ruledex.compiled.decorator import jit
+from ruledex.events.arrow.buffers import values_in
 from ruledex.events.arrow.number_vectors import integer_vector
 from ruledex.events.arrow.taking import Array
 from ruledex.events.arrow.vectors import NOTHING, Mask, Of, UnvectoredError, Vector, either, text_vector
+from ruledex.language.functions.hashes import SHA2
 
 _TESTS: Final = {"=": "equal", "<": "less", "<=": "less_equal", ">": "greater", ">=": "greater_equal"}
 
@@ -59,6 +67,75 @@ def _trim(vector: Vector) -> Vector:
     return text_vector(pc.ascii_trim(vector.values, characters=" "), vector.odd)
 
 
+def _concat(*vectors: Vector) -> Vector:
+    if any(vector.of is not Of.TEXT for vector in vectors):
+        return NOTHING
+    try:
+        parts = [pa.scalar(v.values, pa.large_string()) if v.is_constant else v.values for v in vectors]
+    except UnicodeEncodeError:  # half of a surrogate pair
+        raise UnvectoredError from None
+    parts = [
+        part if vector.is_constant else part.cast(pa.large_string())
+        for part, vector in zip(parts, vectors, strict=True)
+    ]
+    joined = pc.binary_join_element_wise(*parts, pa.scalar("", pa.large_string()), null_handling="emit_null")
+    if (pc.max(pc.binary_length(joined)).as_py() or 0) > limits.current().concat_characters:
+        raise UnvectoredError
+    return text_vector(joined, either(*(vector.odd for vector in vectors)))
+
+
+def bytes_of_texts(texts: Array) -> tuple[NDArray[np.int64], NDArray[np.uint8]]:
+    """Return where each text begins, and where the last one ends, and the bytes of all."""
+    large = texts.cast(pa.large_string())
+    _, offsets, data = large.buffers()
+    begins = values_in(offsets, np.dtype(np.int64), large.offset, len(large) + 1)
+    return begins, values_in(data, np.dtype(np.uint8), 0, 0 if data is None else data.size)
+
+
+def _crc32(vector: Vector) -> Vector:
+    begins, data = bytes_of_texts(vector.values)
+    checksums = np.empty(len(begins) - 1, np.int64)
+    checksum_texts(begins, data, _CRC_STEPS, checksums)
+    return integer_vector(checksums, vector)
+
+
+def _crc_steps() -> NDArray[np.int64]:
+    """Return what each byte does to a CRC of 32 bits, with the polynomial of zlib."""
+    steps = np.arange(256, dtype=np.int64)
+    for _ in range(8):
+        steps = np.where(steps & 1, steps >> 1 ^ 0xEDB88320, steps >> 1)
+    return frozen(steps, np.int64)
+
+
+_CRC_STEPS: Final = _crc_steps()
+
+
+@jit
+def checksum_texts(
+    begins: NDArray[np.int64], data: NDArray[np.uint8], steps: NDArray[np.int64], out: NDArray[np.int64]
+) -> None:
+    """Write the CRC of 32 bits of each text."""
+    for place in range(out.size):
+        checksum = np.int64(0xFFFFFFFF)
+        for at in range(begins[place], begins[place + 1]):
+            checksum = steps[(checksum ^ np.int64(data[at])) & np.int64(0xFF)] ^ checksum >> np.int64(8)
+        out[place] = checksum ^ np.int64(0xFFFFFFFF)
+
+
+def _digest(new: Callable[..., Any]) -> Callable[[Vector], Vector]:
+    def call(vector: Vector) -> Vector:
+        begins, data = bytes_of_texts(vector.values)
+        whole, bounds = memoryview(data), begins.tolist()
+        digests = [new(whole[b:e], usedforsecurity=False).hexdigest() for b, e in pairwise(bounds)]
+        return text_vector(pa.array(digests, pa.large_string(), mask=vector.missing), vector.odd)
+
+    return call
+
+
+def _sha2(vector: Vector, bits: Vector) -> Vector:
+    return _digest(SHA2[int(bits.values)])(vector)
+
+
 def compare_texts(op: str, left: Vector, right: Vector) -> Vector:
     """Return whether a comparison of texts holds. The bytes of UTF-8 sort as its characters do."""
     if left.is_constant or right.is_constant:
@@ -81,4 +158,11 @@ FUNCTIONS: Final[dict[str, Callable[..., Vector]]] = {
     "upper": _of_texts(_in_case(pc.ascii_upper)),
     "substring": _of_texts(_substring),
     "trim": _of_texts(_trim),
+    "concat": _concat,
+    "crc32": _of_texts(_crc32),
+    "md5": _of_texts(_digest(hashlib.md5)),
+    "sha1": _of_texts(_digest(hashlib.sha1)),
+    "sha2": _of_texts(_sha2),
 }
+
+DIGESTS: Final = frozenset(("md5", "sha1", "sha2"))  # which Python computes value by value

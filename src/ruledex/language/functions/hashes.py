@@ -148,20 +148,20 @@ def _of_text(hashed: Callable[[bytes], Value]) -> Callable[[str], Value | None]:
     return call
 
 
-_SHA2: Final = {0: hashlib.sha256, 224: hashlib.sha224, 256: hashlib.sha256, 384: hashlib.sha384, 512: hashlib.sha512}
+SHA2: Final = {0: hashlib.sha256, 224: hashlib.sha224, 256: hashlib.sha256, 384: hashlib.sha384, 512: hashlib.sha512}
 
 
 def sha2(text: str, bits: int) -> str | None:
     """Return the hash of the SHA-2 family with so many bits, in hexadecimal digits."""
     try:
-        return _SHA2[bits](text.encode(), usedforsecurity=False).hexdigest()
+        return SHA2[bits](text.encode(), usedforsecurity=False).hexdigest()
     except UnicodeEncodeError:
         return None
 
 
 def _check_sha2(constants: Constants) -> str | None:
     bits = constants[1]
-    if isinstance(bits, int) and not isinstance(bits, bool) and bits in _SHA2:
+    if isinstance(bits, int) and not isinstance(bits, bool) and bits in SHA2:
         return None
     return "the bits of sha2 are 224, 256, 384 or 512; 0 is the same as 256"
 
