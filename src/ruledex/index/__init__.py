@@ -12,16 +12,15 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from ruledex.index.answers import Rule
     from ruledex.index.collection import Indexes, index_roots, is_index_name
-    from ruledex.index.column_check import FAULTS, describe_faults
+    from ruledex.index.column_check import FAULTS, describe_faults, rules_by_missing
     from ruledex.index.coverage import IndexCoverage, coverage_of, same_rules
-    from ruledex.index.filters import check_filter
+    from ruledex.index.filters import check_filter, without_rules
     from ruledex.index.identities import RuleId
     from ruledex.index.index import Index
     from ruledex.index.inputs import Stats
     from ruledex.index.live.grouping import changes_together
     from ruledex.index.live.home import verify_index
     from ruledex.index.opening import read_schema
-    from ruledex.index.partial import rules_by_missing, without_rules
     from ruledex.index.ranges import RuleRange, RuleReader
     from ruledex.index.state import IndexMatches
     from ruledex.index.tags import json_tags, read_json_tags
@@ -72,10 +71,10 @@ _MODULES = {
     "json_tags": "tags",
     "read_json_tags": "tags",
     "read_schema": "opening",
-    "rules_by_missing": "partial",
+    "rules_by_missing": "column_check",
     "same_rules": "coverage",
     "verify_index": "live.home",
-    "without_rules": "partial",
+    "without_rules": "filters",
 }
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
-from typing import Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -39,6 +39,9 @@ from ruledex.language.tree import (
 )
 from ruledex.language.value import Family, constant_family
 from ruledex.program.program import Program
+
+if TYPE_CHECKING:
+    from ruledex.index.answers import IndexAnswers
 
 _BITS: Final = 64  # faults that are looked for at once
 _MOST_EXAMPLES: Final = 3
@@ -341,3 +344,16 @@ def _path(attribute: Attribute, elements: Elements) -> tuple[str, ...]:
 
 def _name(families: frozenset[Family]) -> str:
     return "a " + " or ".join(sorted(families)) if families else "a struct or map"
+
+
+def rules_by_missing(index: IndexAnswers[Any], columns: ColumnTypes) -> dict[str, set[int]]:
+    """Return the positions of a version's rules that look at an attribute which is no column, by that attribute."""
+    state = index._state.base
+    found: dict[str, set[int]] = {}
+    for shard in state.shards:
+        everything = np.ones(len(shard.program.root), np.bool_)
+        for fault, rules in check_program(state.dictionary, shard.program, columns, everything).items():
+            if fault.what in ("missing", "case"):
+                positions = rules if shard.rules is None else shard.rules[rules]
+                found.setdefault(fault.attribute, set()).update(positions.tolist())
+    return found

@@ -12,7 +12,7 @@ import warnings
 from collections import OrderedDict
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
-from typing import Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,6 +33,9 @@ from ruledex.language.parser import parse
 from ruledex.language.plain import level_of_caller
 from ruledex.language.schema import Schema
 from ruledex.limits import forget_when_changed
+
+if TYPE_CHECKING:
+    from ruledex.index.index import Index
 
 Admitted = NDArray[np.uint8]  # for each rule 1, or 0 if the filter leaves it out
 T = TypeVar("T")
@@ -222,3 +225,12 @@ class RestrictedEngine:
     def describe(self) -> dict[str, Any]:
         """Describe the engine."""
         return self._engine.describe()
+
+
+def without_rules(index: Index[Any], positions: Sequence[int]) -> Index[Any]:
+    """Return an opened version without the rules at some positions. The given index keeps them."""
+    state = index._state.base
+    admitted = np.ones(len(state.identities), np.uint8)
+    admitted[list(positions)] = 0
+    partial = state._replace(engine=RestrictedEngine(state.engine, read_only(admitted)))
+    return type(index)(partial, [], index._root, None, index._options)

@@ -16,7 +16,7 @@ from ruledex.index.identities import Id, RuleId
 from ruledex.index.inputs import (
     Stats,
     check_choice,
-    check_columns,
+    check_column_names,
 )
 from ruledex.index.live.changes import (
     CheckedChange,
@@ -467,7 +467,7 @@ def _rows(rules: Any, format: str | None) -> Any:  # noqa: A002
 
 def _read(rules: Rules, columns: Columns | None) -> RuleColumns:
     """Read rules. Where a file has none of ruledex, but plainly those of another system, the error says so."""
-    columns = check_columns(columns)
+    columns = check_column_names(columns)
     if not isinstance(rules, str | os.PathLike):
         return read_rules(rules, columns)
     from ruledex.formats import hint_of

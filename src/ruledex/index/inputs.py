@@ -108,7 +108,7 @@ def check_weights(weights: Any) -> list[Weights | None] | None:
     return list(weights)
 
 
-def check_columns(columns: Columns | None) -> Columns:
+def check_column_names(columns: Columns | None) -> Columns:
     """Return the names of columns."""
     if columns is None:
         return Columns()
