@@ -13,7 +13,7 @@ import mmap
 import os
 import re
 import stat
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Protocol, TypeAlias, runtime_checkable
@@ -210,10 +210,15 @@ def find_version(store: LocalStore | RemoteStore, name: str) -> str:
     """Return the version with a name, of which the first eight or more digits will do if no other has them."""
     if not isinstance(name, str) or not _BEGINNING.fullmatch(name):
         return check_version(name)
-    found = [version for version in list_versions(store) if version.startswith(name)]
+    return only_version(name, list_versions(store), store.where(""))
+
+
+def only_version(name: str, versions: Iterable[str], where: str) -> str:
+    """Return the one of these versions that begins with `name`. Raises an ArtifactError if none does, or several do."""
+    found = [version for version in versions if version.startswith(name)]
     if len(found) != 1:
         several = f"{len(found)} versions" if found else "no version"
-        raise ArtifactError(f"{several} of {store.where('')} begin with {name}")
+        raise ArtifactError(f"{several} of {where} begin with {name}")
     return found[0]
 
 

@@ -418,6 +418,14 @@ class IndexAnswers(Generic[Id]):
         return n_records
 
     @property
+    def by_value(self) -> dict[str, int]:
+        """How many values of each operand this process has looked at one by one, in Python, most first.
+
+        All other values of events in columns were encoded on whole columns.
+        """
+        return self._ask(lambda state: state.base.encoder.by_value())
+
+    @property
     def uses_zone(self) -> bool:
         """Whether some rule may depend on the time zone of the schema.
 

@@ -51,6 +51,7 @@ def test_an_observation_has_the_metrics_and_the_result_is_as_without(spark, inde
     assert metrics == {
         "events": N_EVENTS,
         "matches": 10 if "top" in options else 15,
+        "by_value": 0,
         "version": Index.open(index).version,
         "refused": 0,
         "set_aside": 0,
@@ -63,6 +64,15 @@ def test_events_that_match_nothing_are_counted_and_no_events_are_none(spark, ind
         seen = Observation()
         assert match(events.where(chosen), index, explode=True, metrics=seen).count() == 0
         assert (seen.get["events"], seen.get["matches"], seen.get["bytes"]) == (n_events, 0, 0)
+
+
+def test_values_that_no_vector_can_tell_are_counted(spark, tmp_path):
+    Index.build([(1, "lower(s) = 'i'")]).save(tmp_path)
+    for texts, n_values in ((["I", "a", "I"], 0), (["I", "\u0130", "\u0130\u0130"], 2)):  # Turkish capitals
+        seen = Observation()
+        events = spark.createDataFrame([(text,) for text in texts], "s string")
+        assert match(events, tmp_path, count=True, metrics=seen).count() == len(texts)
+        assert seen.get["by_value"] == n_values
 
 
 def test_metrics_have_a_name_or_an_observation(spark, index, events):

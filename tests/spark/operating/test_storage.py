@@ -6,15 +6,27 @@ import os
 import threading
 import urllib.error
 import urllib.request
+import warnings
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 
 import fsspec
 import pytest
 
 from ruledex import Index
-from ruledex.errors import ArtifactError, RuledexError
-from ruledex.spark import build_index, match, set_storage_options, ship
-from ruledex.spark.worker.hadoop import copy_version
+from ruledex.errors import ArtifactError, RuledexError, RuledexWarning
+from ruledex.spark import (
+    backtest,
+    build_index,
+    check_columns,
+    coverage,
+    match,
+    match_ids,
+    ratify,
+    register,
+    set_storage_options,
+    ship,
+)
+from ruledex.spark.worker.distribution import copy_version
 
 MOST = 1 << 28
 
@@ -48,16 +60,53 @@ def test_a_version_is_copied_through_hadoop(spark, tmp_path, saved):
         copy_version(spark, f"file:{tmp_path}/nowhere", None, tmp_path / "none", MOST)
 
 
-def test_a_url_that_only_hadoop_knows_is_shipped_and_is_not_trusted(spark, tmp_path, saved):
-    table = f"tests{os.getpid()}"  # Hadoop keeps what it knows of a name as long as its JVM runs
+def hadoop_url(spark, tmp_path):
+    """The URL of the index through a file system that only Hadoop has."""
+    # Hadoop keeps what it knows of a name as long as its JVM runs.
+    table = f"tests{os.getpid()}{tmp_path.name.replace('_', '')}"
     spark.sparkContext._jsc.hadoopConfiguration().set(f"fs.viewfs.mounttable.{table}.link./here", f"file://{tmp_path}")
-    url = f"viewfs://{table}/here/index"
+    return f"viewfs://{table}/here/index"
+
+
+def test_a_url_that_only_hadoop_knows_is_shipped_and_is_not_trusted(spark, tmp_path, saved):
+    url = hadoop_url(spark, tmp_path)
     shipped = ship(spark, url)
     assert (saved[1] in shipped, shipped.endswith(":foreign")) == (True, True)
     assert found(spark, shipped) == [[], [], [1, 2], [1]]
     assert found(spark, ship(spark, url, saved[0])) == [[], [], [2], []]
+    assert ship(spark, url, saved[1][:12]) == shipped
+    with pytest.raises(ArtifactError, match=r"no version of viewfs://\S+ begin with 0000000000"):
+        ship(spark, url, "0000000000")
     with pytest.raises(ArtifactError, match=r"cannot read nosuch://x/y through Hadoop: .*nosuch"):
         ship(spark, "nosuch://x/y")
+
+
+def test_every_job_takes_a_url_that_only_hadoop_knows(spark, tmp_path, saved):
+    url = hadoop_url(spark, tmp_path)
+    events = spark.range(4).withColumnRenamed("id", "n")
+    assert found(spark, url) == [[], [], [1, 2], [1]]
+    assert [row.rules for row in match(events, url, version=saved[0][:12]).orderBy("n").collect()] == [[], [], [2], []]
+    assert check_columns(events.withColumnRenamed("n", "m"), url).column("attribute").to_pylist() == ["n"]
+    assert sorted(map(tuple, coverage(url, events).rules.collect())) == [(1, 2), (2, 1)]
+    changed = backtest(url, url, events, old_version=saved[0], examples=0).where("gained > 0")
+    assert [(row.rule, row.gained) for row in changed.collect()] == [(1, 2)]
+    assert ratify(url, events).passed
+    assert [row.found for row in events.select(match_ids(url, "n", session=spark).alias("found")).collect()][3] == [1]
+    register(spark, "hadoop_ads", url, events=events)
+    rows = spark.sql("SELECT n, rules FROM hadoop_ads(TABLE(SELECT CAST(id AS BIGINT) AS n FROM range(4)))").collect()
+    assert sorted((row.n, row.rules) for row in rows) == [(0, []), (1, []), (2, [1, 2]), (3, [1])]
+    with pytest.raises(ArtifactError, match="nosuch"):
+        match(events, "nosuch://x/y")
+
+
+def test_a_stream_on_a_copy_through_hadoop_says_that_it_keeps_its_version(spark, tmp_path, saved):
+    url = hadoop_url(spark, tmp_path)
+    stream = spark.readStream.format("rate").load().selectExpr("value AS n")
+    with pytest.warns(RuledexWarning, match="only Hadoop knows viewfs://.* takes up no new versions"):
+        match(stream, url)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        match(stream, url, version=saved[1])
 
 
 # Options of fsspec.

@@ -11,7 +11,7 @@ from pyspark.sql.types import StructType
 from ruledex import Index
 from ruledex.errors import RuledexError, RulesError
 from ruledex.spark import RuledexSource
-from ruledex.spark.sql.options import read_options
+from ruledex.spark.sql.options import read_source_options
 from ruledex.spark.sql.readers import reader_of
 
 RULES = [(3, "age > 30", 1.5), (1, "country = 'IN'", None), (2, "TRUE", 0.0)]
@@ -69,7 +69,7 @@ def test_a_bad_rule_changes_nothing_or_goes_to_the_quarantine(tmp_path):
     assert Index.open(root).version == version
     write(root, [bad], on_error="quarantine", quarantine=str(refused))
     assert [rule.id for rule in Index.open(root).rules()] == ["a"]
-    reader = reader_of(read_options({"table": "quarantine", "quarantine": str(refused)}))
+    reader = reader_of(read_source_options({"table": "quarantine", "quarantine": str(refused)}))
     rows = [row for found in reader.read(reader.partitions()[0]) for row in found.to_pylist()]
     assert [(row["id"], row["text"], row["code"], row["position"]) for row in rows] == [("b", "age >", "syntax", 5)]
 

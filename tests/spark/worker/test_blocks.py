@@ -6,7 +6,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from ruledex.spark.worker.blocks import BlockReader, event_cuts, events_of, match_cuts, row_bytes
+from ruledex.spark.worker.blocks import BlockReader, event_cuts, event_lists, events_of, match_cuts, row_bytes
 
 
 def batches(*sizes):
@@ -55,6 +55,9 @@ def test_runs_of_matches_cut_events_that_are_too_large(seed):
     assert [match for begin, end in runs for match in range(begin, end)] == list(range(offsets[-1]))
     for begin, end in runs:
         assert events_of(offsets, begin, end).tolist() == event_of[begin:end].tolist()
+        events, cuts = event_lists(offsets, begin, end)
+        assert events.tolist() == sorted(set(event_of[begin:end].tolist()))
+        assert (cuts[0], cuts[-1], np.diff(cuts).min() > 0) == (0, end - begin, True)
         assert widths[event_of[begin:end]].sum() <= 64 or end == begin + 1
     assert len(runs) <= 2 * (widths[event_of].sum() // 64 + 50)
 

@@ -18,19 +18,18 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from ruledex.artifact import root_path
 from ruledex.errors import RuledexError
 from ruledex.index import IndexMatches, RuleId
 from ruledex.language.clock import Now
 from ruledex.spark.jobs.coverage import partition_by_rule
 from ruledex.spark.worker.blocks import ROWS_PER_BATCH, match_blocks, spark_ids, split_batches
 from ruledex.spark.worker.columns import KEPT, project_events, refuse_stream, require_columns, spark_frame
+from ruledex.spark.worker.distribution import readable_root, with_functions
 from ruledex.spark.worker.events import Layout, events_of_block, fields_of, mappings
-from ruledex.spark.worker.functions import with_functions
+from ruledex.spark.worker.faults import warn_of_zones
 from ruledex.spark.worker.job_names import job_group
 from ruledex.spark.worker.needs import id_type, read_needs, time_of_job
 from ruledex.spark.worker.opened import explain_memory_errors, open_index
-from ruledex.spark.worker.zones import warn_of_zones
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
@@ -89,7 +88,8 @@ def backtest(
     if examples < 0:
         raise RuledexError(f"examples is {examples}; it must be 0 or more")
     require_columns(events, [] if key is None else [key])
-    old_root, new_root = root_path(old), root_path(new)
+    old_root = readable_root(events.sparkSession, old, old_version)
+    new_root = readable_root(events.sparkSession, new, new_version)
     with job_group(events.sparkSession, "backtest"):
         before = read_needs(events.sparkSession, old_root, old_version, trust=trust)
         after = read_needs(events.sparkSession, new_root, new_version, trust=trust)

@@ -17,18 +17,17 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from ruledex.artifact import root_path
 from ruledex.errors import RuledexError, quoted
 from ruledex.index import Index, IndexMatches, RuleId
 from ruledex.language.clock import Now
 from ruledex.spark.worker.blocks import match_blocks, spark_ids, split_batches
 from ruledex.spark.worker.columns import project_events, refuse_stream, spark_frame
+from ruledex.spark.worker.distribution import readable_root, with_functions
 from ruledex.spark.worker.events import Layout
-from ruledex.spark.worker.functions import with_functions
+from ruledex.spark.worker.faults import warn_of_zones
 from ruledex.spark.worker.job_names import job_group, job_step
 from ruledex.spark.worker.needs import id_type, read_needs, time_of_job
 from ruledex.spark.worker.opened import explain_memory_errors, open_index
-from ruledex.spark.worker.zones import warn_of_zones
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -123,7 +122,7 @@ def coverage(
 
     events = spark_frame(events)
     refuse_stream(events)
-    root = root_path(index)
+    root = readable_root(events.sparkSession, index, version)
     with job_group(events.sparkSession, "coverage"):
         needs = read_needs(events.sparkSession, root, version, trust=trust)
         chosen = choose_positions(events.sparkSession, root, needs.version, pairs, seed, trust)

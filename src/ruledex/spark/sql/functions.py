@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
 
-from ruledex.artifact import root_path
 from ruledex.engines.protocol import Rank
 from ruledex.errors import RuledexError, did_you_mean, quoted
 from ruledex.index import check_filter
@@ -23,6 +22,7 @@ from ruledex.spark.jobs.match.plan import MatchRequest, Shape, added_columns, ch
 from ruledex.spark.sql.options import require_absolute
 from ruledex.spark.sql.tasks import FunctionCall, needed_names
 from ruledex.spark.worker.columns import require_arrow
+from ruledex.spark.worker.distribution import is_shipped, readable_root
 from ruledex.spark.worker.events import Layout
 from ruledex.spark.worker.needs import id_type, read_needs
 
@@ -90,7 +90,9 @@ def register(
         read_now(now, UTC)
         now = plain(now)
     schema = _read_schema(spark, events)
-    root = require_absolute(root_path(index), "index", "")
+    root = readable_root(spark, index, version)
+    if not is_shipped(root):
+        require_absolute(root, "index", "")
     needs = read_needs(spark, root, version, trust=trust)
     shape: Shape = "count" if count else "rows" if explode else "arrays"
     added = added_columns(shape, needs.ids, top is not None, False)

@@ -61,7 +61,7 @@ _OF_TABLE: Final[Mapping[str, frozenset[str]]] = {
 }
 
 
-def read_options(given: Mapping[str, str]) -> ReadOptions:
+def read_source_options(given: Mapping[str, str]) -> ReadOptions:
     """Return the options of a read. `path`, which `load` takes, is another name of `index`."""
     given = own_options(given)
     table = given.get("table", "matches" if "events" in given else "rules")

@@ -37,22 +37,22 @@ class RuledexSource(DataSource):
         Spark stores the columns of a table that is created, and passes them on, but forgets the options. So the columns
         have the options in their metadata.
         """
-        from ruledex.spark.sql.options import read_options
+        from ruledex.spark.sql.options import read_source_options
         from ruledex.spark.sql.readers import reader_of
 
         given = dict(self.options)
-        found = reader_of(read_options(given)).result
+        found = reader_of(read_source_options(given)).result
         told = {_OPTIONS: json.dumps(given)}
         return StructType([StructField(field.name, field.dataType, True, told) for field in found])
 
     def reader(self, schema: StructType) -> DataSourceReader:
         """Return what reads the table. `schema` has the columns that Spark knows of."""
-        from ruledex.spark.sql.options import read_options
+        from ruledex.spark.sql.options import read_source_options
         from ruledex.spark.sql.readers import reader_of
 
         stored = (field.metadata.get(_OPTIONS) for field in schema)
         told: dict[str, str] = next((json.loads(each) for each in stored if each), {})
-        reader = reader_of(read_options(told | dict(self.options)))
+        reader = reader_of(read_source_options(told | dict(self.options)))
         if [(field.name, field.dataType) for field in schema] != [
             (field.name, field.dataType) for field in reader.result
         ]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import date
-from typing import Any, Final, NamedTuple
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 
@@ -12,13 +12,10 @@ from ruledex.errors import RuledexError, quoted
 from ruledex.language.any_text import WHOLE_EVENT
 from ruledex.language.functions.custom import import_functions
 from ruledex.spark.jobs.match.plan import MatchRequest
-from ruledex.spark.jobs.match.tasks import id_bytes, match_ids_of, match_partition, time_of
+from ruledex.spark.jobs.match.tasks import ids_of_events, match_partition, time_of
 from ruledex.spark.worker.columns import KEPT, NOTHING
-from ruledex.spark.worker.events import EVENT, with_variants
+from ruledex.spark.worker.events import EVENT
 from ruledex.spark.worker.needs import Path
-from ruledex.spark.worker.opened import explain_memory_errors, open_index
-
-_MOST_BYTES: Final = 256 << 20  # of one Arrow batch, which a JVM takes as a whole
 
 
 class FunctionCall(NamedTuple):
@@ -64,25 +61,11 @@ def match_structs(call: FunctionCall, events: pa.Array, now: pa.Array | None) ->
     import_functions(list(call.modules))
     names = [field.name for field in events.type]
     _require(call, names, call.required)
-    request, time = call.request, _time(call, now)
     kept = [n for n, name in enumerate(names) if call.needed is None or name in call.needed]
     columns = events.flatten()
     # Rules that look at nothing, such as TRUE, still need to know how many events there are.
     read = {names[n]: columns[n] for n in kept} or {NOTHING: pa.nulls(len(events), pa.bool_())}
-    with explain_memory_errors(request.root):
-        table = with_variants(pa.table(read), ())
-        index = open_index(request.root, request.version, request.trust)
-        if request.top is None:
-            found = index.match_batch(table, where=request.where, now=time)
-        else:
-            found = index.top_batch(table, request.top, request.rank, where=request.where, now=time)
-        if found.n_matches * id_bytes(found) > _MOST_BYTES:
-            raise RuledexError(
-                f"{found.n_events:,} events have {found.n_matches:,} matches, too many for one Arrow batch, which "
-                f"{call.name} cannot cut: use the table function, or lower "
-                "spark.sql.execution.arrow.maxRecordsPerBatch"
-            )
-        return pa.ListArray.from_arrays(pa.array(found.offsets, pa.int32()), match_ids_of(found, 0, found.n_matches))
+    return ids_of_events(call.request, pa.table(read), _time(call, now), call.name, "the table function")
 
 
 def as_structs(events: pa.RecordBatch, needed: Sequence[str], kept: Sequence[str]) -> pa.RecordBatch:

@@ -77,12 +77,19 @@ def match_cuts(offsets: NDArray[np.int64], widths: NDArray[np.int64], most: int)
         begin = end
 
 
-def events_of(offsets: NDArray[np.int64], begin: int, end: int) -> NDArray[np.int64]:
-    """Return the event of each match of a run."""
+def event_lists(offsets: NDArray[np.int64], begin: int, end: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return the events that have a match in a run, and where the matches of each begin and end, counted from 0."""
     first = int(np.searchsorted(offsets, begin, side="right")) - 1
     last = int(np.searchsorted(offsets, end, side="left"))
-    within: NDArray[np.int64] = np.clip(offsets[first : last + 1], begin, end)
-    return np.repeat(np.arange(first, last), within[1:] - within[:-1])
+    within: NDArray[np.int64] = np.clip(offsets[first : last + 1], begin, end) - begin
+    has_matches = within[1:] > within[:-1]
+    return first + np.flatnonzero(has_matches), np.concatenate([within[:1], within[1:][has_matches]])
+
+
+def events_of(offsets: NDArray[np.int64], begin: int, end: int) -> NDArray[np.int64]:
+    """Return the event of each match of a run."""
+    events, cuts = event_lists(offsets, begin, end)
+    return np.repeat(events, np.diff(cuts))
 
 
 def row_bytes(table: pa.Table) -> NDArray[np.int64]:
@@ -132,11 +139,11 @@ def match_blocks(
     for table in blocks:
         events = events_of_block(table, layout)
         found = [index.match_batch(events, now=now) for index in indexes]
-        blocks.size = min(next_size(blocks.size, matches) for matches in found)
+        blocks.size = min(next_block_size(blocks.size, matches) for matches in found)
         yield table, found
 
 
-def next_size(size: int, found: IndexMatches) -> int:
+def next_block_size(size: int, found: IndexMatches) -> int:
     """Return how many events the next block should have, given the matches of the last one.
 
     The size at most doubles, since nobody knows beforehand how many rules an event matches.

@@ -45,6 +45,7 @@ if TYPE_CHECKING:
 
 KEPT, WEIGHTS, TIME = "kept", "weights", "time"
 NOTHING = "ruledex: nothing"  # stands beside users' names, so a name that nobody uses
+MATCHES = "ruledex: matches"  # lists of matches, before the plan explodes them
 LEAST_PACKED: Final = 16  # columns of one type
 MOST_PARTS: Final = 16  # of a VARIANT; each is searched for in every row
 _SCALARS: Final = (

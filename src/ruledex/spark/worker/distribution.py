@@ -1,4 +1,8 @@
-"""Send small indexes to the workers of a session, for workers that cannot see the client's paths."""
+"""Give the workers what this process has: functions of users, options of file systems, and small indexes.
+
+Functions and options travel with every task. An index that workers cannot read is sent once per session. If only Hadoop
+knows its URL, the client copies it first: only the JVM of a classic session has Hadoop's file systems and credentials.
+"""
 
 from __future__ import annotations
 
@@ -8,24 +12,46 @@ import secrets
 import shutil
 import tempfile
 import zipfile
-from collections.abc import Mapping
-from functools import cache
+from collections.abc import Callable, Iterator, Mapping
+from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from ruledex.artifact import root_path
+from ruledex.artifact import all_storage_options, root_path, set_storage_options
+from ruledex.artifact.layout import POINTER, VERSIONS, check_version, version_folder
+from ruledex.artifact.manifest import encode_pointer, parse_pointer
+from ruledex.artifact.store import only_version
 from ruledex.errors import ArtifactError, RuledexError, quoted
 from ruledex.forks import own_process
-from ruledex.spark.worker.hadoop import copy_version, has_hadoop
+from ruledex.language.functions.custom import function_modules, import_functions
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from ruledex.artifact import LocalStore, RemoteStore
 
+Task = Callable[[Iterator[Any]], Iterator[Any]]
+StorageOptions = dict[str, dict[str, Any]]
+
 MOST_BYTES: Final = 256 << 20  # every executor waits for the archive when it starts
 _SHIPPED: Final = "session:"
 _FOREIGN: Final = ":foreign"  # follows the version of a shipped index that is not trusted
+
+
+def with_functions(task: Task) -> Task:
+    """Return a task that has the functions and options that this process has; the task itself if there are none."""
+    modules, options = function_modules(), all_storage_options()
+    return partial(_run, modules, options, task) if modules or options else task
+
+
+def _run(modules: list[str], options: StorageOptions, task: Task, batches: Iterator[Any]) -> Iterator[Any]:
+    for url, given in options.items():
+        set_storage_options(url, given)
+    import_functions(modules)
+    yield from task(batches)
+
+
+# Indexes.
 
 
 def ship(
@@ -65,6 +91,23 @@ def ship(
     _add(session, archive)
     is_ours = isinstance(store, LocalStore) and is_own_version(store, version, read_manifest(store, version))
     return _SHIPPED + version + ("" if is_ours else _FOREIGN)
+
+
+def readable_root(session: SparkSession, index: str | os.PathLike[str], version: str | None = None) -> str:
+    """Return where workers read an index: its own path or URL, or a shipped copy if only Hadoop knows the URL.
+
+    Only the driver of a classic session can ask Hadoop. Everywhere else the path stays as it is.
+    """
+    from ruledex.artifact import locate
+
+    root = root_path(index)
+    if is_shipped(root) or not has_hadoop(session):
+        return root
+    try:
+        locate(index)
+    except ArtifactError:
+        return _ship_copy(session, root, version) if _knows_scheme(session, root) else root
+    return root
 
 
 def _ship_copy(session: SparkSession, url: str, version: str | None) -> str:
@@ -122,9 +165,6 @@ def _archive(version: str) -> str:
 
 def _pack(store: LocalStore | RemoteStore, version: str, archive: Path) -> None:
     """Write an archive that is a root with this one version."""
-    from ruledex.artifact.layout import POINTER, version_folder
-    from ruledex.artifact.manifest import encode_pointer
-
     source = version_folder(version)
     n_bytes = 0
     unfinished = archive.with_suffix(".unfinished")
@@ -153,3 +193,57 @@ def _add(session: SparkSession, archive: Path) -> None:
         # first condition, Connect the second.
         if error.getCondition() not in ("DUPLICATED_ARTIFACT", "ARTIFACT_ALREADY_EXISTS"):
             raise
+
+
+# Hadoop.
+
+
+def has_hadoop(session: SparkSession) -> bool:
+    """Return whether this process reaches the JVM of a session: it does if the session is classic."""
+    return getattr(session, "_sc", None) is not None
+
+
+def _knows_scheme(session: Any, url: str) -> bool:
+    """Return whether Hadoop has a file system for URLs of this scheme."""
+    from py4j.protocol import Py4JJavaError
+
+    scheme = url.partition(":")[0]
+    conf = session._jsparkSession.sessionState().newHadoopConf()
+    try:
+        session._jvm.org.apache.hadoop.fs.FileSystem.getFileSystemClass(scheme, conf)
+    except Py4JJavaError:
+        return False
+    return True
+
+
+def copy_version(session: SparkSession, url: str, version: str | None, folder: Path, most_bytes: int) -> str:
+    """Copy a version, by default the current one, and its pointer to a new folder of this host. Returns its name.
+
+    Refuses a version of more than `most_bytes`.
+    """
+    from py4j.protocol import Py4JJavaError
+
+    try:
+        return _copy(session, url.rstrip("/"), version, folder, most_bytes)
+    except Py4JJavaError as error:
+        raise ArtifactError(f"cannot read {url} through Hadoop: {error.java_exception.getMessage()}") from error
+
+
+def _copy(session: Any, url: str, version: str | None, folder: Path, most_bytes: int) -> str:
+    paths = session._jvm.org.apache.hadoop.fs.Path
+    files = paths(url).getFileSystem(session._jsparkSession.sessionState().newHadoopConf())
+    folder.mkdir(parents=True)
+    files.copyToLocalFile(False, paths(f"{url}/{POINTER}"), paths(str(folder / POINTER)), True)
+    if version is None:
+        version = parse_pointer((folder / POINTER).read_bytes(), f"{url}/{POINTER}")
+    else:
+        # A version may be named by its first digits.
+        stored = [each.getPath().getName() for each in files.listStatus(paths(f"{url}/{VERSIONS}"))]
+        version = only_version(version, stored, url)
+    source = version_folder(check_version(version))
+    n_bytes = files.getContentSummary(paths(f"{url}/{source}")).getLength()
+    if n_bytes > most_bytes:
+        raise ArtifactError(f"{url}/{source} has {n_bytes:,} bytes, more than the {most_bytes:,} that can be shipped")
+    (folder / source).parent.mkdir(parents=True)
+    files.copyToLocalFile(False, paths(f"{url}/{source}"), paths(str(folder / source)), True)
+    return version

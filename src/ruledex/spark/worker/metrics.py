@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from ruledex.artifact.pins import Pin
 
 METRICS: Final = "ruledex: metrics"  # stands beside users' names, so a name that nobody uses
-_COUNTS: Final = ("events", "matches", "bytes")  # which are summed up; of the others, all tasks have the same
+_COUNTS: Final = ("events", "matches", "bytes", "by_value")  # are summed up; the others are the same in all tasks
 _KIND: Final = pa.struct(
     {
         **dict.fromkeys(_COUNTS, pa.int64()),
@@ -45,6 +45,7 @@ class TaskMetrics:
     events: int = 0
     matches: int = 0
     bytes: int = 0  # of the results, in Arrow
+    by_value: int = 0  # values of events that were looked at one by one, in Python
     refused: int = 0  # versions that the stream has refused so far
     set_aside: int = 0  # rules of the version
     reason: str | None = None  # why the newest version, or a rule of it, is not used

@@ -13,8 +13,7 @@ from ruledex.artifact.pins import list_pins
 from ruledex.errors import ArtifactError, RuledexError
 from ruledex.language.clock import Now, read_now
 from ruledex.language.plain import plain
-from ruledex.spark.worker.distribution import local_root
-from ruledex.spark.worker.functions import with_functions
+from ruledex.spark.worker.distribution import local_root, with_functions
 from ruledex.spark.worker.job_names import job_step
 from ruledex.spark.worker.opened import open_index, require_room
 

@@ -35,7 +35,7 @@ from ruledex.spark.jobs.build.checking import RULES_PER_CHUNK
 from ruledex.spark.jobs.build.converting import DEFINITIONS, OWN_IDS
 from ruledex.spark.jobs.build.keys import RULE_BITS, first_keys, heavy_buckets
 from ruledex.spark.jobs.build.tasks import check_task, convert_task, tags_task
-from ruledex.spark.worker.functions import with_functions
+from ruledex.spark.worker.distribution import with_functions
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame

@@ -117,7 +117,7 @@ def build_index(
     from ruledex.language.column_types import spark_columns
     from ruledex.spark.jobs.build.frames import collect_definitions, convert_rules, select_rules
     from ruledex.spark.worker.columns import spark_frame
-    from ruledex.spark.worker.zones import session_zone
+    from ruledex.spark.worker.faults import session_zone
 
     if on_error not in ("quarantine", "raise"):
         raise RuledexError(f"on_error must be 'quarantine' or 'raise', not {quoted(on_error)}")

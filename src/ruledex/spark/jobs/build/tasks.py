@@ -9,7 +9,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from ruledex.errors import ArtifactError, RuledexError
-from ruledex.spark.worker.functions import with_functions
+from ruledex.spark.worker.distribution import with_functions
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -6,36 +6,37 @@
 from __future__ import annotations
 
 import os
+import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, date
-from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, get_args
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args
 
 import pyarrow as pa
 
 from ruledex.artifact import root_path
 from ruledex.engines.protocol import Rank
-from ruledex.errors import RuledexError, quoted
+from ruledex.errors import RuledexError, RuledexWarning, quoted
 from ruledex.events.mappings import float_weights
 from ruledex.index import check_filter
 from ruledex.language.clock import Now, read_now
 from ruledex.language.functions.custom import function_modules, import_functions
-from ruledex.language.plain import plain
+from ruledex.language.plain import level_of_caller, plain
 from ruledex.spark.worker.columns import (
+    MATCHES,
     TIME,
     all_columns,
     columns_to_keep,
     project_events,
+    quote_name,
     require_columns,
     spark_frame,
 )
-from ruledex.spark.worker.distribution import is_shipped
+from ruledex.spark.worker.distribution import is_shipped, readable_root, with_functions
 from ruledex.spark.worker.events import Layout
-from ruledex.spark.worker.faults import tell_faults
-from ruledex.spark.worker.functions import with_functions
+from ruledex.spark.worker.faults import tell_faults, warn_of_zones
 from ruledex.spark.worker.job_names import job_group
 from ruledex.spark.worker.metrics import check_metrics, metrics_column, observe_metrics
 from ruledex.spark.worker.needs import Path, id_type, read_needs
-from ruledex.spark.worker.zones import warn_of_zones
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, Observation, SparkSession
@@ -44,9 +45,8 @@ if TYPE_CHECKING:
     from ruledex.language.reference import Weights
 
 
-_MOST_BYTES: Final = 256 << 20  # of one Arrow batch, which a JVM takes as a whole
-
-Shape = Literal["arrays", "rows", "count"]
+# Spark reads a list faster than as many rows. So where the plan can explode lists, tasks return them in place of rows.
+Shape = Literal["arrays", "rows", "lists", "count"]
 OnUnread = Literal["refuse", "set_aside"]
 
 
@@ -98,11 +98,12 @@ def match(
 ) -> DataFrame:
     """Return one row per event, with the ids of its true rules in the array `rules`.
 
-    `index` is the path or URL of an index, as the workers see it, or what `ship` returned. All tasks use the version
-    that is current now. `keep` names the columns of the events that the result keeps; by default, and as "*", all of
-    them. With `top`, each event has only its best rules, best first, and their `scores`; `weights` is then a mapping
-    that applies to all events, or the name of a column that holds the weights of each event. `explode` returns one row
-    per match, with `rule` (and `score`). `count` returns only the number of true rules, as `n_rules`.
+    `index` is the path or URL of an index, as the workers see it, or what `ship` returned. On a classic session, an
+    index at a URL that only Hadoop knows, such as one of `s3a:` or `hdfs:`, is copied and shipped. All tasks use the
+    version that is current now. `keep` names the columns of the events that the result keeps; by default, and as "*",
+    all of them. With `top`, each event has only its best rules, best first, and their `scores`; `weights` is then a
+    mapping that applies to all events, or the name of a column that holds the weights of each event. `explode` returns
+    one row per match, with `rule` (and `score`). `count` returns only the number of true rules, as `n_rules`.
 
     On a stream, each micro-batch uses the version that is current when it first runs, and names it in the column
     `version`; if `version` is given, all micro-batches use that one. A new version may only look at columns that the
@@ -133,25 +134,33 @@ def match(
     if now is not None:
         read_now(now, UTC)
         now = plain(now)
-    index = root_path(index)
+    root = readable_root(events.sparkSession, index, version)
+    is_copied = is_shipped(root) and root != root_path(index)
     column = weights if isinstance(weights, str) else None
     if column is not None:
         require_columns(events, [column])
         require_weights(column, events.schema[column].dataType)
     columns = all_columns(events, columns)
     require_columns(events, columns)
-    is_pinned = events.isStreaming and version is None and not is_shipped(index)
+    is_pinned = events.isStreaming and version is None and not is_shipped(root)
+    if is_copied and events.isStreaming and version is None:
+        message = (
+            f"only Hadoop knows {root_path(index)}, so the stream matches with a copy, and takes up no new versions: "
+            "give a URL that fsspec knows, or version=… to say that this is meant"
+        )
+        warnings.warn(message, RuledexWarning, stacklevel=level_of_caller())
     with job_group(events.sparkSession, "match"):
-        needs = read_needs(events.sparkSession, index, version, is_pinned, trust, events.schema)
+        needs = read_needs(events.sparkSession, root, version, is_pinned, trust, events.schema)
     tell_faults(needs.faults, strict)
     warn_of_zones(events.sparkSession, needs)
     paths = tuple(dict.fromkeys([*needs.paths, *((name,) for name in columns)]))
-    shape: Shape = "count" if count else "rows" if explode else "arrays"
+    shape: Shape = "count" if count else "lists" if explode else "arrays"
     added = added_columns(shape, needs.ids, top is not None, events.isStreaming)
-    kept = columns_to_keep(events, keep, [field.name for field in added])
+    result = added_columns("rows", needs.ids, top is not None, events.isStreaming) if explode else added
+    kept = columns_to_keep(events, keep, [field.name for field in result])
     read, layout = project_events(events, paths, kept, column, with_time=is_pinned or (needs.uses_now and now is None))
     request = MatchRequest(
-        index,
+        root,
         needs.version,
         shape,
         top,
@@ -173,9 +182,20 @@ def match(
 
     fields = [*(events.schema[name] for name in kept), *added]
     if metrics is None:
-        return read.mapInArrow(with_functions(ruledex_match), StructType(fields))
-    found = read.mapInArrow(with_functions(ruledex_match), StructType([*fields, metrics_column()]))
-    return observe_metrics(found, metrics)
+        found = read.mapInArrow(with_functions(ruledex_match), StructType(fields))
+    else:
+        found = read.mapInArrow(with_functions(ruledex_match), StructType([*fields, metrics_column()]))
+        found = observe_metrics(found, metrics)
+    return exploded(found, top is not None) if explode else found
+
+
+def exploded(found: DataFrame, is_ranked: bool) -> DataFrame:
+    """Return one row per match of a result in lists."""
+    from pyspark.sql import functions
+
+    matches = functions.col(quote_name(MATCHES))
+    rows = functions.inline(matches) if is_ranked else functions.explode(matches).alias("rule")
+    return found.select(*(rows if name == MATCHES else functions.col(quote_name(name)) for name in found.columns))
 
 
 def check_answer(top: int | None, rank: str, weights: object, explode: bool, count: bool) -> None:
@@ -211,7 +231,7 @@ def require_weights(name: str, kind: DataType) -> None:
 
 def added_columns(shape: Shape, id_kind: str, is_ranked: bool, tells_version: bool) -> list[StructField]:
     """Return the columns that the result has besides the kept ones."""
-    from pyspark.sql.types import ArrayType, DoubleType, LongType, StringType, StructField
+    from pyspark.sql.types import ArrayType, DoubleType, LongType, StringType, StructField, StructType
 
     identity = id_type(id_kind)
     fields: dict[str, DataType]
@@ -219,6 +239,9 @@ def added_columns(shape: Shape, id_kind: str, is_ranked: bool, tells_version: bo
         fields = {"n_rules": LongType()}
     elif shape == "rows":
         fields = {"rule": identity, "score": DoubleType()}
+    elif shape == "lists":
+        match_fields = [StructField("rule", identity, False), StructField("score", DoubleType(), False)]
+        fields = {MATCHES: ArrayType(StructType(match_fields) if is_ranked else identity, False)}
     else:
         fields = {"rules": ArrayType(identity, False), "scores": ArrayType(DoubleType(), False)}
     names = list(fields) if is_ranked else list(fields)[:1]
@@ -255,41 +278,28 @@ def match_ids(
         raise RuledexError("match_ids needs at least one column: give those that the rules look at")
     if where is not None:
         check_filter(where)
-    root = root_path(index)
     session = SparkSession.active() if session is None else session
+    root = readable_root(session, index, version)
     with job_group(session, "match"):
         needs = read_needs(session, root, version, trust=trust)
     warn_of_zones(session, needs)
 
     modules = function_modules()
 
+    no_layout = Layout((), ())
+    request = MatchRequest(root, needs.version, "arrays", None, "sum", no_layout, None, None, False, trust, where)
+
     def found(events: pa.Array) -> pa.Array:
+        from ruledex.spark.jobs.match.tasks import ids_of_events, time_of
+
         import_functions(modules)
-        return _ids_of(root, needs.version, trust, events, needs.uses_now, where)
+        table, now = pa.Table.from_arrays(events.flatten(), [field.name for field in events.type]), None
+        if needs.uses_now:
+            # The time of the query is the last column.
+            now, table = time_of(table.columns[-1]), table.remove_column(table.num_columns - 1)
+        return ids_of_events(request, table, now, "match_ids", "match")
 
     of_arrays: Any = arrow_udf  # it reads the kind of function from annotations, but is not declared so
     times = [functions.current_timestamp().alias(TIME)] if needs.uses_now else []
     column: Column = of_arrays(found, ArrayType(id_type(needs.ids), False))(functions.struct(*columns, *times))
     return column
-
-
-def _ids_of(
-    root: str, version: str, trust: bool | None, events: pa.StructArray, uses_now: bool, where: str | None
-) -> pa.Array:
-    from ruledex.spark.jobs.match.tasks import id_bytes, list_of, match_ids_of, time_of
-    from ruledex.spark.worker.events import with_variants
-    from ruledex.spark.worker.opened import explain_memory_errors, open_index
-
-    with explain_memory_errors(root):
-        table = pa.Table.from_arrays(events.flatten(), [field.name for field in events.type])
-        now = None
-        if uses_now:
-            # The time of the query is the last column.
-            now, table = time_of(table.columns[-1]), table.remove_column(table.num_columns - 1)
-        found = open_index(root, version, trust).match_batch(with_variants(table, ()), now=now, where=where)
-        if found.n_matches * id_bytes(found) > _MOST_BYTES:
-            raise RuledexError(
-                f"{found.n_events:,} events have {found.n_matches:,} matches, too many for one Arrow batch, "
-                "which match_ids cannot cut: use match, or lower spark.sql.execution.arrow.maxRecordsPerBatch"
-            )
-        return list_of(pa.array(found.offsets, pa.int32()), match_ids_of(found, 0, found.n_matches))

@@ -25,7 +25,7 @@ from ruledex.index import Index, rules_by_missing, without_rules
 from ruledex.language.column_types import spark_columns
 from ruledex.language.text import path_text
 from ruledex.spark.worker.columns import paths_outside, pruned_type
-from ruledex.spark.worker.functions import with_functions
+from ruledex.spark.worker.distribution import with_functions
 from ruledex.spark.worker.needs import Needs, needs_of
 from ruledex.spark.worker.opened import open_index
 

@@ -19,13 +19,14 @@ from ruledex.spark.worker.blocks import (
     MATCHES_PER_BLOCK,
     BlockReader,
     event_cuts,
+    event_lists,
     events_of,
     match_cuts,
-    next_size,
+    next_block_size,
     row_bytes,
 )
-from ruledex.spark.worker.columns import KEPT, NOTHING, TIME, WEIGHTS
-from ruledex.spark.worker.events import events_of_block, fields_of, mappings
+from ruledex.spark.worker.columns import KEPT, MATCHES, NOTHING, TIME, WEIGHTS
+from ruledex.spark.worker.events import events_of_block, fields_of, mappings, with_variants
 from ruledex.spark.worker.metrics import TaskMetrics
 from ruledex.spark.worker.opened import explain_memory_errors, open_index
 
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
     from ruledex.spark.jobs.match.plan import MatchRequest
 
 BYTES_PER_BATCH: Final = 8 << 20  # a JVM reads a batch as a whole; 60 million matches at once kill a default JVM
+MOST_BYTES_PER_BATCH: Final = 256 << 20  # where nothing can be cut
 _SOME_IDS: Final = 4096
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 MOST_BYTES_PER_ROW: Final = (1 << 31) - 1  # the most that Spark holds in one value
@@ -62,6 +64,7 @@ def _match(request: MatchRequest, batches: Iterable[pa.RecordBatch]) -> Iterator
                     metrics.tell_pin(pin, fitting.n_set_aside)
             else:
                 index = open_index(request.root, version, request.trust)
+            n_before = sum(index.by_value.values())  # of the tasks that this process has run before
         added = {"version": version} if request.tells_version else {}
         kept = fields_of(table, KEPT)
         if request.shape == "count":
@@ -72,9 +75,9 @@ def _match(request: MatchRequest, batches: Iterable[pa.RecordBatch]) -> Iterator
         else:
             found = _found(request, index, table)
             if not is_bounded:
-                blocks.size = next_size(blocks.size, found)
+                blocks.size = next_block_size(blocks.size, found)
             n_matches = found.n_matches
-            results = (_arrays if request.shape == "arrays" else _rows)(kept, found, added)
+            results = _HANDED_OVER[request.shape](kept, found, added)
         if metrics is None:
             yield from results
         else:
@@ -82,7 +85,30 @@ def _match(request: MatchRequest, batches: Iterable[pa.RecordBatch]) -> Iterator
             metrics.matches += n_matches
             yield from map(metrics.beside, results)
     if metrics is not None and index is not None:
+        metrics.by_value = sum(index.by_value.values()) - n_before
         yield metrics.row(_no_result(request, kept.slice(0, 1), index.id_kind, added))
+
+
+def ids_of_events(
+    request: MatchRequest, events: pa.Table, now: date | str | None, function: str, other: str
+) -> pa.ListArray:
+    """Return the ids of each event for a function of SQL, which has to return them in one batch.
+
+    If they are too many, the error says that `function` cannot cut them, and names the `other` way.
+    """
+    with explain_memory_errors(request.root):
+        index = open_index(request.root, request.version, request.trust)
+        given = with_variants(events, ())
+        if request.top is None:
+            found = index.match_batch(given, where=request.where, now=now)
+        else:
+            found = index.top_batch(given, request.top, request.rank, where=request.where, now=now)
+        if found.n_matches * id_bytes(found) > MOST_BYTES_PER_BATCH:
+            raise RuledexError(
+                f"{found.n_events:,} events have {found.n_matches:,} matches, too many for one Arrow batch, which "
+                f"{function} cannot cut: use {other}, or lower spark.sql.execution.arrow.maxRecordsPerBatch"
+            )
+        return list_array(pa.array(found.offsets, pa.int32()), match_ids_of(found, 0, found.n_matches))
 
 
 def _no_result(request: MatchRequest, kept: pa.Table, ids: str, added: dict[str, str]) -> pa.RecordBatch:
@@ -94,9 +120,11 @@ def _no_result(request: MatchRequest, kept: pa.Table, ids: str, added: dict[str,
     elif request.shape == "rows":
         columns = {"rule": rule, "score": score}
     else:
-        columns = {"rules": list_of(none, rule[:0]), "scores": list_of(none, score[:0])}
+        columns = {"rules": list_array(none, rule[:0]), "scores": list_array(none, score[:0])}
     if request.top is None:
         columns = dict(list(columns.items())[:1])
+    if request.shape == "lists":
+        columns = {MATCHES: list_array(none, _match_values(rule[:0], None if request.top is None else score[:0]))}
     return _batch(kept, columns, added)
 
 
@@ -146,9 +174,9 @@ def _arrays(kept: pa.Table, found: IndexMatches, added: dict[str, str]) -> Itera
     for first, last in event_cuts(widths, BYTES_PER_BATCH):
         begin, end = int(found.offsets[first]), int(found.offsets[last])
         offsets = pa.array(found.offsets[first : last + 1] - begin, pa.int32())
-        columns = {"rules": list_of(offsets, match_ids_of(found, begin, end))}
+        columns = {"rules": list_array(offsets, match_ids_of(found, begin, end))}
         if found.scores is not None:
-            columns["scores"] = list_of(offsets, pa.array(found.scores[begin:end]))
+            columns["scores"] = list_array(offsets, pa.array(found.scores[begin:end]))
         yield _batch(kept.slice(first, last - first), columns, added)
 
 
@@ -160,6 +188,30 @@ def _rows(kept: pa.Table, found: IndexMatches, added: dict[str, str]) -> Iterato
         if found.scores is not None:
             columns["score"] = pa.array(found.scores[begin:end])
         yield _batch(kept.take(pa.array(events_of(found.offsets, begin, end))), columns, added)
+
+
+def _lists(kept: pa.Table, found: IndexMatches, added: dict[str, str]) -> Iterator[pa.RecordBatch]:
+    """Yield one row per event that matches, with a list that the plan explodes to rows.
+
+    If the matches of one event exceed the bytes of a batch, the event has several rows.
+    """
+    shared = -(-row_bytes(kept) // np.maximum(np.diff(found.offsets), 1))  # the matches of an event share its columns
+    for begin, end in match_cuts(found.offsets, shared + _match_bytes(found), BYTES_PER_BATCH):
+        events, offsets = event_lists(found.offsets, begin, end)
+        scores = None if found.scores is None else pa.array(found.scores[begin:end])
+        matches = _match_values(match_ids_of(found, begin, end), scores)
+        yield _batch(kept.take(pa.array(events)), {MATCHES: list_array(pa.array(offsets, pa.int32()), matches)}, added)
+
+
+def _match_values(ids: pa.Array, scores: pa.Array | None) -> pa.Array:
+    """Return matches as elements of lists: ids, or structs of ids and scores."""
+    if scores is None:
+        return ids
+    fields = [pa.field("rule", ids.type, nullable=False), pa.field("score", scores.type, nullable=False)]
+    return pa.StructArray.from_arrays([ids, scores], fields=fields)
+
+
+_HANDED_OVER: Final = {"arrays": _arrays, "rows": _rows, "lists": _lists}
 
 
 def _match_bytes(found: IndexMatches) -> int:
@@ -188,7 +240,7 @@ def _batch(kept: pa.Table, added: dict[str, pa.Array], repeated: dict[str, str])
     return pa.RecordBatch.from_arrays(columns, schema=pa.schema(fields))
 
 
-def list_of(offsets: pa.Array, values: pa.Array) -> pa.ListArray:
+def list_array(offsets: pa.Array, values: pa.Array) -> pa.ListArray:
     """Return lists of values of which none is null."""
     kind = pa.list_(pa.field("element", values.type, nullable=False))
     return pa.ListArray.from_arrays(offsets, values, type=kind)

@@ -8,7 +8,6 @@ from collections.abc import Iterator
 from itertools import groupby
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
-from ruledex.artifact import root_path
 from ruledex.errors import RuledexError, RuleError
 from ruledex.explain import explain
 from ruledex.language.clock import Now
@@ -21,8 +20,8 @@ from ruledex.ratify.report import Answers, differing_pairs
 from ruledex.spark.jobs.ratify.documented import documented_difference, is_of_times
 from ruledex.spark.jobs.ratify.sql import NUMBER, SqlTable
 from ruledex.spark.worker.columns import project_events, refuse_stream, spark_frame
+from ruledex.spark.worker.distribution import readable_root, with_functions
 from ruledex.spark.worker.events import EVENT, Layout, events_of_block, mappings
-from ruledex.spark.worker.functions import with_functions
 from ruledex.spark.worker.job_names import job_group, job_step
 from ruledex.spark.worker.needs import Path, read_needs, time_of_job
 
@@ -126,7 +125,8 @@ def ratify(
     if rules_sample < 1 or events_sample < 1:
         raise RuledexError(f"a sample needs at least one rule and one event, not {rules_sample} and {events_sample}")
     with job_group(events.sparkSession, "ratify"):
-        return _ratify(root_path(index), events, rules_sample, events_sample, seed, version, trust, now)
+        root = readable_root(events.sparkSession, index, version)
+        return _ratify(root, events, rules_sample, events_sample, seed, version, trust, now)
 
 
 def _ratify(
