@@ -3,9 +3,11 @@
     python benchmarks/spark.py              all of it; writes docs/benchmarks/spark.* and docs/scale.md
     python benchmarks/spark.py --quick      small sizes, to standard output
     python benchmarks/spark.py --only 100000 peers     these parts anew, beside the measurements that are there
+    python benchmarks/spark.py --only columns          a million events of 20 ordinary columns, in some minutes
     python benchmarks/spark.py --render     the pages anew from the measurements that are there
 
-Times are those of the clock on the wall, since several processes work; what is compared takes turns in each round.
+Times are those of the clock on the wall, since several processes work, and for ordinary columns processor time of all
+processes. What is compared takes turns in each round.
 """
 
 from __future__ import annotations
@@ -23,6 +25,7 @@ from core import about
 from core_timing import say
 from ruledex.workloads import workload
 from spark_build import measure_build
+from spark_columns import measure_columns
 from spark_match import Matching, Rounds
 from spark_page import page
 from spark_peers import measure_peers
@@ -35,7 +38,7 @@ ROOT = Path(__file__).resolve().parent.parent
 DOCS = ROOT / "docs"
 SIZES, QUICK_SIZES = (10_000, 100_000, 1_000_000), (1_000,)
 PEER_SIZES, QUICK_PEER_SIZES = (10, 100, 1_000, 10_000, 100_000), (10, 100)
-PEERS = "peers"
+PEERS, COLUMNS = "peers", "columns"
 ROUNDS, QUICK_ROUNDS = Rounds(4.0, 3, 30_000_000), Rounds(0.5, 1, 1_000_000)
 LIMIT, QUICK_LIMIT = 20.0, 10.0  # seconds after which a way is given no more rules: ten times as many may never end
 
@@ -69,6 +72,10 @@ def measure(quick: bool, parts: list[str], document: Document, save: Any) -> Doc
                 result.setdefault("match", {})[shape.name] = matching.measure(names, with_matches=shape is MAPS)
                 save(document)
                 shutil.rmtree(scratch)
+        if not parts or COLUMNS in parts:
+            say("ordinary columns")
+            document["columns"] = measure_columns(started, Path(folder) / COLUMNS, quick)
+            save(document)
         if not parts or PEERS in parts:
             say("other ways")
             sizes, limit = (QUICK_PEER_SIZES, QUICK_LIMIT) if quick else (PEER_SIZES, LIMIT)
@@ -80,7 +87,7 @@ def measure(quick: bool, parts: list[str], document: Document, save: Any) -> Doc
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--quick", action="store_true", help="small sizes")
-    parser.add_argument("--only", nargs="+", metavar="PART", default=[], help="numbers of rules, or peers")
+    parser.add_argument("--only", nargs="+", metavar="PART", default=[], help="numbers of rules, columns, or peers")
     parser.add_argument("--render", action="store_true", help="measure nothing, write the pages anew")
     parser.add_argument("--output", type=Path, help="the folder to write to; docs unless --quick")
     arguments = parser.parse_args()

@@ -1,15 +1,17 @@
-"""How spark.py measures: jobs whose results go nowhere, rounds in turn by the wall clock, and Spark's counters."""
+"""How spark.py measures: jobs whose results go nowhere, rounds in turn, processor time, and Spark's counters."""
 
 from __future__ import annotations
 
+import os
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from typing import Any
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any, NamedTuple
 
 from pyspark.sql import DataFrame, SparkSession
 
-from core_timing import WALL, in_turn
+from core_timing import WALL, in_turn, spread
 from ruledex.cli.spark.session import session
 
 CORES = 2
@@ -45,6 +47,64 @@ def timed(function: Callable[[], Any]) -> tuple[float, Any]:
     start = time.perf_counter()
     result = function()
     return time.perf_counter() - start, result
+
+
+class CoreTime(NamedTuple):
+    """Processor seconds of the processes that this one has started: of the JVM, and of all others, which are Python."""
+
+    jvm: float
+    python: float
+
+    def since(self, before: CoreTime) -> CoreTime:
+        """Return what was added."""
+        return CoreTime(self.jvm - before.jvm, self.python - before.python)
+
+
+def core_time() -> CoreTime:
+    """Read the processor time of all processes below this one. A process that has ended counts in its parent."""
+    ticks = os.sysconf("SC_CLK_TCK")
+    found: dict[int, tuple[int, str, float]] = {}
+    for path in Path("/proc").glob("[0-9]*/stat"):
+        with suppress(OSError):  # it has ended meanwhile
+            name, _, rest = path.read_text().partition("(")[2].rpartition(")")
+            fields = rest.split()  # the state, the parent, and so on: man 5 proc
+            found[int(path.parent.name)] = int(fields[1]), name, sum(map(int, fields[11:15])) / ticks
+    jvm, python = 0.0, 0.0
+    for process, (_, name, seconds) in found.items():
+        if process != os.getpid() and _is_below(process, found):
+            jvm, python = (jvm + seconds, python) if name == "java" else (jvm, python + seconds)
+    return CoreTime(jvm, python)
+
+
+def _is_below(process: int, found: Mapping[int, tuple[int, str, float]]) -> bool:
+    while process in found:
+        if process == os.getpid():
+            return True
+        process = found[process][0]
+    return False
+
+
+def core_rounds(functions: dict[str, Callable[[], object]], n_rounds: int) -> dict[str, dict[str, Any]]:
+    """Each function's seconds of the JVM's, of Python's and of all processor time; all take turns, after one untimed.
+
+    What other work takes of the machine hardly counts.
+    """
+    taken: dict[str, list[CoreTime]] = {name: [] for name in functions}
+    for function in functions.values():
+        function()
+    for _ in range(n_rounds):
+        for name, function in functions.items():
+            before = core_time()
+            function()
+            taken[name].append(core_time().since(before))
+    return {
+        name: {
+            "jvm": spread([each.jvm for each in times]),
+            "python": spread([each.python for each in times]),
+            "core": spread([sum(each) for each in times]),
+        }
+        for name, times in taken.items()
+    }
 
 
 @contextmanager

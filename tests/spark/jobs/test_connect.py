@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -24,7 +23,7 @@ def through_connect(folder: Path) -> dict[str, object]:
     """What a Connect session finds, as plain values."""
     from io import StringIO
 
-    from pyspark.sql import Observation, SparkSession
+    from pyspark.sql import SparkSession
     from rich.console import Console
     from rich.progress import Progress
 
@@ -59,10 +58,6 @@ def through_connect(folder: Path) -> dict[str, object]:
         found[name] = (report.n_rules, report.quarantine.count(), sorted(map(tuple, matched.collect())))
     write_minutes(folder / "minutes", 4)
     found["watermarked"] = watermarked_counts(spark, folder / "minutes", folder / "sound")
-    seen = Observation()
-    n_rows = len(match(events, folder / "sound", keep=["a"], explode=True, metrics=seen).collect())
-    found["metrics"] = (n_rows, {name: seen.get[name] for name in ("events", "matches", "by_value", "refused")})
-    found["progress"] = stream_metrics(spark, folder)
     found["zone"] = Index.open(folder / "sound").schema.time_zone
     missing = check_columns(events.withColumnRenamed("b", "B"), folder / "sound").to_pylist()
     found["columns"] = [(row["attribute"], row["what"], row["n_rules"]) for row in missing]
@@ -70,21 +65,6 @@ def through_connect(folder: Path) -> dict[str, object]:
     counted.unpersist()
     spark.stop()
     return found
-
-
-def stream_metrics(spark: Any, folder: Path) -> list[tuple[int, int]]:
-    """The events and matches that the progress of a stream tells."""
-    from ruledex.spark import match
-
-    stream = spark.readStream.schema("n long").json(str(folder / "minutes"))
-    matched = match(stream.selectExpr("n AS a", "'x' AS b"), folder / "sound", count=True, metrics="ads")
-    query = matched.writeStream.format("noop").option("checkpointLocation", str(folder / "checkpoint")).start()
-    try:
-        query.processAllAvailable()
-        told = [each["observedMetrics"]["ads"] for each in query.recentProgress if each["numInputRows"]]
-        return [(each["events"], each["matches"]) for each in told]
-    finally:
-        query.stop()
 
 
 @pytest.fixture(scope="module")
@@ -122,11 +102,6 @@ def test_zones_watermarks_and_columns_are_those_of_a_classic_session(found):
     assert found["zone"] == "Asia/Kolkata"
     assert found["watermarked"] == [1, 1]
     assert found["columns"] == [("b", "case", 1)]
-
-
-def test_metrics_reach_the_client(found):
-    assert found["metrics"] == (5, {"events": 6, "matches": 5, "by_value": 0, "refused": 0})
-    assert found["progress"] == [(4, 4)]
 
 
 def test_the_index_is_ratified(found):
