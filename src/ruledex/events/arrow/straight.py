@@ -367,8 +367,8 @@ def _number_cell(
 @inlined
 def _text_cell(
     data: NDArray[np.uint8],
-    begin: int,
-    end: int,
+    begin: Any,
+    end: Any,
     keys: NDArray[np.int64],
     cut_offsets: NDArray[np.int64],
     cut_bytes: NDArray[np.uint8],

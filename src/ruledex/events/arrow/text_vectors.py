@@ -125,7 +125,7 @@ def checksum_texts(
 def _digest(new: Callable[..., Any]) -> Callable[[Vector], Vector]:
     def call(vector: Vector) -> Vector:
         begins, data = bytes_of_texts(vector.values)
-        whole, bounds = memoryview(data), begins.tolist()
+        whole, bounds = data.data, begins.tolist()
         digests = [new(whole[b:e], usedforsecurity=False).hexdigest() for b, e in pairwise(bounds)]
         return text_vector(pa.array(digests, pa.large_string(), mask=vector.missing), vector.odd)
 
