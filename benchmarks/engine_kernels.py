@@ -201,7 +201,7 @@ class Stages:
 
     def find(self):
         self.scratch.chunks.extend(self.found)
-        work = BlockWork(self.engine.index, self.scratch, self.batch, 0, ALL_ALIVE)
+        work = BlockWork(self.engine.index, self.scratch, self.batch, 0, ALL_ALIVE, self.engine._ends)
         self.found = [found for first, last in work._tiles() for found in work._found(first, last)]
 
     def emit(self):

@@ -9,7 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ruledex import Index
+from ruledex.events.arrow.encoder import ArrowEncoder
 from ruledex.events.arrow.straight import double_keys, text_keys
+from ruledex.index.state import BuiltState
 
 RULES = [
     (1, "i > 3 AND i <= 200"),
@@ -42,9 +44,15 @@ TEXTS = [
 INDEX = Index.build(RULES)
 
 
+def arrow_encoder(index: Index) -> ArrowEncoder:
+    """Return the encoder of an index that has not changed."""
+    assert isinstance(index._state, BuiltState)
+    return index._state.encoder.arrow
+
+
 def check(table: pa.Table) -> None:
     found = INDEX.match_batch(table)
-    assert INDEX._state.encoder.arrow.is_straight(table.schema)
+    assert arrow_encoder(INDEX).is_straight(table.schema)
     assert [list(rules) for rules in found] == [INDEX.match(row) for row in table.to_pylist()]
 
 
@@ -113,7 +121,7 @@ def test_columns_of_other_types_are_encoded_beside_the_straight_ones():
 
 def test_a_plan_is_made_once_for_each_schema():
     index = Index.build([(1, "i > 3"), (2, "s = 'x'")])
-    encoder = index._state.encoder.arrow
+    encoder = arrow_encoder(index)
     by_number, by_text = pa.table({"i": [5]}), pa.table({"i": ["5"], "s": ["x"]})
     for table, expected in [(by_number, [1]), (by_text, [2]), (by_number, [1]), (by_text, [2])] * 2:
         assert list(index.match_batch(table)[0]) == expected

@@ -36,7 +36,7 @@ def root(tmp_path):
 
 def at_once(index, *changes):
     """Make changes by one thread each, which all wait before the first is made. Returns the errors."""
-    errors = [None] * len(changes)
+    errors: list[Exception | None] = [None] * len(changes)
 
     def make(number):
         try:
