@@ -34,7 +34,7 @@ from ruledex.dictionary.plain_literals import (
     LiteralColumns,
     PlainLiterals,
     Predicates,
-    SlotColumns,
+    SlotRows,
     add_record,
     make_literals,
 )
@@ -332,7 +332,7 @@ class LiteralTable:
         records = plain.make_room(len(self._positives), n_more, n_constants)
         plain.presences = lengthen(plain.presences, n_slots + n_more)
         new_slots, new_presences = np.empty(n_more, np.int32), np.empty(n_more, np.int32)
-        slots = SlotColumns(plain.slot_of, plain.presences, new_slots, new_presences)
+        slots = SlotRows(plain.slot_of, plain.presences, new_slots, new_presences)
         columns = self._with_room(2 * n_more)
         make_literals(predicates, first, last, records, columns, slots, counts, positive, negative)
         del columns

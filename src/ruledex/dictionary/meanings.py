@@ -102,14 +102,14 @@ def _meaning(literal: PositiveLiteral, name: Name, predicates: dict[OperandMark,
 # Texts are written by hand: the repr of a named tuple takes longer than the look-up.
 
 
-def key_of(positive: Positive) -> str:
+def meaning_key(positive: Positive) -> str:
     """Return the text by which a positive literal is looked up."""
     return f"{_text_of_mark(positive.mark)}; {_text_of_values(positive.values)}"
 
 
 def _keys_of(positives: Sequence[Positive], negatives: Iterable[tuple[int, Negative]]) -> list[str]:
     """Return one text per literal, positives first; `negatives` have the index of the one that they negate."""
-    keys = list(map(key_of, positives))
+    keys = list(map(meaning_key, positives))
     for positive, (presence, _) in negatives:
         keys.append(f"NOT {_text_of_mark(presence)}: {keys[positive]}")
     return keys

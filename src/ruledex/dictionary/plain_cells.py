@@ -33,7 +33,7 @@ from ruledex.dictionary.text_table import TextTable
 _KINDS = {NUMBER: Kind.EXACT, TEXT: Kind.STRING, TRUTH: Kind.BOOLEAN}
 
 
-class Intervals(NamedTuple):
+class CellIntervals(NamedTuple):
     """The cells of positive literals: literal n has those from `low[i]` to `high[i]`, i from `offsets[n]` on."""
 
     offsets: NDArray[np.int64]
@@ -91,7 +91,7 @@ class PlainCells:
             is_special |= is_rounded[self._slots] & (self._families == NUMBER)
         return np.flatnonzero(is_special)
 
-    def intervals(self, slots: Sequence[Slot], special: Mapping[int, Sequence[Span]]) -> Intervals:
+    def intervals(self, slots: Sequence[Slot], special: Mapping[int, Sequence[Span]]) -> CellIntervals:
         """Return the cells of all positive literals; `special` has those of the special ones."""
         operations = self._operations.copy()
         sizes = np.where(operations == VALUES, self._sizes, 1)
@@ -107,7 +107,7 @@ class PlainCells:
             at = int(offsets[literal])
             for place, span in enumerate(spans, at):
                 low[place], high[place] = span
-        return Intervals(offsets, low, high)
+        return CellIntervals(offsets, low, high)
 
     def _fill(
         self,

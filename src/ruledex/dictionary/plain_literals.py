@@ -68,7 +68,7 @@ class LiteralColumns(NamedTuple):
     absence: NDArray[np.int32]  # its negation in every event, or NO_LITERAL
 
 
-class SlotColumns(NamedTuple):
+class SlotRows(NamedTuple):
     """Slots by attribute, presences by slot and family, and what was added of both."""
 
     slot_of: NDArray[np.int32]  # [n_attributes] or -1
@@ -128,7 +128,7 @@ class PlainLiterals:
         records.offsets[n_positives + 1] = records.offsets[n_positives]
         hashed = n_positives * HASH_FACTOR & HASH_MASK
         records.hashes[n_positives] = hashed
-        enter(records.buckets, hashed, n_positives)
+        enter_record(records.buckets, hashed, n_positives)
 
     def add_known(self, n_positives: int, literal: int, slot: int, shape: int, constants: list[int]) -> None:
         """Add the record of a literal that the table has already."""
@@ -215,7 +215,7 @@ class PlainLiterals:
 
 
 @jit
-def enter(buckets: NDArray[np.int32], hashed: int, entry: int) -> None:
+def enter_record(buckets: NDArray[np.int32], hashed: int, entry: int) -> None:
     """Put an entry into the buckets of a hash table."""
     mask = buckets.size - 1
     bucket = hashed & mask
@@ -300,7 +300,7 @@ def make_literals(
     last: int,
     records: Records,
     literals: LiteralColumns,
-    slots: SlotColumns,
+    slots: SlotRows,
     counts: NDArray[np.int64],
     positive: NDArray[np.int32],
     negative: NDArray[np.int32],

@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from ruledex.engines.protocol import Rank, Statistics
 from ruledex.errors import EventError, InputError, RuledexError, quoted
-from ruledex.events.arrow.tables import is_arrow, read_events, rows_of
+from ruledex.events.arrow.tables import is_arrow, read_arrow_events, table_rows
 from ruledex.events.batch import EventBatch
 from ruledex.events.frequencies import cell_frequencies_of
 from ruledex.events.mappings import EventEncoder
@@ -39,10 +39,10 @@ def encode_events(encoder: EventEncoder, events: Events, weights: Iterable[Weigh
     if isinstance(events, str | bytes | pa.StructScalar) or is_record(events):
         raise EventError("one event was given where several are expected: put it into a list")
     if is_arrow(events):
-        events = read_events(events, lambda: [encoder.dictionary])
+        events = read_arrow_events(events, lambda: [encoder.dictionary])
         if not isinstance(events, list):
             if weights is not None:
-                events = rows_of(events)  # weights are given by value, for each event
+                events = table_rows(events)  # weights are given by value, for each event
             else:
                 is_by_column = encoder.has_derived or encoder.arrow.is_straight(events.schema)
                 rows = None if is_by_column else encoder.few_rows.read(events)

@@ -25,7 +25,7 @@ from ruledex.dictionary.meanings import (
     Positive,
     SlotOperand,
     Values,
-    key_of,
+    meaning_key,
     meanings_of,
 )
 from ruledex.dictionary.merging import Name, name_of_operand
@@ -195,7 +195,7 @@ def _of_values(within: Within) -> PlainLiteral:
     """Return what a set of values means, the usual case, as a table of literals has it."""
     name = name_of_operand(within.operand)
     positive = Positive(None, Values(name, within.values, ()))
-    return PlainLiteral(positive, key_of(positive), None, "", {name: within.operand}, {})
+    return PlainLiteral(positive, meaning_key(positive), None, "", {name: within.operand}, {})
 
 
 def _simple(text: str) -> Expression | None:

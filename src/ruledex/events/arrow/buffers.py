@@ -30,10 +30,10 @@ def there(array: Any) -> NDArray[np.int64]:
 
 def bitmap_of(array: Any) -> NDArray[np.uint8]:
     """Return the bytes of an array's bitmap, from the beginning of its buffer."""
-    return values_in(array.buffers()[0], BYTE, 0, (array.offset + len(array) + 7) >> 3)
+    return view_buffer(array.buffers()[0], BYTE, 0, (array.offset + len(array) + 7) >> 3)
 
 
-def values_in(buffer: Any, width: np.dtype[Any], offset: int, length: int) -> NDArray[Any]:
+def view_buffer(buffer: Any, width: np.dtype[Any], offset: int, length: int) -> NDArray[Any]:
     """Return a read-only view of `length` values of a buffer, from value `offset` on."""
     if buffer is None:
         return np.empty(0, width)

@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from ruledex.compiled.decorator import jit
-from ruledex.events.arrow.buffers import values_in
+from ruledex.events.arrow.buffers import view_buffer
 from ruledex.events.arrow.clocks import unsafe_moments
 from ruledex.events.arrow.number_vectors import as_doubles, integer_vector, rounded_decimals
 from ruledex.events.arrow.taking import Array
@@ -25,7 +25,7 @@ _EXACT_DOUBLE: Final = 1 << 53
 _MOST_DIGITS: Final = 18
 
 
-def cast_to_bigint(vector: Vector) -> Vector:
+def cast_vector_to_bigint(vector: Vector) -> Vector:
     """Return whole numbers of 64 bits."""
     if vector.of is Of.INTEGER:
         return vector
@@ -55,15 +55,15 @@ def _truncated(vector: Vector) -> Vector:
     return integer_vector(values, vector)
 
 
-def cast_to_int(vector: Vector) -> Vector:
+def cast_vector_to_int(vector: Vector) -> Vector:
     """Return whole numbers of 32 bits."""
-    found = cast_to_bigint(vector)
+    found = cast_vector_to_bigint(vector)
     if found.of is Of.NOTHING:
         return found
     return integer_vector(found.values, found, missing=(found.values < INT32_MIN) | (found.values > INT32_MAX))
 
 
-def cast_to_double(vector: Vector) -> Vector:
+def cast_vector_to_double(vector: Vector) -> Vector:
     """Return doubles."""
     if vector.of in NUMBERS:
         return as_doubles(vector)
@@ -80,7 +80,7 @@ def cast_to_double(vector: Vector) -> Vector:
     return NOTHING
 
 
-def cast_to_boolean(vector: Vector) -> Vector:
+def cast_vector_to_boolean(vector: Vector) -> Vector:
     """Return whether numbers are not zero."""
     if vector.of is Of.TEXT:
         raise UnvectoredError
@@ -89,7 +89,7 @@ def cast_to_boolean(vector: Vector) -> Vector:
     return vector if vector.of is Of.BOOLEAN else NOTHING
 
 
-def cast_to_string(vector: Vector) -> Vector:
+def cast_vector_to_string(vector: Vector) -> Vector:
     """Return texts."""
     if vector.of is Of.TEXT or vector.of is Of.NOTHING:
         return vector
@@ -98,7 +98,7 @@ def cast_to_string(vector: Vector) -> Vector:
     return text_vector(pc.cast(pa.array(vector.values, mask=vector.missing), pa.large_string()), vector.odd)
 
 
-def cast_to_timestamp(vector: Vector) -> Vector:
+def cast_vector_to_timestamp(vector: Vector) -> Vector:
     """Return times so many seconds after 1970."""
     if vector.of in (Of.MOMENT, Of.NOTHING):
         return vector
@@ -111,7 +111,7 @@ def cast_to_timestamp(vector: Vector) -> Vector:
     return Vector(Of.MOMENT, moments, vector.missing, either(vector.odd, mask_of(is_large), unsafe_moments(moments)))
 
 
-def cast_to_decimal(vector: Vector, precision: Vector, scale: Vector) -> Vector:
+def cast_vector_to_decimal(vector: Vector, precision: Vector, scale: Vector) -> Vector:
     """Return decimals of so many digits."""
     if vector.of is Of.NOTHING or vector.of is Of.DAY:
         return NOTHING
@@ -140,10 +140,10 @@ def _read_numbers(vector: Vector) -> tuple[NDArray[np.int64], NDArray[np.int64]]
         raise UnvectoredError
     texts: Array = vector.values.cast(pa.large_string())
     _, offsets, data = texts.buffers()
-    begins = values_in(offsets, np.dtype(np.int64), texts.offset, len(texts) + 1)
+    begins = view_buffer(offsets, np.dtype(np.int64), texts.offset, len(texts) + 1)
     numbers, n_behind = np.zeros(len(texts), np.int64), np.zeros(len(texts), np.int64)
     n_bytes = 0 if data is None else data.size
-    read_plain_numbers(begins, values_in(data, np.dtype(np.uint8), 0, n_bytes), numbers, n_behind)
+    read_plain_numbers(begins, view_buffer(data, np.dtype(np.uint8), 0, n_bytes), numbers, n_behind)
     return numbers, n_behind
 
 
@@ -184,11 +184,11 @@ def read_plain_numbers(
 
 
 FUNCTIONS: Final[dict[str, Callable[..., Any]]] = {
-    "cast_int": cast_to_int,
-    "cast_bigint": cast_to_bigint,
-    "cast_double": cast_to_double,
-    "cast_decimal": cast_to_decimal,
-    "cast_string": cast_to_string,
-    "cast_boolean": cast_to_boolean,
-    "cast_timestamp": cast_to_timestamp,
+    "cast_int": cast_vector_to_int,
+    "cast_bigint": cast_vector_to_bigint,
+    "cast_double": cast_vector_to_double,
+    "cast_decimal": cast_vector_to_decimal,
+    "cast_string": cast_vector_to_string,
+    "cast_boolean": cast_vector_to_boolean,
+    "cast_timestamp": cast_vector_to_timestamp,
 }

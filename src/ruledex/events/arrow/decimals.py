@@ -9,7 +9,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from ruledex.compiled.decorator import jit
-from ruledex.events.arrow.buffers import values_in
+from ruledex.events.arrow.buffers import view_buffer
 from ruledex.events.arrow.taking import Array
 
 _WIDTHS: Final[dict[int, np.dtype[Any]]] = {32: np.dtype(np.int32), 64: np.dtype(np.int64)}
@@ -32,9 +32,9 @@ def take_decimals(array: Array, places: NDArray[np.int64]) -> Decimals:
     """Return the decimals at some places, none of which is null."""
     kind, length = array.type, len(array)
     if kind.bit_width < 128:
-        numbers = values_in(array.buffers()[1], _WIDTHS[kind.bit_width], array.offset, length)
+        numbers = view_buffer(array.buffers()[1], _WIDTHS[kind.bit_width], array.offset, length)
         return Decimals(numbers[places].astype(np.int64), None, kind.scale)
-    words = values_in(array.buffers()[1], _WIDTHS[64], 2 * array.offset, 2 * length).reshape(-1, 2)
+    words = view_buffer(array.buffers()[1], _WIDTHS[64], 2 * array.offset, 2 * length).reshape(-1, 2)
     if len(places) < length:
         words = words[places]
     low = np.ascontiguousarray(words[:, 0])

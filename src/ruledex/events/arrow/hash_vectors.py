@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from ruledex.events.arrow.buffers import values_in
+from ruledex.events.arrow.buffers import view_buffer
 from ruledex.events.arrow.number_vectors import as_doubles
 from ruledex.events.arrow.vectors import Mask, Of, UnvectoredError, Vector, either, mask_of
 from ruledex.language.functions.hashes import INT_TYPES
@@ -205,8 +205,8 @@ def _texts_of(vector: Vector, n_events: int) -> tuple[NDArray[np.int64], NDArray
         return np.zeros(n_events, np.int64), np.full(n_events, len(data)), data
     texts = vector.values.cast(pa.large_string())
     _, offsets, buffer = texts.buffers()
-    begins = values_in(offsets, np.dtype(np.int64), texts.offset, len(texts) + 1)
-    data = values_in(buffer, np.dtype(np.uint8), 0, 0 if buffer is None else buffer.size)
+    begins = view_buffer(offsets, np.dtype(np.int64), texts.offset, len(texts) + 1)
+    data = view_buffer(buffer, np.dtype(np.uint8), 0, 0 if buffer is None else buffer.size)
     sizes = np.diff(begins)
     if vector.missing is not None:
         sizes = np.where(vector.missing, 0, sizes)

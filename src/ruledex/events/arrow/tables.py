@@ -30,7 +30,7 @@ def is_arrow(events: Any) -> bool:
     return isinstance(events, pa.Array) or hasattr(events, "__arrow_c_stream__") or hasattr(events, "__arrow_c_array__")
 
 
-def read_events(events: ArrowEvents, dictionaries: Callable[[], Iterable[Dictionary]]) -> Any:
+def read_arrow_events(events: ArrowEvents, dictionaries: Callable[[], Iterable[Dictionary]]) -> Any:
     """Return the events as a table or record batch, or as a list of mappings if Arrow cannot hold their values.
 
     `dictionaries` are those of the rules, asked for if needed: of a pandas frame only the columns that they use are
@@ -124,7 +124,7 @@ def _refuse_deep(value: Any, number: int) -> None:
     raise EventError(f"a value nests deeper than the limit event_depth of {most.event_depth}").at(number)
 
 
-def rows_of(table: Any) -> list[dict[str, Any]]:
+def table_rows(table: Any) -> list[dict[str, Any]]:
     """Return the rows as mappings, with maps as mappings too."""
     names = table.schema.names
     if len(set(names)) < len(names):

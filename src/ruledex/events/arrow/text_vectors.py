@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from ruledex import limits
 from ruledex.compiled.arrays import frozen
 from ruledex.compiled.decorator import jit
-from ruledex.events.arrow.buffers import values_in
+from ruledex.events.arrow.buffers import view_buffer
 from ruledex.events.arrow.number_vectors import integer_vector
 from ruledex.events.arrow.taking import Array
 from ruledex.events.arrow.vectors import NOTHING, Mask, Of, UnvectoredError, Vector, either, text_vector
@@ -88,8 +88,8 @@ def bytes_of_texts(texts: Array) -> tuple[NDArray[np.int64], NDArray[np.uint8]]:
     """Return where each text begins, and where the last one ends, and the bytes of all."""
     large = texts.cast(pa.large_string())
     _, offsets, data = large.buffers()
-    begins = values_in(offsets, np.dtype(np.int64), large.offset, len(large) + 1)
-    return begins, values_in(data, np.dtype(np.uint8), 0, 0 if data is None else data.size)
+    begins = view_buffer(offsets, np.dtype(np.int64), large.offset, len(large) + 1)
+    return begins, view_buffer(data, np.dtype(np.uint8), 0, 0 if data is None else data.size)
 
 
 def _crc32(vector: Vector) -> Vector:

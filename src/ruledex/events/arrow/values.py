@@ -10,7 +10,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from ruledex.errors import EventError
-from ruledex.events.arrow.buffers import BYTE, bitmap_of, take_doubles, take_integers, there, values_in
+from ruledex.events.arrow.buffers import BYTE, bitmap_of, take_doubles, take_integers, there, view_buffer
 from ruledex.events.arrow.clocks import FIRST_MOMENT, LAST_MOMENT
 from ruledex.events.arrow.columns import is_text
 from ruledex.events.arrow.taking import Array
@@ -56,7 +56,7 @@ def present(array: Array) -> NDArray[np.int64]:
 
 def numbers(array: Array) -> NDArray[Any]:
     """Return the values of an array as they lie in its buffer. What stands in place of a null has no meaning."""
-    return values_in(array.buffers()[1], _WIDTHS[array.type.id], array.offset, len(array))
+    return view_buffer(array.buffers()[1], _WIDTHS[array.type.id], array.offset, len(array))
 
 
 def is_number(kind: Any) -> bool:
@@ -87,7 +87,7 @@ def take_numbers(array: Array) -> tuple[NDArray[np.int64], NDArray[Any]]:
     width = _NUMBERS[array.type.id]
     if width.kind != "f":
         size = width.itemsize
-        data = values_in(array.buffers()[1], BYTE, offset * size, length * size)
+        data = view_buffer(array.buffers()[1], BYTE, offset * size, length * size)
         integers = np.empty(n_there, np.int64)
         take_integers(bitmap, offset, length, data, size, width.kind == "i", places, integers)
         return places, integers

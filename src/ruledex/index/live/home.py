@@ -41,7 +41,7 @@ from ruledex.index.storage import save_state
 Prepare: TypeAlias = Callable[[Snapshot], CheckedChange]  # checks a change against the snapshot that it is made to
 
 
-class Changed(NamedTuple):
+class ChangesMade(NamedTuple):
     """The snapshot after changes, and for each of them why it was refused, or None."""
 
     state: Snapshot
@@ -51,7 +51,7 @@ class Changed(NamedTuple):
 class Home(Protocol):
     """Keeps the changes of an index. One thread at a time may call it, except for `stage`."""
 
-    def change(self, state: Snapshot, prepares: Sequence[Prepare]) -> Changed:
+    def change(self, state: Snapshot, prepares: Sequence[Prepare]) -> ChangesMade:
         """Make changes and keep them. After an error, nothing is changed."""
 
     # A compaction. Changes may be made between `begin` and `finish`.
@@ -82,7 +82,7 @@ class MemoryHome:
     def __init__(self) -> None:
         self._since: list[IndexChange] | None = None  # the changes since a compaction began
 
-    def change(self, state: Snapshot, prepares: Sequence[Prepare]) -> Changed:
+    def change(self, state: Snapshot, prepares: Sequence[Prepare]) -> ChangesMade:
         """Make changes."""
         changed, changes = make_changes(state, prepares)
         if self._since is not None:
@@ -117,7 +117,7 @@ class MemoryHome:
         return {}
 
 
-def make_changes(state: Snapshot, prepares: Iterable[Prepare]) -> tuple[Changed, list[IndexChange]]:
+def make_changes(state: Snapshot, prepares: Iterable[Prepare]) -> tuple[ChangesMade, list[IndexChange]]:
     """Make changes one after the other, each by itself. Returns those that change something, too."""
     begun, changes, refusals = state, list[IndexChange](), list[Exception | None]()
     for prepare in prepares:
@@ -130,7 +130,7 @@ def make_changes(state: Snapshot, prepares: Iterable[Prepare]) -> tuple[Changed,
             state = apply_change(state, *checked, in_place=shares_no_tree(state, begun))
             changes.append(checked.change)
         refusals.append(None)
-    return Changed(state, refusals), changes
+    return ChangesMade(state, refusals), changes
 
 
 # In a folder.
@@ -160,7 +160,7 @@ class JournalHome:
         self._journal = Journal(self._store.root, version)
         self._pointer = encode_pointer(version)
 
-    def change(self, state: Snapshot, prepares: Sequence[Prepare]) -> Changed:
+    def change(self, state: Snapshot, prepares: Sequence[Prepare]) -> ChangesMade:
         """Make changes to the state with all changes of the journal, and wait until they are on disk.
 
         They become one record, unless their ids are of both types.

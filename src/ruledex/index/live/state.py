@@ -17,7 +17,7 @@ from ruledex.engines.protocol import Matcher, OutdatedError, Rank
 from ruledex.engines.sharded import combine_matches, combine_top
 from ruledex.engines.sparse.engine import SparseEngine
 from ruledex.errors import EventError
-from ruledex.events.arrow.tables import is_arrow, read_events
+from ruledex.events.arrow.tables import is_arrow, read_arrow_events
 from ruledex.events.batch import EventBatch
 from ruledex.forks import cached_property
 from ruledex.index.identities import Identities, RuleId, identities_of
@@ -198,7 +198,7 @@ class LiveState:
                 )
             return events
         if is_arrow(events):
-            return read_events(events, lambda: [self.base.dictionary, *delta.dictionaries()])
+            return read_arrow_events(events, lambda: [self.base.dictionary, *delta.dictionaries()])
         # A single event is refused later, where it is encoded.
         return events if isinstance(events, str | bytes) or is_record(events) else list(as_mappings(events))
 

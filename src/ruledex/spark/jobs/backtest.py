@@ -22,7 +22,7 @@ from ruledex.errors import RuledexError
 from ruledex.index import IndexMatches, RuleId
 from ruledex.language.clock import Now
 from ruledex.spark.jobs.coverage import partition_by_rule
-from ruledex.spark.worker.blocks import ROWS_PER_BATCH, match_blocks, spark_ids, split_batches
+from ruledex.spark.worker.blocks import ROWS_PER_BATCH, match_regrouped, spark_ids, split_batches
 from ruledex.spark.worker.columns import KEPT, project_events, refuse_stream, require_columns, spark_frame
 from ruledex.spark.worker.distribution import readable_root, with_functions
 from ruledex.spark.worker.events import Layout, events_of_block, fields_of, mappings
@@ -161,7 +161,7 @@ def count_changes(request: BacktestRequest, batches: Iterable[pa.RecordBatch]) -
         gained, lost, kept = (np.zeros(len(rules), np.int64) for _ in range(3))
         examples = [_Examples(len(rules), request.n_examples) for _ in range(2)]
         kind = None
-        for table, found in match_blocks(batches, request.layout, [old, new], request.now):
+        for table, found in match_regrouped(batches, request.layout, [old, new], request.now):
             kind = pa.string() if request.key is None else table.schema.field(KEPT).type.field(request.key).type
             before, after = (
                 _numbers(side, position, len(rules)) for side, position in zip(found, positions, strict=True)

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from ruledex.errors import RuledexError, quoted
 from ruledex.index import Index, IndexMatches, RuleId
 from ruledex.language.clock import Now
-from ruledex.spark.worker.blocks import match_blocks, spark_ids, split_batches
+from ruledex.spark.worker.blocks import match_regrouped, spark_ids, split_batches
 from ruledex.spark.worker.columns import project_events, refuse_stream, spark_frame
 from ruledex.spark.worker.distribution import readable_root, with_functions
 from ruledex.spark.worker.events import Layout
@@ -213,7 +213,7 @@ def count_matches(request: CoverageRequest, batches: Iterable[pa.RecordBatch]) -
         of_rule: NDArray[np.int64] = np.zeros(len(index), np.int64)
         pairs = _Pairs(len(index), request.pairs)
         n_events = n_without = 0
-        for _, (found,) in match_blocks(batches, request.layout, [index], request.now):
+        for _, (found,) in match_regrouped(batches, request.layout, [index], request.now):
             of_rule += np.bincount(found.position, minlength=len(index))
             pairs.count(found)
             n_events += found.n_events

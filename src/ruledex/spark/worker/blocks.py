@@ -128,7 +128,7 @@ def _width(kind: pa.DataType) -> int:
 # Matching.
 
 
-def match_blocks(
+def match_regrouped(
     batches: Iterable[pa.RecordBatch], layout: Layout, indexes: Sequence[Index], now: Now
 ) -> Iterator[tuple[pa.Table, list[IndexMatches]]]:
     """Yield each block of projected events with the matches of every index, as of one time.

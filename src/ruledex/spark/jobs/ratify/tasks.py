@@ -18,7 +18,7 @@ from ruledex.language.reference import truth_of
 from ruledex.language.schema import Schema
 from ruledex.ratify.report import choose_rules
 from ruledex.spark.jobs.ratify.sql import NUMBER
-from ruledex.spark.worker.blocks import match_blocks
+from ruledex.spark.worker.blocks import match_regrouped
 from ruledex.spark.worker.distribution import local_root
 from ruledex.spark.worker.events import Layout, events_of_block, mappings
 from ruledex.spark.worker.opened import open_index
@@ -52,7 +52,7 @@ def draw_rules(
     """
     index = open_index(request.root, request.version, request.trust)
     is_true = np.zeros(len(index), np.bool_)
-    for _, (found,) in match_blocks(batches, request.layout, [index], request.now):
+    for _, (found,) in match_regrouped(batches, request.layout, [index], request.now):
         is_true[found.position] = True
     chosen = choose_rules(len(index), n_rules, seed, np.flatnonzero(is_true).tolist())
     ids = index.ids.take(pa.array(chosen, pa.int64())).to_pylist()
@@ -65,7 +65,7 @@ def answer_rules(request: RatifyRequest, rules: Rules, batches: Iterable[pa.Reco
     index = open_index(request.root, request.version, request.trust)
     schema = Schema.of_mapping(_schema(request))
     trees = [schema.bind(parse(text), text) for _, text in rules]
-    for table, (found,) in match_blocks(batches, request.layout, [index], request.now):
+    for table, (found,) in match_regrouped(batches, request.layout, [index], request.now):
         events = events_of_block(table, request.layout)
         with asked_at(request.now, schema.zone):
             reference = [
