@@ -19,7 +19,7 @@ from numba import njit
 
 from ruledex.compiled.constants import AND, OR
 from ruledex.engines.batch.engine import BlockWork
-from ruledex.engines.batch.kernels import N_DIGITS, count_rows, write_rows
+from ruledex.engines.batch.rows import N_DIGITS, count_rows, write_rows
 from ruledex.engines.inputs import ALL_ALIVE, freeze_batch
 from ruledex.engines.registry import engine_class
 from ruledex.events.batch import EventBatch

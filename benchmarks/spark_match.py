@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 from pyspark.sql import DataFrame, SparkSession
 
 from core_timing import affordable, say
-from ruledex.engines.batch.kernels import N_EVENTS
+from ruledex.engines.batch.rows import N_EVENTS
 from ruledex.index import Index
 from ruledex.spark import match
 from ruledex.spark.jobs.match.tasks import BYTES_PER_BATCH

@@ -145,7 +145,7 @@ class AutoEngine(OneEventMatcher):
 
         `batch` is None before it is needed, and `word`, for single events, if there are too many rules for one.
         """
-        from ruledex.engines.batch.kernels import N_EVENTS
+        from ruledex.engines.batch.rows import N_EVENTS
 
         sparse, batch = self.sparse.describe(), self._batch.describe() if self._batch else None
         return {

@@ -2,22 +2,17 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final, Literal, Self, TypeVar, get_args, overload
 
 from ruledex.artifact import RootLike, current_version, locate
 from ruledex.engines.registry import read_engine_options
-from ruledex.errors import ArtifactError, BudgetError, InputError, RuledexError, RuleFault, RulesError, quoted
+from ruledex.errors import ArtifactError, BudgetError, RuledexError, RuleFault, RulesError, quoted
 from ruledex.forks import ForkSafeLock
 from ruledex.index.answers import ClosedState
 from ruledex.index.build import Progress, build_program, compact_state, state_of_rules
 from ruledex.index.identities import Id, RuleId
-from ruledex.index.inputs import (
-    Stats,
-    check_choice,
-    check_column_names,
-)
+from ruledex.index.inputs import Stats, check_choice
 from ruledex.index.live.changes import (
     CheckedChange,
     check_ids,
@@ -31,13 +26,12 @@ from ruledex.index.live.home import Home, JournalHome, MemoryHome, Prepare, open
 from ruledex.index.live.waiting import WaitingChanges
 from ruledex.index.merging import MergeableIndex
 from ruledex.index.opening import OpenOptions, open_state
-from ruledex.index.rules import RuleColumns, Rules, read_rules
+from ruledex.index.rules import Rules, read_given_rules, translate_rows, translate_rules
 from ruledex.index.state import Snapshot, with_threads
 from ruledex.language.definitions import check_definitions
 from ruledex.language.schema import Schema, check_schema
 
 if TYPE_CHECKING:
-    from ruledex.formats import ForeignRules
     from ruledex.index.copies import PackedIndex
     from ruledex.sources import Columns
 
@@ -149,9 +143,9 @@ class Index(MergeableIndex[Id]):
                 f"progress is a function of two numbers, the rules done and all rules, not {quoted(progress)}"
             )
         definitions = {} if definitions is None else definitions
-        if (foreign := _foreign(rules, format)) is not None:
+        if (foreign := translate_rules(rules, format)) is not None:
             rules, definitions = foreign.rows(), foreign.definitions | check_definitions(definitions)
-        read = _read(rules, columns)
+        read = read_given_rules(rules, columns)
         schema = schema.with_definitions(definitions)
         schema = schema.with_definitions({name: row.text for name, row in read.definitions.items()})
         n_given = len(read.ids) + len(read.faults)
@@ -424,13 +418,13 @@ class Index(MergeableIndex[Id]):
     def _put(self, rules: Rules, columns: Columns | None, format: str | None, *, replace: bool | None) -> int:  # noqa: A002
         plain = plain_rule_of(rules) if columns is None and format is None else None
         if plain is None:
-            read = _read(_rows(rules, format), columns)
+            read = read_given_rules(translate_rows(rules, format), columns)
             self._change(lambda state: put_rules(state, read, replace=replace))
             return len(read.ids)
 
         def prepare(state: Snapshot) -> CheckedChange:
             checked = put_plain_rule(state, plain, replace=replace)
-            return put_rules(state, _read(rules, columns), replace=replace) if checked is None else checked
+            return put_rules(state, read_given_rules(rules, columns), replace=replace) if checked is None else checked
 
         self._change(prepare)
         return 1
@@ -448,39 +442,6 @@ class Index(MergeableIndex[Id]):
             return self._home
         how = f"it was opened from a URL, or at the fixed version {self.version}"
         raise RuledexError(f"this index cannot be changed: {how}; open a local folder without a version")
-
-
-def _foreign(rules: Any, format: str | None) -> ForeignRules | None:  # noqa: A002
-    """Return rules of another system in the language of ruledex, or None if they are rules of ruledex."""
-    from ruledex import formats
-
-    if format is not None:
-        return formats.read(rules, format)
-    return rules if isinstance(rules, formats.ForeignRules) else None
-
-
-def _rows(rules: Any, format: str | None) -> Any:  # noqa: A002
-    """Return rules of another system as rows, their definitions among them, and other rules as they are given."""
-    foreign = _foreign(rules, format)
-    return rules if foreign is None else foreign.all_rows()
-
-
-def _read(rules: Rules, columns: Columns | None) -> RuleColumns:
-    """Read rules. Where a file has none of ruledex, but plainly those of another system, the error says so."""
-    columns = check_column_names(columns)
-    if not isinstance(rules, str | os.PathLike):
-        return read_rules(rules, columns)
-    from ruledex.formats import hint_of
-
-    try:
-        read = read_rules(rules, columns)
-    except InputError as error:
-        if hint := hint_of(rules):
-            raise InputError(f"{error}; {hint}") from None
-        raise
-    if read.faults and not len(read.ids) and (hint := hint_of(rules)):
-        raise InputError(f"{os.fspath(rules)}: no line has a rule of ruledex; {hint}")
-    return read
 
 
 def _open_copy(root: str, version: str, options: OpenOptions, is_changed: bool, faults: list[RuleFault]) -> Index[Any]:

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import closing
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, Final, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
 
 import numpy as np
 import pyarrow as pa
@@ -16,12 +16,15 @@ from numpy.typing import NDArray
 
 from ruledex.errors import InputError, RuleError, RuleFault, RuleSyntaxError, quoted
 from ruledex.index.identities import RuleId, integers_of, plain_id
-from ruledex.index.inputs import check_rows
+from ruledex.index.inputs import check_column_names, check_rows
 from ruledex.index.tags import column_texts, tags_text
 from ruledex.language.structured import from_structured
 from ruledex.language.text import tree_text
 from ruledex.language.value import INT64_MAX, INT64_MIN
 from ruledex.sources import EMPTY_ID, BadRow, Columns, DefinitionRow, RuleFile, RuleRow, definition_in
+
+if TYPE_CHECKING:
+    from ruledex.formats import ForeignRules
 
 # (id, text), (id, text, static score), (id, text, static score, tags), {"id": …, "expr": …, "score": …, "tags": …}, a
 # table, a data frame, or a file's path.
@@ -349,4 +352,37 @@ def _sort(read: RuleColumns) -> RuleColumns:
         if len(again):
             read = read.without(again.tolist())
     read.faults.sort(key=lambda fault: fault.line)
+    return read
+
+
+def translate_rules(rules: Any, format: str | None) -> ForeignRules | None:  # noqa: A002
+    """Return rules of another system in the language of ruledex, or None if they are rules of ruledex."""
+    from ruledex import formats
+
+    if format is not None:
+        return formats.read(rules, format)
+    return rules if isinstance(rules, formats.ForeignRules) else None
+
+
+def translate_rows(rules: Any, format: str | None) -> Any:  # noqa: A002
+    """Return rules of another system as rows, their definitions among them, and other rules as they are given."""
+    foreign = translate_rules(rules, format)
+    return rules if foreign is None else foreign.all_rows()
+
+
+def read_given_rules(rules: Rules, columns: Columns | None) -> RuleColumns:
+    """Read rules. Where a file has none of ruledex, but plainly those of another system, the error says so."""
+    columns = check_column_names(columns)
+    if not isinstance(rules, str | os.PathLike):
+        return read_rules(rules, columns)
+    from ruledex.formats import hint_of
+
+    try:
+        read = read_rules(rules, columns)
+    except InputError as error:
+        if hint := hint_of(rules):
+            raise InputError(f"{error}; {hint}") from None
+        raise
+    if read.faults and not len(read.ids) and (hint := hint_of(rules)):
+        raise InputError(f"{os.fspath(rules)}: no line has a rule of ruledex; {hint}")
     return read

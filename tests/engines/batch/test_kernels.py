@@ -1,7 +1,8 @@
 import pytest
 
 from ruledex.engines.batch.engine import _NO_ENDS, BatchEngine
-from ruledex.engines.batch.kernels import N_WORDS, load_block
+from ruledex.engines.batch.kernels import load_block
+from ruledex.engines.batch.rows import N_WORDS
 from ruledex.engines.inputs import freeze_batch
 from tests.contract.builder import make_batch, make_program
 

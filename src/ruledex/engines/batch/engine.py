@@ -14,21 +14,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ruledex.compiled.arrays import frozen
-from ruledex.engines.batch.kernels import (
-    N_DIGITS,
-    N_EVENTS,
-    BatchIndex,
-    Block,
-    IntervalEnds,
-    count_rows,
-    empty_rows,
-    evaluate_lists,
-    load_block,
-    match_blocks,
-    write_rows,
-)
+from ruledex.engines.batch.kernels import BatchIndex, Block, IntervalEnds, evaluate_lists, load_block, match_blocks
 from ruledex.engines.batch.layout import build_batch_index
 from ruledex.engines.batch.rank_rows import new_row_scratch, rank_rows, tile_bounds
+from ruledex.engines.batch.rows import N_DIGITS, N_EVENTS, count_rows, empty_rows, write_rows
 from ruledex.engines.inputs import ALL_ALIVE, check_k, freeze_alive, freeze_batch, rank_code, stored_fields
 from ruledex.engines.protocol import Alive, Arrays, Matches, Rank, Statistics
 from ruledex.engines.ranking import Ranker, Ranking, largest_weights, sort_heaps

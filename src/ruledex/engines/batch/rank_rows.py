@@ -27,11 +27,11 @@ from ruledex.compiled.constants import (
     XOR,
 )
 from ruledex.compiled.decorator import jit
-from ruledex.engines.batch.kernels import (
+from ruledex.engines.batch.kernels import Block
+from ruledex.engines.batch.rows import (
     N_EVENTS,
     N_WORDS,
     ROW,
-    Block,
     Words,
     copy_row,
     difference_row,

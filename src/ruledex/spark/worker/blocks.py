@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from ruledex.engines.batch.kernels import N_EVENTS
+from ruledex.engines.batch.rows import N_EVENTS
 from ruledex.index import Index, IndexMatches
 from ruledex.language.clock import Now
 from ruledex.spark.worker.events import Layout, events_of_block

@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from ruledex.engines.batch.kernels import N_EVENTS
+from ruledex.engines.batch.rows import N_EVENTS
 from ruledex.errors import RuledexError
 from ruledex.index import Index, IndexMatches
 from ruledex.spark.jobs.match.stream import fit_version, pin_version

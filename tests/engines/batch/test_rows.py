@@ -2,8 +2,8 @@ import numpy as np
 import pytest
 
 from ruledex.compiled.decorator import jit
-from ruledex.engines.batch import kernels as words
-from ruledex.engines.batch.kernels import N_WORDS, ROW
+from ruledex.engines.batch import rows as words
+from ruledex.engines.batch.rows import N_WORDS, ROW
 
 FIRST, SECOND = np.uint64(0), ROW
 

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from ruledex.engines.batch.kernels import N_DIGITS, N_EVENTS, N_WORDS, count_rows, write_rows
+from ruledex.engines.batch.rows import N_DIGITS, N_EVENTS, N_WORDS, count_rows, write_rows
 
 
 def drawn_rows(n_rows, density, seed):
