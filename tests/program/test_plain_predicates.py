@@ -135,6 +135,11 @@ def test_few_predicates_first_and_many_later() -> None:
         np.testing.assert_array_equal(made_stored.arrays[name], array)
 
 
+def test_odd_literals_come_one_by_one_after_many_plain_ones() -> None:
+    """The arrays of literals grow by one entry at a time then, each when it is full."""
+    assert_same([[f"a = {n}" for n in range(300)], [f"a = {n}.5" for n in range(1_500)], ["a = 7"]])
+
+
 @pytest.mark.parametrize("name", sorted(WORKLOADS))
 def test_workloads(name: str) -> None:
     rules = workload(name, seed=3).rule_table(300)["expr"].to_pylist()

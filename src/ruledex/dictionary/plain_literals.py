@@ -113,9 +113,9 @@ class PlainLiterals:
         """Return the records with room for more of them."""
         shapes, slots, ids, offsets, constants, hashes, buckets = self.records
         n_room = n_positives + n_more
-        if n_room > len(hashes):
-            shapes, slots, ids = lengthen(shapes, n_room), lengthen(slots, n_room), lengthen(ids, n_room)
-            offsets, hashes = lengthen(offsets, n_room + 1), lengthen(hashes, n_room)
+        # Each on its own: two arrays of different lengths do not grow at the same time.
+        shapes, slots, ids = lengthen(shapes, n_room), lengthen(slots, n_room), lengthen(ids, n_room)
+        offsets, hashes = lengthen(offsets, n_room + 1), lengthen(hashes, n_room)
         constants = lengthen(constants, int(offsets[n_positives]) + n_constants)
         buckets = buckets_for(buckets, hashes[:n_positives], n_room)
         self.records = Records(shapes, slots, ids, offsets, constants, hashes, buckets)
