@@ -161,6 +161,7 @@ CALLS: dict[str, Callable[[Index, Any], object]] = {
 }
 # What has no argument, or none that could be wrong.
 WITHOUT = {"refresh", "describe", "schema", "paths", "ids", "id_kind", "version", "engine", "faults"} | {
+    "by_value",
     "close",
     "definitions",
     "rules",

@@ -20,7 +20,7 @@ from numba.core.compiler_lock import global_compiler_lock
 from numba.extending import typeof_impl
 
 from ruledex.compiled import instructions  # noqa: F401  # what the functions of bits.py compile to
-from ruledex.compiled.cache import LOG, cache_report, count_failures, key_of, locked, own_folder, ready_list
+from ruledex.compiled.cache import LOG, cache_report, count_failures, key_of, locked, ready_list
 from ruledex.compiled.decorator import Kernel
 from ruledex.compiled.digest import digest_of
 from ruledex.compiled.shapes import UndescribedError, shape_of
@@ -139,10 +139,10 @@ class _Locator(caching._CacheLocator):
 
     def get_disambiguator(self) -> str:
         # The name of the file is part of an entry's name. Its folder is not, and may differ from process to process:
-        # a cluster unpacks the same archive to a new place for each job. Several versions of ruledex may share a
-        # user's folder; there the digest keeps them apart.
-        is_own = self.folder == own_folder()
-        return self.function.__module__ + ("" if is_own else f"-{self.digest[:16]}")
+        # a cluster unpacks the same archive to a new place for each job. The digest keeps apart what several versions
+        # of ruledex leave in one folder: Numba reads an entry before it looks at its stamp, and fails where an entry
+        # names a class that is gone.
+        return f"{self.function.__module__}-{self.digest[:16]}"
 
     @classmethod
     def from_function(cls, function: Callable[..., Any], _file: str) -> _Locator | None:

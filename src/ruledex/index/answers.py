@@ -422,6 +422,13 @@ class IndexAnswers(Generic[Id]):
         """How many values of each operand this process has looked at one by one, in Python, most first.
 
         All other values of events in columns were encoded on whole columns.
+
+        >>> import pyarrow as pa
+        >>> index = Index.build([(1, "md5(city) = '0'")])
+        >>> index.match_batch(pa.table({"city": ["Rome", "Paris", "Rome"]})).n_matches
+        0
+        >>> index.by_value
+        {'md5(city)': 3}
         """
         return self._ask(lambda state: state.base.encoder.by_value())
 
