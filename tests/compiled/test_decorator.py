@@ -32,6 +32,20 @@ report = cache_report()
 print(report.folder, report.n_uncached, sum(total.dispatcher.stats.cache_hits.values()), sep="|")
 """
 
+KERNEL_OF_A_CLASS = """
+from __future__ import annotations
+from typing import NamedTuple
+import numpy as np
+from ruledex.compiled.decorator import jit
+
+class Pair(NamedTuple):
+    values: np.ndarray
+
+@jit
+def total(pair: Pair):
+    return 2 * pair.values.sum()
+"""
+
 
 def run(install, path, *, temporary=None, user=None, code=CALL, **environment):
     """Run code with ruledex at `path`, without HOME; as nobody where the tests may become nobody."""
@@ -147,6 +161,17 @@ def test_a_kernel_whose_callee_moves_is_compiled_anew(install):
     sample.write_text(sample.read_text().replace("below.helper", "below.moved"))
     assert run(install, site)[1:] == (0, 0)
     assert run(install, site)[1:] == (0, 1)
+
+
+def test_a_kernel_that_takes_a_class_which_is_renamed_is_compiled_anew(install):
+    site = install / "site"
+    sample = site / "ruledex" / "compiled" / "sample.py"
+    sample.write_text(KERNEL_OF_A_CLASS)
+    code = CALL.replace("import total", "import Pair, total").replace("np.arange(5)", "Pair(np.arange(5))")
+    assert run(install, site, code=code)[1:] == (0, 0)
+    assert run(install, site, code=code)[1:] == (0, 1)
+    sample.write_text(KERNEL_OF_A_CLASS.replace("Pair", "Couple"))
+    assert run(install, site, code=code.replace("Pair", "Couple"))[1:] == (0, 0)
 
 
 def test_comments_docstrings_and_line_numbers_change_nothing(install):
