@@ -125,6 +125,8 @@ def result_family(operand: Operand, declared: Callable[[Attribute], Family] = _u
     if function.result is not Family.ANY:
         return function.result
     if function.raw:
+        if declared is _undeclared:
+            return Family.ANY  # the parser asks at each level of nesting: it must not go down to the array every time
         from ruledex.language.arrays import path_of  # which stands on this module
 
         return declared(Attribute(path_of(operand)))
