@@ -107,7 +107,7 @@ def documents(text: NDArray[np.uint8], offsets: NDArray[np.int32]) -> Iterator[b
     """The rules as JSON trees: {"and": [{"a": "a17", "op": "<=", "v": 5}, …]}."""
     scan = scan_texts(text, offsets, MAX_DEPTH)
     texts, numbers = intern_slices(empty_text_table(), text, scan.slice_start, scan.slice_end)
-    predicates = [orjson.dumps(tree_of(parse(texts.bytes_of(number)))) for number in range(texts.n_texts)]
+    predicates = [orjson.dumps(tree_of(parse(name))) for name in texts.slices(range(texts.n_texts))]
     codes, bounds = scan.code.tolist(), scan.code_offsets.tolist()
     for first, last in pairwise(bounds):
         stack: list[bytes] = []

@@ -17,7 +17,7 @@ from ruledex import (
     parse,
     to_text,
 )
-from ruledex.index.storage import build_engine
+from ruledex.engines.registry import build_engine
 from ruledex.workloads import workload
 from tests.contract.conftest import ENGINES
 from tests.contract.sizes import scaled

@@ -21,7 +21,7 @@ def test_equal_slices_have_one_number_in_the_order_of_first_sight() -> None:
         table, numbers = intern_slices(table, text, offsets[:-1], offsets[1:])
         assert numbers.tolist() == [known.setdefault(word, len(known)) for word in part]
     assert table.n_texts == len(known)
-    assert [table.bytes_of(number).decode() for number in range(table.n_texts)] == list(known)
+    assert [text.decode() for text in table.slices(range(table.n_texts))] == list(known)
 
 
 def test_slices_of_one_hash_are_told_apart_by_their_bytes() -> None:
@@ -40,7 +40,7 @@ def test_a_slice_larger_than_the_table_makes_it_grow() -> None:
     text, offsets = column(["x" * 100_000, "y"])
     table, numbers = intern_slices(empty_text_table(), text, offsets[:-1], offsets[1:])
     assert numbers.tolist() == [0, 1]
-    assert table.bytes_of(0) == b"x" * 100_000
+    assert table.slices([0]) == [b"x" * 100_000]
 
 
 def test_no_slices_have_no_numbers() -> None:

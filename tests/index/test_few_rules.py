@@ -62,7 +62,7 @@ class Point:
 
 def built(rules=RULES):
     index = Index.build(list(enumerate(rules)))
-    assert isinstance(getattr(index._state.match, "__self__", None), WordMatcher)
+    assert isinstance(getattr(index._state.plain_match, "__self__", None), WordMatcher)
     return index
 
 
@@ -167,6 +167,6 @@ def test_ids_are_those_of_the_rules_and_changes_are_seen():
 
 def test_functions_and_filters_take_the_other_road():
     index = Index.build([(1, "lower(x) = 'a'"), (2, "x = 'A'")])
-    assert not isinstance(getattr(index._state.match, "__self__", None), WordMatcher)
+    assert not isinstance(getattr(index._state.plain_match, "__self__", None), WordMatcher)
     assert index.match({"x": "A"}) == [1, 2]
     assert built().match({"x": 1}, now="2024-01-01 00:00:00") == expected({"x": 1})

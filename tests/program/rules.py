@@ -197,7 +197,7 @@ def _predicate(
     texts: TextTable, number: int, numbers: dict[str, int], literals: list[tuple[Predicate, bool]]
 ) -> tuple[int, int, float]:
     try:
-        tree = parse(texts.bytes_of(number))
+        tree = parse(texts.slices([number])[0])
     except RuleError:
         return COMPLEX, COMPLEX, 0.0
     if isinstance(tree, Truth):

@@ -93,25 +93,33 @@ class Dictionary:
         self.n_cells = n_cells
         self.domain_offsets: NDArray[np.int32] = np.asarray(domain_offsets, CELL)
         self.domain_offsets.flags.writeable = False
-        self._read_paths = paths or (lambda: [_path(slot) for slot in slots])
+        self._read_paths = paths
+        self._known_paths: list[Path | None] | None = None
 
-    @cached_property
     def _paths(self) -> list[Path | None]:
-        return self._read_paths()
+        known = self._known_paths
+        if known is None:
+            known = [_path(slot) for slot in self.slots] if self._read_paths is None else self._read_paths()
+            self._known_paths = known
+        return known
 
     @cached_property
     def names(self) -> Names:
         """The slots that are plain attributes, by name."""
         names = Names()
-        for number, path in enumerate(self._paths):
-            if path is not None:
+        for number, path in enumerate(self._paths()):
+            if path is None:
+                continue
+            if self._read_paths is None:  # the slots are there
+                _at(names, path).slot = self.slots[number]
+            else:
                 _at(names, path).defer(partial(self.slots.__getitem__, number))
         return names
 
     @cached_property
     def derived(self) -> list[Slot]:
         """The slots that must be computed."""
-        return [self.slots[number] for number, path in enumerate(self._paths) if path is None]
+        return [self.slots[number] for number, path in enumerate(self._paths()) if path is None]
 
     @cached_property
     def uses_now(self) -> bool:
@@ -126,7 +134,7 @@ class Dictionary:
     @cached_property
     def used_paths(self) -> list[Path]:
         """All paths into an event that some rule uses, sorted. `*` has the path `WHOLE_EVENT`."""
-        found = {path for path in self._paths if path is not None}
+        found = {path for path in self._paths() if path is not None}
         for slot in self.derived:
             found.update(inputs_of(slot))
         return sorted(found)

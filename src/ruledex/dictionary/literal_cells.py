@@ -1,10 +1,13 @@
-"""The cells of one positive literal, as an object: the way of literals that are not plain, and of small tables."""
+"""The cells of positive literals, each as an object: the way of literals that are not plain, and of small tables."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
 
 from ruledex.compiled.constants import EVERY
 from ruledex.dictionary.domain import KIND_OF_TYPE, Kind, Span, spans_of
@@ -29,6 +32,14 @@ class PositiveLiteral:
     outside: bool = False  # all cells of the family but these
 
 
+class CellIntervals(NamedTuple):
+    """The cells of positive literals: literal n has those from `low[i]` to `high[i]`, i from `offsets[n]` on."""
+
+    offsets: NDArray[np.int64]
+    low: NDArray[np.int64]
+    high: NDArray[np.int64]
+
+
 def presence_cell(slots: Sequence[Slot], presence: Presence) -> int:
     """Return the cell of what a negative literal needs to be there."""
     slot, word, family = presence
@@ -37,7 +48,21 @@ def presence_cell(slots: Sequence[Slot], presence: Presence) -> int:
     return (slots[slot].present if word == "present" else slots[slot].settled)[family]
 
 
-def intervals_of(positive: PositiveLiteral, slot: Slot, keys: dict[str, int]) -> list[Span]:
+def cell_intervals(intervals: list[list[Span]]) -> CellIntervals:
+    """Return the intervals of each positive literal as arrays."""
+    offsets = np.zeros(len(intervals) + 1, np.int64)
+    np.cumsum([len(spans) for spans in intervals], out=offsets[1:])
+    ends = np.array([span for spans in intervals for span in spans], np.int64).reshape(-1, 2)
+    return CellIntervals(offsets, ends[:, 0].copy(), ends[:, 1].copy())
+
+
+def intervals_of_literals(positives: Iterable[PositiveLiteral], slots: Sequence[Slot]) -> list[list[Span]]:
+    """Return the intervals of each positive literal."""
+    keys = [{tree_text(key.predicate): key.cell for key in slot.keys} for slot in slots]
+    return [_intervals_of(positive, slots[positive.slot], keys[positive.slot]) for positive in positives]
+
+
+def _intervals_of(positive: PositiveLiteral, slot: Slot, keys: dict[str, int]) -> list[Span]:
     """Return the intervals of a positive literal; `keys` has the cells of its slot's keys, by their texts."""
     if positive.not_null:
         return [(slot.not_null, slot.not_null)]

@@ -20,7 +20,13 @@ from ruledex.compiled.arrays import lengthen
 from ruledex.compiled.constants import AND, CELL, NODE, OR, PLACE
 from ruledex.dictionary.dictionary import Dictionary, SlotPlan, make_dictionary
 from ruledex.dictionary.domain import KIND_OF_TYPE, Kind, cut_of, cuts_of, kind_of, needs_days
-from ruledex.dictionary.literal_cells import PositiveLiteral, Presence, intervals_of, presence_cell
+from ruledex.dictionary.literal_cells import (
+    PositiveLiteral,
+    Presence,
+    cell_intervals,
+    intervals_of_literals,
+    presence_cell,
+)
 from ruledex.dictionary.plain_cells import PlainCells
 from ruledex.dictionary.plain_literals import (
     FAMILIES,
@@ -469,19 +475,20 @@ class LiteralTable:
 
     def finish(self) -> tuple[LiteralArrays, Dictionary]:
         """Cut the domains, number the cells and give each literal its cells. Nothing may be added afterwards."""
-        plain = PlainCells(self._plain, len(self._positives))
+        plain = None if self._plain is None else PlainCells(self._plain, len(self._positives))
         for positive in self._positives:
             if positive is not None:
                 self._ask(positive)
-        plain.ask(self._asked)
+        if plain is not None:
+            plain.ask(self._asked)
         dictionary = make_dictionary(self.schema, self._asked)
         slots = dictionary.slots
-        keys = [{tree_text(key.predicate): key.cell for key in slot.keys} for slot in slots]
-        special = {}
-        for number in plain.special(slots).tolist():
-            positive = self._positive_at(number)
-            special[number] = intervals_of(positive, slots[positive.slot], keys[positive.slot])
-        intervals = plain.intervals(slots, special)
+        special = range(len(self._positives)) if plain is None else plain.special(slots).tolist()
+        found = intervals_of_literals(map(self._positive_at, special), slots)
+        if plain is None:
+            intervals = cell_intervals(found)
+        else:
+            intervals = plain.intervals(slots, dict(zip(special, found, strict=True)))
         presence_cells = np.array([presence_cell(slots, presence) for presence in self._presences], CELL)
         of, presence = np.array(self._of, NODE), np.array(self._presence, np.int32)
         is_negative = presence >= 0

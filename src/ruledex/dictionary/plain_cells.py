@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from ruledex.dictionary.dictionary import SlotPlan
 from ruledex.dictionary.domain import Kind, Span
+from ruledex.dictionary.literal_cells import CellIntervals
 from ruledex.dictionary.plain_literals import (
     ABOVE,
     AT_LEAST,
@@ -33,14 +34,6 @@ from ruledex.dictionary.text_table import TextTable
 _KINDS = {NUMBER: Kind.EXACT, TEXT: Kind.STRING, TRUTH: Kind.BOOLEAN}
 
 
-class CellIntervals(NamedTuple):
-    """The cells of positive literals: literal n has those from `low[i]` to `high[i]`, i from `offsets[n]` on."""
-
-    offsets: NDArray[np.int64]
-    low: NDArray[np.int64]
-    high: NDArray[np.int64]
-
-
 class _Points(NamedTuple):
     """The distinct constants of one family: by slot, and in their order."""
 
@@ -55,8 +48,7 @@ class _Points(NamedTuple):
 class PlainCells:
     """Cuts the domains of slots, and gives the records their cells once slots have theirs."""
 
-    def __init__(self, plain: PlainLiterals | None, n_positives: int) -> None:
-        plain = plain or PlainLiterals(n_positives)
+    def __init__(self, plain: PlainLiterals, n_positives: int) -> None:
         records = plain.records
         self._operations, self._families = np.divmod(records.shapes[:n_positives], N_FAMILIES)
         self._slots = records.slots[:n_positives]

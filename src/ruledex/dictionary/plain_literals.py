@@ -198,7 +198,7 @@ class PlainLiterals:
         numbers = self.records.constants[start:stop].tolist()
         values: list[Value] = numbers
         if family == TEXT:
-            values = [self.texts.bytes_of(number).decode() for number in numbers]
+            values = [text.decode() for text in self.texts.slices(numbers)]
         elif family == TRUTH:
             values = list(map(bool, numbers))
         if operation == VALUES:

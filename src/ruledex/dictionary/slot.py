@@ -28,7 +28,7 @@ from ruledex.language.prepared import Prepared, prepare
 from ruledex.language.reference import satisfies
 from ruledex.language.schema import Schema
 from ruledex.language.tree import CompareOperands, Exists, Like, Operand, Predicate, Rlike, SetTest
-from ruledex.language.value import Family, fit, instant, is_missing
+from ruledex.language.value import FAMILY_OF_TYPE, Family, fit, instant, is_missing
 
 KINDS_OF_FAMILY: Final[dict[Family, tuple[Kind, ...]]] = {
     Family.NUMBER: (Kind.EXACT, Kind.ROUNDED, Kind.DOUBLE),
@@ -146,8 +146,12 @@ class Slot:
     def cells_of_scalar(self, value: Any) -> tuple[int, ...]:
         """Return the cells of a value that is neither an array nor missing, without remembering them."""
         cells = [self.not_null] if self.not_null >= 0 else []
+        own = FAMILY_OF_TYPE.get(type(value))
         for family in self._families:
-            fitted = fit(value, family, self.schema.zone)
+            if family is Family.TIME:  # which a text may be, too
+                fitted = fit(value, family, self.schema.zone)
+            else:
+                fitted = value if own is family or family is Family.ANY else None
             if fitted is None:
                 cells += [self.misfit[family]] if family in self.misfit else []
                 continue

@@ -5,6 +5,7 @@ A `TextTable` holds a copy of each distinct slice, so that the buffers in which 
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import NamedTuple
 
 import numpy as np
@@ -33,9 +34,9 @@ class TextTable(NamedTuple):
         """The number of distinct slices."""
         return int(self.counts[0])
 
-    def bytes_of(self, number: int) -> bytes:
-        """Return the slice that has a number."""
-        return self.text[self.offsets[number] : self.offsets[number + 1]].tobytes()
+    def slices(self, numbers: Iterable[int] | NDArray[np.int64]) -> list[bytes]:
+        """Return the slices that have these numbers."""
+        return [self.text[self.offsets[number] : self.offsets[number + 1]].tobytes() for number in numbers]
 
 
 def empty_text_table() -> TextTable:

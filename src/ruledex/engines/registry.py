@@ -6,8 +6,9 @@ from collections.abc import Mapping
 from importlib import import_module
 from typing import Any, Final, Literal, get_args, get_origin, get_type_hints
 
-from ruledex.engines.protocol import Engine
+from ruledex.engines.protocol import Engine, Statistics
 from ruledex.errors import RuledexError, quoted
+from ruledex.program.program import Program
 
 PLACES = {
     "scan": "ruledex.engines.scan:ScanEngine",
@@ -45,6 +46,13 @@ def read_engine_options(name: str, given: Mapping[str, Any] | None = None) -> An
             raise RuledexError(f"the engine {quoted(name)} has no option {quoted(option)}; {has}")
         _check_option(f"the option {option} of the engine {name}", value, known[option])
     return options_type(**(given or {}))
+
+
+def build_engine(
+    name: str, program: Program, statistics: Statistics | None, options: Mapping[str, Any] | None = None
+) -> Engine:
+    """Build an engine over a Program, with the engine's own options."""
+    return engine_class(name).build(program, statistics, read_engine_options(name, options))
 
 
 def _check_option(what: str, value: object, kind: Any) -> None:

@@ -14,7 +14,7 @@ from ruledex import limits
 from ruledex.errors import RuleError
 from ruledex.language.lambdas import MAX_LEVELS, is_of_element
 from ruledex.language.parser import parse
-from ruledex.language.scanner import check_text
+from ruledex.language.reader import check_text
 from ruledex.language.text import tree_text
 from ruledex.language.tree import (
     Attribute,

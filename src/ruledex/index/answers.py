@@ -153,9 +153,10 @@ class IndexAnswers(Generic[Id]):
         if where is not None:
             return self._ask(lambda state: self._view(state, where=where).match(event), now)
         snapshot = self._state
-        if now is None and snapshot.is_plain:  # the shortest way
+        plain_match = snapshot.plain_match if now is None else None
+        if plain_match is not None:  # the shortest way
             try:
-                return snapshot.match(event)
+                return plain_match(event)
             except OutdatedError:  # the index was changed twice meanwhile
                 pass
         return self._ask(lambda state: state.match(event), now)

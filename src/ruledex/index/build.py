@@ -13,6 +13,7 @@ from ruledex.compiled.scheduler import prepare_build
 from ruledex.dictionary.dictionary import Dictionary
 from ruledex.dictionary.merging import cell_map, merge_dictionaries
 from ruledex.engines.protocol import Statistics
+from ruledex.engines.registry import build_engine
 from ruledex.errors import BudgetError, RuleError, RulesError, RuleSyntaxError
 from ruledex.events.elements import make_elements
 from ruledex.events.mappings import EventEncoder
@@ -20,9 +21,8 @@ from ruledex.index.identities import identities_of
 from ruledex.index.inputs import Stats, cell_statistics
 from ruledex.index.live.state import LiveState
 from ruledex.index.rules import RuleColumns
-from ruledex.index.state import BuiltState, OriginalsInMemory, Shard, Snapshot, TextsInMemory, matcher_of
-from ruledex.index.storage import build_engine
-from ruledex.index.tags import tags_in_memory
+from ruledex.index.state import NO_ORIGINALS, BuiltState, OriginalsInMemory, Shard, Snapshot, TextsInMemory
+from ruledex.index.tags import UNTAGGED, tags_in_memory
 from ruledex.language.schema import Schema
 from ruledex.program.builder import ProgramBuilder, translate_program
 from ruledex.program.program import Program
@@ -92,13 +92,15 @@ def state_of_rules(
     encoder = EventEncoder(built.dictionary)
     make_elements(built.dictionary)
     try:
-        made = build_engine(engine, built.program, cell_statistics(encoder, stats), options)
+        statistics = None if stats is None else cell_statistics(encoder, stats)
+        made = build_engine(engine, built.program, statistics, options)
     except BudgetError as error:
         raise error if error.position is None else error.of_rule(read.ids[error.position].as_py()) from None
     shards = (Shard(built.program, made),)
-    texts, tags, originals = TextsInMemory(read.texts), tags_in_memory(read.tags), OriginalsInMemory(read.originals)
-    ids = identities_of(read.ids)
-    return BuiltState(shards, built.dictionary, encoder, matcher_of(shards), ids, texts, None, tags, originals)
+    texts, ids = TextsInMemory(read.texts), identities_of(read.ids)
+    tags = UNTAGGED if read.tags is None else tags_in_memory(read.tags)
+    originals = NO_ORIGINALS if read.originals is None else OriginalsInMemory(read.originals)
+    return BuiltState(shards, built.dictionary, encoder, made, ids, texts, None, tags, originals)
 
 
 class CompiledPart(NamedTuple):

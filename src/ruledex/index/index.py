@@ -147,7 +147,8 @@ class Index(MergeableIndex[Id]):
             rules, definitions = foreign.rows(), foreign.definitions | check_definitions(definitions)
         read = read_given_rules(rules, columns)
         schema = schema.with_definitions(definitions)
-        schema = schema.with_definitions({name: row.text for name, row in read.definitions.items()})
+        if read.definitions:
+            schema = schema.with_definitions({name: row.text for name, row in read.definitions.items()})
         n_given = len(read.ids) + len(read.faults)
         built = build_program(read.texts, read.scores, schema, progress)
         faults = read.faults + [read.fault(at, error) for at, error in built.faults]

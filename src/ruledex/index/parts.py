@@ -47,6 +47,7 @@ from ruledex.artifact.reader import discard_copy
 from ruledex.dictionary.dictionary import Dictionary
 from ruledex.dictionary.merging import cell_map, merge_dictionaries
 from ruledex.engines.protocol import Statistics
+from ruledex.engines.registry import build_engine
 from ruledex.errors import ArtifactError, BudgetError, RuledexError
 from ruledex.events.mappings import EventEncoder
 from ruledex.index.build import BuiltRules, build_program
@@ -58,7 +59,6 @@ from ruledex.index.storage import (
     ORIGINAL,
     TAGS,
     Counts,
-    build_engine,
     functions_in,
     metadata_of,
     read_dictionary,

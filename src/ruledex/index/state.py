@@ -221,8 +221,8 @@ class Snapshot(Protocol):
         """Whether there are changes since the version was built."""
 
     @property
-    def is_plain(self) -> bool:
-        """Whether there are no functions of events: a match needs nothing but the event."""
+    def plain_match(self) -> Callable[[Event], list[RuleId]] | None:
+        """What `match` does, if there are no functions of events, so that it needs nothing but the event; else None."""
 
     @property
     def may_use_now(self) -> bool:
@@ -305,11 +305,6 @@ class BuiltState(_BuiltParts):
         """The state itself."""
         return self
 
-    @cached_property
-    def is_plain(self) -> bool:
-        """Whether there are no functions of events."""
-        return not self.dictionary.derived
-
     @property
     def may_use_now(self) -> bool:
         """Whether some rule asks for the time of the call."""
@@ -318,12 +313,18 @@ class BuiltState(_BuiltParts):
     # Matching.
 
     @cached_property
-    def match(self) -> Callable[[Event], list[RuleId]]:
-        """What returns the ids of all rules that are true of an event, ascending."""
+    def plain_match(self) -> Callable[[Event], list[RuleId]] | None:
+        """What returns the ids of all rules that are true of an event, ascending; None if there are functions."""
+        if self.dictionary.derived:
+            return None
         engine = self.engine
-        if self.is_plain and isinstance(engine, AutoEngine) and engine.word is not None:
+        if isinstance(engine, AutoEngine) and engine.word is not None:
             return WordMatcher(engine.word, self.encoder, self.identities).match
         return self._match
+
+    def match(self, event: Event) -> list[RuleId]:
+        """Return the ids of all rules that are true of an event, ascending."""
+        return (self.plain_match or self._match)(event)
 
     def _match(self, event: Event) -> list[RuleId]:
         return self.identities.of(self.match_one(event if type(event) is dict else as_mapping(event)))

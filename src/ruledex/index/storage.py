@@ -25,8 +25,8 @@ from ruledex.artifact import Artifact, ArtifactWriter, RootLike
 from ruledex.artifact.layout import ROW_GROUP
 from ruledex.dictionary.dictionary import Dictionary
 from ruledex.dictionary.stored import restore, store
-from ruledex.engines.protocol import Engine, Statistics
-from ruledex.engines.registry import engine_class, read_engine_options
+from ruledex.engines.protocol import Engine
+from ruledex.engines.registry import build_engine, engine_class
 from ruledex.errors import ArtifactError, RuledexError, quoted
 from ruledex.events.elements import stored_with_elements
 from ruledex.events.mappings import EventEncoder
@@ -207,13 +207,6 @@ def _engine(arrays: Mapping[str, NDArray[Any]], program: Program, stored: str, w
         return engine_class(stored).from_arrays(program, {name.replace("/", "."): arrays[name] for name in arrays})
     except (RuledexError, KeyError, ValueError, TypeError) as error:
         raise ArtifactError(f"the stored engine {stored!r} cannot be used: {error}") from error
-
-
-def build_engine(
-    name: str, program: Program, statistics: Statistics | None, options: Mapping[str, Any] | None = None
-) -> Engine:
-    """Build an engine over a Program, with the engine's own options."""
-    return engine_class(name).build(program, statistics, read_engine_options(name, options))
 
 
 # The texts of rules.

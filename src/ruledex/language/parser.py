@@ -19,7 +19,7 @@ from ruledex.language.build import NULL, Constant, Item, Whole
 from ruledex.language.functions.wholes import read_empty_array
 from ruledex.language.reader import AND, BINARY, BRANCH, COMPARE, NEGATIVE, NOT, OPEN, TRUTHS, Operator, TextReader
 from ruledex.language.rule_checks import check_nesting, check_required
-from ruledex.language.scanner import check_text, read_name, read_number, read_string, scan, token_of
+from ruledex.language.scanner import read_name, read_number, read_string, scan, token_of
 from ruledex.language.simple import CLOSED_GROUP, NAME_GROUP, match_simple, shared_attribute, simple_predicate
 from ruledex.language.text import RESERVED
 from ruledex.language.tree import (
@@ -46,9 +46,9 @@ def parse(rule: str | bytes) -> Expression:
     >>> ruledex.parse("age >= 18")
     Compare(operand=Attribute(path=('age',)), op='>=', value=18, weight=1.0, position=0)
     """
-    text = check_text(rule)
+    parser = _Parser(rule)
     try:
-        return _Parser(text).parse()
+        return parser.parse()
     except (RuleSyntaxError, RuleTypeError) as error:
         from ruledex.language.suggestions import suggestion  # only needed for a fault
 
@@ -66,13 +66,13 @@ def parse_operand(text: str) -> Operand:
 
 def parse_item(text: str) -> Item:
     """Return the condition, the operand or the constant that a text is."""
-    return _Parser(check_text(text)).parse_item()
+    return _Parser(text).parse_item()
 
 
 class _Parser(TextReader):
     __slots__ = ("ended", "has_required", "items", "n_nested", "operators", "starts")
 
-    def __init__(self, text: str) -> None:
+    def __init__(self, text: str | bytes) -> None:
         super().__init__(text)
         self.items: list[Item] = []
         self.starts: list[int] = []  # where each item begins

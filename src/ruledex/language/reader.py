@@ -1,10 +1,11 @@
-"""What a parser of rule texts stands on: how tightly operators bind, and a text with the position read up to."""
+"""What a parser of rule texts stands on: how tightly operators bind, and a checked text, read up to a position."""
 
 from __future__ import annotations
 
 from typing import Final, NoReturn
 
-from ruledex.errors import RuleSyntaxError, did_you_mean
+from ruledex import limits
+from ruledex.errors import RuleLimitError, RuleSyntaxError, did_you_mean, quoted
 from ruledex.language import build
 from ruledex.language.scanner import read_number, scan, token_of
 
@@ -15,6 +16,33 @@ BINARY: Final = {"+": SUM, "-": SUM, "*": PRODUCT, "/": PRODUCT, "%": PRODUCT, "
     ("=", "==", "!=", "<>", "<", "<=", ">", ">=", "<=>"), COMPARE
 )
 TRUTHS: Final = {"TRUE": True, "FALSE": False, "UNKNOWN": None}  # what IS tests for
+
+
+def check_text(rule: str | bytes) -> str:
+    """Return the text. Bytes are decoded as UTF-8. Raises RuleError if the text as a whole is wrong."""
+    if isinstance(rule, bytes):
+        rule = _decode(rule)
+    elif not isinstance(rule, str):
+        raise RuleSyntaxError(f"a rule is a text, not {quoted(rule)}")
+    elif not rule.isascii():
+        try:
+            rule.encode("utf-8")
+        except UnicodeEncodeError as error:
+            shown = rule.encode("utf-8", "replace").decode()
+            raise RuleSyntaxError("the text is not Unicode: half of a surrogate pair", shown, error.start) from None
+    most = limits.current().rule_characters
+    if len(rule) > most:
+        message = f"the rule has {len(rule):,} characters, over the limit rule_characters of {most:,}"
+        raise RuleLimitError(message, rule[:200])
+    return rule
+
+
+def _decode(rule: bytes) -> str:
+    try:
+        return rule.decode("utf-8")
+    except UnicodeDecodeError as error:
+        position = len(rule[: error.start].decode("utf-8"))
+        raise RuleSyntaxError("the text is not UTF-8", rule.decode("utf-8", "replace"), position) from None
 
 
 class Operator:
@@ -31,12 +59,12 @@ class Operator:
 
 
 class TextReader:
-    """A text and the position up to which it is read."""
+    """A text and the position up to which it is read. Raises RuleError if the text as a whole is wrong."""
 
     __slots__ = ("position", "text")
 
-    def __init__(self, text: str) -> None:
-        self.text = text
+    def __init__(self, text: str | bytes) -> None:
+        self.text = check_text(text)
         self.position = 0
 
     def _weight(self) -> float | None:

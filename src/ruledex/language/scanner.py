@@ -1,4 +1,4 @@
-"""Checks the text of a rule, and reads its tokens with one regular expression and constants from tokens.
+"""Reads the tokens of a rule's text with one regular expression, and constants from tokens.
 
 The parser asks for one token at a time by position. So it can first try to match a whole simple predicate, and scans
 token by token only if that fails.
@@ -11,8 +11,7 @@ import re
 from decimal import Decimal, InvalidOperation
 from typing import Final
 
-from ruledex import limits
-from ruledex.errors import RuleLimitError, RuleSyntaxError, quoted
+from ruledex.errors import RuleSyntaxError
 from ruledex.language.value import INT64_MAX
 
 MAX_DIGITS: Final = 38  # of a decimal, as in Spark
@@ -35,33 +34,6 @@ TOKEN: Final = re.compile(
     re.VERBOSE | re.DOTALL,
 )
 _LEADING: Final = re.compile(SKIP, re.DOTALL)
-
-
-def check_text(rule: str | bytes) -> str:
-    """Return the text. Bytes are decoded as UTF-8. Raises RuleError if the text as a whole is wrong."""
-    if isinstance(rule, bytes):
-        rule = _decode(rule)
-    elif not isinstance(rule, str):
-        raise RuleSyntaxError(f"a rule is a text, not {quoted(rule)}")
-    elif not rule.isascii():
-        try:
-            rule.encode("utf-8")
-        except UnicodeEncodeError as error:
-            shown = rule.encode("utf-8", "replace").decode()
-            raise RuleSyntaxError("the text is not Unicode: half of a surrogate pair", shown, error.start) from None
-    most = limits.current().rule_characters
-    if len(rule) > most:
-        message = f"the rule has {len(rule):,} characters, over the limit rule_characters of {most:,}"
-        raise RuleLimitError(message, rule[:200])
-    return rule
-
-
-def _decode(rule: bytes) -> str:
-    try:
-        return rule.decode("utf-8")
-    except UnicodeDecodeError as error:
-        position = len(rule[: error.start].decode("utf-8"))
-        raise RuleSyntaxError("the text is not UTF-8", rule.decode("utf-8", "replace"), position) from None
 
 
 def scan(text: str, position: int) -> re.Match[str]:

@@ -21,8 +21,8 @@ from ruledex.language.functions.arrays import FILTER
 from ruledex.language.lambdas import with_variable
 from ruledex.language.operand_syntax import LAMBDAS, call_with_lambda, filter_of
 from ruledex.language.parser import parse_operand
+from ruledex.language.reader import check_text
 from ruledex.language.rule_checks import check_nesting, check_required
-from ruledex.language.scanner import check_text
 from ruledex.language.structured_parts import (
     Json,
     Place,

@@ -33,7 +33,7 @@ class Family(StrEnum):
     ANY = "any"  # of an undeclared attribute: the family of the constant
 
 
-_FAMILY_OF_TYPE: dict[type, Family] = {
+FAMILY_OF_TYPE: dict[type, Family] = {
     bool: Family.BOOLEAN,
     int: Family.NUMBER,
     float: Family.NUMBER,
@@ -51,7 +51,7 @@ _FAMILY_OF_TYPE: dict[type, Family] = {
 
 def family_of(value: object) -> Family | None:
     """Return the family of a constant or an event's value, or None for structs and all else that no rule can name."""
-    return _FAMILY_OF_TYPE.get(type(value))
+    return FAMILY_OF_TYPE.get(type(value))
 
 
 def constant_family(predicate: Predicate) -> Family | None:

@@ -53,7 +53,7 @@ class ProgramBuilder:
         self._schema = schema
         self.literals = LiteralTable(schema)
         self._predicates = PredicateTable(self.literals, schema)
-        self._names = NameWriter(schema)
+        self._names = NameWriter(schema) if schema.definitions else None
         self._nodes = empty_node_table()
         self._scores = empty_score_table()
         self._parts: list[NormalRules] = []
@@ -93,8 +93,8 @@ class ProgramBuilder:
         """
         text = read_only(text)
         rules = self._read(text, offsets)
-        if self._schema.definitions:
-            self._read_written_out(text, offsets, rules)
+        if self._names is not None:
+            self._read_written_out(self._names, text, offsets, rules)
         faults = []
         is_rule = np.ones(len(rules.root), bool)
         for i in np.flatnonzero(rules.status != OK).tolist():
@@ -121,12 +121,14 @@ class ProgramBuilder:
         self._nodes, self._scores, rules = normalise_rules(self._nodes, self._scores, scan, *known)
         return rules
 
-    def _read_written_out(self, text: NDArray[np.uint8], offsets: NDArray[np.integer], rules: NormalRules) -> None:
+    def _read_written_out(
+        self, names: NameWriter, text: NDArray[np.uint8], offsets: NDArray[np.integer], rules: NormalRules
+    ) -> None:
         """Read rules that could not be read once more, with their named conditions written out."""
         texts: dict[int, bytes] = {}
         n_bytes = 0
         for i in np.flatnonzero(rules.status != OK).tolist():
-            written = self._names.write_out(text[offsets[i] : offsets[i + 1]].tobytes())
+            written = names.write_out(text[offsets[i] : offsets[i + 1]].tobytes())
             if written is not None:
                 texts[i] = written
                 n_bytes += len(written)

@@ -162,8 +162,8 @@ class PredicateTable:
         self._names, names = intern_slices(self._names, text, starts, ends)
         n_names = self._names.n_texts
         self._attribute, self._family = lengthen(self._attribute, n_names), lengthen(self._family, n_names)
-        for number in range(n_known, n_names):
-            self._attribute[number], self._family[number] = self._attribute_of(self._names.bytes_of(number))
+        for number, name in enumerate(self._names.slices(range(n_known, n_names)), n_known):
+            self._attribute[number], self._family[number] = self._attribute_of(name)
         declared = self._family[names]
         fits = (declared == ANY_FAMILY) | (declared == family) | (operation == IS_NULL)
         return np.where((operation != UNKNOWN) & fits, self._attribute[names], NO_ATTRIBUTE)
@@ -181,12 +181,11 @@ class PredicateTable:
         return self._literals.attribute_number(tree.operand), code
 
     def _parse(self, numbers: NDArray[np.int64], uses: NDArray[np.uint8]) -> None:
-        for number, use in zip(numbers.tolist(), uses.tolist(), strict=True):
-            self.n_parsed += 1
-            self._make(number, bool(use & POSITIVE_USE), bool(use & NEGATIVE_USE))
+        self.n_parsed += len(numbers)
+        for number, text, use in zip(numbers.tolist(), self._texts.slices(numbers), uses.tolist(), strict=True):
+            self._make(number, text, bool(use & POSITIVE_USE), bool(use & NEGATIVE_USE))
 
-    def _make(self, number: int, positive: bool, negative: bool) -> None:
-        text = self._texts.bytes_of(number)
+    def _make(self, number: int, text: bytes, positive: bool, negative: bool) -> None:
         try:
             tree = self._schema.bind(parse(text), text.decode())
         except RuleError:

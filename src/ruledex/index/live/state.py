@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import insort
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final, Generic, NamedTuple, TypeVar
 
 import numpy as np
@@ -82,10 +82,14 @@ class LiveState:
             return state
         return LiveState(state.base, np.zeros(0, np.int64), None, None, Delta.empty(state.dictionary.schema))
 
+    @property
+    def plain_match(self) -> Callable[[Event], list[RuleId]] | None:
+        """`match`, if there are no functions of events. It is not kept: a state that holds itself is freed late."""
+        return None if self._has_functions else self.match
+
     @cached_property
-    def is_plain(self) -> bool:
-        """Whether there are no functions of events."""
-        return not self.delta.functions.any and self.base.is_plain
+    def _has_functions(self) -> bool:
+        return bool(self.delta.functions.any or self.base.dictionary.derived)
 
     @cached_property
     def may_use_now(self) -> bool:
