@@ -102,14 +102,15 @@ def main() -> None:
     document = json.loads(stored.read_text()) if stored.exists() and (arguments.render or arguments.only) else None
     if not arguments.render:
         document = measure(arguments.quick, arguments.only, document or {"results": [], "peers": []}, save)
-    core = json.loads((DOCS / "benchmarks" / "core.json").read_text())
+    growth_file = DOCS / "benchmarks" / "growth.json"
+    growth = json.loads(growth_file.read_text()) if growth_file.exists() else None
     if folder is None and not arguments.render:
-        sys.stdout.write(page(document) + "\n" + scale_page(document, core))
+        sys.stdout.write(page(document) + "\n" + scale_page(document, growth))
         return
     target = folder or DOCS
     if document is not None:
         (target / "benchmarks" / "spark.md").write_text(page(document))
-    (target / "scale.md").write_text(scale_page(document, core))
+    (target / "scale.md").write_text(scale_page(document, growth))
 
 
 if __name__ == "__main__":

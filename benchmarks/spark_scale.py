@@ -17,7 +17,7 @@ N_RULES = 100_000_000
 N_EVENTS = 10_000_000_000  # per day
 MATCH_RATE = 1e-5  # the part of the rules that matches an event: a thousand rules
 K = 10
-RULES_A_SHARD = 1_000_000
+SELECTIVE = "0.001%"  # of growth.py: the match rate above
 CORES_A_HOST = 16
 PEAK = 2.0  # the events of the busiest hour, as a multiple of the mean
 ID_BYTES, SCORE_BYTES = 8, 8
@@ -64,22 +64,38 @@ def core_seconds(result: Document, name: str, n_cores: int) -> float:
     return float(found[name]["spark"]["median"] * n_cores / found["n_events"][name])
 
 
-def plan(document: Document, core: Document) -> dict[str, Any]:
-    """Return the figures of the page, from the largest index that was measured, which is as large as a shard."""
-    result = max(complete(document), key=lambda r: r["n_rules"])
-    n_shards = N_RULES // RULES_A_SHARD
+def shard_of(growth: Document) -> Document:
+    """Return the largest index of selective rules that was measured, of those that match as rarely as is asked."""
+    return max((row for row in growth["rows"] if row["rate"] == SELECTIVE), key=lambda row: row["n_rules"])
+
+
+def plan(document: Document, growth: Document) -> dict[str, Any]:
+    """Return the figures of the page.
+
+    What an event costs before there are many rules is Spark's time on few rules. What the rules cost is the time of
+    `sparse` on shards of selective rules.
+    """
+    results = complete(document)
+    few, most = (choose(results, key=lambda result: result["n_rules"]) for choose in (min, max))
     n_used = document["about"]["spark_cores"]
-    scale = N_RULES / result["n_rules"]
-    largest = max((r for r in core["results"] if r["workload"] == "abe"), key=lambda r: r["n_rules"])
-    figures: dict[str, Any] = {"measured_rules": result["n_rules"], "n_shards": n_shards}
-    of_one = {name: core_seconds(result, name, n_used) for name in ("count", "top")}
-    a_ranked_match = max(0.0, of_one["top"] - of_one["count"]) / result["match"][MAPS.name]["matches_per_event"]
-    figures["ns_a_ranked_match"] = a_ranked_match * 1e9
+    shard = shard_of(growth)
+    n_shards = math.ceil(N_RULES / shard["n_rules"])
+    shard_seconds = shard["us"]["with"]["median"] * 1e-6
+    around = core_seconds(few, "count", n_used)
+    of_one = {name: core_seconds(most, name, n_used) for name in ("count", "top")}
+    a_ranked_match = max(0.0, of_one["top"] - of_one["count"]) / most["match"][MAPS.name]["matches_per_event"]
+    figures: dict[str, Any] = {
+        "shard": shard,
+        "n_shards": n_shards,
+        "around": around,
+        "few_rules": few["n_rules"],
+        "ns_a_ranked_match": a_ranked_match * 1e9,
+    }
     n_ranked = {"count": 0.0, "top": N_RULES * MATCH_RATE}
     for name in ("count", "top"):
-        times = result["match"][MAPS.name][name]["spark"]
+        times = most["match"][MAPS.name][name]["spark"]
         spread = max(0.05, (times["high"] - times["low"]) / times["median"] / 2)
-        an_event = of_one["count"] * scale + n_ranked[name] * a_ranked_match
+        an_event = around + n_shards * shard_seconds + n_ranked[name] * a_ranked_match
         n_cores = cores_needed(an_event, spread)
         figures[name] = {
             "core_ms": an_event * 1e3,
@@ -87,12 +103,9 @@ def plan(document: Document, core: Document) -> dict[str, Any]:
             "cores": n_cores,
             "hosts": n_cores // CORES_A_HOST,
         }
-    built = result["build"][MAPS.name]
-    figures["index_bytes"] = built["n_bytes"] * scale
-    figures["batch_bytes"] = largest["engines"]["batch"]["bytes_per_rule"] * N_RULES
-    # An index of this many rules is built in shards.
-    figures["build_core_seconds"] = built.get("in_shards", built)["seconds"] * n_used * scale
-    handed = result["match"][MAPS.name]["handed"]
+    figures["index_bytes"] = shard["n_bytes"] / shard["n_rules"] * N_RULES
+    figures["build_core_seconds"] = n_shards * (shard["draw_seconds"] + shard["engine_seconds"])
+    handed = most["match"][MAPS.name]["handed"]
     figures["ns_per_match"] = handed["seconds"]["arrays"]["median"] * 1e9 / handed["n_matches"]
     return figures
 
@@ -104,56 +117,60 @@ def _figures(found: dict[str, Any]) -> list[str]:
         of = found[name]
         rows.append((what, number(of["core_ms"]), f"{of['cores']:,}", f"{of['hosts']:,}", f"{of['spread']:.0%}"))
     gb = 1e9
+    shard = found["shard"]
     return [
         *table(("", "core time per event, ms", "cores", f"hosts of {CORES_A_HOST}", "spread of tasks"), rows),
-        f"- **Shards**: {found['n_shards']:,} of {RULES_A_SHARD:,} rules; a task runs its events through all of them.",
-        f"- **Memory**: the index takes {found['index_bytes'] / gb:,.0f} GB, shared by all workers of a host. "
-        f"When `batch` is first used, each Python worker allocates {found['batch_bytes'] / gb:,.0f} GB of its own. "
-        "This is the first limit: at this size, use few workers with many threads each (`spark.task.cpus`).",
+        f"- **Shards**: {found['n_shards']:,} of {shard['n_rules']:,} rules; a task runs its events through all of "
+        f"them. An event takes {number(shard['us']['with']['median'])} µs of each, with {number(shard['matches'])} "
+        f"matches, and {found['around'] * 1e6:,.0f} µs around them.",
+        f"- **Memory**: the arrays take {found['index_bytes'] / gb:,.0f} GB, shared by all workers of a host.",
         f"- **Build**: {found['build_core_seconds'] / 3600:,.1f} core hours, with one task per shard.",
         f"- **Network, out**: matches as ids are {matches * ID_BYTES / 1e12:,.0f} TB per day, "
         f"{matches * ID_BYTES * 8 / 86_400 / gb:,.1f} Gbit/s on average. The best {K} with scores are "
         f"{N_EVENTS * K * (ID_BYTES + SCORE_BYTES) / 1e12:,.1f} TB per day, and counts {N_EVENTS * 8 / 1e12:,.2f} TB.",
         f"- **Handing matches to Spark**: at {found['ns_per_match']:.0f} ns per match, all matches keep "
         f"{matches * found['ns_per_match'] * 1e-9 / 86_400:,.0f} more cores busy all day.",
-        f"- **Network, in**: each host loads a new version once, {found['index_bytes'] / gb:,.0f} GB.",
+        f"- **Network, in**: each host loads a new version once, {found['index_bytes'] / gb:,.0f} GB and the texts.",
         "",
     ]
 
 
-def scale_page(document: Document | None, core: Document) -> str:
+def scale_page(document: Document | None, growth: Document | None) -> str:
     """Return the page. Without measurements, it says how to get them."""
-    measured = "measures on two cores" if document is None else "measured on two cores ([page](benchmarks/spark.md))"
     lines = [
         "# A hundred million rules",
         "",
         f"This page estimates the cost of {N_RULES:,} rules and {N_EVENTS:,} events per day, at a match rate of "
         f"{MATCH_RATE:g} ({N_RULES * MATCH_RATE:,.0f} rules per event) and for the best {K}. Nobody has run this. The "
-        f"rates are those that `python benchmarks/spark.py` {measured}, extrapolated under the assumptions below. The "
-        "busiest hour of a day is simulated.",
+        "rates are those of [Spark](benchmarks/spark.md) and of [selective rules](benchmarks/growth.md) on two cores, "
+        "extrapolated under the assumptions below. The busiest hour of a day is simulated. "
+        "`python benchmarks/spark.py --render` writes it.",
         "",
         "## Figures",
         "",
     ]
     ranking: list[str] = []
-    if document is None or max((r["n_rules"] for r in complete(document)), default=0) < RULES_A_SHARD:
-        lines += [f"*No measurements of {RULES_A_SHARD:,} rules yet: `python benchmarks/spark.py` fills them in.*", ""]
+    is_measured = document is not None and complete(document) and growth is not None
+    if not is_measured or all(row["rate"] != SELECTIVE for row in growth["rows"]):
+        lines += ["*No measurements yet: `python benchmarks/spark.py` and `benchmarks/growth.py` fill them in.*", ""]
     else:
-        found = plan(document, core)
-        lines += [f"Extrapolated from {found['measured_rules']:,} rules.", "", *_figures(found)]
+        found = plan(document, growth)
+        lines += _figures(found)
         ranking = [
             f"- Finding the best {K} takes as long as counting, plus {found['ns_a_ranked_match']:,.0f} ns per match. "
-            "This is the difference between the two where they were measured."
+            "This is the difference between the two on rules of `abe`.",
+            "- What an event costs around the shards (reading it, handing it to Python, encoding it) is what all of "
+            f"Spark's `count` takes at {found['few_rules']:,} rules of `abe`, with events as maps.",
         ]
     lines += [
         "## Assumptions",
         "",
-        "- The time per event grows in proportion to the number of rules: all shards have the same size, and each "
-        "exceeds the cache as much as the measured one. Rules and events are those of `abe`, as maps. Its match rate "
-        "is higher than the one stated, so the estimate for counting is too high.",
+        "- Rules are selective contracts of `advertising`, of which an event matches as small a part as stated, and "
+        "the time per event grows in proportion to the number of shards. One index of all rules would take less, since "
+        "time grows more slowly than the rules do, but its nodes and cells would exceed 32 bits.",
         *ranking,
-        "- Cores do not slow each other down. In fact they share memory bandwidth, which limits `batch` when an index "
-        "exceeds the cache, so a host with many cores and few memory channels is slower per core.",
+        "- Cores do not slow each other down. In fact they share memory bandwidth, so a host with many cores and few "
+        "memory channels is slower per core.",
         f"- The busiest hour has {PEAK:g} times as many events as the mean hour, and the events of an hour must be "
         "matched within the next.",
         "- Tasks differ in length as much as the measured rounds did, and by at least 5%. "
