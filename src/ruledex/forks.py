@@ -9,7 +9,7 @@ threads of Python run meanwhile, one of which may fork. What has such locks is m
 a function that `renew_in_children` registers.
 
 What a lock protects may be half changed in the child. So what is read without a lock is only replaced as a whole
-(`Index`), and a file belongs to the process that opened it (`own_process`).
+(`Index`), and a file belongs to the process that opened it, by the number of that process.
 """
 
 from __future__ import annotations
@@ -104,11 +104,6 @@ def no_longer_held(descriptor: int) -> bool:
 def renew_in_children(renew: Callable[[], None]) -> None:
     """Call a function in each forked child whose parent had other threads. Without any, nothing can be held."""
     _RENEWALS.append(renew)
-
-
-def own_process() -> int:
-    """Return a number that differs in a forked child, for what belongs to the process that made it."""
-    return os.getpid()
 
 
 _LOCKS: WeakSet[ForkSafeLock] = WeakSet()

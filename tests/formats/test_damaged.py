@@ -11,7 +11,7 @@ import pytest
 
 from ruledex.errors import InputError, RuleError
 from ruledex.formats import FORMATS, find_translator, guess, read
-from ruledex.formats.texts import convert_texts
+from ruledex.spark.jobs.build.converting import convert_texts
 from tests.cli.samples import run
 from tests.formats.test_reading import ODD, SOUND
 

@@ -38,7 +38,7 @@ from ruledex.artifact.layout import (
 from ruledex.artifact.ownership import claim_root, is_staging_folder, require_root
 from ruledex.artifact.store import reporting
 from ruledex.errors import ArtifactError
-from ruledex.forks import held, no_longer_held, own_process
+from ruledex.forks import held, no_longer_held
 
 try:
     import fcntl
@@ -107,7 +107,7 @@ class StagingArea:
         self.path = path
         self.files = path / STAGING_FILES
         self._descriptor = descriptor
-        self._process = own_process()
+        self._process = os.getpid()
 
     def __enter__(self) -> StagingArea:
         return self
@@ -131,7 +131,7 @@ class StagingArea:
         if self._descriptor < 0:
             return
         descriptor, self._descriptor = self._descriptor, -1
-        if self._process != own_process():  # the parent goes on writing
+        if self._process != os.getpid():  # the parent goes on writing
             return
         try:
             with reporting("remove", self.path):

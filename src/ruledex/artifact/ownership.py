@@ -82,10 +82,12 @@ class RootCheck:
         """Raise an ArtifactError if the folder is not a root. Nothing is created there."""
         with reporting("look at", self._root):
             found = self._root.stat()
-        stamp = found.st_dev, found.st_ino, found.st_mtime_ns, found.st_ctime_ns
-        if stamp != self._stamp:
-            require_root(self._root)
-            self._stamp = stamp
+            stamp = found.st_dev, found.st_ino, found.st_mtime_ns, found.st_ctime_ns
+            if stamp == self._stamp:
+                return
+            names = _names(self._root)
+        _require(self._root, names)
+        self._stamp = stamp
 
 
 def foreign_names(root: Path) -> list[str]:

@@ -40,12 +40,12 @@ class CellIntervals(NamedTuple):
     high: NDArray[np.int64]
 
 
-def presence_cell(slots: Sequence[Slot], presence: Presence) -> int:
-    """Return the cell of what a negative literal needs to be there."""
-    slot, word, family = presence
-    if family is None:
-        return EVERY
-    return (slots[slot].present if word == "present" else slots[slot].settled)[family]
+def presence_cells(slots: Sequence[Slot], presences: Iterable[Presence]) -> list[int]:
+    """Return the cell of each thing that a negative literal needs to be there."""
+    return [
+        EVERY if family is None else (slots[slot].present if word == "present" else slots[slot].settled)[family]
+        for slot, word, family in presences
+    ]
 
 
 def cell_intervals(intervals: list[list[Span]]) -> CellIntervals:
@@ -67,7 +67,7 @@ def _intervals_of(positive: PositiveLiteral, slot: Slot, keys: dict[str, int]) -
     if positive.not_null:
         return [(slot.not_null, slot.not_null)]
     if positive.presence is not None:
-        cell = presence_cell([slot], (0, *positive.presence))
+        (cell,) = presence_cells([slot], [(0, *positive.presence)])
         return [(cell, cell)]
     if positive.key is not None:
         cell = keys[tree_text(positive.key)]

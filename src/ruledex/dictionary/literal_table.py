@@ -25,7 +25,7 @@ from ruledex.dictionary.literal_cells import (
     Presence,
     cell_intervals,
     intervals_of_literals,
-    presence_cell,
+    presence_cells,
 )
 from ruledex.dictionary.plain_cells import PlainCells
 from ruledex.dictionary.plain_literals import (
@@ -476,28 +476,23 @@ class LiteralTable:
     def finish(self) -> tuple[LiteralArrays, Dictionary]:
         """Cut the domains, number the cells and give each literal its cells. Nothing may be added afterwards."""
         plain = None if self._plain is None else PlainCells(self._plain, len(self._positives))
-        for positive in self._positives:
-            if positive is not None:
-                self._ask(positive)
+        for positive in filter(None, self._positives):
+            self._ask(positive)
         if plain is not None:
             plain.ask(self._asked)
         dictionary = make_dictionary(self.schema, self._asked)
         slots = dictionary.slots
         special = range(len(self._positives)) if plain is None else plain.special(slots).tolist()
         found = intervals_of_literals(map(self._positive_at, special), slots)
-        if plain is None:
-            intervals = cell_intervals(found)
-        else:
-            intervals = plain.intervals(slots, dict(zip(special, found, strict=True)))
-        presence_cells = np.array([presence_cell(slots, presence) for presence in self._presences], CELL)
+        intervals = plain.intervals(slots, dict(zip(special, found, strict=True))) if plain else cell_intervals(found)
+        cells = np.array(presence_cells(slots, self._presences), CELL)
         of, presence = np.array(self._of, NODE), np.array(self._presence, np.int32)
-        is_negative = presence >= 0
-        final = self.final_ids()
+        is_negative, final = presence >= 0, self.final_ids()
         arrays = LiteralArrays(
             intervals.offsets.astype(PLACE),
             intervals.low.astype(CELL),
             intervals.high.astype(CELL),
-            presence_cells[presence[is_negative]],
+            cells[presence[is_negative]],
             final[of[is_negative]],
             final,
         )

@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from ruledex.index.identities import RuleId
     from ruledex.index.index import Index
     from ruledex.index.inputs import Stats
-    from ruledex.index.live.grouping import changes_together
     from ruledex.index.live.home import verify_index
+    from ruledex.index.live.waiting import changes_together
     from ruledex.index.opening import read_schema
     from ruledex.index.ranges import RuleRange, RuleReader
     from ruledex.index.state import IndexMatches
@@ -62,7 +62,7 @@ _MODULES = {
     "RuleRange": "ranges",
     "RuleReader": "ranges",
     "Stats": "inputs",
-    "changes_together": "live.grouping",
+    "changes_together": "live.waiting",
     "check_filter": "filters",
     "describe_faults": "column_check",
     "coverage_of": "coverage",

@@ -10,9 +10,8 @@ import pyarrow as pa
 import pytest
 
 from ruledex import Schema
-from ruledex.events.arrow.decimals import take_decimals
+from ruledex.events.arrow.decimals import double_thresholds, exact_thresholds, take_decimals
 from ruledex.events.arrow.encoder import encode_arrow
-from ruledex.events.arrow.thresholds import double_thresholds, exact_thresholds
 from ruledex.events.mappings import EventEncoder
 from ruledex.language.value import as_double
 from tests.events.arrow.test_encoder import dictionary_of

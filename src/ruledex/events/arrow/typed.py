@@ -18,11 +18,10 @@ from ruledex.dictionary.domain import Kind
 from ruledex.dictionary.slot import Slot
 from ruledex.events.arrow import straight
 from ruledex.events.arrow.columns import is_text
-from ruledex.events.arrow.decimals import Decimals, wide_cells
+from ruledex.events.arrow.decimals import Decimals, Thresholds, double_thresholds, exact_thresholds, wide_cells
 from ruledex.events.arrow.pairs import Pairs, cell_table
 from ruledex.events.arrow.straight import IN_FIRST, IN_SECOND, StraightCells, double_keys, reading_of, text_keys
 from ruledex.events.arrow.taking import Array
-from ruledex.events.arrow.thresholds import Thresholds, double_thresholds, exact_thresholds
 from ruledex.events.arrow.values import OPAQUE, Distinct, is_nameless, to_python
 from ruledex.events.cells import double_cells, integer_cells, text_cells
 from ruledex.forks import cached_property

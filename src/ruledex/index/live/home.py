@@ -11,6 +11,7 @@ the lock removes it.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import chain
@@ -24,7 +25,6 @@ from ruledex.artifact.ownership import RootCheck, claim_root, require_root
 from ruledex.artifact.publish import publish_staged
 from ruledex.artifact.store import read_pointer, reporting
 from ruledex.errors import ArtifactError, RuledexError
-from ruledex.forks import own_process
 from ruledex.index.live.changes import (
     CheckedChange,
     IndexChange,
@@ -148,7 +148,7 @@ class JournalHome:
 
     def __init__(self, store: LocalStore, version: str) -> None:
         self._store = store
-        self._process = own_process()
+        self._process = os.getpid()
         self._root_check = RootCheck(store.root)
         self._set_version(version)
         self._mark: JournalMark | None = None
@@ -277,7 +277,7 @@ class JournalHome:
     @property
     def is_own(self) -> bool:
         """Whether this process opened or saved the index, rather than a process that it was forked from."""
-        return self._process == own_process()
+        return self._process == os.getpid()
 
     def _check_process(self) -> None:
         # The parent may have been writing when it forked: what is known here of the journal may be incomplete.

@@ -2,17 +2,22 @@
 
 A thread puts its change into a queue and then waits for the lock of the index. Whoever gets the lock first makes all
 changes of the queue, in the order in which they came, and the others find theirs made when their turn comes. While one
-group is written to disk, the next one gathers.
+group is written to disk, the next one gathers. One thread also puts many changes together (`changes_together`).
 """
 
 from __future__ import annotations
 
+import os
 from collections import deque
-from collections.abc import Callable, Sequence
-from typing import Final
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, Final
 
-from ruledex.forks import ForkSafeLock, own_process
-from ruledex.index.live.home import Prepare
+from ruledex.forks import ForkSafeLock
+from ruledex.index.live.home import JournalHome, Prepare
+
+if TYPE_CHECKING:
+    from ruledex.index.index import Index
 
 _MOST_TOGETHER: Final = 256  # the first of a group waits for the last
 
@@ -27,7 +32,7 @@ class WaitingChange:
 
     def __init__(self, prepare: Prepare) -> None:
         self.prepare = prepare
-        self.process = own_process()  # a forked child inherits the queue, but not the threads that wait
+        self.process = os.getpid()  # a forked child inherits the queue, but not the threads that wait
         self.is_done = False
         self.error: Exception | None = None
 
@@ -64,7 +69,7 @@ class WaitingChanges:
 
     def _take(self, own: WaitingChange) -> list[WaitingChange]:
         """Take changes from the queue, those of this process."""
-        if self._lock.depth > 1:  # this thread writes several changes at once (grouping.py), and only its own
+        if self._lock.depth > 1:  # this thread writes several changes at once (`changes_together`), and only its own
             self._queue.remove(own)
             return [own]
         group = [self._queue.popleft() for _ in range(min(len(self._queue), _MOST_TOGETHER))]
@@ -83,3 +88,28 @@ def _finish(group: list[WaitingChange], make: Make) -> None:
     else:
         for waiting, refusal in zip(group, refusals, strict=True):
             waiting.finish(refusal)
+
+
+@contextmanager
+def changes_together(index: Index[Any]) -> Iterator[None]:
+    """Write the changes that this thread makes inside to disk at the end, all at once. Other threads wait to change.
+
+    A change inside that is refused leaves the others alone. None of them may be acknowledged before the end: until then
+    they are in memory only, where questions to this index find them already. If they cannot be written, the error is
+    raised and the index is closed. An error at the beginning, if another version has been published, changes nothing.
+    """
+    with index._writing:
+        home = index._changeable()
+        if not isinstance(home, JournalHome):
+            yield
+            return
+        is_begun = False
+        try:
+            with home.grouping(index._state) as state:
+                index._state = state
+                is_begun = True
+                yield
+        except BaseException:
+            if is_begun:
+                index.close()
+            raise

@@ -22,7 +22,6 @@ from ruledex.artifact.layout import POINTER, VERSIONS, check_version, version_fo
 from ruledex.artifact.manifest import encode_pointer, parse_pointer
 from ruledex.artifact.store import only_version
 from ruledex.errors import ArtifactError, RuledexError, quoted
-from ruledex.forks import own_process
 from ruledex.language.functions.custom import function_modules, import_functions
 
 if TYPE_CHECKING:
@@ -150,12 +149,12 @@ def local_root(root: str) -> str:
 def _folder() -> Path:
     """Return the folder of archives. It stays until this process ends: a driver sends them to each new executor."""
     folder = Path(tempfile.mkdtemp(prefix="ruledex-"))
-    atexit.register(_remove_unless_forked, folder, own_process())
+    atexit.register(_remove_unless_forked, folder, os.getpid())
     return folder
 
 
 def _remove_unless_forked(folder: Path, process: int) -> None:
-    if process == own_process():  # the parent still needs the folder when a forked child ends
+    if process == os.getpid():  # the parent still needs the folder when a forked child ends
         shutil.rmtree(folder, ignore_errors=True)
 
 

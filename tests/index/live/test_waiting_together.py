@@ -10,7 +10,7 @@ import pytest
 
 from ruledex.errors import ArtifactError, RuledexError, RulesError
 from ruledex.index import Index
-from ruledex.index.live.grouping import changes_together
+from ruledex.index.live.waiting import changes_together
 from tests.index.live.model import Model, assert_same
 
 RULES = [(1, "a = 1"), (2, "a = 2", 2.0), (4, "b = 'x'")]
