@@ -94,8 +94,9 @@ def build(
     for text, offsets in chunks:
         scan = clock.time("scan", scan_texts, text, offsets, MAX_DEPTH)
         texts, predicate_of = clock.time("intern", intern_slices, texts, text, scan.slice_start, scan.slice_end)
-        known = stand_ins(texts.n_texts)
-        table, scores, made = clock.time("normalise", normalise_rules, table, scores, scan, predicate_of, *known)
+        predicates, facts = stand_ins(texts.n_texts)
+        known = predicates.of(predicate_of), facts
+        table, scores, made = clock.time("normalise", normalise_rules, table, scores, scan, *known)
         parts.append(made)
     rules = NormalRules(*(np.concatenate(arrays) for arrays in zip(*parts, strict=True)))
     lay_out_shared = partial(lay_out, share=True)

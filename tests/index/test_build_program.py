@@ -7,7 +7,10 @@ import pyarrow as pa
 import pytest
 
 from ruledex import Schema
+from ruledex.events.mappings import EventEncoder
+from ruledex.index import build
 from ruledex.index.build import build_program
+from ruledex.index.storage import build_engine
 
 TEXTS = ["a = 1", "b =", "c > 2", None, "d = 1"]
 
@@ -32,3 +35,26 @@ def test_progress_is_told_from_the_first_rule_to_the_last():
     assert told[0] == (0, 10_000)
     assert told[-1] == (10_000, 10_000)
     assert sorted(told) == told
+
+
+def test_rules_read_in_chunks_are_those_read_at_once(monkeypatch):
+    odd = ["x LIKE 'p%' OR f = 1.5", "a < ", "lower(c) = 'd' AND a = 1", "@named AND a IN (1, 2^3)", "b >", None]
+    texts = [
+        text for n in range(9) for text in (f"a = {n} AND NOT b = {n % 4}", *odd[n % 6 :][:1], f"c > {n} XOR a = 1")
+    ]
+    schema = Schema(definitions={"named": "d = 7 OR a = 0"})
+    scores = np.arange(float(len(texts)))
+    whole = build_program(pa.array(texts), scores, schema)
+    monkeypatch.setattr(build, "_CHUNK", 4)
+    built = build_program(pa.array(texts), scores, schema)
+    assert [(at, str(error)) for at, error in built.faults] == [(at, str(error)) for at, error in whole.faults]
+    assert built.program.static_score.tolist() == whole.program.static_score.tolist()
+    assert built.program.n_nodes == whole.program.n_nodes
+    events = [{"a": a, "b": a % 3, "c": "d", "x": "pq"} for a in range(9)]
+    found, expected = (
+        build_engine("scan", one.program, None).match(EventEncoder(one.dictionary).encode(events))
+        for one in (built, whole)
+    )
+    assert len(found.rule) > 20
+    assert found.rule.tolist() == expected.rule.tolist()
+    assert found.offsets.tolist() == expected.offsets.tolist()

@@ -179,7 +179,7 @@ def built(rules: Sequence[str], n_chunks: int = 1) -> Built:
         known += [_predicate(texts, number, numbers, literals) for number in range(len(known), texts.n_texts)]
         columns = zip(zip(*known, strict=True), (np.int32, np.int32, np.float64), strict=True)
         predicates = PredicateLiterals(*(read_only(np.array(part, dtype)) for part, dtype in columns))
-        table, scores, made = normalise_rules(table, scores, scan, predicate_of, predicates, facts(literals))
+        table, scores, made = normalise_rules(table, scores, scan, predicates.of(predicate_of), facts(literals))
         parts.append(made)
     together = NormalRules(*(np.concatenate(arrays) for arrays in zip(*parts, strict=True)))
     nodes = lay_out(table, scores, together, np.arange(len(literals), dtype=np.int32), share=True)

@@ -112,8 +112,7 @@ def made_of(rule: str, positive: list[int], negative: list[int]) -> tuple[NodeTa
     literals = np.array(positive, np.int32), np.array(negative, np.int32)
     predicates = PredicateLiterals(*map(read_only, (*literals, np.ones(n_slices))))
     facts = LiteralFacts(*map(read_only, (np.full(9, -1, np.int32), np.zeros(9, np.uint8))))
-    numbers = np.arange(n_slices, dtype=np.int32)
-    table, _, rules = normalise_rules(empty_node_table(), empty_score_table(), scan, numbers, predicates, facts)
+    table, _, rules = normalise_rules(empty_node_table(), empty_score_table(), scan, predicates, facts)
     return table, int(rules.status[0])
 
 

@@ -18,8 +18,7 @@ def postfix(rule: str) -> str:
     n_code = len(scan.code)
     entries = np.zeros((2 * n_code, N_ENTRY_COLUMNS), np.int64)
     frames = np.zeros((n_code + 1, N_FRAME_COLUMNS), np.int64)
-    slices = np.arange(len(scan.slice_start), dtype=np.int32)
-    n_entries = turn_round(scan.code, 0, n_code, slices, entries, frames)
+    n_entries = turn_round(scan.code, 0, n_code, entries, frames)
     words = []
     for entry in entries[:n_entries][::-1]:
         if entry[KIND] == LEAF:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -24,7 +24,7 @@ from ruledex.index.rules import RuleColumns
 from ruledex.index.state import NO_ORIGINALS, BuiltState, OriginalsInMemory, Shard, Snapshot, TextsInMemory
 from ruledex.index.tags import UNTAGGED, tags_in_memory
 from ruledex.language.schema import Schema
-from ruledex.program.builder import ProgramBuilder, translate_program
+from ruledex.program.builder import ProgramBuilder, TextChunk, translate_program
 from ruledex.program.program import Program
 
 Progress = Callable[[int, int], None]  # called with how many rules are done, and how many there are
@@ -52,16 +52,21 @@ def build_program(
     """Parse all rules, check them against the schema, rewrite and encode them, one chunk of texts at a time."""
     prepare_build(len(texts))
     builder = ProgramBuilder(schema)
-    faults: list[tuple[int, RuleError]] = []
     n_rules = len(texts)
-    for start in range(0, n_rules, _CHUNK):
-        if progress is not None:
-            progress(start, n_rules)
-        chunk = _column(texts[start : start + _CHUNK])
-        missing = np.flatnonzero(np.array(chunk.is_null())).tolist() if chunk.null_count else []
-        # A missing text is read as an empty one, which is no rule either; its error is corrected below.
-        found = builder.add_texts(*_buffers(chunk), static_scores[start : start + _CHUNK])
-        faults += [(start + i, RuleSyntaxError("there is no text") if i in missing else error) for i, error in found]
+    missing: set[int] = set()
+
+    def chunks() -> Iterator[TextChunk]:
+        for start in range(0, n_rules, _CHUNK):
+            if progress is not None:
+                progress(start, n_rules)
+            chunk = _column(texts[start : start + _CHUNK])
+            if chunk.null_count:
+                missing.update((start + np.flatnonzero(np.array(chunk.is_null()))).tolist())
+            yield TextChunk(*_buffers(chunk), static_scores[start : start + _CHUNK])
+
+    # A missing text is read as an empty one, which is no rule either; its error is corrected here.
+    found = builder.add_chunks(chunks())
+    faults = [(i, RuleSyntaxError("there is no text") if i in missing else error) for i, error in found]
     if progress is not None:
         progress(n_rules, n_rules)
     program, dictionary = builder.finish()

@@ -1,6 +1,6 @@
 """Build a Program from rules: each distinct literal and node once, everything in arrays.
 
-There are two roads. `add_texts` takes whole columns of texts: compiled code reads the structure of each rule and cuts
+There are two roads. `add_chunks` takes whole columns of texts: compiled code reads the structure of each rule and cuts
 out its predicates, each distinct predicate is parsed once (`predicate_table.py`), and compiled code makes the nodes.
 `add` takes a rule as the parser's tree, through all rewrites. It also takes the rules that the first road cannot read,
 and those whose error only the parser can explain. A rule means the same on both roads, though the second merges more.
@@ -8,6 +8,8 @@ and those whose error only the parser can explain. A rule means the same on both
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from concurrent.futures import Future, ThreadPoolExecutor
 from itertools import pairwise
 from typing import Any, NamedTuple
 
@@ -30,7 +32,8 @@ from ruledex.program.node_table import ALWAYS_CODE, NEVER_CODE, add_node, empty_
 from ruledex.program.normalise import NormalRules, normalise_rules
 from ruledex.program.predicate_table import PredicateTable
 from ruledex.program.program import Program
-from ruledex.program.rule_scanner import OK, scan_texts
+from ruledex.program.rule_entries import LiteralFacts, PredicateLiterals
+from ruledex.program.rule_scanner import OK, Scan, scan_texts
 from ruledex.program.scores.compile import ScoreCode, add_score, empty_score_table
 from ruledex.program.written_names import NameWriter
 from ruledex.rewrite.pipeline import match_tree, score_tree
@@ -44,6 +47,22 @@ class Built(NamedTuple):
 
     program: Program
     dictionary: Dictionary
+
+
+class TextChunk(NamedTuple):
+    """Some rules as bytes, rule i from `offsets[i]` to `offsets[i + 1]`, and the static score of each."""
+
+    text: NDArray[np.uint8]
+    offsets: NDArray[np.integer]
+    static_scores: NDArray[np.float64]
+
+
+class Scanned(NamedTuple):
+    """The structure of some rules, the literals of each predicate in them, and what is known of each literal."""
+
+    scan: Scan
+    predicates: PredicateLiterals
+    literals: LiteralFacts
 
 
 class ProgramBuilder:
@@ -92,7 +111,35 @@ class ProgramBuilder:
         Invalid rules get no position: the rules after them move up.
         """
         text = read_only(text)
-        rules = self._read(text, offsets)
+        return self._add_read(TextChunk(text, offsets, static_scores), self._read(text, offsets))
+
+    def add_chunks(self, chunks: Iterable[TextChunk]) -> list[tuple[int, RuleError]]:
+        """Add the rules of all chunks as `add_texts` does; an invalid rule's index counts from the first chunk on.
+
+        While another thread makes the nodes of a chunk, this one reads the structure and the predicates of the next.
+        The rules that the parser has to read come last, so what is built does not depend on which thread is faster.
+        """
+        read: list[tuple[TextChunk, NormalRules]] = []
+        before: tuple[TextChunk, Future[NormalRules]] | None = None
+        with ThreadPoolExecutor(1, "nodes") as thread:
+            for chunk in chunks:
+                text = read_only(chunk.text)
+                scanned = self._scan(text, chunk.offsets)
+                if before is not None:
+                    read.append(_read_by_now(*before))
+                before = chunk._replace(text=text), thread.submit(self._normalise, scanned)
+            if before is not None:
+                read.append(_read_by_now(*before))
+        faults: list[tuple[int, RuleError]] = []
+        n_before = 0
+        for chunk, rules in read:
+            faults += [(n_before + at, error) for at, error in self._add_read(chunk, rules)]
+            n_before += len(rules.status)
+        return faults
+
+    def _add_read(self, chunk: TextChunk, rules: NormalRules) -> list[tuple[int, RuleError]]:
+        """Add the rules of a chunk; the parser reads those that compiled code could not. Returns what is invalid."""
+        text, offsets, static_scores = chunk
         if self._names is not None:
             self._read_written_out(self._names, text, offsets, rules)
         faults = []
@@ -114,12 +161,19 @@ class ProgramBuilder:
         self._static.append(np.asarray(static_scores, WEIGHT))
         return faults
 
+    def _scan(self, text: NDArray[np.uint8], offsets: NDArray[np.integer]) -> Scanned:
+        """Read the structure of rules, and make the literals that they use."""
+        scan = scan_texts(text, offsets, MAX_DEPTH, limits.current().rule_characters)
+        return Scanned(scan, *self._predicates.intern(text, scan))
+
+    def _normalise(self, scanned: Scanned) -> NormalRules:
+        """Make the nodes and score programs of scanned rules."""
+        self._nodes, self._scores, rules = normalise_rules(self._nodes, self._scores, *scanned)
+        return rules
+
     def _read(self, text: NDArray[np.uint8], offsets: NDArray[np.integer]) -> NormalRules:
         """Make the nodes and score programs of the rules that compiled code can read."""
-        scan = scan_texts(text, offsets, MAX_DEPTH, limits.current().rule_characters)
-        known = self._predicates.intern(text, scan)
-        self._nodes, self._scores, rules = normalise_rules(self._nodes, self._scores, scan, *known)
-        return rules
+        return self._normalise(self._scan(text, offsets))
 
     def _read_written_out(
         self, names: NameWriter, text: NDArray[np.uint8], offsets: NDArray[np.integer], rules: NormalRules
@@ -214,6 +268,14 @@ class ProgramBuilder:
             if isinstance(column, np.ndarray):
                 column.flags.writeable = False
         return program
+
+
+def _read_by_now(chunk: TextChunk, future: Future[NormalRules]) -> tuple[TextChunk, NormalRules]:
+    """Wait for the nodes of a chunk. Its text is dropped if the parser need not read any of it."""
+    rules = future.result()
+    if np.all(rules.status == OK):
+        chunk = chunk._replace(text=np.empty(0, np.uint8), offsets=np.empty(0, np.int64))
+    return chunk, rules
 
 
 def _only(rules: NormalRules, kept: NDArray[np.bool_]) -> NormalRules:

@@ -18,7 +18,7 @@ from ruledex.errors import RuledexError
 from ruledex.program.node_table import ALWAYS_CODE, N_NODES, NEVER_CODE, START, TAG, NodeTable
 from ruledex.program.normalise import NormalRules
 from ruledex.program.scores.compile import ScoreTable, pack_step
-from ruledex.program.sharing import InnerNodes, share_parts
+from ruledex.program.sharing import FEW, InnerNodes, share_parts, stable_order
 
 _UNUSED = -1
 _LARGEST = np.iinfo(np.int32).max
@@ -56,7 +56,7 @@ def lay_out(
     used = np.empty(n_inner, np.int32)
     n_used = _find_used(table, rules.root, np.zeros(n_inner, np.uint8), used)
     used = used[:n_used]
-    used = used[np.argsort(level[used], kind="stable")]
+    used = used[stable_order(level[used])]
     n_nodes = n_literals + n_used
     _check_size("nodes", n_nodes, _LARGEST)
     _check_size("literals", n_literals, _LARGEST >> STEP_BITS)
@@ -157,12 +157,12 @@ def _write_children(
             code = table.children[begin + edge]
             child = literal_node[code] if code >= 0 else node_of[~code]
             other = first + edge
-            if n_children <= 24:
+            if n_children <= FEW:
                 while other > first and children[other - 1] > child:
                     children[other] = children[other - 1]
                     other -= 1
             children[other] = child
-        if n_children > 24:
+        if n_children > FEW:
             children[first : first + n_children].sort()
 
 

@@ -66,14 +66,13 @@ def normalise_rules(
     table: NodeTable,
     scores: ScoreTable,
     scan: Scan,
-    predicate_of: NDArray[np.int32],
     predicates: PredicateLiterals,
     literals: LiteralFacts,
 ) -> tuple[NodeTable, ScoreTable, NormalRules]:
-    """Make the roots and score programs of scanned rules; `predicate_of[slice]` is the predicate of each slice.
+    """Make the roots and score programs of scanned rules; `predicates` has the literals of each slice.
 
-    Returns the rules and the new tables; the given tables must not be used again. What is known of predicates and
-    literals is read-only.
+    Returns the rules and the new tables; the given tables must not be used again. What is known of slices and literals
+    is read-only.
     """
     n_rules = len(scan.status)
     rules = NormalRules(
@@ -99,7 +98,6 @@ def normalise_rules(
             scores,
             scan.code_offsets,
             scan.code,
-            predicate_of,
             predicates,
             literals,
             n_done,
@@ -122,7 +120,6 @@ def _normalise_from(
     scores: ScoreTable,
     code_offsets: NDArray[np.int64],
     code: NDArray[np.int32],
-    predicate_of: NDArray[np.int32],
     predicates: PredicateLiterals,
     literals: LiteralFacts,
     first_rule: int,
@@ -138,9 +135,7 @@ def _normalise_from(
     has_room = True
     while has_room and rule < rules.status.size:
         if rules.status[rule] == OK:
-            n_entries = turn_round(
-                code, code_offsets[rule], code_offsets[rule + 1], predicate_of, scratch.entries, scratch.frames
-            )
+            n_entries = turn_round(code, code_offsets[rule], code_offsets[rule + 1], scratch.entries, scratch.frames)
             n_simplified = table.counts[N_SIMPLIFIED]
             is_weighted, is_complex = _put_leaves(
                 predicates.positive,

@@ -89,10 +89,11 @@ class PredicateTable:
         self._family = np.empty(0, np.int8)
         self.n_parsed = 0  # predicates that the Python parser has read
 
-    def intern(self, text: NDArray[np.uint8], scan: Scan) -> tuple[NDArray[np.int32], PredicateLiterals, LiteralFacts]:
+    def intern(self, text: NDArray[np.uint8], scan: Scan) -> tuple[PredicateLiterals, LiteralFacts]:
         """Make the literals that the scanned rules use.
 
-        Returns the number of each slice's predicate, the literals of each predicate, and what is known of each literal.
+        Returns the literals of each slice's predicate, and what is known of each literal. Both are copies: another
+        thread may read them while this one goes on.
         """
         n_known = self._texts.n_texts
         self._texts, predicate_of = intern_slices(self._texts, text, scan.slice_start, scan.slice_end)
@@ -113,12 +114,12 @@ class PredicateTable:
             self._parse(needed, uses[needed])
         else:
             self._make_plain(needed, uses[needed])
-        predicates = PredicateLiterals(self._positive[:n_texts], self._negative[:n_texts], self._weight[:n_texts])
+        predicates = PredicateLiterals(self._positive, self._negative, self._weight).of(predicate_of)
         known = self._literals
         literals = LiteralFacts(np.array(known.complement, np.int32), np.array(known.is_negative, np.uint8))
-        for array in (*predicates, *literals):
+        for array in literals:
             array.flags.writeable = False
-        return predicate_of, predicates, literals
+        return predicates, literals
 
     def _make_plain(self, numbers: NDArray[np.int64], uses: NDArray[np.uint8]) -> None:
         """Make the literals of predicates, in their order: all plain ones between two that are not by one call."""
@@ -255,10 +256,10 @@ def _mark(
 ) -> None:
     for rule in range(status.size):
         if status[rule] == OK:
-            n_entries = turn_round(code, code_offsets[rule], code_offsets[rule + 1], predicate_of, entries, frames)
+            n_entries = turn_round(code, code_offsets[rule], code_offsets[rule + 1], entries, frames)
             for entry in range(n_entries):
                 if entries[entry, KIND] == LEAF:
                     use = NEGATIVE_USE if entries[entry, NEGATED] != 0 else POSITIVE_USE
                     if entries[entry, BOTH] != 0:
                         use = POSITIVE_USE + NEGATIVE_USE
-                    uses[entries[entry, ARGUMENT]] |= use
+                    uses[predicate_of[entries[entry, ARGUMENT]]] |= use

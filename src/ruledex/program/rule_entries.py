@@ -15,13 +15,14 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from ruledex.compiled.arrays import read_only
 from ruledex.compiled.constants import AND, LEAF, OR
 from ruledex.compiled.decorator import jit
 from ruledex.program.rule_tokens import NOT, XNOR, XOR
 
 COMPLEX = -3  # of a predicate or its negation that is more than one literal
 
-# The columns of an entry: an operator or LEAF; its number of operands, or its predicate; whether the predicate is
+# The columns of an entry: an operator or LEAF; its number of operands, or the slice of its predicate; whether this is
 # negated; and whether the negation is needed too, as it is below XOR and XNOR.
 KIND, ARGUMENT, NEGATED, BOTH = 0, 1, 2, 3
 N_ENTRY_COLUMNS = 4
@@ -33,11 +34,18 @@ _NONE = -1
 
 
 class PredicateLiterals(NamedTuple):
-    """The literals of each distinct predicate. Literal ids are the caller's, dense from 0 on."""
+    """The literals of predicates. Literal ids are the caller's, dense from 0 on."""
 
     positive: NDArray[np.int32]  # the literal that stands for it, or ALWAYS, NEVER, COMPLEX
     negative: NDArray[np.int32]  # the same for its negation
     weight: NDArray[np.float64]  # of its score, where it or its negation is a literal that is not `negated`
+
+    def of(self, predicates: NDArray[np.int32]) -> PredicateLiterals:
+        """Return a copy of those of some predicates, read-only."""
+        positive, negative, weight = self
+        return PredicateLiterals(
+            read_only(positive[predicates]), read_only(negative[predicates]), read_only(weight[predicates])
+        )
 
 
 class LiteralFacts(NamedTuple):
@@ -58,7 +66,6 @@ def turn_round(
     code: NDArray[np.int32],
     first: int,
     last: int,
-    predicate_of: NDArray[np.int32],
     entries: NDArray[np.int64],
     frames: NDArray[np.int64],
 ) -> int:
@@ -106,7 +113,7 @@ def turn_round(
                     frames[n_frames, _SHORTER] = XOR + XNOR - operator
             n_frames += 1
             continue
-        entries[n_entries - 1, ARGUMENT] = predicate_of[code[place]]
+        entries[n_entries - 1, ARGUMENT] = code[place]
         # This completes an operand, and each operator of which it was the first operand.
         while True:
             frames[n_frames - 1, _N_LEFT] -= 1

@@ -14,8 +14,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ruledex.compiled.decorator import jit
+from ruledex.compiled.ranges import in_ranges
 
 _NONE = -1
+FEW = 24  # children that are sorted fastest by inserting them one by one
 # The number of candidates per node: if rules are made of a few literals, nearly every node may be a part.
 MOST_LOOKS = 64
 
@@ -32,27 +34,46 @@ class InnerNodes(NamedTuple):
 def share_parts(inner: InnerNodes, n_literals: int) -> tuple[InnerNodes, NDArray[np.int32]]:
     """Return the same nodes with fewer links, in their new order, and the new number of each."""
     n_inner = len(inner.node_op)
-    size = np.diff(inner.child_offsets)
+    starts = inner.child_offsets
+    size = np.diff(starts)
     level = np.repeat(np.arange(len(inner.level_offsets) - 1), np.diff(inner.level_offsets))
-    by_size = np.argsort(size, kind="stable").astype(np.int32)
-    offsets, children = np.zeros(n_inner + 1, np.int32), np.empty(len(inner.children), np.int32)
-    parts = _parts_by_child(inner.node_op, inner.child_offsets, inner.children, n_literals, by_size)
-    n_links = _cover(inner.node_op, inner.child_offsets, inner.children, n_literals, *parts, offsets, children)
-    children = children[:n_links]
+    by_size = stable_order(size)
+    # Each node has at most as many children as before, so the new ones are written where the old ones stood.
+    sizes, children = np.empty(n_inner, np.int32), np.empty(len(inner.children), np.int32)
+    parts = _parts_by_child(inner.node_op, starts, inner.children, n_literals, by_size)
+    in_ranges(
+        lambda first, last: _cover(
+            inner.node_op, starts, inner.children, n_literals, *parts, first, last, sizes, children
+        ),
+        starts,
+    )
     # A part has fewer children than the whole, and none from a higher level: in this order it comes before the whole.
     new_level = np.zeros(n_inner, np.int32)
-    _find_levels(offsets, children, n_literals, np.lexsort((size, level)).astype(np.int32), new_level)
-    order = np.argsort(new_level, kind="stable").astype(np.int32)
+    _find_levels(starts, sizes, children, n_literals, by_size[stable_order(level[by_size])], new_level)
+    order = stable_order(new_level)
     number = np.empty(n_inner, np.int32)
     number[order] = np.arange(n_inner, dtype=np.int32)
     level_offsets = n_literals + np.searchsorted(new_level[order], np.arange(new_level.max(initial=-1) + 2))
-    ordered_offsets = np.concatenate([[0], np.cumsum(np.diff(offsets)[order])]).astype(np.int32)
-    ordered_children = np.empty(n_links, np.int32)
-    _reorder(offsets, children, n_literals, order, number, ordered_offsets, ordered_children)
+    ordered_offsets = np.zeros(n_inner + 1, np.int32)
+    np.cumsum(sizes[order], out=ordered_offsets[1:])
+    ordered_children = np.empty(ordered_offsets[-1], np.int32)
+    in_ranges(
+        lambda first, last: _reorder(
+            starts, children, n_literals, order, number, first, last, ordered_offsets, ordered_children
+        ),
+        ordered_offsets,
+    )
     return (
         InnerNodes(inner.node_op[order], ordered_offsets, ordered_children, level_offsets.astype(np.int32)),
         number,
     )
+
+
+def stable_order(keys: NDArray[np.integer]) -> NDArray[np.int32]:
+    """Return what sorts keys from 0 on; equal ones stay in order. NumPy sorts keys of 16 bits by their digits."""
+    if keys.max(initial=0) <= np.iinfo(np.uint16).max:
+        keys = keys.astype(np.uint16)
+    return np.argsort(keys, kind="stable").astype(np.int32)
 
 
 @jit
@@ -99,14 +120,15 @@ def _cover(
     n_literals: int,
     part_offsets: NDArray[np.int32],
     parts: NDArray[np.int32],
-    new_offsets: NDArray[np.int32],
+    first_node: int,
+    last_node: int,
+    sizes: NDArray[np.int32],
     new_children: NDArray[np.int32],
-) -> int:
-    """Write each node's children, with parts in place of the children that they cover; return how many there are."""
+) -> None:
+    """Write the children of some nodes, with parts in place of the children that they cover, and how many there are."""
     uncovered_of = np.full(n_literals + node_op.size, _NONE, np.int32)  # the last node that has it as a bare child
     found = np.empty(MOST_LOOKS, np.int32)
-    n_links = 0
-    for node in range(node_op.size):
+    for node in range(first_node, last_node):
         first, last = child_offsets[node], child_offsets[node + 1]
         for edge in range(first, last):
             uncovered_of[children[edge]] = node
@@ -124,6 +146,7 @@ def _cover(
                     found[n_found] = part
                     n_found += 1
         _largest_first(found, n_found, child_offsets)
+        n_links = first
         for place in range(n_found):
             begin, end = child_offsets[found[place]], child_offsets[found[place] + 1]
             if _is_uncovered(children, begin, end, uncovered_of, node):
@@ -135,8 +158,7 @@ def _cover(
             if uncovered_of[children[edge]] == node:
                 new_children[n_links] = children[edge]
                 n_links += 1
-        new_offsets[node + 1] = n_links
-    return n_links
+        sizes[node] = n_links - first
 
 
 @jit
@@ -175,7 +197,8 @@ def _largest_first(nodes: NDArray[np.int32], n_nodes: int, child_offsets: NDArra
 
 @jit
 def _find_levels(
-    offsets: NDArray[np.int32],
+    starts: NDArray[np.int32],
+    sizes: NDArray[np.int32],
     children: NDArray[np.int32],
     n_literals: int,
     order: NDArray[np.int32],
@@ -184,7 +207,7 @@ def _find_levels(
     """Write the number of inner nodes on the longest way down from each; `order` has children before parents."""
     for node in order:
         below = -1
-        for edge in range(offsets[node], offsets[node + 1]):
+        for edge in range(starts[node], starts[node] + sizes[node]):
             if children[edge] >= n_literals:
                 below = max(below, level[children[edge] - n_literals])
         level[node] = below + 1
@@ -192,18 +215,29 @@ def _find_levels(
 
 @jit
 def _reorder(
-    offsets: NDArray[np.int32],
+    starts: NDArray[np.int32],
     children: NDArray[np.int32],
     n_literals: int,
     order: NDArray[np.int32],
     number: NDArray[np.int32],
+    first_place: int,
+    last_place: int,
     new_offsets: NDArray[np.int32],
     new_children: NDArray[np.int32],
 ) -> None:
-    """Write the lists in the new order, by the new numbers, ascending."""
-    for place in range(order.size):
-        begin, first = offsets[order[place]], new_offsets[place]
-        for edge in range(new_offsets[place + 1] - first):
+    """Write some of the lists in the new order, by the new numbers, ascending."""
+    for place in range(first_place, last_place):
+        begin, first = starts[order[place]], new_offsets[place]
+        n_children = new_offsets[place + 1] - first
+        for edge in range(n_children):
             child = children[begin + edge]
-            new_children[first + edge] = child if child < n_literals else n_literals + number[child - n_literals]
-        new_children[first : new_offsets[place + 1]].sort()
+            if child >= n_literals:
+                child = n_literals + number[child - n_literals]
+            other = first + edge
+            if n_children <= FEW:
+                while other > first and new_children[other - 1] > child:
+                    new_children[other] = new_children[other - 1]
+                    other -= 1
+            new_children[other] = child
+        if n_children > FEW:
+            new_children[first : first + n_children].sort()
