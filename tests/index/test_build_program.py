@@ -7,10 +7,10 @@ import pyarrow as pa
 import pytest
 
 from ruledex import Schema
+from ruledex.engines.registry import build_engine
 from ruledex.events.mappings import EventEncoder
 from ruledex.index import build
 from ruledex.index.build import build_program
-from ruledex.index.storage import build_engine
 
 TEXTS = ["a = 1", "b =", "c > 2", None, "d = 1"]
 
