@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from ruledex.compiled.bits import lowest_bit, n_bits, prefetch
+from ruledex.compiled.bits import eight_bytes, lowest_bit, n_bits, prefetch, swapped_bytes
 from ruledex.compiled.decorator import jit
 
 
@@ -13,6 +13,16 @@ def lowest(word):
 @jit
 def number(word):
     return n_bits(word)
+
+
+@jit
+def bytes_at_place(data, place):
+    return eight_bytes(data, np.uint64(place))
+
+
+@jit
+def swapped(word):
+    return swapped_bytes(word)
 
 
 @jit
@@ -36,3 +46,14 @@ def test_set_bits_are_counted(word):
 
 def test_a_hint_beyond_the_end_changes_nothing():
     assert hinted_sum(np.arange(10)) == 45
+
+
+@pytest.mark.parametrize("place", [0, 1, 7, 12])
+def test_eight_bytes_are_read_at_any_place(place):
+    data = np.arange(240, 260).astype(np.uint8)
+    assert bytes_at_place(data, place) == int.from_bytes(data[place : place + 8].tobytes(), "little")
+
+
+@pytest.mark.parametrize("word", [0, 1, 0x0102030405060708, (1 << 64) - 2])
+def test_bytes_are_swapped(word):
+    assert swapped(np.uint64(word)) == int.from_bytes(word.to_bytes(8, "little"), "big")

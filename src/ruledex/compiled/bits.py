@@ -1,4 +1,4 @@
-"""Single instructions of the processor that Python lacks: the lowest set bit, the number of set bits, a prefetch.
+"""Single instructions of the processor that Python lacks: bits of a word, eight bytes at once, a prefetch.
 
 These functions are their plain forms. instructions.py has what they compile to.
 """
@@ -24,6 +24,16 @@ def lowest_bit(word: np.uint64) -> int:
 def n_bits(word: np.uint64) -> int:
     """Return the number of set bits of a word."""
     return int(word).bit_count()
+
+
+def eight_bytes(data: NDArray[np.uint8], index: np.uint64) -> np.uint64:
+    """Return the eight bytes from `index` on, which lie all in the array, as a word; the first byte is the lowest."""
+    return np.uint64(int.from_bytes(data[int(index) : int(index) + 8].tobytes(), "little"))
+
+
+def swapped_bytes(word: np.uint64) -> np.uint64:
+    """Return a word with its bytes in the opposite order."""
+    return np.uint64(int.from_bytes(int(word).to_bytes(8, "little"), "big"))
 
 
 def prefetch(array: NDArray[Any], index: int | np.integer[Any]) -> None:

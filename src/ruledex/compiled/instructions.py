@@ -9,7 +9,7 @@ from numba import extending, types
 from numba.core import cgutils
 from numba.np.arrayobj import populate_array
 
-from ruledex.compiled.bits import lowest_bit, n_bits, prefetch
+from ruledex.compiled.bits import eight_bytes, lowest_bit, n_bits, prefetch, swapped_bytes
 from ruledex.compiled.handles import bytes_at, int32_at, int64_at, scratch32_at, scratch64_at, words_at
 
 Decorators = Callable[..., Callable[[Callable[..., Any]], Callable[..., Any]]]
@@ -36,6 +36,28 @@ def _type_n_bits(_context: Any) -> Any:
 @lower_builtin(n_bits, types.uint64)
 def _n_bits(_context: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
     return builder.ctpop(arguments[0])
+
+
+@type_callable(eight_bytes)
+def _type_eight_bytes(_context: Any) -> Any:
+    return lambda data, _index: types.uint64(data, types.uint64)
+
+
+@lower_builtin(eight_bytes, types.Array, types.uint64)
+def _eight_bytes(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+    view = context.make_array(signature.args[0])(context, builder, arguments[0])
+    place = builder.bitcast(builder.gep(view.data, [arguments[1]]), ir.IntType(64).as_pointer())
+    return builder.load(place, align=1)
+
+
+@type_callable(swapped_bytes)
+def _type_swapped_bytes(_context: Any) -> Any:
+    return lambda _word: types.uint64(types.uint64)
+
+
+@lower_builtin(swapped_bytes, types.uint64)
+def _swapped_bytes(_context: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
+    return builder.bswap(arguments[0])
 
 
 @type_callable(prefetch)

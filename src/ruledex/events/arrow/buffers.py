@@ -11,10 +11,11 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from ruledex.compiled.bits import ONE, ZERO, lowest_bit
+from ruledex.compiled.bits import LOW_SIX, ONE, ZERO, eight_bytes, lowest_bit
 from ruledex.compiled.decorator import inlined, jit
 
 BYTE: Final = np.dtype(np.uint8)
+_THREE, _SEVEN, _EIGHT = np.uint64(3), np.uint64(7), np.uint64(8)
 
 
 def there(array: Any) -> NDArray[np.int64]:
@@ -44,29 +45,37 @@ def view_buffer(buffer: Any, width: np.dtype[Any], offset: int, length: int) -> 
 
 
 @inlined
-def _word(bitmap: NDArray[np.uint8], number: int, offset: int, length: int) -> np.uint64:
-    """Return 64 bits of a bitmap, with those outside of the array cleared."""
-    word = ~ZERO
-    if bitmap.size != 0:
-        word = ZERO
-        for place in range(8 * number, min(8 * number + 8, bitmap.size)):
-            word |= np.uint64(bitmap[place]) << np.uint64(8 * (place - 8 * number))
-    first = 64 * number - offset
-    if first < 0:
-        word &= ~ZERO << np.uint64(-first)
-    if first + 64 > length:
-        word &= ~ZERO >> np.uint64(first + 64 - length)
+def valid_bits(bitmap: NDArray[np.uint8], bit: np.uint64, n_left: np.uint64) -> np.uint64:
+    """Return 64 bits of a bitmap from `bit` on, without those behind the next `n_left`, of which there is one at least.
+
+    An empty bitmap has all bits.
+    """
+    first, shift, size = bit >> _THREE, bit & _SEVEN, np.uint64(bitmap.size)
+    word = ZERO if bitmap.size else ~ZERO
+    if first + _EIGHT < size:
+        word = eight_bytes(bitmap, first) >> shift
+        if shift != ZERO:
+            word |= np.uint64(bitmap[first + _EIGHT]) << (np.uint64(64) - shift)
+    else:
+        for place in range(first, size):
+            position = _EIGHT * (np.uint64(place) - first)
+            if position < shift:
+                word |= np.uint64(bitmap[place]) >> shift
+            elif position - shift <= LOW_SIX:
+                word |= np.uint64(bitmap[place]) << (position - shift)
+    if n_left <= LOW_SIX:
+        word &= ~(~ZERO << n_left)
     return word
 
 
 @jit
-def set_bits(bitmap: NDArray[np.uint8], offset: int, length: int, out: NDArray[np.int64]) -> int:
-    """Write the places of the values that are not null; return their number."""
+def set_bits(bitmap: NDArray[np.uint8], offset: int, length: int, out: NDArray[np.int64] | NDArray[np.uint64]) -> int:
+    """Write the places of the values that are not null, of `length` from `offset` on; return their number."""
     n_set = 0
-    for number in range(offset >> 6, (offset + length + 63) >> 6):
-        word = _word(bitmap, number, offset, length)
+    for start in range(0, length, 64):
+        word = valid_bits(bitmap, np.uint64(offset + start), np.uint64(length - start))
         while word != ZERO:
-            out[n_set] = 64 * number - offset + lowest_bit(word)
+            out[n_set] = start + lowest_bit(word)
             n_set += 1
             word &= word - ONE
     return n_set

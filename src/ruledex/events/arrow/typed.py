@@ -16,11 +16,12 @@ from numpy.typing import NDArray
 from ruledex.compiled.constants import CELL, OFFSET
 from ruledex.dictionary.domain import Kind
 from ruledex.dictionary.slot import Slot
-from ruledex.events.arrow import straight
+from ruledex.events.arrow import straight_kernels
 from ruledex.events.arrow.columns import is_text
 from ruledex.events.arrow.decimals import Decimals, Thresholds, double_thresholds, exact_thresholds, wide_cells
 from ruledex.events.arrow.pairs import Pairs, cell_table
-from ruledex.events.arrow.straight import IN_FIRST, IN_SECOND, StraightCells, double_keys, reading_of, text_keys
+from ruledex.events.arrow.straight import StraightCells, double_keys, reading_of, text_keys
+from ruledex.events.arrow.straight_kernels import IN_FIRST, IN_SECOND
 from ruledex.events.arrow.taking import Array
 from ruledex.events.arrow.values import OPAQUE, Distinct, is_nameless, to_python
 from ruledex.events.cells import double_cells, integer_cells, text_cells
@@ -28,6 +29,7 @@ from ruledex.forks import cached_property
 from ruledex.language.value import INT64_MAX, INT64_MIN, Family, as_double
 
 _INTEGERS_PER_CUT: Final = 16  # the most whose cells are kept ready: this takes a few times the memory of the cuts
+_FEW_INTEGERS: Final = 1 << 10  # whose cells are kept ready even if the cuts are few
 _A_TIME: Final = datetime(2000, 1, 1, tzinfo=UTC)
 
 
@@ -54,14 +56,14 @@ class TypedCells:
     def straight(self, kind: Any) -> StraightCells | None:
         """Return what values of a type have; None if they cannot be read straight from their buffers."""
         match reading_of(kind):
-            case straight.INTEGER if not self.has_keys(Family.NUMBER) and Kind.DOUBLE not in self._slot.domains:
+            case straight_kernels.INTEGER if not self.has_keys(Family.NUMBER) and Kind.DOUBLE not in self._slot.domains:
                 return self._straight_integers()
-            case straight.DOUBLE if not self.has_keys(Family.NUMBER):
+            case straight_kernels.DOUBLE if not self.has_keys(Family.NUMBER):
                 return self._straight_doubles()
-            case straight.BOOLEAN if not self.has_keys(Family.BOOLEAN):
+            case straight_kernels.BOOLEAN if not self.has_keys(Family.BOOLEAN):
                 false, true = sorted(self._slot.cells(False)), sorted(self._slot.cells(True))
                 return StraightCells(false, near=np.array([*false, *true], CELL)) if len(false) == len(true) else None
-            case straight.TEXT if not self.has_keys(Family.STRING) and not self._reads_times:
+            case straight_kernels.TEXT if not self.has_keys(Family.STRING) and not self._reads_times:
                 return self._straight_texts()
         return None
 
@@ -271,7 +273,8 @@ def _integer_cuts(cuts: Sequence[Any]) -> _IntegerCuts:
     floors = np.array([math.floor(cut) for cut in given], np.int64)
     is_whole = np.array([floor == cut for floor, cut in zip(floors.tolist(), given, strict=True)], np.bool_)
     near = np.empty(0, CELL)
-    if len(floors) and int(floors[-1]) - int(floors[0]) < _INTEGERS_PER_CUT * len(floors):
+    most = max(_INTEGERS_PER_CUT * len(floors), _FEW_INTEGERS)
+    if len(floors) and int(floors[-1]) - int(floors[0]) < most:
         # Count from the first: what comes after the last may not fit 64 bits.
         between = floors[0] + np.arange(int(floors[-1]) - int(floors[0]) + 1)
         cells = np.empty(len(between), CELL)
