@@ -34,10 +34,10 @@ def warm_command(
     from ruledex.warming import ENTIRE, compile_jobs, missing_of
 
     if IS_DISABLED:
-        raise RuledexError("NUMBA_DISABLE_JIT is set, so that nothing is ever compiled: unset it")
+        raise RuledexError("NUMBA_DISABLE_JIT is set, so nothing is compiled: unset it")
     report = cache_report()
     if report.folder is None:
-        raise RuledexError(f"compiled code can be kept nowhere: {report.why}; name a folder by NUMBA_CACHE_DIR")
+        raise RuledexError(f"there is no folder to keep compiled code in: {report.why}; name one in NUMBA_CACHE_DIR")
     jobs = missing_of(STANDARD if only_standard else ENTIRE)
     with bar("compiling", "kernels", not quiet) as shown:
         failed = compile_jobs(jobs, processes, shown.callback())

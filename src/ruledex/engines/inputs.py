@@ -71,7 +71,7 @@ def check_k(k: Any) -> int:
     except TypeError:
         n_wanted = -1
     if n_wanted < 0:
-        raise RuledexError(f"k is {quoted(k)}, but a whole number, 0 or more, was expected")
+        raise RuledexError(f"k must be a whole number of at least 0, not {quoted(k)}")
     return min(n_wanted, LARGEST)
 
 

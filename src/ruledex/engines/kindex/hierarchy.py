@@ -189,4 +189,4 @@ def with_shared_sets(sources: Sources, n_uses: NDArray[np.integer]) -> Sources:
 def _refuse_wide_intervals(program: Program, boundaries: NDArray[np.int32]) -> None:
     domain = np.searchsorted(boundaries, program.interval_low, side="right")
     if np.any(program.interval_high >= boundaries[domain]):
-        raise RuledexError("an interval of a literal reaches over the end of its domain")
+        raise RuledexError("an interval of a literal reaches past the end of its domain")

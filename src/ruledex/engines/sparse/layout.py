@@ -61,7 +61,7 @@ def make_atoms(program: Program) -> Atoms:
     domain = np.searchsorted(boundaries, low, side="right") - 1
     domain_begin, domain_last = boundaries[domain], boundaries[domain + 1] - 1
     if np.any(high > domain_last):
-        raise RuledexError("an interval of a literal reaches over the end of its domain")
+        raise RuledexError("an interval of a literal reaches past the end of its domain")
     kind = np.where(low == domain_begin, AT_MOST, np.where(high == domain_last, AT_LEAST, TREE))
     node, level = _tree_nodes(low - domain_begin + 1, high - domain_begin + 1)
     node += domain_begin - 1

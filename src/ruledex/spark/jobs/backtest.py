@@ -1,7 +1,7 @@
 """Compare two versions of an index on the same past events: which rules gain matches, and which lose some.
 
-Inside a task a match is one number: the event times the number of rules, plus the rule. So the matches of a block are
-ascending numbers, and a match that both versions have stands twice when both lists are sorted together.
+Within a task, one number stands for a match: the event times the number of rules, plus the rule. So the matches of a
+block are ascending numbers, and a match that both versions have stands twice when both lists are sorted together.
 """
 
 from __future__ import annotations
