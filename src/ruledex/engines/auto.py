@@ -1,30 +1,35 @@
-"""`auto`: the default engine. Small batches go event by event, large ones 512 events at a time.
+"""`auto`: the default engine. Small batches go event by event, large ones 512 events at a time, whichever takes less.
 
 Single events of few rules need no compiled code (`word.py`).
 
-A block of `batch` costs nearly the same for one event as for 512, so from some number of events on it is the cheaper
-way. That number grows with the number of rules, because `sparse` visits what an event makes true and `batch` visits
-all rules. `benchmarks/engine_kernels.py` measures it. On rules like a-tree2021's, of which 2.2% match an event, both
-ways cost the same at
+A block of `batch` costs nearly the same for one event as for 512, so from some number of events on it may be the
+cheaper road. Where nothing was measured yet, the number of rules decides, because `sparse` visits what an event makes
+true and `batch` visits all rules; later calls go by what earlier ones took (`road_costs.py`). On rules like
+a-tree2021's, of which 2.2% match an event, both roads cost the same (`benchmarks/engine_kernels.py`) at
 
     some 130 events    1,000 and 10,000 rules
     some 180 events    100,000 rules
     some 300 events    1,000,000 rules
 
-`batch` is built when the first large batch comes, which takes some two seconds for a million rules, and is not stored:
-a process that answers one event at a time has neither its memory nor its bytes on disk.
+`batch` is built when the first large batch comes, or when smaller ones have cost more without it than building it,
+which takes some two seconds for a million rules. It is not stored: a process that answers one event at a time has
+neither its memory nor its bytes on disk.
 """
 
 from __future__ import annotations
 
+import time
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ruledex.compiled.arrays import frozen
+from ruledex.compiled.scheduler import scheduler
 from ruledex.engines.protocol import Alive, Arrays, Matches, OneEventMatcher, Rank, Statistics
+from ruledex.engines.road_costs import BLOCK, FEWEST, LINK_SECONDS, RoadCosts
 from ruledex.engines.sparse.engine import SparseEngine
 from ruledex.engines.word import MOST_RULES, RuleWord
 from ruledex.events.batch import EventBatch
@@ -36,6 +41,9 @@ if TYPE_CHECKING:
 
 FREQUENCY = "cell_frequency"
 CROSSOVERS = ((30_000, 128), (300_000, 192), (None, 320))  # up to that many rules, from that many events on
+N_TRIED = 16  # events that are timed one by one where a batch may go in blocks
+
+Answer = TypeVar("Answer", Matches, NDArray[np.int64])
 
 
 @dataclass(frozen=True)
@@ -60,6 +68,9 @@ class AutoEngine(OneEventMatcher):
         self._statistics = statistics
         self._batch: BatchEngine | None = None
         self._building = ForkSafeLock()
+        self._costs: dict[tuple[str, int], RoadCosts] = {}
+        self._clock = time.thread_time if threads == 1 else time.perf_counter
+        self._block_seconds = LINK_SECONDS * (len(program.children) + program.n_rules + program.n_literals)
         self.batch_from = next(events for rules, events in CROSSOVERS if rules is None or program.n_rules <= rules)
 
     @classmethod
@@ -108,8 +119,35 @@ class AutoEngine(OneEventMatcher):
             return self._batch
 
     def choose(self, n_events: int) -> SparseEngine | BatchEngine:
-        """Return the engine for a batch of that many events."""
+        """Return the engine for a batch of that many events, if nothing was measured yet."""
         return self.sparse if n_events < self.batch_from else self.batch
+
+    def _answer(
+        self, question: str, batch: EventBatch, ask: Callable[[SparseEngine | BatchEngine, EventBatch], Answer]
+    ) -> Answer:
+        """Ask the engine for which such a question is expected to take less, and note what it took."""
+        n_events = len(batch.offsets) - 1
+        if n_events < FEWEST:
+            return ask(self.sparse, batch)
+        if not scheduler.is_compiled:  # nothing that plain Python takes says anything about compiled code
+            return ask(self.choose(n_events), batch)
+        costs = self._costs.setdefault((question, min(n_events, BLOCK).bit_length()), RoadCosts())
+        clock, n_tried = self._clock, min(n_events, N_TRIED)
+
+        def note_call(engine: SparseEngine | BatchEngine, part: EventBatch, n_asked: int) -> Answer:
+            start = clock()
+            found = ask(engine, part)
+            costs.note(engine is not self._sparse, n_asked, clock() - start)
+            return found
+
+        def try_events() -> None:
+            few = batch.part(0, n_tried)
+            for _ in range(2 if costs.by_events is None else 1):  # the first may wait for compiled code
+                note_call(self.sparse, few, n_tried)
+
+        is_built = self._batch is not None
+        is_by_blocks = costs.is_by_blocks(n_events, self.batch_from, self._block_seconds, is_built, try_events)
+        return note_call(self.batch if is_by_blocks else self.sparse, batch, n_events)
 
     @cached_property
     def word(self) -> RuleWord | None:
@@ -123,11 +161,11 @@ class AutoEngine(OneEventMatcher):
 
     def match(self, batch: EventBatch, alive: Alive | None = None) -> Matches:
         """Return all rules that are true, ascending within each event."""
-        return self.choose(len(batch.offsets) - 1).match(batch, alive)
+        return self._answer("match", batch, lambda engine, part: engine.match(part, alive))
 
     def count(self, batch: EventBatch, alive: Alive | None = None) -> NDArray[np.int64]:
         """Return how many rules are true of each event."""
-        return self.choose(batch.n_events).count(batch, alive)
+        return self._answer("count", batch, lambda engine, part: engine.count(part, alive))
 
     def top(
         self,
@@ -138,7 +176,11 @@ class AutoEngine(OneEventMatcher):
         static_score: NDArray[np.float64] | None = None,
     ) -> Matches:
         """Return the best k rules of each event with their ranks as scores, the best first, ties by position."""
-        return self.choose(batch.n_events).top(batch, k, rank, alive, static_score)
+        if batch.n_events < FEWEST:
+            return self.sparse.top(batch, k, rank, alive, static_score)
+        return self._answer(
+            f"top by {rank}", batch, lambda engine, part: engine.top(part, k, rank, alive, static_score)
+        )
 
     def describe(self) -> dict[str, Any]:
         """Describe what was built, and which part answers what.
@@ -152,8 +194,8 @@ class AutoEngine(OneEventMatcher):
             "engine": self.name,
             "n_rules": self.program.n_rules,
             "batch_from_events": self.batch_from,
-            "why": f"with {self.program.n_rules:,} rules, {self.batch_from} events or more cost less in blocks of "
-            f"{N_EVENTS} than one by one; fewer go to sparse",
+            "why": f"with {self.program.n_rules:,} rules, {self.batch_from} events or more usually cost less in "
+            f"blocks of {N_EVENTS} than one by one; calls that were timed decide otherwise where they took less",
             "bytes": sparse["bytes"] + (batch["bytes"] if batch else 0),
             "word": None if self.word is None else {"bits": self.word.n_bits, "heights": len(self.word.stages)},
             "sparse": sparse,

@@ -1,11 +1,8 @@
 """Rank the rules that are true of an event, and keep the best k.
 
 Rules are ordered by rank, the largest first, and by position where ranks are equal. The best so far are in a heap with
-the worst of them on top, and bounds spare most of the scoring.
-
-What rules are scored by is prefetched. A rule leads to its root, the root to its children, they to theirs, and these to
-the records of literals; each is read where the one before says, and is seldom in the cache. For one rule after another
-these are twenty waits per rule; for many rules side by side, the loads of one step do not wait for each other.
+the worst of them on top. Rules are scored in the order of their bounds, and those whose bound is not enough any more
+are not scored at all.
 """
 
 from __future__ import annotations
@@ -20,7 +17,6 @@ from numpy.typing import NDArray
 
 from ruledex.compiled.arrays import frozen
 from ruledex.compiled.bits import prefetch
-from ruledex.compiled.constants import FALSE_BY, LEAF, OPERATION, STEP_BITS
 from ruledex.compiled.decorator import jit
 from ruledex.engines.access import domain_boundaries
 from ruledex.engines.inputs import (
@@ -35,6 +31,7 @@ from ruledex.engines.inputs import (
     score_programs_of,
 )
 from ruledex.engines.protocol import Alive, Matches, Rank
+from ruledex.engines.score_prefetch import ask_for_rules
 from ruledex.events.batch import EventBatch
 from ruledex.forks import cached_property
 from ruledex.program.program import Program
@@ -51,53 +48,9 @@ from ruledex.program.scores.run import (
 )
 from ruledex.program.scores.steps import WalkStack, count_steps, write_rule_steps
 
-MOST = 8  # children of a node, and twice as many steps of a program: what lies behind is on its way by then
 AHEAD = 16  # how many rules before its use a score is asked for
-
-
-@jit
-def ask_for_rules(programs: ScorePrograms, records: NDArray[np.int32], rules: NDArray[np.int32], n_rules: int) -> None:
-    """Ask for what `match_scores` reads of the first `n_rules` of some rules, two levels down."""
-    code_offsets, code, roots = programs.score_offsets, programs.score_code, programs.root
-    operations, child_offsets, children = programs.node_op, programs.child_offsets, programs.children
-    n_literals = records.size // FIELDS
-    for place in range(n_rules):
-        prefetch(code_offsets, np.int64(rules[place]))
-        prefetch(roots, np.int64(rules[place]))
-    for place in range(n_rules):
-        first, root = code_offsets[rules[place]], roots[rules[place]]
-        if first < code_offsets[rules[place] + 1]:
-            prefetch(code, np.int64(first))
-        elif root >= n_literals:
-            prefetch(operations, np.int64(root - n_literals))
-            prefetch(child_offsets, np.int64(root - n_literals))
-    for place in range(n_rules):
-        first, last, root = code_offsets[rules[place]], code_offsets[rules[place] + 1], roots[rules[place]]
-        for step in range(first, min(last, first + 2 * MOST)):
-            if code[step] & OPERATION in (LEAF, FALSE_BY):
-                prefetch(records, np.int64(FIELDS) * (code[step] >> STEP_BITS))
-        if first == last and root >= n_literals:
-            prefetch(children, np.int64(child_offsets[root - n_literals]))
-    for depth in range(3):
-        for place in range(n_rules):
-            root = roots[rules[place]]
-            if code_offsets[rules[place]] < code_offsets[rules[place] + 1] or root < n_literals:
-                continue
-            begin, end = child_offsets[root - n_literals], child_offsets[root - n_literals + 1]
-            for child in children[begin : min(end, begin + MOST)]:
-                if child < n_literals:
-                    if depth == 0:
-                        prefetch(records, np.int64(FIELDS) * child)
-                elif depth == 0:
-                    prefetch(operations, np.int64(child - n_literals))
-                    prefetch(child_offsets, np.int64(child - n_literals))
-                elif depth == 1:
-                    prefetch(children, np.int64(child_offsets[child - n_literals]))
-                else:
-                    first, last = child_offsets[child - n_literals], child_offsets[child - n_literals + 1]
-                    for grandchild in range(first, min(last, first + MOST)):
-                        if children[grandchild] < n_literals:
-                            prefetch(records, np.int64(FIELDS) * children[grandchild])
+N_BANDS = 256  # that bounds are sorted into
+RANKED_AT_ONCE = 32  # events whose rules are found before any is ranked, so that they take little memory
 
 
 class Ranking(NamedTuple):
@@ -231,39 +184,62 @@ def top_of_event(
     static_score, match_bound, programs = ranking.static_score, ranking.match_bound, ranking.programs
     chosen, scores = stack.chosen, stack.scores
     largest = largest_weight(weights, begin, end)
-    bounds = np.empty(found.size, np.float64)
     k, n_held = ranks.size, 0
     if k == 0:
         return 0
+    bounds = np.empty(found.size, np.float64)
+    highest, lowest = -np.inf, np.inf
     for place in range(found.size):
         if place + AHEAD < found.size:
             prefetch(static_score, np.int64(found[place + AHEAD]))
             prefetch(match_bound, np.int64(found[place + AHEAD]))
         rule = found[place]
-        bounds[place] = rank_bound(kind, static_score[rule], match_bound[rule], largest)
-        if n_held < k or precedes(bounds[place], rule, ranks[0], rules[0]):
-            n_held = push(ranks, rules, n_held, bounds[place], rule)
-    if n_held > 0 and kind != STATIC:
-        last_bound, last_rule = ranks[0], rules[0]
-        n_held, n_chosen = 0, 0
-        # Those that the heap held come first, then what they do not keep out.
-        for step in range(2 * found.size):
-            place = step % found.size
-            bound, rule = bounds[place], found[place]
-            is_later = precedes(last_bound, last_rule, bound, rule)
-            if is_later == (step >= found.size) and (n_held < k or precedes(bound, rule, ranks[0], rules[0])):
+        bound = rank_bound(kind, static_score[rule], match_bound[rule], largest)
+        bounds[place] = bound
+        highest, lowest = max(highest, bound), min(lowest, bound)
+        if kind == STATIC and (n_held < k or precedes(bound, rule, ranks[0], rules[0])):
+            n_held = push(ranks, rules, n_held, bound, rule)
+    if kind != STATIC:
+        order = np.empty(found.size, np.int32)
+        sort_by_bands(bounds, lowest, highest, order)
+        n_chosen, n_together = 0, min(max(k, 4), AT_ONCE)
+        for step in range(found.size):
+            bound, rule = bounds[order[step]], found[order[step]]
+            if n_held < k or precedes(bound, rule, ranks[0], rules[0]):
                 chosen[n_chosen] = rule
                 n_chosen += 1
-            if n_chosen == AT_ONCE or (n_chosen > 0 and place == found.size - 1):
+            if n_chosen == n_together or (n_chosen > 0 and step == found.size - 1):
                 ask_for_rules(programs, literals.records, chosen, n_chosen)
                 match_scores(literals, programs, chosen, n_chosen, cells, weights, begin, end, stack, scores)
                 for scored in range(n_chosen):
                     rank = rank_of(kind, static_score[chosen[scored]], scores[scored])
                     if n_held < k or precedes(rank, chosen[scored], ranks[0], rules[0]):
                         n_held = push(ranks, rules, n_held, rank, chosen[scored])
-                n_chosen = 0
+                n_chosen, n_together = 0, min(2 * n_together, AT_ONCE)
     sort_heap(ranks, rules, n_held)
     return n_held
+
+
+@jit
+def sort_by_bands(bounds: NDArray[np.float64], lowest: float, highest: float, order: NDArray[np.int32]) -> None:
+    """Write the places of bounds by bands of equal width, those of the highest bounds first, ascending within a band.
+
+    Where the bounds are equal or infinite, there is one band.
+    """
+    width = highest - lowest
+    scale = (N_BANDS - 1) / width if 0.0 < width < np.inf else 0.0
+    if scale == np.inf:
+        scale = 0.0
+    starts = np.zeros(N_BANDS + 1, np.int64)
+    for place in range(bounds.size):
+        band = np.int64((highest - bounds[place]) * scale) if scale > 0.0 else np.int64(0)
+        starts[band + 1] += 1
+    for before in range(N_BANDS):
+        starts[before + 1] += starts[before]
+    for place in range(bounds.size):
+        band = np.int64((highest - bounds[place]) * scale) if scale > 0.0 else np.int64(0)
+        order[starts[band]] = place
+        starts[band] += 1
 
 
 @jit
@@ -441,4 +417,15 @@ class RanksFound(ABC):
         static_score: NDArray[np.float64] | None = None,
     ) -> Matches:
         """Return the best k rules of each event with their ranks as scores, the best first, ties by position."""
-        return self._ranker.top(batch, self.match(batch, alive), k, rank, static_score)
+        offsets, rules = [np.zeros(1, np.int64)], [np.zeros(0, np.int32)]
+        ranks = [np.zeros(0)]
+        for first in range(0, max(batch.n_events, 1), RANKED_AT_ONCE):
+            is_whole = batch.n_events <= RANKED_AT_ONCE
+            part = batch if is_whole else batch.part(first, min(first + RANKED_AT_ONCE, batch.n_events))
+            best = self._ranker.top(part, self.match(part, alive), k, rank, static_score)
+            if is_whole or best.scores is None:
+                return best
+            offsets.append(best.offsets[1:] + offsets[-1][-1])
+            rules.append(best.rule)
+            ranks.append(best.scores)
+        return Matches(np.concatenate(offsets), np.concatenate(rules), np.concatenate(ranks))

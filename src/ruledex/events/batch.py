@@ -23,3 +23,9 @@ class EventBatch(NamedTuple):
     def n_events(self) -> int:
         """The number of events."""
         return len(self.offsets) - 1
+
+    def part(self, first: int, last: int) -> EventBatch:
+        """Return the events from `first` up to `last`."""
+        begin, end = self.offsets[first], self.offsets[last]
+        offsets = self.offsets[first : last + 1] - begin
+        return EventBatch(offsets, self.cells[begin:end], self.weights[begin:end], self.single)

@@ -1,0 +1,78 @@
+"""Which of two roads a batch takes, by what either took before: event by event, or in blocks.
+
+What an event costs in `sparse` depends on what it makes true, and a block of `batch` on all rules. Neither is known
+from the rules alone: on rules that match little, events one by one are the cheaper road at any number, and where rules
+are ANDs of frequent ORs, blocks are it from a few events on. So calls are timed, each kind of question and each size of
+batch apart. The first call goes by an estimate, and later ones by what was measured. One call in `LOOK_AGAIN` measures
+the other road, in case events have changed.
+
+A road changes no answer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+FEWEST = 16  # events; fewer go one by one, and are not timed
+BLOCK = 512  # events
+LINK_SECONDS = 25e-9  # of a block per link of the rules, roughly
+BUILD_BLOCKS = 4.0  # that take as long as to build `batch`
+DOUBT = 3.0  # times, by which an estimate may be wrong
+LOOK_AGAIN = 32  # calls
+AGE = 0.75  # the weight of what was known before, where calls get slower
+
+
+@dataclass
+class RoadCosts:
+    """What one kind of question took. Threads may write at the same time: what is lost is one measurement."""
+
+    by_events: float | None = None  # seconds per event
+    by_blocks: float | None = None  # seconds per block
+    lost: float = 0.0  # seconds that blocks would have spared, while `batch` is not built
+    n_calls: int = 0
+    was_by_events: bool = False  # whether such a call was noted
+    was_by_blocks: bool = False
+
+    def note(self, is_by_blocks: bool, n_events: int, seconds: float) -> None:
+        """Note what a call took. The first on a road may have waited for compiled code, and does not count."""
+        if is_by_blocks and self.was_by_blocks:
+            self.by_blocks = _newer(self.by_blocks, seconds / n_blocks(n_events))
+        elif not is_by_blocks and self.was_by_events:
+            self.by_events = _newer(self.by_events, seconds / n_events)
+        self.was_by_blocks |= is_by_blocks
+        self.was_by_events |= not is_by_blocks
+
+    def is_by_blocks(
+        self, n_events: int, batch_from: int, estimate: float, is_built: bool, try_events: Callable[[], None]
+    ) -> bool:
+        """Return whether so many events go in blocks, from `batch_from` on if nothing is known.
+
+        `estimate` are the seconds of a block that was never measured; `try_events` measures a few events one by one.
+        """
+        self.n_calls += 1
+        is_large = n_events >= batch_from
+        is_to_look = self.n_calls % LOOK_AGAIN == 0
+        if is_large and (self.by_events is None or is_to_look):
+            try_events()
+        if self.by_events is None:
+            return is_large
+        events, blocks = n_events * self.by_events, n_blocks(n_events) * (self.by_blocks or estimate)
+        if self.by_blocks is None:
+            if is_large:
+                return blocks < DOUBT * events
+            if not is_built and blocks < events:
+                self.lost += events - blocks
+                return self.lost > BUILD_BLOCKS * estimate
+            return blocks < events
+        return blocks < (DOUBT * events if is_to_look else events)
+
+
+def n_blocks(n_events: int) -> int:
+    """Return how many blocks so many events are."""
+    return -(-n_events // BLOCK)
+
+
+def _newer(known: float | None, seconds: float) -> float:
+    """Return what to expect: the newest if it is less, since a machine has busy moments, or else some of both."""
+    return seconds if known is None or seconds < known else AGE * known + (1.0 - AGE) * seconds
