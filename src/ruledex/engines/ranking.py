@@ -371,9 +371,15 @@ class Ranker:
         yield stack
         self._pool.append(stack)
 
+    @cached_property
+    def static_score(self) -> NDArray[np.float64]:
+        """The static scores of the Program, also where it has none: a million new zeros per event take long to read."""
+        return freeze_static_score(None, self.program)
+
     def ranking(self, static_score: NDArray[np.float64] | None) -> Ranking:
         """Return what the kernels need to rank."""
-        return Ranking(freeze_static_score(static_score, self.program), self.match_bound, self.programs)
+        static = self.static_score if static_score is None else freeze_static_score(static_score, self.program)
+        return Ranking(static, self.match_bound, self.programs)
 
     def top(
         self,
@@ -423,8 +429,9 @@ class RanksFound(ABC):
             is_whole = batch.n_events <= RANKED_AT_ONCE
             part = batch if is_whole else batch.part(first, min(first + RANKED_AT_ONCE, batch.n_events))
             best = self._ranker.top(part, self.match(part, alive), k, rank, static_score)
-            if is_whole or best.scores is None:
+            if is_whole:
                 return best
+            assert best.scores is not None
             offsets.append(best.offsets[1:] + offsets[-1][-1])
             rules.append(best.rule)
             ranks.append(best.scores)
