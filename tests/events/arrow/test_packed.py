@@ -6,10 +6,11 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from ruledex import Schema
+from ruledex import Index, Schema
 from ruledex.errors import EventError
 from ruledex.events.arrow.encoder import encode_arrow
 from ruledex.events.arrow.packed import packed_in, sparse_columns, unpacked, with_packed
+from ruledex.events.arrow.tables import FEW_ROWS
 from tests.events.arrow.test_encoder import dictionary_of, same
 
 RULES = [
@@ -60,6 +61,18 @@ def test_slices_and_chunks_of_packed_columns_are_encoded_as_plain_ones_are(dicti
     assert same(encode_arrow(dictionary, packed[1:].combine_chunks().to_batches()[0]), expected)
     assert same(encode_arrow(dictionary, packed[:0]), encode_arrow(dictionary, TABLE[:0]))
     assert same(encode_arrow(dictionary, packed[1:1].combine_chunks()), encode_arrow(dictionary, TABLE[:0]))
+
+
+@pytest.mark.parametrize("n_rows", [1, FEW_ROWS, FEW_ROWS + 1])
+def test_an_index_reads_packed_columns_however_few_the_rows(n_rows):
+    names = [f"c{number}" for number in range(16)]
+    table = pa.table({name: list(range(place, place + n_rows)) for place, name in enumerate(names)})
+    index = Index.build([(place, f"{name} = {place}") for place, name in enumerate(names)])
+    packed = pack(table, {"numbers": tuple(names)})
+    for _ in range(2):  # what is known of a schema is kept for the next table
+        for events in (table, packed):
+            assert index.count(events).tolist() == [16] + [0] * (n_rows - 1)
+            assert next(iter(index.match_batch(events))) == list(range(16))
 
 
 @pytest.mark.parametrize("n_columns", [3, 300, 70_000])  # whose numbers have one byte, two, and four

@@ -5,6 +5,8 @@ from __future__ import annotations
 import pytest
 from pyspark.sql.types import ArrayType, IntegerType, MapType, StringType, StructField, StructType, VariantType
 
+from ruledex import Index
+from ruledex.spark import match
 from ruledex.spark.worker.columns import LEAST_PACKED, paths_outside, project_events
 
 INTEGER = IntegerType()
@@ -60,3 +62,11 @@ def test_columns_may_have_any_name(spark, more):
     assert layout.packed == (tuple(names),)
     assert row.event[0] == list(range(len(names)))
     assert row.kept.asDict() == {name: place for place, name in enumerate(names)}
+
+
+def test_many_columns_of_one_type_match_however_few_the_events(spark, tmp_path):
+    names = [f"c{place}" for place in range(LEAST_PACKED)]
+    Index.build([(place, f"{name} = {place + 1}") for place, name in enumerate(names)]).save(tmp_path)
+    schema = StructType([StructField(name, INTEGER) for name in names])
+    events = spark.createDataFrame([tuple(range(row, row + LEAST_PACKED)) for row in range(3)], schema)
+    assert [len(row.rules) for row in match(events, tmp_path, keep=["c0"]).orderBy("c0").collect()] == [0, 16, 0]

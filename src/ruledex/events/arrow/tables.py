@@ -11,6 +11,7 @@ import pyarrow as pa
 from ruledex import limits
 from ruledex.dictionary.dictionary import Dictionary
 from ruledex.errors import EventError, quoted
+from ruledex.events.arrow.packed import packed_in
 from ruledex.language.any_text import WHOLE_EVENT
 
 ArrowEvents: TypeAlias = Any  # what `is_arrow` says yes to; pyarrow has no types of its own
@@ -148,11 +149,11 @@ class FewRows:
     def read(self, table: Any) -> list[dict[str, Any]] | None:
         """Return the rows, or None if columns are the better way.
 
-        They are where rows are many, where a map may have any number of keys, where two columns share a name, and where
-        Python cannot hold a value. Rows do not tell how wide a number was, nor a null from what is absent: where rules
-        use functions of attributes, which may ask for that, this is not the way.
+        They are where rows are many, where columns are packed, where a map may have any number of keys, where two
+        columns share a name, and where Python cannot hold a value. Rows do not tell how wide a number was, nor a null
+        from what is absent: where rules use functions of attributes, which may ask for that, this is not the way.
         """
-        if table.num_rows > FEW_ROWS:
+        if table.num_rows > FEW_ROWS or packed_in(table.schema):
             return None
         schema, used = self._last
         if not table.schema.equals(schema):
