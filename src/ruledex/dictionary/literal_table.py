@@ -483,7 +483,7 @@ class LiteralTable:
         dictionary = make_dictionary(self.schema, self._asked)
         slots = dictionary.slots
         special = range(len(self._positives)) if plain is None else plain.special(slots).tolist()
-        found = intervals_of_literals(map(self._positive_at, special), slots)
+        found = intervals_of_literals([self._positive_at(number) for number in special], slots)
         intervals = plain.intervals(slots, dict(zip(special, found, strict=True))) if plain else cell_intervals(found)
         cells = np.array(presence_cells(slots, self._presences), CELL)
         of, presence = np.array(self._of, NODE), np.array(self._presence, np.int32)
