@@ -17,16 +17,25 @@ if TYPE_CHECKING:
     import pyarrow.parquet as pq
 
 
+_PAGE_BYTES = 16 << 20  # a row group is decoded as a whole, so larger pages cost nothing, and repeat more
+
+
 def write_parquet(path: Path, table: pa.Table, what: str) -> None:
-    """Write a table. Its chunks in memory do not affect the bytes."""
+    """Write a table. Its chunks in memory do not affect the bytes.
+
+    Integers are ids, all different: a dictionary of them would only be written beside them.
+    """
     import pyarrow.parquet as pq
 
+    by_value = [field.name for field in table.schema if not pa.types.is_integer(field.type)]
     try:
         with pq.ParquetWriter(
             path,
             table.schema,
             compression="zstd",
             compression_level=3,
+            use_dictionary=by_value,
+            data_page_size=_PAGE_BYTES,
             write_page_checksum=True,
             use_compliant_nested_type=False,  # a compliant type would rename the fields in lists
         ) as to:
