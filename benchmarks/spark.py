@@ -25,7 +25,7 @@ from core import about
 from core_timing import say
 from ruledex.workloads import workload
 from spark_build import measure_build
-from spark_columns import measure_columns
+from spark_columns import N_EVENTS, N_QUICK_EVENTS, N_QUICK_ROUNDS, N_ROUNDS, measure_columns
 from spark_match import Matching, Rounds
 from spark_page import page
 from spark_peers import measure_peers
@@ -45,7 +45,7 @@ LIMIT, QUICK_LIMIT = 20.0, 10.0  # seconds after which a way is given no more ru
 Document = dict[str, Any]
 
 
-def measure(quick: bool, parts: list[str], document: Document, save: Any) -> Document:
+def measure(quick: bool, parts: list[str], n_events: int, document: Document, save: Any) -> Document:
     """Measure some parts, or all, into a document, which is saved after each."""
     # Workers import what is pickled by name from this folder, too.
     os.environ["PYTHONPATH"] = os.pathsep.join([str(Path(__file__).parent), os.environ.get("PYTHONPATH", "")])
@@ -74,8 +74,10 @@ def measure(quick: bool, parts: list[str], document: Document, save: Any) -> Doc
                 shutil.rmtree(scratch)
         if not parts or COLUMNS in parts:
             say("ordinary columns")
-            document["columns"] = measure_columns(started, Path(folder) / COLUMNS, quick)
-            save(document)
+            n_rounds = N_QUICK_ROUNDS if quick else N_ROUNDS
+            for found in measure_columns(started, Path(folder) / COLUMNS, n_events, n_rounds):
+                document["columns"] = found
+                save(document)
         if not parts or PEERS in parts:
             say("other ways")
             sizes, limit = (QUICK_PEER_SIZES, QUICK_LIMIT) if quick else (PEER_SIZES, LIMIT)
@@ -88,6 +90,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--quick", action="store_true", help="small sizes")
     parser.add_argument("--only", nargs="+", metavar="PART", default=[], help="numbers of rules, columns, or peers")
+    parser.add_argument("--events", type=int, help="events of ordinary columns; a million, or few if --quick")
     parser.add_argument("--render", action="store_true", help="measure nothing, write the pages anew")
     parser.add_argument("--output", type=Path, help="the folder to write to; docs unless --quick")
     arguments = parser.parse_args()
@@ -101,7 +104,8 @@ def main() -> None:
     stored = (folder or DOCS) / "benchmarks" / "spark.json"
     document = json.loads(stored.read_text()) if stored.exists() and (arguments.render or arguments.only) else None
     if not arguments.render:
-        document = measure(arguments.quick, arguments.only, document or {"results": [], "peers": []}, save)
+        n_events = arguments.events or (N_QUICK_EVENTS if arguments.quick else N_EVENTS)
+        document = measure(arguments.quick, arguments.only, n_events, document or {"results": [], "peers": []}, save)
     growth_file = DOCS / "benchmarks" / "growth.json"
     growth = json.loads(growth_file.read_text()) if growth_file.exists() else None
     if folder is None and not arguments.render:

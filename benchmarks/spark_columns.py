@@ -65,14 +65,18 @@ def draw_rules(n_rules: int) -> list[str]:
     ]
 
 
-def measure_columns(started: SparkSession, scratch: Path, quick: bool) -> dict[str, Any]:
-    """Seconds of processor time, by number of rules and by way; and how long encoding and matching alone take."""
-    n_events = N_QUICK_EVENTS if quick else N_EVENTS
+def measure_columns(started: SparkSession, scratch: Path, n_events: int, n_rounds: int) -> Iterator[dict[str, Any]]:
+    """Seconds of processor time, by number of rules and by way; and how long encoding and matching alone take.
+
+    Yields what there is after each number of rules.
+    """
     say(f"    {n_events:,} events of {len(PREDICATES)} ordinary columns")
     table = draw_events(n_events // N_FILES * N_FILES)
     events = written(started, table, scratch / "events")
-    results = [_measure(started, events, table, scratch, n, N_QUICK_ROUNDS if quick else N_ROUNDS) for n in SIZES]
-    return {"n_events": table.num_rows, "n_columns": table.num_columns, "results": results}
+    results: list[dict[str, Any]] = []
+    for n_rules in SIZES:
+        results.append(_measure(started, events, table, scratch, n_rules, n_rounds))
+        yield {"n_events": table.num_rows, "n_columns": table.num_columns, "results": results}
 
 
 def _measure(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 import threading
 import urllib.error
 import urllib.request
@@ -107,6 +108,29 @@ def test_a_stream_on_a_copy_through_hadoop_says_that_it_keeps_its_version(spark,
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         match(stream, url, version=saved[1])
+
+
+class UnreachableFileSystem(fsspec.AbstractFileSystem):
+    """A file system that has no credentials, for a scheme that Hadoop has, too."""
+
+    protocol = "viewfs"
+
+    def cat_file(self, path, start=None, end=None, **_):
+        raise PermissionError("no credentials")
+
+
+def test_hadoop_reads_what_fsspec_knows_and_cannot_read(spark, tmp_path, saved, monkeypatch):
+    # As with s3fs, which takes s3a for its own, on a cluster whose keys only Hadoop has.
+    url = hadoop_url(spark, tmp_path)
+    monkeypatch.setitem(sys.modules["fsspec.registry"]._registry, "viewfs", UnreachableFileSystem)
+    assert found(spark, url) == [[], [], [1, 2], [1]]
+    assert saved[1] in ship(spark, url)
+    with pytest.raises(ArtifactError, match=r"no credentials"):
+        ship(spark, url, storage_options={"token": "wrong"})
+    with pytest.raises(ArtifactError, match=r"cannot read viewfs://\S+ through Hadoop"):
+        ship(spark, f"{url}/nowhere")
+    with pytest.raises(ArtifactError, match="nowhere"):  # of the tasks, which might have had credentials
+        match(spark.range(1), f"{url}/nowhere")
 
 
 # Options of fsspec.

@@ -13,6 +13,7 @@ import shutil
 import tempfile
 import zipfile
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -67,7 +68,7 @@ def ship(
     process does not trust the index (see `Index.open`), the workers do not trust it either.
 
     `storage_options` are for the file system of a URL, as fsspec takes them; workers never see them. A URL that fsspec
-    cannot open, such as one of `s3a:` or `hdfs:`, is read through Hadoop on a classic session, with its credentials.
+    cannot read, such as one of `s3a:` or `hdfs:`, is read through Hadoop on a classic session, with its credentials.
     """
     from ruledex.artifact import LocalStore, locate, open_version
     from ruledex.artifact.ownership import is_own_version
@@ -83,6 +84,8 @@ def ship(
         if not has_hadoop(session) or storage_options:
             raise
         return _ship_copy(session, root_path(index), version)
+    if not storage_options and _is_out_of_reach(session, store, root_path(index)):
+        return _ship_copy(session, root_path(index), version)
     version = open_version(store, version).version
     archive = _folder() / _archive(version)
     if not archive.exists():
@@ -93,7 +96,7 @@ def ship(
 
 
 def readable_root(session: SparkSession, index: str | os.PathLike[str], version: str | None = None) -> str:
-    """Return where workers read an index: its own path or URL, or a shipped copy if only Hadoop knows the URL.
+    """Return where workers read an index: its own path or URL, or a shipped copy if only Hadoop can read the URL.
 
     Only the driver of a classic session can ask Hadoop. Everywhere else the path stays as it is.
     """
@@ -103,10 +106,29 @@ def readable_root(session: SparkSession, index: str | os.PathLike[str], version:
     if is_shipped(root) or not has_hadoop(session):
         return root
     try:
-        locate(index)
+        store = locate(index)
     except ArtifactError:
         return _ship_copy(session, root, version) if _knows_scheme(session, root) else root
+    if _is_out_of_reach(session, store, root):
+        with suppress(ArtifactError):  # workers may have credentials that the driver lacks
+            return _ship_copy(session, root, version)
     return root
+
+
+def _is_out_of_reach(session: SparkSession, store: LocalStore | RemoteStore, url: str) -> bool:
+    """Return whether fsspec cannot read an index from here and Hadoop may.
+
+    The two share names such as `s3a:`, and fsspec may have no credentials where the cluster has its own.
+    """
+    from ruledex.artifact import LocalStore
+
+    if isinstance(store, LocalStore) or not has_hadoop(session) or not _knows_scheme(session, url):
+        return False
+    try:
+        store.read(POINTER)
+    except ArtifactError:
+        return True
+    return False
 
 
 def _ship_copy(session: SparkSession, url: str, version: str | None) -> str:

@@ -15,7 +15,7 @@ from pyspark.sql.types import (
 )
 
 from ruledex.errors import RuledexError
-from ruledex.spark.jobs.match.plan import require_weights
+from ruledex.spark.jobs.match.plan import check_answer, require_weights
 
 NUMBER, TEXT = DoubleType(), StringType()
 
@@ -41,3 +41,9 @@ def test_columns_that_can_hold_weights(kind):
 def test_columns_that_cannot(kind):
     with pytest.raises(RuledexError, match="weights are a map or a struct"):
         require_weights("w", kind)
+
+
+@pytest.mark.parametrize("top", [-1, "3", True, 2.5])
+def test_the_number_of_best_rules_is_checked_when_a_match_is_planned(top):
+    with pytest.raises(RuledexError, match="it must be a whole number, 0 or more"):
+        check_answer(top, "sum", None, explode=False, count=False)

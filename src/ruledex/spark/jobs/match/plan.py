@@ -202,8 +202,8 @@ def check_answer(top: int | None, rank: str, weights: object, explode: bool, cou
     """Raise an error if these options of a match do not go together."""
     if count and (explode or top is not None):
         raise RuledexError("count returns only the number of true rules: it cannot be combined with explode or top")
-    if top is not None and top < 0:
-        raise RuledexError(f"top is {top}; it must be 0 or more")
+    if top is not None and (isinstance(top, bool) or not hasattr(top, "__index__") or top < 0):
+        raise RuledexError(f"top is {quoted(top)}; it must be a whole number, 0 or more")
     if rank not in get_args(Rank):
         raise RuledexError(f"rank is {quoted(rank)}; it must be one of {', '.join(get_args(Rank))}")
     if weights is not None and top is None:
