@@ -32,6 +32,15 @@ def test_ids_come_back_by_position(ids, identities):
         assert identities.take(np.array(positions, np.int32)).tolist() == wanted
 
 
+@pytest.mark.parametrize("first", [0, 1, -7, 2**62])
+def test_ids_that_follow_each_other_need_no_look_up(first):
+    made = identities_of(pa.array(range(first, first + 300)))
+    positions = np.array([5, 0, 299], np.int32)
+    assert made.of(positions) == made.take(positions).tolist() == [first + 5, first, first + 299]
+    assert made.take(positions).dtype == np.int64
+    assert made.of(positions[:0]) == []
+
+
 def test_positions_are_found_by_id(ids, identities):
     assert [identities.position(rule_id) for rule_id in ids] == list(range(len(ids)))
 

@@ -67,6 +67,9 @@ class IntegerIdentities:
 
     def __init__(self, ids: NDArray[np.int64]) -> None:
         self._ids = ids
+        # Ids that follow each other, as numbers of rows do, need no look-up: what an id is more than its position.
+        is_dense = len(ids) > 0 and int(ids[-1]) - int(ids[0]) == len(ids) - 1
+        self._more = ids[0] if is_dense else None
 
     def __len__(self) -> int:
         return len(self._ids)
@@ -76,11 +79,14 @@ class IntegerIdentities:
 
     def of(self, positions: NDArray[np.int32]) -> list[RuleId]:
         """Return the ids at some positions."""
-        return self._ids[positions].tolist() if len(positions) else []
+        found: list[RuleId] = []
+        if len(positions):
+            found = positions.tolist() if self._more == 0 else self.take(positions).tolist()
+        return found
 
     def take(self, positions: NDArray[np.int32]) -> NDArray[np.int64]:
         """Return the ids at some positions as an array."""
-        return self._ids[positions]
+        return self._ids[positions] if self._more is None else np.add(positions, self._more, dtype=np.int64)
 
     def all(self) -> NDArray[np.int64]:
         """Return the ids of all positions."""

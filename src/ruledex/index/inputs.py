@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from ruledex.engines.protocol import Rank, Statistics
 from ruledex.errors import EventError, InputError, RuledexError, quoted
-from ruledex.events.arrow.tables import is_arrow, read_arrow_events, table_rows
+from ruledex.events.arrow.tables import TABLES, is_arrow, read_arrow_events, table_rows
 from ruledex.events.batch import EventBatch
 from ruledex.events.frequencies import cell_frequencies_of
 from ruledex.events.mappings import EventEncoder
@@ -36,19 +36,21 @@ def encode_events(encoder: EventEncoder, events: Events, weights: Iterable[Weigh
     """Encode events: mappings, JSON texts, an Arrow table or batch, or any data frame that Arrow can read."""
     if isinstance(events, EventBatch):
         return events
-    if isinstance(events, str | bytes | pa.StructScalar) or is_record(events):
+    is_table = isinstance(events, TABLES)  # which needs no further question: a batch of a stream may have one event
+    if not is_table and (isinstance(events, str | bytes | pa.StructScalar) or is_record(events)):
         raise EventError("one event was given where several are expected: put it into a list")
-    if is_arrow(events):
-        events = read_arrow_events(events, lambda: [encoder.dictionary])
-        if not isinstance(events, list):
-            if weights is not None:
-                events = table_rows(events)  # weights are given by value, for each event
-            else:
-                is_by_column = encoder.has_derived or encoder.arrow.is_straight(events.schema)
-                rows = None if is_by_column else encoder.few_rows.read(events)
-                if rows is None:
-                    return encoder.arrow.encode(events)
-                events = rows
+    if is_table or is_arrow(events):
+        table: Any = events if is_table else read_arrow_events(events, lambda: [encoder.dictionary])
+        if isinstance(table, list):
+            events = table
+        elif weights is not None:
+            events = table_rows(table)  # weights are given by value, for each event
+        else:
+            is_by_column = encoder.has_derived or encoder.arrow.is_straight(table.schema)
+            rows = None if is_by_column else encoder.few_rows.read(table)
+            if rows is None:
+                return encoder.arrow.encode(table)
+            events = rows
     return encoder.encode(as_mappings(events), weights)
 
 

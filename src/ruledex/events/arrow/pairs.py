@@ -12,6 +12,8 @@ from ruledex.compiled.constants import CELL, OFFSET
 from ruledex.events.cells import gather_pairs
 
 _EVENT: Final = np.int32
+_NO_EVENTS: Final = np.empty(0, _EVENT)
+_NO_CELLS: Final = np.empty(0, CELL)
 
 
 class Pairs:
@@ -40,6 +42,8 @@ class Pairs:
 
     def all(self) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
         """Return the events and the cells of all pairs."""
+        if not self._parts:
+            return _NO_EVENTS, _NO_CELLS
         n_pairs = sum(len(events) for events, _ in self._parts)
         all_events, all_cells = np.empty(n_pairs, _EVENT), np.empty(n_pairs, CELL)
         begin = 0

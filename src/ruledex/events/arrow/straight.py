@@ -15,6 +15,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from ruledex.compiled.arrays import frozen
 from ruledex.compiled.constants import CELL, EVERY, OFFSET, WEIGHT
 from ruledex.compiled.handles import Handle
 from ruledex.events.arrow.pairs import Pairs
@@ -50,6 +51,8 @@ _KINDS: Final[dict[int, tuple[int, int, int]]] = {  # of each type: how, bytes p
 }
 _RELEASER: Final = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
 
+_EXPORTED: Final = STRUCT + 6
+_NO_WEIGHTS: Final = frozen(np.empty(0, WEIGHT), WEIGHT)
 _NO_LONGS: Final = np.empty(0, np.int64)
 _NO_INTS: Final = np.empty(0, np.int32)
 _NO_BYTES: Final = np.empty(0, np.uint8)
@@ -120,29 +123,30 @@ class StraightColumns:
 
     def encode(self, batch: Any, pairs: Pairs) -> EventBatch:
         """Return the cells of each row of what `select` returned. `pairs` are what further columns give."""
-        n_events = batch.num_rows
-        exported = np.zeros(STRUCT + 6, np.int64)  # and three entries of a handle
-        address = exported.ctypes.data
+        # One array, since to ask for an address takes as long as the work on several columns: Arrow's struct with three
+        # entries of a handle, and the handle of the buffers.
+        scratch = np.zeros(_EXPORTED + 2 * BUFFERS * len(self._places), np.int64)
+        address = scratch.ctypes.data
         batch._export_to_c(address)
         try:
-            return self._encode(exported, address, n_events, pairs)
+            return self._encode(scratch, address, batch.num_rows, pairs)
         finally:
-            _RELEASER(int(exported[RELEASE]))(address)
+            _RELEASER(int(scratch[RELEASE]))(address)
 
-    def _encode(self, exported: NDArray[np.int64], address: int, n_events: int, pairs: Pairs) -> EventBatch:
-        n_columns = len(self._places)
-        buffers = np.zeros(2 * BUFFERS * n_columns, np.int64)
-        begins = np.empty(n_columns, np.int64)
+    def _encode(self, scratch: NDArray[np.int64], address: int, n_events: int, pairs: Pairs) -> EventBatch:
+        begins = np.empty(len(self._places), np.int64)
         offsets = np.zeros(n_events + 1, OFFSET)
         events, cells = pairs.all()
-        forms, handle = self._forms, buffers.ctypes.data
-        n_cells = find_buffers(exported, address, forms, buffers, handle, begins) + len(events)
+        forms, handle = self._forms, address + scratch.itemsize * _EXPORTED
+        n_cells = find_buffers(scratch, address, forms, scratch[_EXPORTED:], handle, begins) + len(events)
         out: NDArray[np.int32] = np.empty(n_cells, CELL)
         place_columns(handle, begins, forms, self._handle.address, self._emissions, events, cells, offsets, out)
         n_cells = int(offsets[-1])  # NaN has none
         if len(events) or not self._is_ascending:
             n_cells = order_cells(offsets, out[:n_cells])
-        return EventBatch(offsets, out[:n_cells], np.empty(0, WEIGHT), pairs.single)
+        out = out[:n_cells]
+        offsets.flags.writeable = out.flags.writeable = False  # as engines want them
+        return EventBatch(offsets, out, _NO_WEIGHTS, pairs.single)
 
 
 def _is_ascending(columns: Sequence[StraightCells]) -> bool:

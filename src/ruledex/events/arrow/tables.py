@@ -14,6 +14,7 @@ from ruledex.errors import EventError, quoted
 from ruledex.events.arrow.packed import packed_in
 from ruledex.language.any_text import WHOLE_EVENT
 
+TABLES: Final = (pa.Table, pa.RecordBatch)
 ArrowEvents: TypeAlias = Any  # what `is_arrow` says yes to; pyarrow has no types of its own
 FEW_ROWS: Final = 8  # a column costs some 70 µs however few its rows, and a row as a mapping some 5 µs per column
 _PLAIN: Final = frozenset(
@@ -54,7 +55,7 @@ def read_arrow_events(events: ArrowEvents, dictionaries: Callable[[], Iterable[D
 
 def as_table(events: ArrowEvents) -> Any:
     """Return the events as a table or record batch, with one row per event."""
-    if isinstance(events, pa.Table | pa.RecordBatch):
+    if isinstance(events, TABLES):
         return events
     if isinstance(events, pa.Array | pa.ChunkedArray):
         return _of_structs(events)
