@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
@@ -15,6 +16,7 @@ from core_timing import WALL, in_turn, spread
 from ruledex.cli.spark.session import session
 
 CORES = 2
+LOOK_SECONDS = 0.05  # between two looks at the processes
 DRIVER_MEMORY = "4g"  # JVM and Spark's own; the Python workers are beside it
 
 
@@ -60,27 +62,58 @@ class CoreTime(NamedTuple):
         return CoreTime(self.jvm - before.jvm, self.python - before.python)
 
 
-def core_time() -> CoreTime:
-    """Read the processor time of all processes below this one. A process that has ended counts in its parent."""
-    ticks = os.sysconf("SC_CLK_TCK")
-    found: dict[int, tuple[int, str, float]] = {}
-    for path in Path("/proc").glob("[0-9]*/stat"):
-        with suppress(OSError):  # it has ended meanwhile
-            name, _, rest = path.read_text().partition("(")[2].rpartition(")")
-            fields = rest.split()  # the state, the parent, and so on: man 5 proc
-            found[int(path.parent.name)] = int(fields[1]), name, sum(map(int, fields[11:15])) / ticks
-    jvm, python = 0.0, 0.0
-    for process, (_, name, seconds) in found.items():
-        if process != os.getpid() and _is_below(process, found):
-            jvm, python = (jvm + seconds, python) if name == "java" else (jvm, python + seconds)
-    return CoreTime(jvm, python)
+class CoreClock:
+    """Reads the processor time of all processes below this one.
+
+    Spark's workers end when they please, and take their time with them. So processes are looked at again and again
+    while a function runs, and each counts with what it had when it was seen last.
+    """
+
+    def __init__(self) -> None:
+        self._seen: dict[tuple[int, str], tuple[bool, float]] = {}  # by process and when it began: is it Java, seconds
+        self._ticks = os.sysconf("SC_CLK_TCK")
+
+    def read(self) -> CoreTime:
+        """Return the time of all processes that were ever seen."""
+        parents: dict[int, int] = {}
+        found: dict[int, tuple[str, bool, float]] = {}
+        for path in Path("/proc").glob("[0-9]*/stat"):
+            with suppress(OSError):  # it has ended meanwhile
+                name, _, rest = path.read_text().partition("(")[2].rpartition(")")
+                fields = rest.split()  # the state, the parent, and so on: man 5 proc
+                process = int(path.parent.name)
+                parents[process] = int(fields[1])
+                found[process] = fields[19], name == "java", (int(fields[11]) + int(fields[12])) / self._ticks
+        for process, (begin, is_java, seconds) in found.items():
+            if process != os.getpid() and _is_below(process, parents):
+                self._seen[process, begin] = is_java, seconds
+        seen = self._seen.values()
+        return CoreTime(sum(s for is_java, s in seen if is_java), sum(s for is_java, s in seen if not is_java))
+
+    def taken(self, function: Callable[[], object]) -> CoreTime:
+        """Return what a function's processes take."""
+        is_done = threading.Event()
+
+        def watch() -> None:
+            while not is_done.wait(LOOK_SECONDS):
+                self.read()
+
+        before = self.read()
+        watcher = threading.Thread(target=watch, daemon=True)
+        watcher.start()
+        try:
+            function()
+        finally:
+            is_done.set()
+            watcher.join()
+        return self.read().since(before)
 
 
-def _is_below(process: int, found: Mapping[int, tuple[int, str, float]]) -> bool:
-    while process in found:
+def _is_below(process: int, parents: Mapping[int, int]) -> bool:
+    while process in parents:
         if process == os.getpid():
             return True
-        process = found[process][0]
+        process = parents[process]
     return False
 
 
@@ -90,13 +123,12 @@ def core_rounds(functions: dict[str, Callable[[], object]], n_rounds: int) -> di
     What other work takes of the machine hardly counts.
     """
     taken: dict[str, list[CoreTime]] = {name: [] for name in functions}
+    clock = CoreClock()
     for function in functions.values():
         function()
     for _ in range(n_rounds):
         for name, function in functions.items():
-            before = core_time()
-            function()
-            taken[name].append(core_time().since(before))
+            taken[name].append(clock.taken(function))
     return {
         name: {
             "jvm": spread([each.jvm for each in times]),
