@@ -40,7 +40,7 @@ def test_k_of_zero_gives_nothing(engine_type):
 
 def test_a_negative_k_is_refused(engine_type):
     program = make_program(SIZES, [(SPORTS, 1.0, None)])
-    with pytest.raises(RuledexError, match="k is -1"):
+    with pytest.raises(RuledexError, match="k must be a whole number of at least 0, not -1"):
         engine_type.build(program).top(make_batch(program, [{A}]), -1)
 
 

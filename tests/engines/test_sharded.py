@@ -106,5 +106,5 @@ def test_it_says_what_its_shards_are():
 def test_a_negative_k_is_an_error():
     program = drawn_program(4)
     batch = make_batch(program, [set()])
-    with pytest.raises(RuledexError, match="k is -1"):
+    with pytest.raises(RuledexError, match="k must be a whole number of at least 0, not -1"):
         sharded(program, np.zeros(4), ["scan"]).top(batch, -1)

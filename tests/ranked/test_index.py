@@ -209,7 +209,7 @@ def test_what_cannot_be_indexed_is_an_error(changes, message):
     ("options", "message"),
     [
         ({"mode": "best"}, "mode"),
-        ({"k": -1}, "k is -1"),
+        ({"k": -1}, "k must be a whole number of at least 0, not -1"),
         ({"weights": [1]}, "relaxed"),
         ({"method": "scan"}, "relaxed"),
     ],

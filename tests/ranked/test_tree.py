@@ -142,7 +142,7 @@ def test_queries_that_make_no_sense_are_errors(name):
         tree.stab_top_batch([1.0, np.nan], 1)
     with pytest.raises(RuledexError, match="not a number"):
         next(tree.stab(np.nan))
-    with pytest.raises(RuledexError, match="k is -1"):
+    with pytest.raises(RuledexError, match="k must be a whole number of at least 0, not -1"):
         tree.stab_top(1.0, -1)
     if tree.can_overlap:
         with pytest.raises(RuledexError, match="above its high end"):

@@ -200,7 +200,7 @@ def test_an_unknown_way_a_negative_k_and_an_unknown_rank_are_refused():
     batch = encoder.encode(({"a": 1},))
     with pytest.raises(RuledexError, match=r"method must be one of .* not 'best'"):
         engine.top(batch, 1, method="best")
-    with pytest.raises(RuledexError, match="k is -1"):
+    with pytest.raises(RuledexError, match="k must be a whole number of at least 0, not -1"):
         engine.top(batch, -1)
     with pytest.raises(RuledexError, match="'best'"):
         engine.top(batch, 1, "best")
