@@ -87,9 +87,14 @@ docs: $(READY) ## write the pages that are generated, and build the site in buil
 	@$(BIN)/zensical build --clean --strict --config-file mkdocs.yml
 	@echo "the site is in build/site; to search it, too: $(BIN)/python -m http.server -d build/site"
 
-benchmarks: $(READY) ## measure, and write docs/benchmarks/ and docs/papers/; over an hour
+benchmarks: $(READY) ## measure, and write docs/benchmarks/ and docs/papers/; takes hours
 	@$(BIN)/python benchmarks/language.py
 	@$(BIN)/python benchmarks/core.py
+	@$(BIN)/python benchmarks/growth.py
+	@$(BIN)/python benchmarks/auto.py
+	@$(BIN)/python benchmarks/batches.py
+	@$(BIN)/python benchmarks/columns.py
+	@$(BIN)/python benchmarks/changes.py
 	@$(BIN)/python benchmarks/formats.py
 	@$(BIN)/python benchmarks/service.py
 	@$(BIN)/python benchmarks/whang2009.py
