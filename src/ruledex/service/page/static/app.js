@@ -38,7 +38,10 @@ function viewOf({ name, section, id, n }) {
 
 /** Shows the view of the place. `isFirst`: the page was just opened, and the focus stays where the browser put it. */
 async function show(isFirst = false) {
-  if (location.hash === "#main") return main.focus(); // the link that skips the header
+  if (location.hash === "#main") { // the link that skips the header
+    if (!main.contains(document.activeElement)) main.focus(); // this may come late: who has gone on is not called back
+    return;
+  }
   const place = route();
   const [title, view] = viewOf(place);
   leaving.abort();
