@@ -7,7 +7,7 @@ remembered: one long text would push out thousands of short ones.
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Iterable
 from decimal import Decimal
 from typing import Any, Final
 from weakref import WeakValueDictionary
@@ -30,7 +30,7 @@ _STEP: Final = 1024 * 1024  # bytes after which the limit, which may have change
 class Remembered:
     """Cells by key, one table per type of value, since 1 equals TRUE. The caller looks up in the tables itself.
 
-    Instead of cells, it may have what somebody makes of them, as an integer.
+    Instead of cells, it may have what somebody makes of them, as an integer, or both.
     """
 
     __slots__ = ("__weakref__", "tables")
@@ -38,11 +38,11 @@ class Remembered:
     def __init__(self) -> None:
         self.tables: dict[type, dict[Any, Any]] = {}
 
-    def remember(self, value: Any, key: Hashable, cells: tuple[int, ...] | int) -> None:
+    def remember(self, value: Any, key: Hashable, cells: tuple[int, ...] | int | tuple[Iterable[int], int]) -> None:
         """Remember the cells of a value, unless it is long. The key is the value, or contains it."""
         global _n_bytes
         kind = type(value)
-        n_bytes = _ENTRY + (cells.bit_length() // 8 if isinstance(cells, int) else _CELL * len(cells))
+        n_bytes = _ENTRY + _bytes_of(cells)
         if kind is str:
             if len(value) > LONGEST_TEXT:
                 return
@@ -64,6 +64,12 @@ class Remembered:
             table = self.tables.setdefault(kind, {})
             _all[id(self)] = self
         table[key] = cells
+
+
+def _bytes_of(cells: Any) -> int:
+    if isinstance(cells, int):
+        return cells.bit_length() // 8
+    return _CELL * len(cells) + sum(map(_bytes_of, cells[:2]))
 
 
 # No lock guards these, so that a fork never finds one taken. Threads that meet here may count a few bytes too little,

@@ -7,6 +7,8 @@ it, cost as much as the tree itself takes.
 from __future__ import annotations
 
 from array import array
+from collections.abc import Callable
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,8 +21,27 @@ from ruledex.engines.sparse.kernels import CELLS as SPARSE_CELLS
 from ruledex.engines.sparse.kernels import OUT as SPARSE_OUT
 from ruledex.engines.sparse.kernels import sparse_match_one
 
+Found = TypeVar("Found")
 _SHIFT = 32
 _LOW = (1 << _SHIFT) - 1
+
+
+@jit
+def match_living(index_handle: int, scratch_handle: int, alive_handle: int, n_cells: int) -> int:
+    """Match the event whose cells lie in the scratch of `sparse`. Write the positions there; return how many there are.
+
+    The array of the alive handle is empty, or has 0 for rules to leave out.
+    """
+    n_found = sparse_match_one(index_handle, scratch_handle, n_cells)
+    alive = bytes_at(alive_handle, 0)
+    if alive.size != 0:
+        out = scratch32_at(scratch_handle, SPARSE_OUT)
+        n_kept = 0
+        for place in range(n_found):
+            out[n_kept] = out[place]
+            n_kept += alive[out[place]] != 0
+        n_found = n_kept
+    return n_found
 
 
 @jit
@@ -43,15 +64,7 @@ def match_jointly(
         else:
             cells[n_base] = cell
             n_base += 1
-    n_found = sparse_match_one(index_handle, scratch_handle, n_base)
-    alive = bytes_at(alive_handle, 0)
-    if alive.size != 0:
-        out = scratch32_at(scratch_handle, SPARSE_OUT)
-        n_kept = 0
-        for place in range(n_found):
-            out[n_kept] = out[place]
-            n_kept += alive[out[place]] != 0
-        n_found = n_kept
+    n_found = match_living(index_handle, scratch_handle, alive_handle, n_base)
     return n_found | (tree_match_one(tree_handle, tree_scratch_handle, n_tree) << _SHIFT)
 
 
@@ -77,3 +90,24 @@ class JointMatcher:
         sparse.give_back(own)
         tree.give_back(other)
         return positions, rows
+
+
+class LivingMatcher:
+    """Matches single events by `sparse`. `alive` is empty, or has 0 for rules to leave out."""
+
+    def __init__(self, sparse: SparseEngine, alive: NDArray[np.uint8]) -> None:
+        self._sparse = sparse
+        self._alive = Handle((alive,))
+
+    def match_one(self, cells: list[int], read: Callable[[NDArray[np.int32]], Found]) -> Found:
+        """Return what `read` makes of the positions of the rules that are true of an event, ascending.
+
+        The cells are in any order, some perhaps twice. The positions are in scratch, and are of no use afterwards.
+        """
+        n_cells, sparse = len(cells), self._sparse
+        buffers = sparse.buffers(n_cells)
+        buffers.cells[:n_cells] = array("i", cells)
+        n_found = match_living(sparse.handle.address, buffers.handle.address, self._alive.address, n_cells)
+        found = read(buffers.out[:n_found])
+        sparse.give_back(buffers)
+        return found

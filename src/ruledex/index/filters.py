@@ -26,7 +26,8 @@ from ruledex.events.mappings import EventEncoder
 from ruledex.forks import ForkSafeLock
 from ruledex.index.build import build_program
 from ruledex.index.live.delta import Delta
-from ruledex.index.live.state import LiveState, Overlay
+from ruledex.index.live.overlay import Overlay
+from ruledex.index.live.state import LiveState
 from ruledex.index.state import BuiltState, Snapshot
 from ruledex.index.tags import NO_TAGS, RuleTags, TagSets, tags_of
 from ruledex.language.parser import parse
@@ -176,7 +177,7 @@ def _keep(kept: OrderedDict[str, T], name: str, value: T, n_bytes: int) -> None:
 
 def restricted(delta: Delta, admitted: Admitted) -> Delta:
     """Return a delta that answers only for the rules that a filter admits, given by position."""
-    view = copy.copy(delta)
+    view = copy.copy(delta.settled())
     view.admitted = admitted
     view.__dict__.pop("alive", None)  # of the delta without a filter, if that has been asked before
     return view

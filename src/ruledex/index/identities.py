@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bisect import bisect_left
+from bisect import bisect_left, insort
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
@@ -24,6 +24,7 @@ else:
 
     Id = TypeVar("Id", covariant=True)
 
+_FEW_ADDED = 16  # one id in so many is put in its place, more are sorted
 _FEW = 32  # so few strings are read one by one; more of them are read by Arrow at once
 
 
@@ -118,13 +119,13 @@ class StringIdentities:
 
     def __init__(self, texts: Texts) -> None:
         self._texts = texts
-        self._ids = Stored(texts.text, 0, len(texts))
+        self.texts = Stored(texts.text, 0, len(texts))  # one at a time
 
     def __len__(self) -> int:
         return len(self._texts)
 
     def __iter__(self) -> Iterator[RuleId]:
-        return iter(self._ids)
+        return iter(self.texts)
 
     def of(self, positions: NDArray[np.int32]) -> list[RuleId]:
         """Return the ids at some positions."""
@@ -140,7 +141,7 @@ class StringIdentities:
         """Return the position of an id. Raises a KeyError if there is none."""
         if not isinstance(rule_id, str):
             raise KeyError(rule_id)
-        return _bisect(self._ids, rule_id)
+        return _bisect(self.texts, rule_id)
 
     def has(self, rule_id: object) -> bool:
         """Return whether there is such an id."""
@@ -189,6 +190,17 @@ def find_ids(identities: Identities, ids: NDArray[Any]) -> tuple[NDArray[np.int6
     return before, np.array(is_there, np.bool_)
 
 
+def find_id(identities: Identities, rule_id: RuleId) -> tuple[int, bool]:
+    """Return what `find_ids` does of one id, in a tenth of the time."""
+    ids: Any
+    if isinstance(identities, IntegerIdentities):
+        ids = identities.all().data
+    else:
+        ids = identities.texts if isinstance(identities, StringIdentities) else _Items(identities)
+    at = bisect_left(ids, rule_id)
+    return at, at < len(ids) and ids[at] == rule_id
+
+
 class _Items(Sequence[Any]):
     """Ids one at a time, for a search that reads few of them."""
 
@@ -235,3 +247,15 @@ def stored_identities(arrays: dict[str, NDArray[np.generic]], n_rules: int) -> I
 def _require(holds: bool) -> None:
     if not holds:
         raise ArtifactError("the stored ids of the rules are damaged")
+
+
+def in_order(ids: list[Any], added: list[Any]) -> list[Any]:
+    """Return ascending ids and some others together, ascending. All are of one type."""
+    if len(added) * _FEW_ADDED < len(ids):
+        for rule_id in added:
+            insort(ids, rule_id)
+        return ids
+    if added:
+        ids += added
+        ids.sort()
+    return ids

@@ -39,7 +39,7 @@ from ruledex.engines.protocol import Matches, OutdatedError, Rank
 from ruledex.events.batch import EventBatch
 from ruledex.events.joint import JointEncoder
 from ruledex.events.mappings import EventEncoder, GrowingEncoder
-from ruledex.forks import cached_property
+from ruledex.forks import ForkSafeLock, cached_property
 from ruledex.language.schema import Schema
 
 Literal = Positive | Negative
@@ -48,6 +48,7 @@ NO_CHANCE = read_only(np.zeros(0, np.float32))
 NO_RULES = read_only(np.zeros(0, np.int32))
 NO_CELLS = LiteralIntervals(read_only(np.zeros(1, np.int32)), *[read_only(np.zeros(0, CELL))] * 2)
 CHANGING: Final = -1  # the stamp of what somebody changes
+_CLAIMING: Final = ForkSafeLock()
 _STAMPS = count()  # each is given once, whatever the tree
 COPY_FROM = 8  # a change of more than one rule in so many is copied to the other replica, not made again
 FEW = 1000  # rules, of which any change is made again
@@ -133,13 +134,14 @@ class Replica:
 
     def claim(self, stamp: int) -> bool:
         """Take the state of this stamp to change it; False where it is another one, or somebody reads it."""
-        if self.stamp != stamp:
-            return False
-        self.stamp = CHANGING
-        if self._readers:
-            self.stamp = stamp
-            return False
-        return True
+        with _CLAIMING:  # of several threads, one may
+            if self.stamp != stamp:
+                return False
+            self.stamp = CHANGING
+            if self._readers:
+                self.stamp = stamp
+                return False
+            return True
 
     def _clear(self) -> None:
         self.tree = GrowingTree(self.switches)
@@ -393,16 +395,18 @@ class TreeVersion(NamedTuple):
             self.replica.leave(token)
 
     def changed(self, *changes: TreeChange, in_place: bool = False) -> TreeVersion:
-        """Return the version after changes, which are made at once. Call it on the last version, one thread at a time.
+        """Return the version after changes, which are made at once. Call it on the last version.
 
-        If it fails, or if its result is not used, this version is still the last. With `in_place`, which is for a
-        version that nobody else has, this version is of no use afterwards, and that before it is still the last.
+        Two threads may make different versions of one; one of them then pays for a copy. If it fails, or if its result
+        is not used, this version is still the last. With `in_place`, which is for a version that nobody else has, this
+        version is of no use afterwards, and that before it is still the last.
         """
         if in_place and self.replica.claim(self.stamp):
             self.replica.apply(changes)
             return self._next(self.replica, self.spare, self.spare_stamp, (*self.missed, *changes))
         if self.spare is None or not self.spare.claim(self.spare_stamp):
-            replica = self.replica.copy()
+            with self.reading():
+                replica = self.replica.copy()
             replica.apply(changes)
         else:
             replica = self.spare

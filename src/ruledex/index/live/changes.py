@@ -10,12 +10,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ruledex.errors import RuledexError, RuleError, RuleFault, RulesError, RuleSyntaxError, quoted
-from ruledex.index.identities import RuleId, find_ids, find_sorted, plain_id
+from ruledex.index.identities import RuleId, find_id, find_ids, find_sorted, plain_id
 from ruledex.index.live.delta import AddedRules
-from ruledex.index.live.state import LiveState, Overlay
+from ruledex.index.live.overlay import Overlay
+from ruledex.index.live.recent_rules import MOST_RULES, PlannedRule, plan_rule
+from ruledex.index.live.state import LiveState
 from ruledex.index.rules import RuleColumns
 from ruledex.index.state import Snapshot, other_kind, require_position
 from ruledex.index.tags import NO_TAGS
+from ruledex.language.parser import parse
 from ruledex.language.schema import Schema
 from ruledex.language.value import INT64_MAX, INT64_MIN
 
@@ -47,10 +50,12 @@ class IndexChange(NamedTuple):
 
 
 class CheckedChange(NamedTuple):
-    """A change that can be made, and the rules that it puts, encoded."""
+    """A change that can be made, and the rules that it puts, ready to be added."""
 
     change: IndexChange
     encoded: EncodedRules | None = None
+    planned: PlannedRule | None = None  # the one rule that it puts, which need not be encoded yet
+    n_before: int | None = None  # if it does nothing but add one rule: how many rules of the base have smaller ids
 
 
 # Checking what a user asks for.
@@ -88,31 +93,31 @@ def put_plain_rule(state: Snapshot, rule: PutRule, *, replace: bool | None) -> C
 
     The rule has no tags of its own, and its id, text and score are valid by themselves.
     """
-    if not isinstance(state, LiveState) or state.delta.plain.schema is not state.schema:
+    state = LiveState.of(state)
+    if state.delta.plain.schema is not state.schema:
         return None
     if required_kind(state) != ("string" if isinstance(rule.id, str) else "integer"):
         return None
-    is_known = _has(state, rule.id)
+    n_before, is_in_base = find_id(state.base.identities, rule.id)
+    is_known = state.delta.position(rule.id) is not None or (is_in_base and not _is_removed(state, n_before))
     if replace is not None and is_known is not replace:
         return None
-    encoded = state.delta.plain.encode(rule.text, rule.score)
-    if encoded is None:
+    try:
+        tree = state.schema.bind(parse(rule.text), rule.text)
+    except RuleError:
+        return None
+    planned = plan_rule(tree)
+    encoded = state.delta.plain.encode(rule.text, rule.score) if planned is None else None
+    if planned is None and encoded is None:
         return None
     if is_known:
         rule = rule._replace(tags=state.tags_text(rule.id))
-    return CheckedChange(IndexChange(put=[rule]), encoded)
+    return CheckedChange(IndexChange(put=[rule]), encoded, planned, None if is_known or is_in_base else n_before)
 
 
-def _has(live: LiveState, rule_id: RuleId) -> bool:
-    """Return whether there is a rule of this id, without making all that the identities of a snapshot need."""
-    if live.delta.position(rule_id) is not None:
-        return True
-    try:
-        position = live.base.identities.position(rule_id)
-    except KeyError:
-        return False
+def _is_removed(live: LiveState, position: int) -> bool:
     at = int(live.removed.searchsorted(position))
-    return at == len(live.removed) or int(live.removed[at]) != position
+    return at < len(live.removed) and int(live.removed[at]) == position
 
 
 def plain_rule_of(rules: object) -> PutRule | None:
@@ -246,23 +251,29 @@ def combine_changes(changes: Iterable[IndexChange]) -> IndexChange:
 
 def shares_no_tree(state: Snapshot, other: Snapshot) -> bool:
     """Return whether a snapshot has a tree of its own, which another snapshot does not read."""
-    return isinstance(state, LiveState) and not (isinstance(other, LiveState) and state.delta.tree is other.delta.tree)
+    return isinstance(state, LiveState) and not (isinstance(other, LiveState) and state.delta.shares_tree(other.delta))
 
 
 def apply_change(
-    state: Snapshot, change: IndexChange, encoded: EncodedRules | None = None, *, in_place: bool = False
+    state: Snapshot,
+    change: IndexChange,
+    encoded: EncodedRules | None = None,
+    planned: PlannedRule | None = None,
+    n_before: int | None = None,
+    *,
+    in_place: bool = False,
 ) -> Snapshot:
-    """Return the snapshot after a change; `encoded` has its rules if they are encoded already.
+    """Return the snapshot after a change. What is beside it is known from checking it, as in a `CheckedChange`.
 
     Raises a RulesError if a text is not a rule. Unknown ids among the removed are ignored, so that several changes can
     be combined to one. If no change is left, the base itself is returned. Only the last snapshot of an index can be
     changed. With `in_place`, nobody has the snapshot yet, and it is of no use afterwards.
     """
     live = LiveState.of(state)
-    if encoded is not None and len(change.put) == 1 and not (change.removed or change.scored or change.defined):
-        added = _add_one(live, change.put[0], encoded, in_place=in_place)
-        if added is not None:
-            return added
+    if n_before is not None:
+        added = _added_rule(change.put[0], n_before, encoded, [planned] if planned else None)
+        delta = live.delta.change([], [], added, in_place=in_place)
+        return LiveState(live.base, live.removed, live.alive, live.scores, delta, live.schema)
     removed = LocatedIds.of(live, _array([*change.removed, *(rule.id for rule in change.put)]))
     scored = LocatedIds.of(live, _array([rule_id for rule_id, _ in change.scored]))
     values = [score for _, score in change.scored]
@@ -277,7 +288,7 @@ def apply_change(
         scores = scores.replace(scored.base_positions.tolist(), [values[at] for at in scored.in_base.tolist()])
     of_delta = [(position, values[at]) for position, at in zip(scored.delta_positions, scored.in_delta, strict=True)]
     schema = live.schema if not change.defined else redefine(live.schema, change.defined)
-    new = None if not change.put else _added_rules(live, change, schema, encoded)
+    new = None if not change.put else _added_rules(live, change, schema, encoded, planned)
     delta = live.delta.change(removed.delta_positions.tolist(), of_delta, new, in_place=in_place)
     is_defined_anew = schema.definitions != live.base.schema.definitions
     if not (len(all_removed) or len(delta) or scores is not None or is_defined_anew):
@@ -285,20 +296,12 @@ def apply_change(
     return LiveState(live.base, all_removed, alive, scores, delta, schema)
 
 
-def _add_one(live: LiveState, rule: PutRule, encoded: EncodedRules, *, in_place: bool) -> LiveState | None:
-    """Return the snapshot with one more rule, in a tenth of the steps that several changes take.
-
-    Returns None if there is a rule of this id.
-    """
-    ids = _array([rule.id])
-    before, is_base = find_ids(live.base.identities, ids)
-    if is_base[0] or live.delta.position(rule.id) is not None:
-        return None
-    added = AddedRules(
-        ids, [rule.text], np.array([rule.score], np.float64), before, encoded, [rule.tags], [rule.original]
-    )
-    delta = live.delta.change([], [], added, in_place=in_place)
-    return LiveState(live.base, live.removed, live.alive, live.scores, delta, live.schema)
+def _added_rule(
+    rule: PutRule, n_before: int, encoded: EncodedRules | None, planned: list[PlannedRule] | None
+) -> AddedRules:
+    """Return what `_added_rules` does of one rule, in a tenth of the steps."""
+    before, scores = np.array([n_before], np.int64), np.array([rule.score], np.float64)
+    return AddedRules(_array([rule.id]), [rule.text], scores, before, encoded, [rule.tags], [rule.original], planned)
 
 
 def redefine(schema: Schema, defined: Iterable[tuple[str, str | None]]) -> Schema:
@@ -307,19 +310,39 @@ def redefine(schema: Schema, defined: Iterable[tuple[str, str | None]]) -> Schem
     return schema.with_all_definitions({name: text for name, text in texts.items() if text is not None})
 
 
-def _added_rules(live: LiveState, change: IndexChange, schema: Schema, encoded: EncodedRules | None) -> AddedRules:
+def _added_rules(
+    live: LiveState, change: IndexChange, schema: Schema, encoded: EncodedRules | None, planned: PlannedRule | None
+) -> AddedRules:
     """Return the rules that a change puts, which are ascending by id."""
     ids = _array([rule.id for rule in change.put])
     texts = [rule.text for rule in change.put]
     scores = np.array([rule.score for rule in change.put], np.float64)
     tags, originals = [rule.tags for rule in change.put], [rule.original for rule in change.put]
-    if encoded is None:
+    plans = _plans(live, texts, schema) if planned is None else [planned]
+    if encoded is None and planned is None:
         from ruledex.engines.atree.new_rules import encode_good_rules
 
         encoded, faults = encode_good_rules(schema, [(rule.text, rule.score) for rule in change.put])
         if faults:
             raise RulesError([RuleFault(change.put[at][0], error) for at, error in faults], len(texts))
-    return AddedRules(ids, texts, scores, find_ids(live.base.identities, ids)[0], encoded, tags, originals)
+    return AddedRules(ids, texts, scores, find_ids(live.base.identities, ids)[0], encoded, tags, originals, plans)
+
+
+def _plans(live: LiveState, texts: Sequence[str], schema: Schema) -> list[PlannedRule] | None:
+    """Return rules ready to answer by themselves, if all rules of the delta do and will; else None."""
+    n_recent = live.delta.n_recent
+    if n_recent is None or n_recent + len(texts) > MOST_RULES:
+        return None
+    planned = []
+    for text in texts:
+        try:
+            plan = plan_rule(schema.bind(parse(text), text))
+        except RuleError:  # it is reported elsewhere
+            plan = None
+        if plan is None:
+            return None
+        planned.append(plan)
+    return planned
 
 
 class LocatedIds(NamedTuple):

@@ -3,6 +3,9 @@
 The delta has constants of its own, so that adding rules changes nothing in the base. A change makes another delta over
 the next version of the same tree: calls that read the one before end on it. A delta that is too old to begin a call
 with raises an `OutdatedError`, and the index then has a newer one.
+
+The rules that came last may be missing in the tree. They are queued for it (queued_rules.py), and meanwhile they answer
+for single events by themselves (recent_rules.py). As long as all rules of a delta do, the tree is not asked for those.
 """
 
 from __future__ import annotations
@@ -21,6 +24,8 @@ from ruledex.engines.protocol import Matches, Rank
 from ruledex.forks import cached_property
 from ruledex.index.identities import RuleId
 from ruledex.index.inputs import Events, encode_events
+from ruledex.index.live.queued_rules import MOST_QUEUED, QueuedRule, QueuedRules
+from ruledex.index.live.recent_rules import PlannedRule, RecentRules
 from ruledex.language.reference import Weights
 from ruledex.language.schema import Schema
 from ruledex.language.value import INT64_MAX, INT64_MIN
@@ -43,7 +48,7 @@ class DeltaRules(NamedTuple):
     ids: NDArray[Any]  # int64 or objects
     before: NDArray[np.int64]  # how many rules of the base have smaller ids
     scores: NDArray[np.float64]
-    tree_positions: NDArray[np.int32]  # in the tree
+    tree_positions: NDArray[np.int32]  # in the tree; -1 of the first rule of the queue, -2 of the second, and so on
     entries: NDArray[np.int64]  # in the log
 
     @classmethod
@@ -68,6 +73,10 @@ class DeltaRules(NamedTuple):
         arrays = (_insert(mine, positions, theirs) for mine, theirs in pairs)
         return DeltaRules(*arrays)
 
+    def with_rows(self, rows: NDArray[np.int32]) -> DeltaRules:
+        """Return the rules with the positions in the tree of those that were queued, which are `rows`."""
+        return self._replace(tree_positions=_in_tree(self.tree_positions, rows)) if len(rows) else self
+
     def replace_scores(self, scores: Sequence[tuple[int, float]]) -> DeltaRules:
         """Return the rules with other static scores at some positions."""
         replaced = self.scores.copy()
@@ -81,19 +90,26 @@ def _insert(array: NDArray[Any], positions: NDArray[np.int64], new: NDArray[Any]
     if len(new) > 1:
         return np.insert(array, positions, new)
     at = int(positions[0])  # np.insert takes ten times as long for one item
+    if at == len(array):
+        return np.concatenate([array, new])
     return np.concatenate([array[:at], new, array[at:]])
 
 
+def _in_tree(positions: NDArray[np.int32], rows: NDArray[np.int32]) -> NDArray[np.int32]:
+    return np.where(positions < 0, rows[-1 - np.minimum(positions, -1)], positions)
+
+
 class AddedRules(NamedTuple):
-    """Rules to add to a delta, ascending by id."""
+    """Rules to add to a delta, ascending by id. Those that are not `encoded` are queued, and must be planned."""
 
     ids: NDArray[Any]  # int64 or objects
     texts: Sequence[str]
     scores: NDArray[np.float64]
     before: NDArray[np.int64]  # for each, how many rules of the base have smaller ids
-    encoded: EncodedRules
+    encoded: EncodedRules | None
     tags: Sequence[str | None]  # canonical JSON
     originals: Sequence[str | None]  # as written for other systems
+    planned: Sequence[PlannedRule] | None = None  # None if one of them cannot be
 
 
 class FunctionsUsed(NamedTuple):
@@ -112,19 +128,42 @@ class FunctionsUsed(NamedTuple):
 _NO_FUNCTIONS: Final = FunctionsUsed()
 
 
+class Waiting(NamedTuple):
+    """The rules of a delta that are not in the tree, and those that answer by themselves for single events.
+
+    The latter are all rules of the delta, or else those that are not in the tree.
+    """
+
+    queue: QueuedRules | None = None
+    n_queued: int = 0  # the first rules of the queue belong to the delta
+    recent: RecentRules | None = None
+    is_all_recent: bool = False
+
+
+NOTHING_WAITS: Final = Waiting()
+
+
 class Delta:
     """Rules in the order of their ids; a rule's position here is its position in that order. Immutable."""
 
     admitted: NDArray[np.uint8] | None = None  # by position, 0 for rules that a filter leaves out
+    _settled: Delta | None = None
 
     def __init__(
-        self, tree: TreeVersion, rules: DeltaRules, log: Log, plain: PlainRules, functions: FunctionsUsed
+        self,
+        tree: TreeVersion,
+        rules: DeltaRules,
+        log: Log,
+        plain: PlainRules,
+        functions: FunctionsUsed,
+        waiting: Waiting | None = None,
     ) -> None:
         self.tree = tree
         self.rules = rules
         self.log = log
         self.plain = plain  # encodes single rules; all states of a delta share it
         self.functions = functions
+        self.waiting = NOTHING_WAITS if waiting is None else waiting
 
     @staticmethod
     def empty(schema: Schema) -> Delta:
@@ -139,6 +178,14 @@ class Delta:
         return len(self.ids)
 
     # Looking at it.
+
+    @property
+    def n_recent(self) -> int | None:
+        """How many rules answer by themselves for single events, if all do; else None."""
+        if not len(self.rules.ids):
+            return 0
+        recent = self.waiting.recent
+        return recent.n_rules if recent is not None and self.waiting.is_all_recent else None
 
     @property
     def ids(self) -> NDArray[Any]:
@@ -202,11 +249,40 @@ class Delta:
 
     # Matching.
 
+    def settled(self) -> Delta:
+        """Return a delta of the same rules that are all in the tree, which answers alone. Made at the first call.
+
+        Raises an `OutdatedError` if that is no longer possible, since the index has been changed.
+        """
+        if self.waiting is NOTHING_WAITS:
+            return self
+        made = self._settled
+        if made is None:
+            tree, rules, queue = self.tree, self.rules, self.waiting.queue
+            if queue is not None:
+                tree, rows = queue.insert(self.waiting.n_queued)
+                rules = rules.with_rows(rows)
+            made = self._settled = Delta(tree, rules, self.log, self.plain, self.functions)
+        return made
+
+    def shares_tree(self, other: Delta) -> bool:
+        """Return whether a change of this delta's tree in place could take it from another delta."""
+        return any(mine is theirs for mine in self._versions() for theirs in other._versions())
+
+    def _versions(self) -> Iterator[TreeVersion]:
+        """Yield the versions of the tree that this delta may read or change."""
+        yield self.tree
+        if self.waiting.queue is not None:
+            yield self.waiting.queue.version
+        if self._settled is not None:
+            yield self._settled.tree
+
     @contextmanager
     def reading(self) -> Iterator[DeltaReader]:
         """Give a reader that no change touches. Raises an `OutdatedError` if the tree has been changed already."""
-        with self.tree.reading() as replica:
-            yield DeltaReader(self, replica)
+        settled = self.settled()
+        with settled.tree.reading() as replica:
+            yield DeltaReader(settled, replica)
 
     @cached_property
     def by_tree_position(self) -> ByTreePosition:
@@ -238,29 +314,107 @@ class Delta:
         One thread at a time may call this, and only on the last delta. Until the returned delta is used, this one
         stays the last, unless it is changed `in_place`.
         """
-        from ruledex.engines.atree.live import Deletion, Insertion
-
-        rules, changes = self.rules, list[Deletion | Insertion]()
+        rules, log, settled = self.rules, self.log, self._settled
         if scores:
             rules = rules.replace_scores(scores)
+        tree, queue, n_queued = self.tree, self.waiting.queue, self.waiting.n_queued
+        if queue is not None and settled is not None:  # a reader has put all of them into the tree
+            tree, queue, n_queued = settled.tree, None, 0
+            rules = rules._replace(tree_positions=settled.rules.tree_positions)
+        recent, is_all = self._recent_after(removed, new, queue)
+        gone = rules.tree_positions[removed]
         if removed:
-            changes.append(Deletion(rules.tree_positions[removed]))
             rules = rules.drop(removed)
-        insertion = None if new is None else Insertion(new.encoded, new.ids.tolist())
-        if insertion is not None:
-            changes.append(insertion)
-        tree = self.tree.changed(*changes, in_place=in_place) if changes else self.tree
-        log = self.log
-        if new is not None and insertion is not None:
+        if new is not None:
             # Entries that a failed change left in the log belong to no rule.
             entries = np.arange(len(log), len(log) + len(new.ids))
             log.extend(zip(new.ids.tolist(), new.texts, new.tags, new.originals, strict=True))
-            rules = rules.merge(DeltaRules(new.ids, new.before, new.scores, insertion.rules, entries))
+            rows = np.zeros(len(new.ids), np.int32)  # as long as they are not in the tree
+            if new.encoded is None:
+                queue = QueuedRules(tree, self.plain.schema) if queue is None else queue
+                rows = -1 - np.arange(n_queued, n_queued + len(new.ids), dtype=np.int32)
+                n_queued = queue.put(n_queued, _queued(new))
+            rules = rules.merge(DeltaRules(new.ids, new.before, new.scores, rows, entries))
+        to_tree = None if new is None or new.encoded is None else new
+        if removed or to_tree is not None or recent is None or n_queued >= MOST_QUEUED:
+            rules, tree = _to_tree(tree, queue, n_queued, rules, gone, to_tree, in_place=in_place)
+            queue, n_queued, recent = None, 0, recent if is_all else None
         if len(log) > 2 * len(rules.ids) + _FEW_ENTRIES:
             log = [log[entry] for entry in rules.entries.tolist()]
             rules = rules._replace(entries=np.arange(len(log)))
+        functions = self.functions if to_tree is None and not removed else FunctionsUsed.of(tree.replica.dictionary)
+        is_alone = recent is not None and (is_all or queue is not None) and len(rules.ids)
+        waiting = Waiting(queue, n_queued, recent, is_all) if is_alone else None
         # The replica of this tree is nobody else's to change until the next change.
-        return Delta(tree, rules, log, self.plain, FunctionsUsed.of(tree.replica.dictionary))
+        return Delta(tree, rules, log, self.plain, functions, waiting)
+
+    def _recent_after(
+        self, removed: list[int], new: AddedRules | None, queue: QueuedRules | None
+    ) -> tuple[RecentRules | None, bool]:
+        """Return the rules that answer by themselves after a change, and whether these are all."""
+        _, _, recent, is_all = self.waiting
+        if not len(self.rules.ids):
+            recent, is_all = RecentRules(), True
+        elif recent is None or not (is_all or queue is not None):
+            recent = RecentRules()  # all others are in the tree
+        if removed and is_all:
+            recent = recent.without(self.rules.ids[removed].tolist())
+        if new is not None:
+            planned = new.planned
+            more = None if planned is None else recent.with_rules(zip(new.ids.tolist(), planned, strict=True))
+            return more, is_all and more is not None
+        return recent, is_all
+
+
+def _queued(new: AddedRules) -> Iterator[QueuedRule]:
+    assert new.planned is not None
+    each = zip(new.ids.tolist(), new.texts, new.scores.tolist(), new.planned, strict=True)
+    return (QueuedRule(rule_id, text, score, planned.tree) for rule_id, text, score, planned in each)
+
+
+def _to_tree(
+    tree: TreeVersion,
+    queue: QueuedRules | None,
+    n_queued: int,
+    rules: DeltaRules,
+    gone: NDArray[np.int32],
+    new: AddedRules | None,
+    *,
+    in_place: bool,
+) -> tuple[DeltaRules, TreeVersion]:
+    """Return rules that are all in the tree, and the tree with them and without others.
+
+    `gone` are the positions of the others, in the tree or the queue. The positions of rules that are `new` count for
+    nothing yet.
+    """
+    from ruledex.engines.atree.live import Deletion, Insertion
+
+    changes = list[Deletion | Insertion]()
+    rows, missing = np.empty(0, np.int32), np.empty(0, np.int32)
+    if queue is not None:
+        tree, inserted = queue.inserted(n_queued)  # a reader may have put the first of them into the tree
+        rows = np.full(n_queued, -1, np.int32)
+        rows[: len(inserted)] = inserted
+        gone = _in_tree(gone, rows)
+        places = np.sort(-1 - rules.tree_positions[rules.tree_positions < 0])
+        missing = places[places >= len(inserted)]
+    gone = gone[gone >= 0]
+    if len(gone):
+        changes.append(Deletion(gone))
+    queued = insertion = None
+    if queue is not None and len(missing):
+        queued = queue.insertion(missing.tolist())
+        changes.append(queued)
+    if new is not None and new.encoded is not None:
+        insertion = Insertion(new.encoded, new.ids.tolist())
+        changes.append(insertion)
+    tree = tree.changed(*changes, in_place=in_place) if changes else tree
+    if queued is not None:
+        rows[missing] = queued.rules
+    rules = rules.with_rows(rows)
+    if new is not None and insertion is not None:
+        rules.tree_positions[rules.ids.searchsorted(new.ids)] = insertion.rules
+    return rules, tree
 
 
 class ByTreePosition(NamedTuple):

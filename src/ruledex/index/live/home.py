@@ -18,10 +18,11 @@ from itertools import chain
 from typing import Any, NamedTuple, Protocol, TypeAlias
 
 from ruledex.artifact import LocalStore, RootLike, current_version, locate, verify
-from ruledex.artifact.layout import JOURNAL, POINTER, ROOT_LOCK, STAGING_SCRATCH, VERSIONS
+from ruledex.artifact.layout import JOURNAL, ROOT_LOCK, STAGING_SCRATCH, VERSIONS
 from ruledex.artifact.locks import HAS_FILE_LOCKS, StagingArea, claim_staging, release_lock, take_lock
 from ruledex.artifact.manifest import encode_pointer
 from ruledex.artifact.ownership import RootCheck, claim_root, require_root
+from ruledex.artifact.pointer_check import PointerCheck
 from ruledex.artifact.publish import publish_staged
 from ruledex.artifact.store import read_pointer, reporting
 from ruledex.errors import ArtifactError, RuledexError
@@ -158,7 +159,7 @@ class JournalHome:
     def _set_version(self, version: str) -> None:
         self._version = version
         self._journal = Journal(self._store.root, version)
-        self._pointer = encode_pointer(version)
+        self._pointer = PointerCheck(self._store, encode_pointer(version))
 
     def change(self, state: Snapshot, prepares: Sequence[Prepare]) -> ChangesMade:
         """Make changes to the state with all changes of the journal, and wait until they are on disk.
@@ -201,7 +202,7 @@ class JournalHome:
         """Return the state with the changes of others, itself if there are none; None if its version is not current."""
         found, mark = self._read(state)
         # A journal is removed only after another version has been published.
-        if self._store.read(POINTER) != self._pointer:
+        if not self._pointer.holds():
             return None
         self._mark = mark
         return found
@@ -289,7 +290,7 @@ class JournalHome:
 
     def _check_current(self) -> None:
         # A version has exactly one pointer, byte for byte.
-        if self._store.read(POINTER) != self._pointer:
+        if not self._pointer.holds():
             now = current_version(self._store)
             raise ArtifactError(
                 f"this index is at version {self._version}, but {now} has been published since: refresh it first"

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from bisect import insort
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Final, Generic, NamedTuple, TypeVar
+from collections.abc import Callable, Iterable, Iterator
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -20,9 +19,10 @@ from ruledex.errors import EventError
 from ruledex.events.arrow.tables import is_arrow, read_arrow_events
 from ruledex.events.batch import EventBatch
 from ruledex.forks import cached_property
-from ruledex.index.identities import Identities, RuleId, identities_of
+from ruledex.index.identities import Identities, RuleId, identities_of, in_order
 from ruledex.index.inputs import Event, Events, as_mapping, as_mappings, encode_events
 from ruledex.index.live.delta import Delta, DeltaReader
+from ruledex.index.live.overlay import Overlay
 from ruledex.index.state import BuiltState, IndexMatches, Snapshot, require_position
 from ruledex.language.plain import is_record
 from ruledex.language.reference import Weights
@@ -33,11 +33,8 @@ if TYPE_CHECKING:  # an index that nobody changes needs no A-Tree
     from ruledex.engines.atree.one_event import OneEventTree
     from ruledex.engines.joint import JointMatcher
     from ruledex.events.joint import JointEncoder
-
-Item = TypeVar("Item", bound=np.generic)
-
-_MOST_PENDING: Final = 4096
-_FEW_ADDED: Final = 16  # one id in so many is put in its place, more are sorted
+    from ruledex.index.live.recent_matching import RecentMatcher
+    from ruledex.index.live.recent_rules import RecentRules
 
 
 class _Short(NamedTuple):
@@ -111,13 +108,74 @@ class LiveState:
 
     def match(self, event: Event) -> list[RuleId]:
         """Return the ids of all rules that are true of an event, ascending."""
-        base, delta = self.base, self.delta
-        if type(event) is not dict:
-            event = as_mapping(event)
+        delta = self.delta
         if not len(delta.rules.ids):
-            return base.identities.of(base.match_one(event, self.alive_array))
+            return self._match_base(event)
         if delta.admitted is not None:
             return self._match_apart(event)
+        waiting = delta.waiting
+        if waiting.recent is None:
+            return self._match_jointly(event)
+        if type(event) is not dict:
+            event = as_mapping(event)
+        if type(event) is dict:
+            alone = self._alone
+            found = self._match_recent(event, waiting.recent) if alone is None else alone.match(event)
+            if found is not None:
+                return found
+        return self._settled.match(event)
+
+    @cached_property
+    def _alone(self) -> RecentMatcher | None:
+        """What answers for the base and for all rules of the delta at once, if there is such a thing."""
+        waiting, encoder, alive, sparse = self.delta.waiting, self.base.encoder, self.alive_array, self._sparse
+        if waiting.recent is None or not waiting.is_all_recent or sparse is None or encoder.has_derived:
+            return None
+        from ruledex.engines.joint import LivingMatcher
+        from ruledex.index.live.recent_matching import RecentMatcher
+
+        living = LivingMatcher(sparse, ALL_ALIVE if alive is None else alive)
+        return RecentMatcher(living, encoder, self.base.identities, waiting.recent)
+
+    @property
+    def _sparse(self) -> SparseEngine | None:
+        """The engine that answers for single events of the base, if it is `sparse`."""
+        engine = self.base.engine
+        if isinstance(engine, AutoEngine):
+            return engine.sparse if engine.word is None else None
+        return engine if isinstance(engine, SparseEngine) else None
+
+    def _match_recent(self, event: dict[str, Any], recent: RecentRules) -> list[RuleId] | None:
+        """Return the ids of all rules that are true of an event, ascending; None if only the tree can say."""
+        added = recent.match(event)
+        if added is None:
+            return None
+        if self.delta.waiting.is_all_recent:
+            return in_order(self._match_base(event), added)
+        try:
+            return in_order(self._match_jointly(event), added)
+        except OutdatedError:  # the tree has got these rules meanwhile
+            return None
+
+    @cached_property
+    def _settled(self) -> LiveState:
+        """The same rules, of which the tree has all that were added."""
+        return LiveState(self.base, self.removed, self.alive, self.scores, self.delta.settled(), self.schema)
+
+    def _match_base(self, event: Event) -> list[RuleId]:
+        """Return the ids of the base's rules that are true of an event and not removed, ascending."""
+        base = self.base
+        if self.alive is None:
+            return base.match(event)
+        if type(event) is not dict:
+            event = as_mapping(event)
+        return base.identities.of(base.match_one(event, self.alive_array))
+
+    def _match_jointly(self, event: Event) -> list[RuleId]:
+        """Return the ids of all rules of the base and the tree that are true of an event, ascending."""
+        if type(event) is not dict:
+            event = as_mapping(event)
+        base, delta = self.base, self.delta
         replica, token = delta.tree.replica, object()
         if not replica.enter(token, delta.tree.stamp):
             raise OutdatedError
@@ -134,7 +192,7 @@ class LiveState:
             added = [labels[row] for row in rows]
         finally:
             replica.leave(token)
-        return _in_order(base.identities.of(found), added)
+        return in_order(base.identities.of(found), added)
 
     def _make_short(self, replica: Replica) -> _Short:
         """Return what a match needs. The replica is always the same while this state may be asked."""
@@ -147,10 +205,12 @@ class LiveState:
             joint = JointMatcher(sparse, ALL_ALIVE if alive is None else alive)
         return _Short(joint, replica.one_event, replica.encoder_with(self.base.encoder), replica.labels)
 
-    def _match_apart(self, event: Mapping[str, Any]) -> list[RuleId]:
+    def _match_apart(self, event: Event) -> list[RuleId]:
         """Return the ids of all rules that are true of an event and admitted by the filter of the delta."""
+        if type(event) is not dict:
+            event = as_mapping(event)
         with self.delta.reading() as delta:
-            return _in_order(
+            return in_order(
                 self.base.identities.of(self.base.match_one(event, self.alive_array)), delta.match_one(event)
             )
 
@@ -283,65 +343,7 @@ class LiveState:
         return self.base.version
 
 
-def _in_order(ids: list[Any], added: list[Any]) -> list[Any]:
-    """Return ascending ids and some others together, ascending. All are of one type."""
-    if len(added) * _FEW_ADDED < len(ids):
-        for rule_id in added:
-            insort(ids, rule_id)
-        return ids
-    if added:
-        ids += added
-        ids.sort()
-    return ids
-
-
 # A base with a few changes.
-
-
-class Overlay(Generic[Item]):
-    """An array of which some items are replaced. Immutable.
-
-    The whole array is made at the first read: a series of changes without a read between them never makes one. Until
-    then an overlay holds its own replacements and the overlay before it.
-    """
-
-    def __init__(
-        self, origin: NDArray[Item] | Overlay[Item], positions: Sequence[int] = (), values: Sequence[float] = ()
-    ) -> None:
-        self._origin = origin
-        self._positions = positions
-        self._values = values
-        self._n_pending: int = origin._n_pending + 1 if isinstance(origin, Overlay) else 0
-        self._array: NDArray[Item] | None = None
-
-    @property
-    def array(self) -> NDArray[Item]:
-        """All items, read-only."""
-        made = self._array
-        if made is None:
-            made = self._array = self._make()
-            # The overlays before this one may go. A thread that walks through here at this moment replaces again what
-            # is replaced already, with the same values.
-            self._origin = made
-        return made
-
-    def _make(self) -> NDArray[Item]:
-        pending: list[Overlay[Item]] = []
-        at: Overlay[Item] | NDArray[Item] = self
-        while isinstance(at, Overlay):
-            pending.append(at)
-            at = at._origin
-        array = at.copy()
-        for overlay in reversed(pending):
-            array[list(overlay._positions)] = overlay._values
-        array.flags.writeable = False
-        return array
-
-    def replace(self, positions: Sequence[int], values: Sequence[float]) -> Overlay[Item]:
-        """Return an overlay with other values at some positions. Of equal positions the last one counts."""
-        if self._array is not None or self._n_pending > _MOST_PENDING:
-            return Overlay(self.array, positions, values)
-        return Overlay(self, positions, values)
 
 
 class LivePositions:

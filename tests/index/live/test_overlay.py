@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ruledex.index.live.state import LivePositions, Overlay
+from ruledex.index.live.overlay import Overlay
+from ruledex.index.live.state import LivePositions
 
 
 def test_an_overlay_has_its_own_entries_and_leaves_the_origin_alone():
