@@ -190,7 +190,7 @@ def find_ids(identities: Identities, ids: NDArray[Any]) -> tuple[NDArray[np.int6
     return before, np.array(is_there, np.bool_)
 
 
-def find_id(identities: Identities, rule_id: RuleId) -> tuple[int, bool]:
+def locate_id(identities: Identities, rule_id: RuleId) -> tuple[int, bool]:
     """Return what `find_ids` does of one id, in a tenth of the time."""
     ids: Any
     if isinstance(identities, IntegerIdentities):

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ruledex.errors import RuledexError, RuleError, RuleFault, RulesError, RuleSyntaxError, quoted
-from ruledex.index.identities import RuleId, find_id, find_ids, find_sorted, plain_id
+from ruledex.index.identities import RuleId, find_ids, find_sorted, locate_id, plain_id
 from ruledex.index.live.delta import AddedRules
 from ruledex.index.live.overlay import Overlay
 from ruledex.index.live.recent_rules import MOST_RULES, PlannedRule, plan_rule
@@ -98,7 +98,7 @@ def put_plain_rule(state: Snapshot, rule: PutRule, *, replace: bool | None) -> C
         return None
     if required_kind(state) != ("string" if isinstance(rule.id, str) else "integer"):
         return None
-    n_before, is_in_base = find_id(state.base.identities, rule.id)
+    n_before, is_in_base = locate_id(state.base.identities, rule.id)
     is_known = state.delta.position(rule.id) is not None or (is_in_base and not _is_removed(state, n_before))
     if replace is not None and is_known is not replace:
         return None

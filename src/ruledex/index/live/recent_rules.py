@@ -43,7 +43,7 @@ class _NotShortError(Exception):
 Span: TypeAlias = tuple[Any, bool, Any, bool]
 
 
-class Literal(NamedTuple):
+class Comparison(NamedTuple):
     """A comparison of an attribute, or its negation. The attribute has values, all of one type."""
 
     name: str
@@ -57,7 +57,7 @@ class _Leaf(NamedTuple):
     """Literals of which one must be true."""
 
     height: int  # 0
-    literals: tuple[Literal, ...]
+    literals: tuple[Comparison, ...]
 
 
 class _Join(NamedTuple):
@@ -136,7 +136,7 @@ def _join(operation: int, parts: list[Part]) -> Part:
     return waiting[0][2]
 
 
-def _literal(predicate: Compare | Between | In, negated: bool) -> Literal:
+def _literal(predicate: Compare | Between | In, negated: bool) -> Comparison:
     operand = predicate.operand
     if type(operand) is not Attribute or len(operand.path) != 1:
         raise _NotShortError
@@ -145,18 +145,18 @@ def _literal(predicate: Compare | Between | In, negated: bool) -> Literal:
         op, value = predicate.op, predicate.value
         kind = _kind_of((value,))
         if op == "=":
-            return Literal(name, kind, (value,), None, negated)
+            return Comparison(name, kind, (value,), None, negated)
         span: Span = (None, False, value, op == "<=") if op[0] == "<" else (value, op == ">=", None, False)
     elif isinstance(predicate, In):
         if predicate.has_null:
             raise _NotShortError
-        return Literal(name, _kind_of(predicate.values), predicate.values, None, negated)
+        return Comparison(name, _kind_of(predicate.values), predicate.values, None, negated)
     else:
         kind = _kind_of((predicate.low, predicate.high))
         span = predicate.low, True, predicate.high, True
     if kind is bool:
         raise _NotShortError
-    return Literal(name, kind, (), span, negated)
+    return Comparison(name, kind, (), span, negated)
 
 
 def _kind_of(constants: Sequence[Any]) -> type:
@@ -184,7 +184,7 @@ class _Cells:
         self.bits = bits  # of what is below all, of the first constant, of what is between it and the second, …
         self._doubles: list[float] | None = None
 
-    def add(self, literal: Literal, mask: int) -> None:
+    def add(self, literal: Comparison, mask: int) -> None:
         """Let the values of a literal set some bits, too. Only for a copy that nobody reads yet."""
         points, span = literal.points, literal.span
         for constant in points if span is None else (span[0], span[2]):
@@ -234,7 +234,7 @@ class AttributeBits:
 
     __slots__ = ("_added", "_before", "_cells", "_remembered", "known", "n_constants")
 
-    def __init__(self, before: AttributeBits | None, added: Sequence[tuple[Literal, int]]) -> None:
+    def __init__(self, before: AttributeBits | None, added: Sequence[tuple[Comparison, int]]) -> None:
         self._before = before  # None once the cells are made
         self._added = added  # literals, and the bits that they set
         self._cells: dict[type, _Cells] | None = None
@@ -339,7 +339,7 @@ class RecentRules:
         made = RecentRules()
         made.attributes, made._joins, made._rules = self.attributes.copy(), self._joins.copy(), self._rules
         made.n_rules, made.n_bits, made._roots = self.n_rules, self.n_bits, self._roots
-        masks: dict[str, list[tuple[Literal, int]]] = {}
+        masks: dict[str, list[tuple[Comparison, int]]] = {}
         for rule_id, (_, part) in rules:
             if made.n_rules == MOST_RULES or made.n_bits + (1 << part.height) > MOST_BITS:
                 return None
@@ -357,7 +357,7 @@ class RecentRules:
         ]
         return made
 
-    def _place(self, rule_id: RuleId, rule: Part, masks: dict[str, list[tuple[Literal, int]]]) -> None:
+    def _place(self, rule_id: RuleId, rule: Part, masks: dict[str, list[tuple[Comparison, int]]]) -> None:
         """Give a rule its bits; note those of its literals by attribute."""
         root, joins = 1 << self.n_bits, self._joins
         self._rules[self.n_bits + 1] = rule_id, root
