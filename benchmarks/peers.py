@@ -5,6 +5,7 @@
     python benchmarks/peers.py --sizes 10 100       other numbers of rules
     python benchmarks/peers.py --workloads flat     only some of flat, abe and conj
     python benchmarks/peers.py --peers CEL a-tree   only some of the peers
+    python benchmarks/peers.py --build-seconds 60   what a peer may take to build, instead of ten minutes
     python benchmarks/peers.py --render             the page and the table anew from the measurements that are there
 
 Peers in other languages have drivers in benchmarks/peers/, which this script builds if cargo or Maven are there. Those
@@ -19,7 +20,7 @@ import os
 import platform
 import sys
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
 from pathlib import Path
@@ -234,6 +235,7 @@ def main() -> int:
     parser.add_argument("--sizes", type=int, nargs="+", help="numbers of rules")
     parser.add_argument("--workloads", nargs="+", choices=WORKLOADS, default=list(WORKLOADS))
     parser.add_argument("--peers", nargs="+", choices=[*SINGLE_MODULES, *NATIVE, *BATCH_MODULES])
+    parser.add_argument("--build-seconds", type=float, help="what a peer may take to build")
     parser.add_argument("--output", type=Path, help="where to write; docs/benchmarks unless --quick")
     arguments = parser.parse_args()
     folder = arguments.output or (None if arguments.quick else DOCS)
@@ -243,7 +245,10 @@ def main() -> int:
         document = json.loads((folder / "peers.json").read_text())
         write(document, folder)
     else:
-        run = Run(QUICK if arguments.quick else Limits(), arguments.peers)
+        limits = QUICK if arguments.quick else Limits()
+        if arguments.build_seconds is not None:
+            limits = replace(limits, build_seconds=arguments.build_seconds)
+        run = Run(limits, arguments.peers)
         sizes = arguments.sizes or (QUICK_SIZES if arguments.quick else SIZES)
         save = (lambda _: None) if folder is None else (lambda document: write(document, folder))
         document = measure(run, arguments.workloads, sizes, save)

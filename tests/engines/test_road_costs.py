@@ -3,7 +3,7 @@ import pytest
 
 from ruledex.compiled.scheduler import scheduler
 from ruledex.engines.auto import AutoEngine
-from ruledex.engines.road_costs import BLOCK, BUILD_BLOCKS, LOOK_AGAIN, RoadCosts
+from ruledex.engines.road_costs import BLOCK, BUILD_BLOCKS, LOOK_AGAIN, MOST_UNSEEN, WATCH, RoadCosts
 from ruledex.engines.sparse.engine import SparseEngine
 
 from .programs import drawn_batch, drawn_program
@@ -70,6 +70,35 @@ def test_the_first_call_on_a_road_may_have_waited_for_compiled_code_and_does_not
 def test_the_other_road_is_looked_at_again():
     costs = known(1e-5, 1e-2)
     assert [choice(costs, BLOCK) for _ in range(LOOK_AGAIN)] == [False] * (LOOK_AGAIN - 1) + [True]
+
+
+def test_each_look_that_changes_nothing_makes_the_next_one_rarer():
+    costs = known(1e-5, 1e-2)
+    looks = [call for call in range(8 * MOST_UNSEEN) if choice(costs, BLOCK)]
+    apart = np.diff(looks)
+    assert apart[0] == 2 * LOOK_AGAIN
+    assert list(apart) == sorted(apart)
+    assert set(apart[-3:]) == {MOST_UNSEEN}
+    costs.by_blocks = 1e-3  # another road is faster now: soon it is looked whether that stays so
+    assert choice(costs, BLOCK)
+    assert costs.next_look - costs.n_calls <= LOOK_AGAIN
+
+
+def test_blocks_that_are_built_and_may_be_faster_are_tried():
+    assert choice(known(ESTIMATE / 20 / 2, None), 20, is_built=True)
+    assert not choice(known(ESTIMATE / 20 / 4, None), 20, is_built=True)
+    assert not choice(known(ESTIMATE / 20 / 2, None), 20, is_built=False)
+
+
+def test_few_calls_are_timed_once_both_roads_are_known():
+    costs = RoadCosts()
+    assert costs.is_watched
+    costs = known(1e-5, 1e-2)
+    watched = 0
+    for _ in range(LOOK_AGAIN - WATCH):
+        watched += costs.is_watched
+        choice(costs, BLOCK)
+    assert watched == (LOOK_AGAIN - WATCH) // WATCH
 
 
 @pytest.mark.parametrize("n_events", [1, 16, 100, 600])

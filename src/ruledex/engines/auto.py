@@ -111,12 +111,16 @@ class AutoEngine(OneEventMatcher):
     @property
     def batch(self) -> BatchEngine:
         """The engine for large batches, made by whoever asks first."""
-        with self._building:
-            if self._batch is None:
-                from ruledex.engines.batch.engine import BatchEngine, BatchOptions
+        made = self._batch
+        if made is None:
+            with self._building:
+                made = self._batch
+                if made is None:
+                    from ruledex.engines.batch.engine import BatchEngine, BatchOptions
 
-                self._batch = BatchEngine.build(self.program, self._statistics, BatchOptions(self.threads))
-            return self._batch
+                    made = BatchEngine.build(self.program, self._statistics, BatchOptions(self.threads))
+                    self._batch = made
+        return made
 
     def choose(self, n_events: int) -> SparseEngine | BatchEngine:
         """Return the engine for a batch of that many events, if nothing was measured yet."""
@@ -131,7 +135,12 @@ class AutoEngine(OneEventMatcher):
             return ask(self.sparse, batch)
         if not scheduler.is_compiled:  # nothing that plain Python takes says anything about compiled code
             return ask(self.choose(n_events), batch)
-        costs = self._costs.setdefault((question, min(n_events, BLOCK).bit_length()), RoadCosts())
+        key = question, min(n_events, BLOCK).bit_length()
+        costs = self._costs.get(key)
+        if costs is None:
+            costs = self._costs.setdefault(key, RoadCosts())
+        if not costs.is_watched:
+            return ask(self.batch if costs.is_by_blocks(n_events, self.batch_from) else self.sparse, batch)
         clock, n_tried = self._clock, min(n_events, N_TRIED)
 
         def note_call(engine: SparseEngine | BatchEngine, part: EventBatch, n_asked: int) -> Answer:

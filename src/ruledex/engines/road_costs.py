@@ -3,8 +3,9 @@
 What an event costs in `sparse` depends on what it makes true, and a block of `batch` on all rules. Neither is known
 from the rules alone: on rules that match little, events one by one are the cheaper road at any number, and where rules
 are ANDs of frequent ORs, blocks are it from a few events on. So calls are timed, each kind of question and each size of
-batch apart. The first call goes by an estimate, and later ones by what was measured. One call in `LOOK_AGAIN` measures
-the other road, in case events have changed.
+batch apart. The first call goes by an estimate, and later ones by what was measured: of those one in `WATCH` is timed.
+From time to time a call measures the other road, in case events have changed; after each such look that changes
+nothing, it takes twice as many calls to the next one.
 
 A road changes no answer.
 """
@@ -19,7 +20,8 @@ BLOCK = 512  # events
 LINK_SECONDS = 25e-9  # of a block per link of the rules, roughly
 BUILD_BLOCKS = 4.0  # that take as long as to build `batch`
 DOUBT = 3.0  # times, by which an estimate may be wrong
-LOOK_AGAIN = 32  # calls
+WATCH = 8  # calls
+LOOK_AGAIN, MOST_UNSEEN = 32, 1024  # calls: from the first to the first look, and at the most from one to the next
 AGE = 0.75  # the weight of what was known before, where calls get slower
 
 
@@ -31,8 +33,17 @@ class RoadCosts:
     by_blocks: float | None = None  # seconds per block
     lost: float = 0.0  # seconds that blocks would have spared, while `batch` is not built
     n_calls: int = 0
+    next_look: int = LOOK_AGAIN
+    to_next_look: int = LOOK_AGAIN
+    preferred: bool | None = None  # whether blocks were expected to take less at the last call
     was_by_events: bool = False  # whether such a call was noted
     was_by_blocks: bool = False
+
+    @property
+    def is_watched(self) -> bool:
+        """Whether the next call is to be timed."""
+        is_known = self.by_events is not None and self.by_blocks is not None
+        return not is_known or self.n_calls % WATCH == 0 or self.n_calls + 1 >= self.next_look
 
     def note(self, is_by_blocks: bool, n_events: int, seconds: float) -> None:
         """Note what a call took. The first on a road may have waited for compiled code, and does not count."""
@@ -44,28 +55,41 @@ class RoadCosts:
         self.was_by_events |= not is_by_blocks
 
     def is_by_blocks(
-        self, n_events: int, batch_from: int, estimate: float, is_built: bool, try_events: Callable[[], None]
+        self,
+        n_events: int,
+        batch_from: int,
+        estimate: float = 0.0,
+        is_built: bool = True,
+        try_events: Callable[[], None] | None = None,
     ) -> bool:
         """Return whether so many events go in blocks, from `batch_from` on if nothing is known.
 
         `estimate` are the seconds of a block that was never measured; `try_events` measures a few events one by one.
+        Where both roads were measured and the call is not watched, the number of events is enough.
         """
         self.n_calls += 1
         is_large = n_events >= batch_from
-        is_to_look = self.n_calls % LOOK_AGAIN == 0
-        if is_large and (self.by_events is None or is_to_look):
+        is_to_look = self.n_calls >= self.next_look
+        if is_to_look:
+            self.to_next_look = min(2 * self.to_next_look, MOST_UNSEEN)
+            self.next_look = self.n_calls + self.to_next_look
+        if is_large and try_events is not None and (self.by_events is None or is_to_look):
             try_events()
         if self.by_events is None:
             return is_large
         events, blocks = n_events * self.by_events, n_blocks(n_events) * (self.by_blocks or estimate)
         if self.by_blocks is None:
-            if is_large:
+            if is_large or is_built:
                 return blocks < DOUBT * events
-            if not is_built and blocks < events:
+            if blocks < events:
                 self.lost += events - blocks
                 return self.lost > BUILD_BLOCKS * estimate
-            return blocks < events
-        return blocks < (DOUBT * events if is_to_look else events)
+            return False
+        is_blocks = blocks < events
+        if is_blocks is not self.preferred:
+            self.preferred, self.to_next_look = is_blocks, LOOK_AGAIN
+            self.next_look = min(self.next_look, self.n_calls + LOOK_AGAIN)
+        return blocks < DOUBT * events if is_to_look else is_blocks
 
 
 def n_blocks(n_events: int) -> int:

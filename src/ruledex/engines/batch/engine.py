@@ -410,6 +410,8 @@ def _new_chunk(size: int) -> Found:
 
 def _most_pairs(batch: EventBatch) -> int:
     """Return how many pairs the largest block has."""
+    if batch.n_events <= N_EVENTS:
+        return int(batch.offsets[-1] - batch.offsets[0])
     firsts = np.arange(0, batch.n_events, N_EVENTS)
     lasts = np.minimum(firsts + N_EVENTS, batch.n_events)
     return int(np.max(batch.offsets[lasts] - batch.offsets[firsts], initial=0))
