@@ -13,6 +13,7 @@ import gc
 import importlib
 import json
 import os
+import resource
 import sys
 import time
 from collections.abc import Callable, Iterable, Sequence
@@ -34,6 +35,7 @@ N_ROUNDS = 7
 LEAST_CALLS, MOST_CALLS = 3, 2_000  # of one peer in one round
 LEAST_FOR_P99 = 100
 N_WARM = 10  # rules
+MOST_BYTES = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") // 2
 # Calls of more nanoseconds are measured in processor time, since a busy machine interrupts them. Shorter ones are not:
 # that clock is slow to read, and a median tells nothing of the few that are interrupted.
 LONG_CALL = 200_000
@@ -299,6 +301,8 @@ def main() -> None:
     mode, folder, *rest = sys.argv[1:]
     if mode == "alone":
         n_checked, limit, peer = rest
+        # A peer that wants more memory is to fail by itself, and not to take it from everything else.
+        resource.setrlimit(resource.RLIMIT_AS, (MOST_BYTES, MOST_BYTES))
         figures = alone(Path(folder), int(n_checked), float(limit), peer)
     else:
         seconds, *peers = rest
