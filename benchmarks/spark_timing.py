@@ -17,6 +17,7 @@ from ruledex.cli.spark.session import session
 
 CORES = 2
 LOOK_SECONDS = 0.05  # between two looks at the processes
+IDLE_SECONDS = 40  # Spark ends a Python worker that had nothing to do for a minute
 DRIVER_MEMORY = "4g"  # JVM and Spark's own; the Python workers are beside it
 
 
@@ -120,15 +121,21 @@ def _is_below(process: int, parents: Mapping[int, int]) -> bool:
 def core_rounds(functions: dict[str, Callable[[], object]], n_rounds: int) -> dict[str, dict[str, Any]]:
     """Each function's seconds of the JVM's, of Python's and of all processor time; all take turns, after one untimed.
 
-    What other work takes of the machine hardly counts.
+    What other work takes of the machine hardly counts. A function whose last turn was so long ago that its workers may
+    have ended has an untimed turn first: to start one takes up to two seconds, whatever they are asked.
     """
     taken: dict[str, list[CoreTime]] = {name: [] for name in functions}
+    ended: dict[str, float] = {}
     clock = CoreClock()
-    for function in functions.values():
+    for name, function in functions.items():
         function()
+        ended[name] = time.monotonic()
     for _ in range(n_rounds):
         for name, function in functions.items():
+            if time.monotonic() - ended[name] > IDLE_SECONDS:
+                function()
             taken[name].append(clock.taken(function))
+            ended[name] = time.monotonic()
     return {
         name: {
             "jvm": spread([each.jvm for each in times]),

@@ -208,4 +208,4 @@ class Slot:
 
 
 _OF_TWIN: Final = {Kind.ROUNDED: float, Kind.DATE: date}
-_HASHABLE: Final = frozenset((int, float, str, bool, Decimal))
+_HASHABLE: Final = frozenset((int, float, str, bool, Decimal, date))

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gc
 import resource
+from collections import OrderedDict
 from pathlib import Path
 
 import numpy as np
@@ -27,6 +29,22 @@ def test_an_index_is_opened_once_and_the_oldest_is_let_go(tmp_path):
     assert worker.open_index(str(tmp_path), versions[-1]) is opened[-1]
     assert worker.open_index(str(tmp_path), versions[0]) is not opened[0]
     assert worker.open_index(str(tmp_path), versions[0]).match({"a": 1}) == [0]
+
+
+def test_collections_of_garbage_leave_out_an_index_that_answers_again_until_the_next_is_opened(tmp_path, monkeypatch):
+    first, second = (Index.build([(n, "a = 1")]).save(tmp_path) for n in range(2))
+    worker._unfreeze()
+    monkeypatch.setattr(worker, "_indexes", OrderedDict())
+    monkeypatch.setattr(worker, "task_threads", lambda: 1)
+    counts = []
+    try:
+        for task, version in ((None, first), (None, first), ("a task", first), ("a task", second), ("a task", second)):
+            monkeypatch.setattr(worker, "_task", lambda task=task: task)
+            worker.open_index(str(tmp_path), version)
+            counts.append(gc.get_freeze_count() > 0)
+    finally:
+        worker._unfreeze()
+    assert counts == [False, False, True, False, True]
 
 
 def open_with_little_memory(root: str, version: str) -> str:

@@ -2,22 +2,26 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from ruledex import limits
+from ruledex.compiled.constants import OFFSET
 from ruledex.dictionary.slot import Slot
 from ruledex.events.arrow.columns import EventColumns, Path, is_list, plain_layout
-from ruledex.events.arrow.pairs import Pairs
+from ruledex.events.arrow.pairs import CellTable, Pairs
 from ruledex.events.arrow.taking import Array, flatten_lists, take, valid
-from ruledex.events.arrow.values import present
+from ruledex.events.arrow.values import Distinct, distinct, is_nameless, present
 from ruledex.events.elements import element_index
 from ruledex.language.lambdas import repeats_elements
 from ruledex.language.resolve import over_limit
 from ruledex.language.tree import Exists
+
+_LEAST_CODED: Final = 64  # elements; of fewer, to find equal ones takes longer than to match them
+_LEAST_EQUAL: Final = 2  # elements per distinct one, likewise
 
 
 class Elements(NamedTuple):
@@ -46,6 +50,14 @@ class ElementColumns:
         if not len(elements.events) or not len(index.key_cells):
             return
         names = [name for name in columns.names if name in index.outer_names]
+        if not names:
+            coded = _coded(elements.values)
+            if coded is not None:
+                inner = EventColumns.of_arrays({index.element: coded.values}, len(coded.values))
+                matches = index.engine.match(index.encoder.arrow.encode_columns(inner))
+                table = CellTable(matches.offsets.astype(OFFSET), index.key_cells[matches.rule])
+                pairs.gather(elements.events, coded.codes, table)
+                return
         arrays = {name: columns.taken(name, elements.events) for name in names}
         inner = EventColumns.of_arrays({**arrays, index.element: elements.values}, len(elements.events))
         inner.n_combinations = n_combinations[elements.events]
@@ -67,6 +79,21 @@ class ElementColumns:
         kept = np.flatnonzero(~is_over[elements.events])
         within = Elements(take(elements.values, kept), elements.events[kept], elements.is_array & ~is_over)
         return within, n_combinations
+
+
+def _coded(elements: Array) -> Distinct | None:
+    """Return the distinct elements, null among them, and the number of each element's; None if few are equal.
+
+    A lambda that looks at nothing but its element is true of equal elements alike. Elements that can have fields or
+    elements themselves are left alone.
+    """
+    if len(elements) < _LEAST_CODED or is_nameless(elements.type):
+        return None
+    codes, values = distinct(elements)
+    if _LEAST_EQUAL * len(values) > len(elements):
+        return None
+    null = len(values)
+    return Distinct(np.where(codes < 0, null, codes), take(values, np.append(np.arange(null), -1)))
 
 
 def elements_at(columns: EventColumns, path: Path) -> Elements:

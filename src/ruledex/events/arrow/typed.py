@@ -218,16 +218,28 @@ class TypedCells:
         if is_nameless(coded.values.type):
             pairs.add_each(events, self._slot.cells(OPAQUE))
             return
-        cells = [self._slot.cells(value) for value in to_python(coded.values)]
-        self.n_by_value += len(cells)
-        pairs.gather(events, codes, cell_table([[c for c in row if c not in self._misfits] for row in cells]))
+        codes, rows = self._rows_of(to_python(coded.values), codes)
+        pairs.gather(events, codes, cell_table([[c for c in row if c not in self._misfits] for row in rows]))
         # An event misfits a family if all of its values do.
         for misfit in self._misfits:
-            fits = np.array([misfit not in row for row in cells])[codes]
+            fits = np.array([misfit not in row for row in rows])[codes]
             has_value, has_fitting = np.zeros(n_events, np.bool_), np.zeros(n_events, np.bool_)
             has_value[events] = True
             has_fitting[events[fits]] = True
             pairs.add_each(np.flatnonzero(has_value & ~has_fitting), (misfit,))
+
+    def _rows_of(self, values: list[Any], codes: NDArray[np.int64]) -> tuple[NDArray[np.int64], list[tuple[int, ...]]]:
+        """Return the number of the row of cells for each code, and the rows. The values have one type, or are None."""
+        slot = self._slot
+        self.n_by_value += len(values)
+        # Batches repeat values, and many values have the same cells: most are found without a step of Python.
+        known = slot.known.get(type(values[0]), {}) if values else {}
+        cells: list[Any] = list(map(known.get, values))
+        for place in [place for place, found in enumerate(cells) if found is None]:
+            cells[place] = tuple(slot.cells(values[place]))
+        numbers = {row: number for number, row in enumerate(dict.fromkeys(cells))}
+        of_values = np.fromiter(map(numbers.__getitem__, cells), np.int64, len(cells))
+        return of_values[codes], list(numbers)
 
     @property
     def _reads_times(self) -> bool:

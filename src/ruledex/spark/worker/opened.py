@@ -6,6 +6,7 @@ If a limit on the memory of workers is too low, the error says what to do.
 from __future__ import annotations
 
 import errno
+import gc
 import re
 from collections import OrderedDict
 from collections.abc import Iterator
@@ -19,6 +20,7 @@ from ruledex.index import Index
 from ruledex.spark.worker.distribution import is_trusted, local_root
 
 if TYPE_CHECKING:
+    from pyspark import TaskContext
     from pyspark.sql import SparkSession
 
 # A stream changes versions, and a micro-batch that runs again may need an older one.
@@ -30,6 +32,7 @@ _SIZE: Final = re.compile(r"([0-9]+)([kmgtp]?)b?")
 
 _indexes: OrderedDict[tuple[str, str, bool | None, int], Index] = OrderedDict()
 _opening = ForkSafeLock()
+_is_frozen = False  # whether collections of garbage leave out the open indexes
 
 
 def open_index(root: str, version: str, trust: bool | None = None) -> Index:
@@ -37,7 +40,10 @@ def open_index(root: str, version: str, trust: bool | None = None) -> Index:
     threads = task_threads()
     key = (root, version, trust, threads)
     with _opening:
-        if key not in _indexes:
+        if key in _indexes:
+            _freeze()
+        else:
+            _unfreeze()
             with explain_memory_errors(root):
                 prepare_large()
                 opened = Index.open(local_root(root), version, trust=is_trusted(root, trust), threads=threads)
@@ -50,10 +56,34 @@ def open_index(root: str, version: str, trust: bool | None = None) -> Index:
 
 def task_threads() -> int:
     """Return how many CPUs Spark gives the task that runs here; 1 outside of a task."""
+    task = _task()
+    return 1 if task is None else max(1, task.cpus())
+
+
+def _task() -> TaskContext | None:
     from pyspark import TaskContext
 
-    task = TaskContext.get()
-    return 1 if task is None else max(1, task.cpus())
+    return TaskContext.get()
+
+
+def _freeze() -> None:
+    """Let collections of garbage leave out what is there, once an index answers again.
+
+    Spark collects garbage after each task, and to look at all modules, indexes and compiled code takes a tenth of a
+    second. By its second answer a worker has most of what it will ever have.
+    """
+    global _is_frozen
+    if not _is_frozen and _task() is not None:
+        gc.freeze()
+        _is_frozen = True
+
+
+def _unfreeze() -> None:
+    """Let collections look at everything again, since an index that is left may be garbage."""
+    global _is_frozen
+    if _is_frozen:
+        gc.unfreeze()
+        _is_frozen = False
 
 
 # Memory.
