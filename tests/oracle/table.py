@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import UTC, date, datetime, timedelta
 from typing import Any
@@ -26,9 +26,9 @@ SETTINGS = {
 
 
 @contextmanager
-def session(spark: Any, time_zone: str) -> Iterator[Any]:
+def session(spark: Any, time_zone: str, settings: Mapping[str, str] | None = None) -> Iterator[Any]:
     """The session in a time zone, set for many short questions; as it was afterwards."""
-    wanted = SETTINGS | {"spark.sql.session.timeZone": time_zone}
+    wanted = SETTINGS | {"spark.sql.session.timeZone": time_zone, **(settings or {})}
     before = {name: spark.conf.get(name, None) for name in wanted}
     for name, value in wanted.items():
         spark.conf.set(name, value)
