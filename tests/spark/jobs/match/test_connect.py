@@ -3,6 +3,8 @@ session do not live together."""
 
 from __future__ import annotations
 
+import json
+import logging
 import os
 from pathlib import Path
 from typing import Any, cast
@@ -11,8 +13,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from ruledex import Index
+from ruledex.spark.worker.metrics import _KIND
 from ruledex.workloads import workload
-from tests.spark.conftest import WAIT_S, own_process
+from tests.spark.conftest import WAIT_S, own_process, wait_for
 
 N_RULES, N_EVENTS = 500, 300
 
@@ -88,9 +91,50 @@ def through_connect(folder: Path) -> dict[str, object]:
         "versions": {row.version for row in rows(written)},
         "threads": tuple(spark.range(1).mapInArrow(threads, "threads bigint, of_batches bigint").first()),
         "pins": [(row.version, row.refused) for row in pins(spark, root).collect()],
+        "observed": observed(events, root),
+        "stream metrics": stream_metrics(spark, folder),
     }
     spark.stop()
     return found
+
+
+def observed(events: Any, root: str) -> dict[str, object]:
+    """The metrics of a match in batch, and the rows that it has."""
+    from pyspark.sql import Observation
+
+    from ruledex.spark import match
+
+    seen = Observation()
+    n_rows = match(events, root, keep=["number"], metrics=seen).count()
+    return seen.get | {"rows": n_rows}
+
+
+def stream_metrics(spark: Any, folder: Path) -> dict[str, object]:
+    """The metrics of a stream that refuses the second version, and what the client logs."""
+    from ruledex.spark import match
+
+    told: list[str] = []
+    handler = logging.Handler()
+    handler.emit = lambda record: told.append(record.getMessage())  # type: ignore[method-assign]
+    logging.getLogger("ruledex.spark").addHandler(handler)
+    root, numbers = folder / "refusing", folder / "numbers"
+    numbers.mkdir()
+    first = Index.build([(1, "n >= 0")]).save(root)
+    stream = spark.readStream.schema("n long, other long").json(str(numbers))
+    query = match(stream, root, keep=["n"], metrics="ads").writeStream.format("memory").queryName("found").start()
+
+    def write(number: int) -> None:
+        (numbers / f"{number}.json").write_text(json.dumps({"n": number, "other": 1}))
+        query.processAllAvailable()
+
+    write(0)
+    second = Index.build([(1, "n >= 0"), (2, "other = 1")]).save(root)
+    write(1)
+    wait_for(lambda: told, "the warning")
+    # Without their names: docs/spark-operations.md says so.
+    progress = [each.observedMetrics["ads"]["values"] for each in query.recentProgress if each.numInputRows]
+    query.stop()
+    return {"progress": progress, "told": told, "versions": (first, second)}
 
 
 @pytest.fixture(scope="module")
@@ -131,3 +175,30 @@ def test_a_stream_through_connect_pins_its_version(made):
     index, _, found = made
     assert found["versions"] == {index.version}
     assert found["pins"] == [(index.version, None)]
+
+
+def test_metrics_through_connect_are_those_of_a_classic_session(made):
+    index, table, found = made
+    metrics = dict(found["observed"])
+    assert metrics.pop("bytes") > 0
+    assert metrics.pop("by_value") > 0  # rules of the demo have LIKE
+    assert metrics == {
+        "rows": N_EVENTS,
+        "events": N_EVENTS,
+        "matches": int(index.count(table).sum()),
+        "version": index.version,
+        "refused": 0,
+        "set_aside": 0,
+        "reason": None,
+    }
+
+
+def test_a_version_that_a_stream_refuses_is_a_metric_and_a_warning_of_the_client(made):
+    seen = made[2]["stream metrics"]
+    first, second = seen["versions"]
+    named = [dict(zip((field.name for field in _KIND), values, strict=True)) for values in seen["progress"]]
+    assert [(each["events"], each["matches"], each["version"]) for each in named] == [(1, 1, first)] * 2
+    assert [(each["refused"], each["reason"] is None) for each in named] == [(0, True), (1, False)]
+    assert f"{second} is refused: its rules look at other" in named[1]["reason"]
+    assert len(seen["told"]) == 1
+    assert f"uses version {first}: {second} is refused" in seen["told"][0]
