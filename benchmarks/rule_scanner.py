@@ -34,7 +34,7 @@ from ruledex.language.tree import (
     In,
     Not,
 )
-from ruledex.program.layout import lay_out
+from ruledex.program.layout import find_used_nodes, lay_out
 from ruledex.program.node_table import NodeTable, empty_node_table
 from ruledex.program.normalise import NormalRules, normalise_rules
 from ruledex.program.rule_entries import LiteralFacts, PredicateLiterals, operator_of
@@ -99,8 +99,9 @@ def build(
         table, scores, made = clock.time("normalise", normalise_rules, table, scores, scan, *known)
         parts.append(made)
     rules = NormalRules(*(np.concatenate(arrays) for arrays in zip(*parts, strict=True)))
-    lay_out_shared = partial(lay_out, share=True)
-    clock.time("lay out", lay_out_shared, table, scores, rules, np.arange(2 * texts.n_texts, dtype=np.int32))
+    literal_node = np.arange(2 * texts.n_texts, dtype=np.int32)
+    used = clock.time("lay out", find_used_nodes, table, rules.root, literal_node)
+    clock.time("lay out", partial(lay_out, share=True), used, scores, rules, literal_node)
     return clock, table, scores, rules, texts.n_texts
 
 

@@ -66,6 +66,28 @@ PLAIN = (
     "tools/",
 )
 
+# Files that draw so much that counting the lines they run takes minutes, and that run no line that others do not.
+UNCOUNTED = {
+    "contract/test_rules.py",
+    "dictionary/test_patterns.py",
+    "dictionary/test_remembered.py",
+    "events/arrow/test_straight.py",
+    "index/live/test_boundary_numbers.py",
+    "index/live/test_queued_rules.py",
+    "index/live/test_stateful.py",
+    "index/test_build_join.py",
+    "index/test_dates_in_zones.py",
+    "index/test_filters.py",
+    "index/test_now.py",
+    "index/test_odd_events.py",
+    "language/test_any_text.py",
+    "language/test_caches.py",
+    "language/test_like_pieces.py",
+    "rewrite/test_normal_form.py",
+    "rewrite/test_pipeline.py",
+    "workloads/test_exchange.py",
+}
+
 # Long files run first, Spark's before all, so that no process is left alone with one in the end.
 FIRST = (
     "spark/",
@@ -85,6 +107,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if item.path.relative_to(ROOT).as_posix() in SLOW:
             item.add_marker(pytest.mark.slow)
+        if item.path.relative_to(ROOT).as_posix() in UNCOUNTED:
+            item.add_marker(pytest.mark.no_cover)
         if item.path.relative_to(ROOT.parent).as_posix() in LONG:
             item.add_marker(pytest.mark.long)
         if "spark" in getattr(item, "fixturenames", ()) or "spark" in item.path.relative_to(ROOT).parts:

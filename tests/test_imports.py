@@ -14,6 +14,7 @@ SOURCE = Path(__file__).parent.parent / "src" / "ruledex"
 
 # A module may import from stages above its own.
 STAGES = (
+    "free_memory",
     "errors",
     "forks",
     "limits",

@@ -40,7 +40,7 @@ from ruledex.language.tree import (
     Xnor,
     Xor,
 )
-from ruledex.program.layout import ProgramNodes, lay_out
+from ruledex.program.layout import ProgramNodes, find_used_nodes, lay_out
 from ruledex.program.node_table import NodeTable, empty_node_table
 from ruledex.program.normalise import NormalRules, normalise_rules
 from ruledex.program.rule_entries import COMPLEX, LiteralFacts, PredicateLiterals, operator_of
@@ -182,8 +182,13 @@ def built(rules: Sequence[str], n_chunks: int = 1) -> Built:
         table, scores, made = normalise_rules(table, scores, scan, predicates.of(predicate_of), facts(literals))
         parts.append(made)
     together = NormalRules(*(np.concatenate(arrays) for arrays in zip(*parts, strict=True)))
-    nodes = lay_out(table, scores, together, np.arange(len(literals), dtype=np.int32), share=True)
+    nodes = laid_out(table, scores, together, np.arange(len(literals), dtype=np.int32))
     return Built(literals, table, scores, together, nodes)
+
+
+def laid_out(table: NodeTable, scores: ScoreTable, rules: NormalRules, literal_node: NDArray[np.int32]) -> ProgramNodes:
+    """The nodes of rules as a Program has them, with common parts once."""
+    return lay_out(find_used_nodes(table, rules.root, literal_node), scores, rules, literal_node, share=True)
 
 
 def facts(literals: list[tuple[Predicate, bool]]) -> LiteralFacts:

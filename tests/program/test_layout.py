@@ -10,12 +10,12 @@ from ruledex.compiled.constants import ALWAYS, AND, LEAF, NEVER, OR, WEIGH
 from ruledex.dictionary import dictionary
 from ruledex.errors import RuledexError
 from ruledex.program import layout, node_table
-from ruledex.program.layout import ProgramNodes, lay_out
+from ruledex.program.layout import ProgramNodes
 from ruledex.program.node_table import ALWAYS_CODE, NEVER_CODE, NO_COMPLEMENT, add_node, empty_node_table
 from ruledex.program.normalise import NormalRules
 from ruledex.program.scores.compile import add_score, empty_score_table, pack_step
 from ruledex.workloads import workload
-from tests.program.rules import built
+from tests.program.rules import built, laid_out
 
 FREE = np.full(8, NO_COMPLEMENT, np.int32)
 
@@ -53,7 +53,7 @@ def test_nodes_stand_by_level_and_then_by_first_use() -> None:
     table, late = add_node(table, AND, np.array([0, 1]), FREE)
     table, early = add_node(table, AND, np.array([2, 3]), FREE)
     table, high = add_node(table, OR, np.array([early, 4]), FREE)
-    nodes = lay_out(table, empty_score_table(), rules_of(high, late, high), np.arange(8, dtype=np.int32), share=True)
+    nodes = laid_out(table, empty_score_table(), rules_of(high, late, high), np.arange(8, dtype=np.int32))
     check(nodes, 8)
     assert unused < 0
     assert nodes.children.tolist() == [2, 3, 0, 1, 4, 8]
@@ -63,7 +63,7 @@ def test_nodes_stand_by_level_and_then_by_first_use() -> None:
 
 def test_literals_and_constants_can_be_roots() -> None:
     order = np.array([2, 0, 1], np.int32)
-    nodes = lay_out(empty_node_table(), empty_score_table(), rules_of(0, ALWAYS_CODE, NEVER_CODE, 2), order, share=True)
+    nodes = laid_out(empty_node_table(), empty_score_table(), rules_of(0, ALWAYS_CODE, NEVER_CODE, 2), order)
     assert nodes.root.tolist() == [2, ALWAYS, NEVER, 1]
     assert nodes.level_offsets.tolist() == [3]
     assert nodes.child_offsets.tolist() == [0]
@@ -75,7 +75,7 @@ def test_children_and_scores_follow_the_numbers_of_the_literals() -> None:
     scores, start = add_score(scores, [(LEAF, 1), (LEAF, 2), (WEIGH, 0), (AND, 2)], [1.5])
     rules = rules_of(wide, wide)._replace(score_start=np.array([start, 0]), n_score_steps=np.array([4, 2], np.int32))
     order = np.array([7, 6, 5, 4, 3, 2, 1, 0], np.int32)
-    nodes = lay_out(table, scores, rules, order, share=True)
+    nodes = laid_out(table, scores, rules, order)
     check(nodes, 8)
     assert nodes.children.tolist() == list(range(8))
     assert nodes.score_offsets.tolist() == [0, 4, 6]
@@ -91,7 +91,7 @@ def test_the_layout_of_many_rules_holds_to_what_a_program_promises() -> None:
 
 
 def test_no_rules_have_no_nodes() -> None:
-    nodes = lay_out(empty_node_table(), empty_score_table(), rules_of(), np.empty(0, np.int32), share=True)
+    nodes = laid_out(empty_node_table(), empty_score_table(), rules_of(), np.empty(0, np.int32))
     assert nodes.level_offsets.tolist() == [0]
     assert len(nodes.root) == 0
 

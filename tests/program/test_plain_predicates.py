@@ -35,10 +35,11 @@ def build(
             offsets = np.cumsum([0, *map(len, texts)])
             found = builder.add_texts(np.frombuffer(b"".join(texts), np.uint8), offsets, np.zeros(len(texts)))
             faults += [(at, str(error), error.position) for at, error in found]
+        n_parsed = builder.n_predicates_parsed
         program, dictionary = builder.finish()
     finally:
         predicate_table.FEWEST_COMPILED = before
-    return program, store(dictionary), faults, builder.n_predicates_parsed
+    return program, store(dictionary), faults, n_parsed
 
 
 def assert_same(chunks: Sequence[Sequence[str | bytes]], schema: Schema | None = None) -> int:

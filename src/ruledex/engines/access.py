@@ -7,6 +7,7 @@ looked at in vain. Answers do not depend on them.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from itertools import pairwise
 
 import numpy as np
@@ -20,6 +21,7 @@ from ruledex.errors import RuledexError
 from ruledex.program.program import Program
 
 MANY_CHILDREN = 64  # of one node; from here on all are sorted by NumPy, which takes longer for few
+AT_ONCE = 1 << 17  # nodes
 PRESENCE = 0.5  # how often an attribute is there, where nothing is known
 
 
@@ -77,17 +79,26 @@ def node_probabilities(program: Program, statistics: Statistics | None) -> NDArr
     probability[program.n_positive : program.n_literals] = np.clip(
         frequency[program.negative_presence] - positive[program.negative_of], 0.0, 1.0
     )
-    for level_begin, level_end in pairwise(program.level_offsets.tolist()):
-        begin, end = level_begin - program.n_literals, level_end - program.n_literals
-        if begin == end:
-            continue
-        offsets = program.child_offsets[begin : end + 1]
-        below = probability[program.children[offsets[0] : offsets[-1]]]
-        starts = offsets[:-1] - offsets[0]
+    for begin, end, starts, children in nodes_by_level(program):
+        below = probability[children]
         all_true = np.multiply.reduceat(below, starts)
         some_true = 1.0 - np.multiply.reduceat(1.0 - below, starts)
-        probability[level_begin:level_end] = np.where(program.node_op[begin:end] == AND, all_true, some_true)
+        is_and = program.node_op[begin - program.n_literals : end - program.n_literals] == AND
+        probability[begin:end] = np.where(is_and, all_true, some_true)
     return probability
+
+
+def nodes_by_level(program: Program) -> Iterator[tuple[int, int, NDArray[np.int32], NDArray[np.int32]]]:
+    """Yield all inner nodes, those of the lowest level first, some at a time, since what is computed of them is large.
+
+    Yields the first of them and their end, where each node's children begin, and the children.
+    """
+    n_literals = program.n_literals
+    for first, last in pairwise(program.level_offsets.tolist()):
+        for begin in range(first, last, AT_ONCE):
+            end = min(begin + AT_ONCE, last)
+            offsets = program.child_offsets[begin - n_literals : end - n_literals + 1]
+            yield begin, end, offsets[:-1] - offsets[0], program.children[offsets[0] : offsets[-1]]
 
 
 def children_by_probability(program: Program, probability: NDArray[np.float64]) -> NDArray[np.int32]:

@@ -9,6 +9,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from ruledex import free_memory
 from ruledex.compiled.scheduler import prepare_build
 from ruledex.dictionary.dictionary import Dictionary
 from ruledex.dictionary.merging import cell_map, merge_dictionaries
@@ -59,6 +60,8 @@ def build_program(
         for start in range(0, n_rules, _CHUNK):
             if progress is not None:
                 progress(start, n_rules)
+            if start % free_memory.WORTH_IT == 0 and start:
+                free_memory.give_back()
             chunk = _column(texts[start : start + _CHUNK])
             if chunk.null_count:
                 missing.update((start + np.flatnonzero(np.array(chunk.is_null()))).tolist())
@@ -70,6 +73,9 @@ def build_program(
     if progress is not None:
         progress(n_rules, n_rules)
     program, dictionary = builder.finish()
+    if n_rules >= free_memory.WORTH_IT:
+        del builder
+        free_memory.give_back()
     return BuiltRules(program, dictionary, faults)
 
 

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ruledex import limits
+from ruledex import free_memory, limits
 from ruledex.compiled.arrays import read_only
 from ruledex.compiled.constants import AND, CELL, NODE, OR, PLACE, WEIGHT
 from ruledex.dictionary.dictionary import Dictionary
@@ -27,7 +27,7 @@ from ruledex.errors import RuleError
 from ruledex.language.parser import parse
 from ruledex.language.schema import Schema
 from ruledex.language.tree import MAX_DEPTH, And, Expression, Or
-from ruledex.program.layout import lay_out
+from ruledex.program.layout import find_used_nodes, lay_out
 from ruledex.program.node_table import ALWAYS_CODE, NEVER_CODE, add_node, empty_node_table
 from ruledex.program.normalise import NormalRules, normalise_rules
 from ruledex.program.predicate_table import PredicateTable
@@ -81,7 +81,10 @@ class ProgramBuilder:
 
     @property
     def n_predicates_parsed(self) -> int:
-        """How many distinct predicates of `add_texts` the Python parser has read: those that are not plain, or few."""
+        """How many distinct predicates of `add_texts` the Python parser has read: those that are not plain, or few.
+
+        It is known until `finish`.
+        """
         return self._predicates.n_parsed
 
     def add(self, tree: Expression, static_score: float = 0.0) -> None:
@@ -255,7 +258,13 @@ class ProgramBuilder:
         self, literals: LiteralArrays, n_cells: int, domain_offsets: NDArray[np.int32], share: bool
     ) -> Program:
         static = np.concatenate([np.empty(0, WEIGHT), *self._static])
-        nodes = lay_out(self._nodes, self._scores, _join(self._parts), literals.final_id, share=share)
+        rules = _join(self._parts)
+        used = find_used_nodes(self._nodes, rules.root, literals.final_id)
+        # Of many rules these are some hundred megabytes, and nobody adds a rule any more.
+        del self._nodes, self._predicates, self._parts
+        if len(rules.root) >= free_memory.WORTH_IT:
+            free_memory.give_back()
+        nodes = lay_out(used, self._scores, rules, literals.final_id, share=share)
         program = Program(
             *literals[:5],
             *nodes[:5],

@@ -24,6 +24,14 @@ _UNUSED = -1
 _LARGEST = np.iinfo(np.int32).max
 
 
+class UsedNodes(NamedTuple):
+    """The nodes that the rules use, level by level, and where each node of the build went."""
+
+    inner: InnerNodes
+    used: NDArray[np.int32]  # of the build, in the order of `inner`
+    node_of: NDArray[np.int32]  # by the number that a node has in the build, its id among all nodes
+
+
 class ProgramNodes(NamedTuple):
     """The arrays of a Program that come from nodes and rules, by their names in it."""
 
@@ -37,15 +45,8 @@ class ProgramNodes(NamedTuple):
     score_weight: NDArray[np.float64]
 
 
-def lay_out(
-    table: NodeTable,
-    scores: ScoreTable,
-    rules: NormalRules,
-    literal_node: NDArray[np.int32],
-    *,
-    share: bool,
-) -> ProgramNodes:
-    """Return the nodes that the rules use, level by level; with `share`, common parts of nodes stand once.
+def find_used_nodes(table: NodeTable, roots: NDArray[np.int32], literal_node: NDArray[np.int32]) -> UsedNodes:
+    """Return the nodes that roots lead to. The table is not needed afterwards.
 
     `literal_node[literal]` is the node id of each literal of the build. It is a permutation.
     """
@@ -54,7 +55,7 @@ def lay_out(
     level = np.empty(n_inner, np.int32)
     n_levels = _find_levels(table, level)
     used = np.empty(n_inner, np.int32)
-    n_used = _find_used(table, rules.root, np.zeros(n_inner, np.uint8), used)
+    n_used = _find_used(table, roots, np.zeros(n_inner, np.uint8), used)
     used = used[:n_used]
     used = used[stable_order(level[used])]
     n_nodes = n_literals + n_used
@@ -69,10 +70,23 @@ def lay_out(
     n_in_level = np.bincount(level[used], minlength=n_levels + 1)[1:]
     level_offsets = n_literals + np.concatenate([[0], np.cumsum(n_in_level[n_in_level > 0])])
     node_op = (table.nodes[used, TAG] & 1).astype(np.uint8)
-    inner = InnerNodes(node_op, child_offsets, children, level_offsets.astype(np.int32))
+    return UsedNodes(InnerNodes(node_op, child_offsets, children, level_offsets.astype(np.int32)), used, node_of)
+
+
+def lay_out(
+    nodes: UsedNodes,
+    scores: ScoreTable,
+    rules: NormalRules,
+    literal_node: NDArray[np.int32],
+    *,
+    share: bool,
+) -> ProgramNodes:
+    """Return the nodes and score programs of all rules; with `share`, common parts of nodes stand once."""
+    literal_node = read_only(literal_node)
+    inner, used, node_of = nodes
     if share:
-        inner, number = share_parts(inner, n_literals)
-        node_of[used] = n_literals + number
+        inner, number = share_parts(inner, len(literal_node))
+        node_of[used] = len(literal_node) + number
 
     root = np.empty(len(rules.root), np.int32)
     _write_roots(rules.root, literal_node, node_of, root)

@@ -36,7 +36,7 @@ def share_parts(inner: InnerNodes, n_literals: int) -> tuple[InnerNodes, NDArray
     n_inner = len(inner.node_op)
     starts = inner.child_offsets
     size = np.diff(starts)
-    level = np.repeat(np.arange(len(inner.level_offsets) - 1), np.diff(inner.level_offsets))
+    level = np.repeat(np.arange(len(inner.level_offsets) - 1, dtype=np.int32), np.diff(inner.level_offsets))
     by_size = stable_order(size)
     # Each node has at most as many children as before, so the new ones are written where the old ones stood.
     sizes, children = np.empty(n_inner, np.int32), np.empty(len(inner.children), np.int32)

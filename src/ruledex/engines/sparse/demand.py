@@ -15,8 +15,6 @@ through its rarest literal, their children are looked at instead, and nothing ha
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -25,7 +23,7 @@ from numpy.typing import NDArray
 from ruledex.compiled.arrays import frozen
 from ruledex.compiled.constants import AND
 from ruledex.compiled.decorator import jit
-from ruledex.engines.access import children_by_probability
+from ruledex.engines.access import children_by_probability, nodes_by_level
 from ruledex.program.program import Program
 
 CHECK, SET, VISIT = 2.0, 3.0, 3.0  # in looks at a child
@@ -39,7 +37,7 @@ class Access(NamedTuple):
 
     children: NDArray[np.int32]  # as in the Program, an AND's access child first, ORs on demand last
     on_demand: NDArray[np.bool_]  # [n_nodes] ORs that have no bit; none of them is a root or an access child
-    level: NDArray[np.int64]  # [n_nodes] the step after which a node's truth is known; that of literals is 0
+    level: NDArray[np.int32]  # [n_nodes] the step after which a node's truth is known; that of literals is 0
 
 
 @jit
@@ -59,25 +57,27 @@ def move_to_front(child_offsets: NDArray[np.int32], access: NDArray[np.int32], c
 def choose_access(program: Program, probability: NDArray[np.float64]) -> Access:
     """Choose the access child of each AND, and the ORs that are evaluated on demand."""
     if len(program.node_op) == 0:
-        nothing = np.zeros(program.n_nodes, np.int64)
+        nothing = np.zeros(program.n_nodes, np.int32)
         return Access(program.children, nothing.astype(np.bool_), nothing)
     first_inner, first_child = program.n_literals, program.child_offsets[:-1]
     is_and = program.node_op == AND
     tell = VISIT * probability
-    tell[first_inner:] += SET * np.add.reduceat(probability[program.children], first_child)
+    for begin, end, starts, children in nodes_by_level(program):
+        tell[begin:end] += SET * np.add.reduceat(probability[children], starts)
     may_wait = np.zeros(program.n_nodes, np.bool_)
     may_wait[first_inner:] = ~is_and
     may_wait[program.root[program.root >= 0]] = False
-    n_parents = np.maximum(np.bincount(program.children, minlength=program.n_nodes), 1)
+    n_parents = np.maximum(np.bincount(program.children, minlength=program.n_nodes), 1).astype(np.int32)
     lead = CHECK * probability + np.where(may_wait, tell / n_parents, 0.0)
     access = children_by_probability(program, lead)[first_child]
     may_wait[access[is_and]] = False
     on_demand = _waiting(program, probability, probability[access], tell, may_wait)
 
-    children = children_by_probability(program, probability + 2.0 * on_demand)
-    in_front = np.where(is_and, access, children[first_child])
-    move_to_front(frozen(program.child_offsets, np.int32), frozen(in_front, np.int32), children)
-    return Access(children, on_demand, find_levels(program, access, on_demand))
+    del tell, lead, n_parents
+    in_order = children_by_probability(program, probability + 2.0 * on_demand)
+    in_front = np.where(is_and, access, in_order[first_child])
+    move_to_front(frozen(program.child_offsets, np.int32), frozen(in_front, np.int32), in_order)
+    return Access(in_order, on_demand, find_levels(program, access, on_demand))
 
 
 def _waiting(
@@ -90,13 +90,13 @@ def _waiting(
     """Return the ORs that cost less on demand, from the top down: below an OR that is told, all ORs are."""
     first = program.n_literals
     n_below, most = np.ones(program.n_nodes), probability.copy()
-    for begin, end, starts, children in _by_level(program):
+    for begin, end, starts, children in nodes_by_level(program):
         is_or = (program.node_op[begin - first : end - first] != AND).astype(np.float64)
         n_below[begin:end] = np.clip(is_or * np.add.reduceat(n_below[children], starts), 1.0, MANY)
         most[begin:end] = np.maximum.reduceat(probability[children], starts)
     n_copies, asked = np.zeros(program.n_nodes), np.zeros(program.n_nodes)
     on_demand = np.zeros(program.n_nodes, np.bool_)
-    for begin, end, starts, children in reversed(list(_by_level(program))):
+    for begin, end, starts, children in reversed(list(nodes_by_level(program))):
         here = slice(begin, end)
         fits = n_below[here] * n_copies[here] <= MOST_COPIES * (n_below[here] + n_copies[here])
         ask = asked[here] * (1.0 + (n_below[here] - 1.0) * (1.0 - most[here]))
@@ -116,13 +116,13 @@ def find_levels(
     access: NDArray[np.int32],
     on_demand: NDArray[np.bool_],
     n_keys: NDArray[np.integer] | None = None,  # [n_inner] groups between the access child and an AND
-) -> NDArray[np.int64]:
+) -> NDArray[np.int32]:
     """Return when each node is known. `flat` is when all are known that an AND can be written out as."""
     first = program.n_literals
-    n_between = np.zeros(len(program.node_op), np.int64) if n_keys is None else n_keys
-    level, flat = np.zeros((2, program.n_nodes), np.int64)
+    n_between = np.zeros(len(program.node_op), np.int32) if n_keys is None else n_keys
+    level, flat = np.zeros((2, program.n_nodes), np.int32)
     n_flat = np.ones(program.n_nodes)
-    for begin, end, starts, children in _by_level(program):
+    for begin, end, starts, children in nodes_by_level(program):
         is_and = program.node_op[begin - first : end - first] == AND
         known = np.maximum.reduceat(flat[children], starts)
         size = np.add.reduceat(n_flat[children], starts)
@@ -134,11 +134,3 @@ def find_levels(
         flat[begin:end] = np.where(is_flat, known, level[begin:end])
         n_flat[begin:end] = np.where(is_flat, size, np.where(on_demand[begin:end], np.minimum(1.0 + size, MANY), 1.0))
     return level
-
-
-def _by_level(program: Program) -> Iterator[tuple[int, int, NDArray[np.int32], NDArray[np.int32]]]:
-    """Yield the first node and the end of each level, where each node's children begin, and the children."""
-    for begin, end in pairwise(program.level_offsets.tolist()):
-        if begin < end:
-            offsets = program.child_offsets[begin - program.n_literals : end - program.n_literals + 1]
-            yield begin, end, offsets[:-1] - offsets[0], program.children[offsets[0] : offsets[-1]]

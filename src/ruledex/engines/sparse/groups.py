@@ -277,14 +277,14 @@ def group_by_keys(
     grouped = program._replace(
         node_op=np.concatenate([program.node_op, np.full(n_groups, AND, program.node_op.dtype)]),
         child_offsets=out_offsets,
-        children=np.concatenate([out[:n_written], np.stack([above, key], axis=1).reshape(-1)]).astype(np.int32),
+        children=np.concatenate([out[:n_written], np.stack([above, key], axis=1).reshape(-1)], dtype=np.int32),
     )
     return (
         grouped,
         Access(
             grouped.children,
             np.concatenate([access.on_demand, np.zeros(n_groups, np.bool_)]),
-            np.concatenate([level, level[outermost[n_first:]] + n_keys_of]),
+            np.concatenate([level, level[outermost[n_first:]] + n_keys_of], dtype=np.int32),
         ),
         all_probabilities,
     )

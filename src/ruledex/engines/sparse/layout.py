@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from ruledex.compiled.arrays import frozen
 from ruledex.compiled.constants import ALWAYS, AND, EVERY
-from ruledex.engines.access import domain_boundaries, node_probabilities
+from ruledex.engines.access import AT_ONCE, domain_boundaries, node_probabilities
 from ruledex.engines.inputs import LARGEST
 from ruledex.engines.protocol import Statistics
 from ruledex.engines.sparse.demand import Access, choose_access
@@ -106,7 +106,7 @@ def _offsets(sorted_keys: NDArray[np.int64], keys: NDArray[np.int64], first: int
 class Places(NamedTuple):
     """Where each node of the Program has its bit, and which nodes are verified late or are a rule's sink themselves."""
 
-    of_node: NDArray[np.int64]
+    of_node: NDArray[np.int32]
     negative_order: NDArray[np.int64]  # negative literals by their presence cells
     is_late: NDArray[np.bool_]  # [n_inner] AND nodes with a child above the level of their access child
     is_sink: NDArray[np.bool_]  # [n_inner] nodes of one rule that no other node uses
@@ -125,20 +125,18 @@ def build_sparse_index(program: Program, statistics: Statistics | None) -> Spars
     program, access, probability = group_by_keys(program, access, probability)
     atoms = make_atoms(program)
     places = _assign_places(program, atoms, access, probability)
-    sources, targets = _or_edges(program, atoms, places, access)
-    order = np.argsort(sources << 32 | targets)
     n_sources = places.first_sink + 1
+    or_offsets, or_edges = _or_edges(program, atoms, places, access)
     and_nodes = np.flatnonzero((program.node_op == AND) & ~places.is_late)
     and_sources = places.of_node[access.children[program.child_offsets[and_nodes]]]
     and_order = np.argsort(and_sources, kind="stable")
     and_edges, and_rest = _and_edges(program, places, access, and_nodes[and_order])
-    edge_offsets = np.stack([_counted(sources, n_sources), _counted(and_sources, n_sources)], axis=1)
+    edge_offsets = np.stack([or_offsets, _counted(and_sources, n_sources).astype(np.int32)], axis=1)
+    del or_offsets, and_sources
     verify_offsets, verify_slots = _conditions(program, places, access, places.late_order)
     union_offsets, union_slots = _unions(program, atoms, places)
     presences, presence_offsets = np.unique(program.negative_presence[places.negative_order], return_index=True)
-    for what, size in (("places", places.first_sink + program.n_rules), ("edges", max(len(targets), and_edges.size))):
-        if size > LARGEST:
-            raise RuledexError(f"the rules need {size:,} {what}, more than {LARGEST:,}; build several indexes")
+    _require_room("edges", max(len(or_edges), and_edges.size))
     return SparseIndex(
         domain_offsets=frozen(atoms.domain_offsets, np.int32),
         atom_low=frozen(atoms.low, np.int32),
@@ -154,7 +152,7 @@ def build_sparse_index(program: Program, statistics: Statistics | None) -> Spars
         presence_offsets=frozen(np.append(presence_offsets, len(places.negative_order)), np.int32),
         negative_slots=frozen(places.of_node[program.negative_of[places.negative_order]], np.int32),
         edge_offsets=frozen(edge_offsets.reshape(-1), np.int32),
-        or_edges=frozen(targets[order], np.int32),
+        or_edges=frozen(or_edges, np.int32),
         and_edges=frozen(and_edges.reshape(-1), np.int32),
         and_rest=frozen(and_rest, np.int32),
         verify_offsets=frozen(verify_offsets, np.int32),
@@ -216,8 +214,9 @@ def _assign_places(
     rules = np.flatnonzero(program.root >= n_literals)
     rules = rules[is_sink[program.root[rules] - n_literals]]
     of_node[program.root[rules]] = next_place + rules
+    _require_room("places", next_place + program.n_rules)
     return Places(
-        of_node=of_node,
+        of_node=of_node.astype(np.int32),
         negative_order=negative_order,
         is_late=is_late,
         is_sink=is_sink,
@@ -232,12 +231,15 @@ def _assign_places(
 
 def _or_edges(
     program: Program, atoms: Atoms, places: Places, access: Access
-) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """From every child to ORs that are told, from access children to what is verified late, from roots to sinks."""
-    n_literals, children = program.n_literals, access.children
+) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+    """From every child to ORs that are told, from access children to what is verified late, from roots to sinks.
+
+    Returns where the edges of each place begin, and the places that they lead to.
+    """
+    n_literals, children, of_node = program.n_literals, access.children, places.of_node
     n_children = np.diff(program.child_offsets)
-    node_of_edge = np.repeat(np.arange(len(n_children)), n_children)
-    below_or = ((program.node_op != AND) & ~access.on_demand[n_literals:])[node_of_edge]
+    is_told = (program.node_op != AND) & ~access.on_demand[n_literals:]
+    below_or = np.repeat(is_told, n_children)
     late = np.flatnonzero(places.is_late)
     rules = np.flatnonzero(program.root >= 0)
     is_inner = program.root[rules] >= n_literals
@@ -245,44 +247,65 @@ def _or_edges(
     merged[is_inner] = places.is_sink[program.root[rules[is_inner]] - n_literals]
     rules = rules[~merged]
     always = np.flatnonzero(program.root == ALWAYS)
-    sources = [
-        places.of_node[children[below_or]],
-        places.of_node[children[program.child_offsets[late]]],
-        places.of_node[program.root[rules]],
-        np.full(len(always), atoms.every, np.int64),
-    ]
-    targets = [
-        places.of_node[n_literals + node_of_edge[below_or]],
-        places.of_node[n_literals + late],
+    # There are many edges: each is one number, which is sorted in place.
+    edges = np.concatenate(
+        [
+            of_node[children[below_or]],
+            of_node[children[program.child_offsets[late]]],
+            of_node[program.root[rules]],
+            np.full(len(always), atoms.every, np.int32),
+        ],
+        dtype=np.int64,
+    )
+    offsets = _counted(edges, places.first_sink + 1).astype(np.int32)
+    edges <<= 32
+    end = 0
+    for targets in (
+        np.repeat(of_node[n_literals:][is_told], n_children[is_told]),
+        of_node[n_literals + late],
         places.first_sink + rules,
         places.first_sink + always,
-    ]
-    return np.concatenate(sources), np.concatenate(targets)
+    ):
+        begin, end = end, end + len(targets)
+        edges[begin:end] |= targets
+    edges.sort()
+    edges &= 0xFFFFFFFF
+    return offsets, edges.astype(np.int32)
 
 
 def _and_edges(
     program: Program, places: Places, access: Access, nodes: NDArray[np.int64]
-) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
     """Triples in the order of `nodes`, and the further conditions, of which place 0 has none.
 
     Where all other children are ORs on demand, the access child is the second one too.
     """
-    offsets, conditions = _conditions(program, places, access, nodes)
-    first = conditions[offsets[:-1]]
-    has_second = first >= 0
-    second = np.where(has_second, first, places.of_node[access.children[program.child_offsets[nodes]]])
-    lengths = np.diff(offsets) - has_second
-    some = lengths > 0
-    starts = 1 + np.cumsum(lengths + some) - (lengths + some)
-    rest = np.zeros(1 + int(np.sum(lengths + some)), np.int64)
-    rest[starts[some]] = lengths[some]
-    rest[_joined(starts + 1, lengths)] = conditions[_joined(offsets[:-1] + has_second, lengths)]
-    return np.stack([places.of_node[program.n_literals + nodes], second, np.where(some, starts, 0)], axis=1), rest
+    edges = np.empty((len(nodes), 3), np.int32)
+    rests, n_rest = [np.zeros(1, np.int32)], 1
+    for begin in range(0, len(nodes), AT_ONCE):
+        here = nodes[begin : begin + AT_ONCE]
+        offsets, conditions = _conditions(program, places, access, here)
+        first = conditions[offsets[:-1]]
+        has_second = first >= 0
+        lengths = np.diff(offsets) - has_second
+        some = lengths > 0
+        starts = np.cumsum(lengths + some) - (lengths + some)
+        rest = np.zeros(int(np.sum(lengths + some)), np.int32)
+        rest[starts[some]] = lengths[some]
+        rest[_joined(starts + 1, lengths)] = conditions[_joined(offsets[:-1] + has_second, lengths)]
+        _require_room("edges", n_rest + len(rest))
+        of_here = edges[begin : begin + AT_ONCE]
+        of_here[:, 0] = places.of_node[program.n_literals + here]
+        of_here[:, 1] = np.where(has_second, first, places.of_node[access.children[program.child_offsets[here]]])
+        of_here[:, 2] = np.where(some, n_rest + starts, 0)
+        rests.append(rest)
+        n_rest += len(rest)
+    return edges, np.concatenate(rests)
 
 
 def _conditions(
     program: Program, places: Places, access: Access, nodes: NDArray[np.int64]
-) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+) -> tuple[NDArray[np.int64], NDArray[np.integer]]:
     """Return what must be true of AND nodes besides their access children, and where each node's begins.
 
     A condition is a place, or for an OR on demand minus the number of its children and their places, frequent ones
@@ -291,8 +314,8 @@ def _conditions(
     is_and = np.zeros(program.n_nodes, np.bool_)
     is_and[program.n_literals :] = program.node_op == AND
     n_others = program.child_offsets[nodes + 1] - program.child_offsets[nodes] - 1
-    child = access.children[_joined(program.child_offsets[nodes] + 1, n_others)].astype(np.int64)
-    owner = np.repeat(np.arange(len(nodes)), n_others)
+    child = access.children[_joined(program.child_offsets[nodes] + 1, n_others)]
+    owner: NDArray[np.integer] = np.repeat(np.arange(len(nodes), dtype=np.int32), n_others)
     known = access.level[program.n_literals + nodes] - 1
     while np.any(is_open := is_and[child] & (access.level[child] > known[owner])):
         child, owner = _opened(program, access, child, owner, is_open)
@@ -300,7 +323,8 @@ def _conditions(
     is_choice = access.on_demand[child]
     if not np.any(is_choice):
         return np.concatenate([[0], np.cumsum(of_owner)]), places.of_node[child]
-    choice, of_child = child[is_choice], np.flatnonzero(is_choice)
+    choice = child[is_choice]
+    of_child: NDArray[np.integer] = np.flatnonzero(is_choice)
     while np.any(is_open := access.on_demand[choice]):
         choice, of_child = _opened(program, access, choice, of_child, is_open)
     n_choices = np.bincount(of_child, minlength=len(child))
@@ -314,8 +338,8 @@ def _conditions(
 
 
 def _opened(
-    program: Program, access: Access, nodes: NDArray[np.int64], owner: NDArray[np.int64], is_open: NDArray[np.bool_]
-) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    program: Program, access: Access, nodes: NDArray[np.int32], owner: NDArray[np.integer], is_open: NDArray[np.bool_]
+) -> tuple[NDArray[np.int32], NDArray[np.integer]]:
     """Put the children of some nodes in the nodes' places, an AND's as they stand and an OR's from the last on."""
     inner = nodes[is_open] - program.n_literals
     first, end = program.child_offsets[inner], program.child_offsets[inner + 1]
@@ -329,10 +353,14 @@ def _opened(
     return opened, np.repeat(owner, lengths)
 
 
-def _joined(first: NDArray[np.integer], lengths: NDArray[np.integer]) -> NDArray[np.int64]:
+def _joined(first: NDArray[np.integer], lengths: NDArray[np.integer]) -> NDArray[np.integer]:
     """Return runs of numbers, each from its first on, one behind the other."""
     ends = np.cumsum(lengths)
-    numbers: NDArray[np.int64] = np.arange(ends[-1] if len(ends) else 0) + np.repeat(first - (ends - lengths), lengths)
+    n_numbers = int(ends[-1]) if len(ends) else 0
+    largest = max(n_numbers, int(np.max(first, initial=0)) + n_numbers)
+    dtype: type[np.integer] = np.int32 if largest <= LARGEST else np.int64
+    numbers: NDArray[np.integer] = np.repeat((first - (ends - lengths)).astype(dtype), lengths)
+    np.add(numbers, np.arange(n_numbers, dtype=dtype), out=numbers)
     return numbers
 
 
@@ -352,6 +380,11 @@ def _counted(sources: NDArray[np.integer], n_sources: int) -> NDArray[np.int64]:
     """CSR offsets of `sources` once they are sorted, one entry for each of `n_sources`."""
     counts = np.bincount(sources, minlength=n_sources)
     return np.concatenate([[0], np.cumsum(counts)])[:n_sources]
+
+
+def _require_room(what: str, size: int) -> None:
+    if size > LARGEST:
+        raise RuledexError(f"the rules need {size:,} {what}, more than {LARGEST:,}; build several indexes")
 
 
 def _aligned(place: int) -> int:
