@@ -32,6 +32,22 @@ def test_tiles_of_rules_change_no_answer(several):
     assert same(whole.top(batch, 5), tiled.top(batch, 5))
 
 
+@pytest.mark.parametrize("rank", ["sum", "product", "static"])
+@pytest.mark.parametrize("n_scores", [1, 2, 5])
+def test_tiles_are_left_out_only_where_their_rules_come_too_late(monkeypatch, rank, n_scores):
+    # With few scores most bounds are equal, and positions decide.
+    monkeypatch.setattr("ruledex.engines.batch.engine.RANK_TILE", 8)
+    program = drawn_program(N_RULES)
+    batch = drawn_batch(program, scaled(200, 20))
+    static = np.random.default_rng(n_scores).integers(0, n_scores, N_RULES).astype(np.float64)
+    if n_scores == 5:
+        static[:] = 0.0
+        static[-3:] = 1.0  # the last tile comes first, and fills heaps with rules of the least score
+    for k in (1, 3, 20):
+        found = BatchEngine.build(program).top(batch, k, rank, None, static)
+        assert same(found, ScanEngine.build(program).top(batch, k, rank, None, static))
+
+
 @pytest.mark.parametrize("n_events", [100, 1100])
 def test_threads_change_no_answer(n_events):
     program = drawn_program(N_RULES)

@@ -120,7 +120,7 @@ class BlockWork:
                 tiles = np.arange(first // RANK_TILE, -(-last // RANK_TILE))
                 # The best tiles first: what they hold soon keeps the others from being evaluated at all.
                 for tile in tiles[np.argsort(-bounds[tiles], kind="stable")].tolist():
-                    if n_held.min() == k and (k == 0 or bounds[tile] < ranks[:, 0].min()):
+                    if n_held.min() == k and _is_too_late(bounds[tile], tile * RANK_TILE, ranks, rules):
                         break
                     for part in self._found(max(first, tile * RANK_TILE), min(last, (tile + 1) * RANK_TILE)):
                         rank_rows(literals, ranking, kind, block, part.rules, part.words, part.n_found, *rest)
@@ -402,6 +402,17 @@ class BatchEngine:
         if len(block.event) < n_pairs:
             block = block._replace(event=np.zeros(n_pairs, np.uint16), prefix=empty_rows(n_pairs + 1))
         return BlockScratch(block._replace(repeated=np.zeros(0 if single else n_pairs + 1, np.int32)), chunks)
+
+
+def _is_too_late(bound: float, first_rule: int, ranks: NDArray[np.float64], rules: NDArray[np.int32]) -> bool:
+    """Return whether no rule from `first_rule` on precedes the worst of any full heap, if its rank is within a bound.
+
+    Then none of a tile behind it does either: its bound is less, or it is the same and the rules come later.
+    """
+    if ranks.shape[1] == 0:
+        return True
+    worst, last = ranks[:, 0], rules[:, 0]
+    return bool(np.all((bound < worst) | ((bound == worst) & (first_rule > last))))
 
 
 def _new_chunk(size: int) -> Found:
