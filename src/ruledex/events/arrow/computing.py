@@ -11,6 +11,7 @@ import pyarrow as pa
 from ruledex.events.arrow import cast_vectors, number_vectors, text_vectors, time_vectors
 from ruledex.events.arrow.columns import EventColumns, Path
 from ruledex.events.arrow.hash_vectors import HASHES, hash_vector
+from ruledex.events.arrow.moment_vectors import moment_place_vector
 from ruledex.events.arrow.number_vectors import compare_numbers, compare_values
 from ruledex.events.arrow.text_vectors import DIGESTS, compare_texts
 from ruledex.events.arrow.time_vectors import Clock
@@ -38,7 +39,7 @@ _PLAIN: Final[dict[str, Callable[..., Vector]]] = {
     **text_vectors.FUNCTIONS,
     **cast_vectors.FUNCTIONS,
 }
-_OF_TIMES: Final = time_vectors.FUNCTIONS
+_OF_TIMES: Final = time_vectors.FUNCTIONS | {"moment_place": moment_place_vector}
 
 
 def has_vectors(node: Any) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from datetime import tzinfo
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,11 +12,9 @@ from numpy.typing import NDArray
 from ruledex.events.arrow.clocks import MICROSECONDS_PER_DAY, wall_of_utc
 from ruledex.events.arrow.number_vectors import integer_vector
 from ruledex.events.arrow.vectors import NOTHING, TIMES, Of, UnvectoredError, Vector
-from ruledex.language import clock
-from ruledex.language.clock import BEYOND
 
 _HOUR, _MINUTE, _SECOND = 3_600_000_000, 60_000_000, 1_000_000
-Integers = NDArray[np.int64]
+Integers: TypeAlias = NDArray[np.int64]
 
 
 class Clock:
@@ -55,7 +53,8 @@ def _part(compute: Callable[[Clock, Vector], Any]) -> Callable[[Clock, Vector], 
     return call
 
 
-def _months(days: Integers) -> Integers:
+def months_of_days(days: Integers) -> Integers:
+    """Return the months since 1970 of days."""
     found: Integers = days.astype("datetime64[D]").astype("datetime64[M]").astype(np.int64)
     return found
 
@@ -77,7 +76,7 @@ def _week(days: Integers) -> Integers:
 
 
 def _day_of_month(days: Integers) -> Integers:
-    return days - _first_days(_months(days), "M") + 1
+    return days - _first_days(months_of_days(days), "M") + 1
 
 
 def day_vector(clock: Clock, vector: Vector) -> Vector:
@@ -95,20 +94,10 @@ def _date_diff(clock: Clock, end: Vector, start: Vector) -> Vector:
     return integer_vector(clock.days(end) - clock.days(start), end, start)
 
 
-def _moment_place(given: Clock, vector: Vector, months: Vector, form: Vector) -> Vector:
-    """Return where times lie among moments that are counted from now, in a zone that never moves its clock."""
-    if vector.of is not Of.MOMENT or form.values != "time":
-        raise UnvectoredError
-    start = clock.instant_after(int(months.values), 0, given.zone)
-    if abs(start) == BEYOND:
-        raise UnvectoredError
-    return integer_vector(2 * (vector.values - start), vector)
-
-
 FUNCTIONS: Final[dict[str, Callable[..., Vector]]] = {
     "year": _part(lambda clock, x: _years(clock.days(x)) + 1970),
-    "quarter": _part(lambda clock, x: _months(clock.days(x)) % 12 // 3 + 1),
-    "month": _part(lambda clock, x: _months(clock.days(x)) % 12 + 1),
+    "quarter": _part(lambda clock, x: months_of_days(clock.days(x)) % 12 // 3 + 1),
+    "month": _part(lambda clock, x: months_of_days(clock.days(x)) % 12 + 1),
     "weekofyear": _part(lambda clock, x: _week(clock.days(x))),
     "dayofyear": _part(lambda clock, x: clock.days(x) - _first_days(_years(clock.days(x)), "Y") + 1),
     "day": _part(lambda clock, x: _day_of_month(clock.days(x))),
@@ -119,5 +108,4 @@ FUNCTIONS: Final[dict[str, Callable[..., Vector]]] = {
     "date": day_vector,
     "cast_date": day_vector,
     "date_diff": _date_diff,
-    "moment_place": _moment_place,
 }
