@@ -22,6 +22,7 @@ from typing import Any
 from atree2021_data import SEED
 from atree2021_experiments import Experiments, Sizes
 from atree2021_page import page
+from core_timing import start_compiled
 from papers_command import keep_memory
 from papers_data import DOCS, about
 
@@ -62,6 +63,7 @@ def main() -> None:
     parser.add_argument("--render", action="store_true", help="measure nothing, write the page and the plots anew")
     parser.add_argument("--output", type=Path, help="where to write; docs/papers unless --quick")
     arguments = parser.parse_args()
+    start_compiled()
     keep_memory()
     with TemporaryDirectory() as scratch:
         folder = arguments.output or (Path(scratch) if arguments.quick else DOCS)

@@ -17,7 +17,6 @@ from __future__ import annotations
 import argparse
 import gc
 import json
-import os
 import sys
 from collections.abc import Callable, Iterable
 from pathlib import Path
@@ -27,11 +26,10 @@ from typing import Any
 from atree2021_data import single_events
 from auto_page import page
 from auto_points import EVERYWHERE, FULL, QUICK, Point, all_points
-from core_timing import affordable, say, seconds
+from core_timing import affordable, say, seconds, start_compiled
 from papers_command import keep_memory
 from papers_data import Data, about, first_events
 from papers_measure import Algorithm, require_same
-from ruledex.compiled.scheduler import scheduler
 from ruledex.engines.kindex.normal_forms import NormalFormOptions
 from ruledex.engines.registry import engine_class
 from ruledex.errors import RuledexError
@@ -174,8 +172,7 @@ def main() -> None:
     parser.add_argument("--only", help="points whose page or name has this in it, to standard output")
     arguments = parser.parse_args()
     stored, most = DOCS / "auto.json", arguments.most or (QUICK if arguments.quick else FULL)
-    if scheduler.mode != "now":  # what is not compiled yet would run in plain Python
-        os.execve(sys.executable, [sys.executable, *sys.argv], os.environ | {"RULEDEX_COMPILE": "now"})
+    start_compiled()
     is_kept = arguments.add or not (arguments.quick or arguments.only)
     if arguments.render:
         document = json.loads(stored.read_text())

@@ -35,7 +35,7 @@ import pyarrow as pa
 import numpy_page
 from core import SELECTIVE
 from core_engines import BLOCK, measure_stages, part_of
-from core_timing import WALL, in_turn, say
+from core_timing import WALL, in_turn, say, start_compiled
 from peers_data import Data, attribute_types, draw, event_table
 from peers_python import build_function
 from peers_rules import plain, python_condition
@@ -269,7 +269,7 @@ def main() -> None:
     parser.add_argument("--quick", action="store_true")
     parser.add_argument("--large", type=int, nargs="+", help="numbers of rules of the parts with many")
     given = parser.parse_args()
-    os.environ.setdefault("RULEDEX_COMPILE", "now")
+    start_compiled()
     sizes = given.large or ([100_000] if given.quick else [100_000, 1_000_000])
     run = Run(3 if given.quick else N_ROUNDS, tuple(sizes))
     kept = PAGE.with_suffix(".json")

@@ -27,7 +27,7 @@ from core_disk import measure_disk
 from core_engines import Events, measure_engines
 from core_page import page
 from core_plot import draw_growth
-from core_timing import say
+from core_timing import say, start_compiled
 from ruledex.index import Index
 from ruledex.workloads import workload
 from ruledex.workloads.base import Workload
@@ -148,6 +148,7 @@ def main() -> None:
     parser.add_argument("--render", action="store_true", help="measure nothing, write the page and the plot anew")
     parser.add_argument("--output", type=Path, help="where to write; docs/benchmarks unless --quick")
     arguments = parser.parse_args()
+    start_compiled()
     folder = arguments.output or (None if arguments.quick else DOCS)
     if arguments.render:
         folder = folder or DOCS

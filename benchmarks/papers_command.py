@@ -11,6 +11,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+from core_timing import start_compiled
 from papers_data import DOCS
 
 Document = dict[str, Any]
@@ -42,6 +43,7 @@ def run_command(
     parser.add_argument("--render", action="store_true", help="measure nothing, write the page and the plots anew")
     parser.add_argument("--output", type=Path, help="where to write; docs/papers unless --quick")
     arguments = parser.parse_args()
+    start_compiled()
     keep_memory()
     with TemporaryDirectory() as scratch:
         folder = arguments.output or (Path(scratch) if arguments.quick else DOCS)

@@ -24,7 +24,7 @@ from typing import Any
 
 import numpy as np
 
-from core_timing import calls, in_turn, scaled
+from core_timing import calls, in_turn, scaled, start_compiled
 from ranked2008_baselines import NumpyScan, StabAllSort, numpy_relaxed
 from ranked2008_beyond import measure_changes, measure_many
 from ranked2008_page import page
@@ -203,6 +203,7 @@ def main() -> None:
     parser.add_argument("--render", action="store_true", help="measure nothing, write the page and the plot anew")
     parser.add_argument("--output", type=Path, help="where to write; docs/papers unless --quick")
     arguments = parser.parse_args()
+    start_compiled()
     folder = arguments.output or (None if arguments.quick else DOCS)
     if arguments.render:
         write(json.loads(((folder or DOCS) / "ranked2008.json").read_text()), folder or DOCS)

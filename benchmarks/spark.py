@@ -22,7 +22,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from core import about
-from core_timing import say
+from core_timing import say, start_compiled
 from ruledex.workloads import workload
 from spark_build import measure_build
 from spark_columns import N_EVENTS, N_QUICK_EVENTS, N_QUICK_ROUNDS, N_ROUNDS, measure_columns
@@ -94,6 +94,7 @@ def main() -> None:
     parser.add_argument("--render", action="store_true", help="measure nothing, write the pages anew")
     parser.add_argument("--output", type=Path, help="the folder to write to; docs unless --quick")
     arguments = parser.parse_args()
+    start_compiled()
     folder = arguments.output or (None if arguments.quick else DOCS)
 
     def save(document: Document) -> None:
