@@ -13,9 +13,9 @@ from typing import Final
 WORTH_IT: Final = 250_000  # rules that are built
 
 
-def give_back() -> None:
+def trim() -> None:
     """Give back what can be given. Does nothing where the C library is not glibc."""
     if sys.platform == "linux":
-        trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
-        if trim is not None:
-            trim(0)
+        shrink = getattr(ctypes.CDLL(None), "malloc_trim", None)
+        if shrink is not None:
+            shrink(0)

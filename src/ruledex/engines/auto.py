@@ -70,8 +70,9 @@ class AutoEngine(OneEventMatcher):
         self._building = ForkSafeLock()
         self._costs: dict[tuple[str, int], RoadCosts] = {}
         self._clock = time.thread_time if threads == 1 else time.perf_counter
-        self._block_seconds = LINK_SECONDS * (len(program.children) + program.n_rules + program.n_literals)
-        self.batch_from = next(events for rules, events in CROSSOVERS if rules is None or program.n_rules <= rules)
+        n_rules = len(program.root)
+        self._block_seconds = LINK_SECONDS * (len(program.children) + n_rules + program.n_literals)
+        self.batch_from = next(events for rules, events in CROSSOVERS if rules is None or n_rules <= rules)
 
     @classmethod
     def build(cls, program: Program, statistics: Statistics | None = None, options: AutoOptions | None = None) -> Self:

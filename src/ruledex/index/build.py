@@ -61,7 +61,7 @@ def build_program(
             if progress is not None:
                 progress(start, n_rules)
             if start % free_memory.WORTH_IT == 0 and start:
-                free_memory.give_back()
+                free_memory.trim()
             chunk = _column(texts[start : start + _CHUNK])
             if chunk.null_count:
                 missing.update((start + np.flatnonzero(np.array(chunk.is_null()))).tolist())
@@ -75,7 +75,7 @@ def build_program(
     program, dictionary = builder.finish()
     if n_rules >= free_memory.WORTH_IT:
         del builder
-        free_memory.give_back()
+        free_memory.trim()
     return BuiltRules(program, dictionary, faults)
 
 

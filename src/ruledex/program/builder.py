@@ -263,7 +263,7 @@ class ProgramBuilder:
         # Of many rules these are some hundred megabytes, and nobody adds a rule any more.
         del self._nodes, self._predicates, self._parts
         if len(rules.root) >= free_memory.WORTH_IT:
-            free_memory.give_back()
+            free_memory.trim()
         nodes = lay_out(used, self._scores, rules, literals.final_id, share=share)
         program = Program(
             *literals[:5],
