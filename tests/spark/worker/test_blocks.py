@@ -6,7 +6,18 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from ruledex.spark.worker.blocks import BlockReader, event_cuts, event_lists, events_of, match_cuts, row_bytes
+from ruledex.spark.worker.blocks import (
+    BYTES_PER_BLOCK,
+    EVENTS_PER_BLOCK,
+    MOST_EVENTS_PER_BLOCK,
+    BlockReader,
+    counted_block_size,
+    event_cuts,
+    event_lists,
+    events_of,
+    match_cuts,
+    row_bytes,
+)
 
 
 def batches(*sizes):
@@ -22,6 +33,14 @@ def test_blocks_have_their_size_and_all_rows_in_order(sizes):
     assert [number for table in tables for number in table["n"].to_pylist()] == list(range(sum(sizes)))
     assert all(table.num_rows == 4 for table in tables[:-1])
     assert all(0 < table.num_rows <= 4 for table in tables)
+
+
+def test_blocks_of_small_events_that_are_counted_are_larger_and_have_few_bytes():
+    small, middle, large = (pa.table({"text": ["x" * n] * 1000}) for n in (1, 1000, 100_000))
+    assert counted_block_size(small) == MOST_EVENTS_PER_BLOCK
+    assert EVENTS_PER_BLOCK < counted_block_size(middle) <= BYTES_PER_BLOCK // 1000
+    assert counted_block_size(large) == counted_block_size(large.slice(0, 1)) == EVENTS_PER_BLOCK
+    assert counted_block_size(small.slice(0, 0)) == MOST_EVENTS_PER_BLOCK
 
 
 def test_the_size_may_change_between_two_blocks():

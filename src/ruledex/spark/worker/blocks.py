@@ -19,6 +19,10 @@ from ruledex.language.clock import Now
 from ruledex.spark.worker.events import Layout, events_of_block
 
 EVENTS_PER_BLOCK: Final = 16 * N_EVENTS  # whole blocks of the batch engine; a column's fixed cost is then small
+MOST_EVENTS_PER_BLOCK: Final = (
+    4 * EVENTS_PER_BLOCK
+)  # if they are small, and nothing but their number of matches is wanted
+BYTES_PER_BLOCK: Final = 16 << 20  # of more events than EVENTS_PER_BLOCK
 MATCHES_PER_BLOCK: Final = 1 << 24  # 64 MiB of positions
 ROWS_PER_BATCH: Final = 1 << 16
 _UNKNOWN_WIDTH = 16  # bytes; for the few types that do not state a width
@@ -150,6 +154,13 @@ def next_block_size(size: int, found: IndexMatches) -> int:
     """
     fitting = MATCHES_PER_BLOCK * found.n_events // max(1, found.n_matches) // N_EVENTS * N_EVENTS
     return max(N_EVENTS, min(2 * size, fitting, EVENTS_PER_BLOCK))
+
+
+def counted_block_size(block: pa.Table) -> int:
+    """Return how many events the next block should have, given the last one, if their matches are only counted."""
+    row_size = max(1, block.nbytes // max(1, block.num_rows))
+    fitting = BYTES_PER_BLOCK // row_size // N_EVENTS * N_EVENTS
+    return max(EVENTS_PER_BLOCK, min(fitting, MOST_EVENTS_PER_BLOCK))
 
 
 def split_batches(table: pa.Table) -> Iterator[pa.RecordBatch]:

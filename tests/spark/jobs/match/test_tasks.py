@@ -40,3 +40,14 @@ def test_an_event_with_more_matches_than_a_batch_holds_has_several_lists(tmp_pat
     assert all(batch.nbytes <= 1_000 for batch in found)
     rows = [(row["n"], rule) for batch in found for row in batch.to_pylist() for rule in row["ruledex: matches"]]
     assert rows == [(n, rule) for n in (0, 2, 3) for rule in ([7] if n == 2 else range(250))]
+
+
+def test_counts_are_those_of_the_index_as_blocks_become_larger(tmp_path):
+    index = Index.build([(n, f"a % 100 < {n}") for n in range(0, 100, 7)])
+    request = MatchRequest(
+        str(tmp_path), index.save(tmp_path), "count", None, "sum", Layout((), ()), None, None, False, True
+    )
+    events = pa.table({"a": range(60_000)})
+    structs = pa.table({"event": events.to_struct_array(), "kept": pa.nulls(60_000, pa.struct([("a", pa.int64())]))})
+    found = pa.Table.from_batches(match_partition(request, structs.to_batches(10_000)))
+    assert found["n_rules"].to_pylist() == index.count(events).tolist()

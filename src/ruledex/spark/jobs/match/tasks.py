@@ -18,6 +18,7 @@ from ruledex.spark.worker.blocks import (
     EVENTS_PER_BLOCK,
     MATCHES_PER_BLOCK,
     BlockReader,
+    counted_block_size,
     event_cuts,
     event_lists,
     events_of,
@@ -69,7 +70,10 @@ def _match(request: MatchRequest, batches: Iterable[pa.RecordBatch]) -> Iterator
         kept = fields_of(table, KEPT)
         if request.shape == "count":
             now = _now(request, table)
-            counts = index.count(events_of_block(table, request.layout), where=request.where, now=now)
+            events = events_of_block(table, request.layout)
+            if isinstance(events, pa.Table):
+                blocks.size = counted_block_size(table)
+            counts = index.count(events, where=request.where, now=now)
             n_matches = int(counts.sum())
             results = _counts(kept, counts, added)
         else:
