@@ -158,7 +158,7 @@ def next_block_size(size: int, found: IndexMatches) -> int:
 
 def counted_block_size(block: pa.Table) -> int:
     """Return how many events the next block should have, given the last one, if their matches are only counted."""
-    row_size = max(1, block.nbytes // max(1, block.num_rows))
+    row_size: int = max(1, block.nbytes // max(1, block.num_rows))
     fitting = BYTES_PER_BLOCK // row_size // N_EVENTS * N_EVENTS
     return max(EVENTS_PER_BLOCK, min(fitting, MOST_EVENTS_PER_BLOCK))
 
