@@ -95,13 +95,13 @@ def build(
         scan = clock.time("scan", scan_texts, text, offsets, MAX_DEPTH)
         texts, predicate_of = clock.time("intern", intern_slices, texts, text, scan.slice_start, scan.slice_end)
         predicates, facts = stand_ins(texts.n_texts)
-        known = predicates.of(predicate_of), facts
+        known = PredicateLiterals(*(read_only(each[predicate_of]) for each in predicates)), facts
         table, scores, made = clock.time("normalise", normalise_rules, table, scores, scan, *known)
         parts.append(made)
     rules = NormalRules(*(np.concatenate(arrays) for arrays in zip(*parts, strict=True)))
     literal_node = np.arange(2 * texts.n_texts, dtype=np.int32)
     used = clock.time("lay out", find_used_nodes, table, rules.root, literal_node)
-    clock.time("lay out", partial(lay_out, share=True), used, scores, rules, literal_node)
+    clock.time("lay out", partial(lay_out, share=True), used, scores, rules)
     return clock, table, scores, rules, texts.n_texts
 
 

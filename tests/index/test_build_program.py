@@ -9,8 +9,8 @@ import pytest
 from ruledex import Schema
 from ruledex.engines.registry import build_engine
 from ruledex.events.mappings import EventEncoder
-from ruledex.index import build
 from ruledex.index.build import build_program
+from ruledex.program import builder
 
 TEXTS = ["a = 1", "b =", "c > 2", None, "d = 1"]
 
@@ -45,7 +45,7 @@ def test_rules_read_in_chunks_are_those_read_at_once(monkeypatch):
     schema = Schema(definitions={"named": "d = 7 OR a = 0"})
     scores = np.arange(float(len(texts)))
     whole = build_program(pa.array(texts), scores, schema)
-    monkeypatch.setattr(build, "_CHUNK", 4)
+    monkeypatch.setattr(builder, "_CHUNK", 4)
     built = build_program(pa.array(texts), scores, schema)
     assert [(at, str(error)) for at, error in built.faults] == [(at, str(error)) for at, error in whole.faults]
     assert built.program.static_score.tolist() == whole.program.static_score.tolist()

@@ -178,8 +178,8 @@ def built(rules: Sequence[str], n_chunks: int = 1) -> Built:
         texts, predicate_of = intern_slices(texts, text, scan.slice_start, scan.slice_end)
         known += [_predicate(texts, number, numbers, literals) for number in range(len(known), texts.n_texts)]
         columns = zip(zip(*known, strict=True), (np.int32, np.int32, np.float64), strict=True)
-        predicates = PredicateLiterals(*(read_only(np.array(part, dtype)) for part, dtype in columns))
-        table, scores, made = normalise_rules(table, scores, scan, predicates.of(predicate_of), facts(literals))
+        predicates = PredicateLiterals(*(read_only(np.array(part, dtype)[predicate_of]) for part, dtype in columns))
+        table, scores, made = normalise_rules(table, scores, scan, predicates, facts(literals))
         parts.append(made)
     together = NormalRules(*(np.concatenate(arrays) for arrays in zip(*parts, strict=True)))
     nodes = laid_out(table, scores, together, np.arange(len(literals), dtype=np.int32))
@@ -188,7 +188,7 @@ def built(rules: Sequence[str], n_chunks: int = 1) -> Built:
 
 def laid_out(table: NodeTable, scores: ScoreTable, rules: NormalRules, literal_node: NDArray[np.int32]) -> ProgramNodes:
     """The nodes of rules as a Program has them, with common parts once."""
-    return lay_out(find_used_nodes(table, rules.root, literal_node), scores, rules, literal_node, share=True)
+    return lay_out(find_used_nodes(table, rules.root, literal_node), scores, rules, share=True)
 
 
 def facts(literals: list[tuple[Predicate, bool]]) -> LiteralFacts:

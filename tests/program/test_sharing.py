@@ -1,9 +1,13 @@
+import threading
+
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from ruledex.compiled.constants import AND, OR
-from ruledex.program.sharing import InnerNodes, share_parts
+from ruledex.program import sharing
+from ruledex.program.sharing import InnerNodes, in_ranges, share_parts
 
 N_LITERALS = 6
 
@@ -107,3 +111,35 @@ def test_nodes_mean_what_they_meant_and_come_behind_their_children(program):
         below = [level_of.get(child, 0) for child in after[new][1]]
         assert level_of[N_LITERALS + new] == 1 + max(below)
         assert after[new][1] == sorted(set(after[new][1]))
+
+
+# Loops by several threads.
+
+SIZES = ([], [0], [5], [1] * 40, [30, 1, 1, 1, 1, 1, 1], [0, 0, 0, 40], [40, 0, 0, 0], [10, 20, 0, 7, 3])
+
+
+@pytest.mark.parametrize("sizes", SIZES, ids=str)
+@pytest.mark.parametrize("n_cores", [1, 2, 3, 50])
+def test_each_list_is_in_one_range(monkeypatch, sizes, n_cores):
+    monkeypatch.setattr(sharing, "FEWEST_PER_THREAD", 10)
+    monkeypatch.setattr(sharing, "n_cores", lambda: n_cores)
+    done, lock = np.zeros(len(sizes), int), threading.Lock()
+
+    def run(first, last):
+        with lock:
+            done[first:last] += 1
+
+    in_ranges(run, 7 + np.cumsum([0, *sizes]))
+    assert done.tolist() == [1] * len(sizes)
+
+
+def test_what_a_range_raises_is_raised(monkeypatch):
+    monkeypatch.setattr(sharing, "FEWEST_PER_THREAD", 1)
+    monkeypatch.setattr(sharing, "n_cores", lambda: 2)
+
+    def run(first, last):
+        if last == 10:
+            raise ValueError("a range")
+
+    with pytest.raises(ValueError, match="a range"):
+        in_ranges(run, np.arange(11))

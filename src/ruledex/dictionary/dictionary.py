@@ -6,15 +6,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
 from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ruledex.compiled.constants import CELL, EVERY
-from ruledex.dictionary.domain import Cut, Domain, Kind, twin_cuts
-from ruledex.dictionary.slot import Key, Slot
+from ruledex.compiled.constants import CELL
+from ruledex.dictionary.domain import Kind
+from ruledex.dictionary.slot import Slot, SlotPlan, make_slots
 from ruledex.errors import RuledexError
 from ruledex.forks import cached_property
 from ruledex.language.any_text import WHOLE_EVENT, reads_any_text
@@ -33,7 +32,7 @@ from ruledex.language.tree import (
     operands,
     predicates,
 )
-from ruledex.language.value import Family, as_double, constant_family
+from ruledex.language.value import Family, constant_family
 
 Path = tuple[str, ...]
 
@@ -95,12 +94,20 @@ class Dictionary:
         self.domain_offsets.flags.writeable = False
         self._read_paths = paths
         self._known_paths: list[Path | None] | None = None
+        if paths is None:  # the slots are made, so their names are known at once
+            self._known_paths = [slot.operand.path if isinstance(slot.operand, Attribute) else None for slot in slots]
+            self.names, self.derived = Names(), []
+            for slot, path in zip(slots, self._known_paths, strict=True):
+                if path is None:
+                    self.derived.append(slot)
+                else:
+                    _at(self.names, path).slot = slot
 
     def _paths(self) -> list[Path | None]:
         known = self._known_paths
         if known is None:
-            known = [_path(slot) for slot in self.slots] if self._read_paths is None else self._read_paths()
-            self._known_paths = known
+            assert self._read_paths is not None
+            known = self._known_paths = self._read_paths()
         return known
 
     @cached_property
@@ -108,11 +115,7 @@ class Dictionary:
         """The slots that are plain attributes, by name."""
         names = Names()
         for number, path in enumerate(self._paths()):
-            if path is None:
-                continue
-            if self._read_paths is None:  # the slots are there
-                _at(names, path).slot = self.slots[number]
-            else:
+            if path is not None:
                 _at(names, path).defer(partial(self.slots.__getitem__, number))
         return names
 
@@ -197,82 +200,15 @@ def inputs_of(slot: Slot) -> list[Path]:
     return list(dict.fromkeys(named + [WHOLE_EVENT] * any(map(reads_any_text, sides))))
 
 
-def _path(slot: Slot) -> Path | None:
-    return slot.operand.path if isinstance(slot.operand, Attribute) else None
-
-
 def _at(names: Names, path: Path) -> Names:
     for step in path:
         names = names.below.setdefault(step, Names())
     return names
 
 
-@dataclass(slots=True)
-class SlotPlan:
-    """The cells that literals need of one operand."""
-
-    operand: Operand | CompareOperands | SetTest | Exists
-    # All kinds but ROUNDED, which follows from EXACT. Cuts of DATE may be incomplete: the others follow from TIME.
-    cuts: dict[Kind, set[Cut]] = field(default_factory=dict)
-    not_null: bool = False
-    present: set[Family] = field(default_factory=set)
-    misfit: set[Family] = field(default_factory=set)
-    settled: set[Family] = field(default_factory=set)
-    keys: dict[str, Predicate] = field(default_factory=dict)  # by their texts
-    sorted_cuts: dict[Kind, list[Cut]] = field(default_factory=dict)  # of other kinds: ascending, none twice
-
-
 def make_dictionary(schema: Schema, plans: Iterable[SlotPlan]) -> Dictionary:
     """Return a dictionary with one slot per plan, in the given order; cells are numbered slot by slot."""
-    slots = []
-    domain_offsets = [EVERY]
-    next_cell = EVERY + 1
-
-    def take(n_cells: int) -> int:
-        nonlocal next_cell
-        domain_offsets.append(next_cell)
-        next_cell += n_cells
-        return domain_offsets[-1]
-
-    for plan in plans:
-        slot = Slot(plan.operand, schema)
-        slot.not_null = take(1) if plan.not_null else -1
-        for special, families in (
-            (slot.present, plan.present),
-            (slot.misfit, plan.misfit),
-            (slot.settled, plan.settled),
-        ):
-            special.update({family: take(1) for family in sorted(families)})
-        slot.keys = [_key(predicate, take(1)) for predicate in plan.keys.values()]
-        for kind, cuts in sorted(_sorted_cuts(plan, schema).items()):
-            slot.domains[kind] = Domain(kind, cuts, take(2 * len(cuts) + 1))
-        slot.finish()
-        slots.append(slot)
-    if next_cell > MAX_CELLS:
-        raise RuledexError(
-            f"an index has at most {MAX_CELLS:,} cells, not {next_cell:,}: divide the rules among several"
-        )
-    domain_offsets.append(next_cell)
-    return Dictionary(schema, slots, next_cell, domain_offsets)
-
-
-def _key(predicate: Predicate, cell: int) -> Key:
-    family = constant_family(predicate)
-    assert family is not None
-    return Key(predicate, family, cell)
-
-
-def _sorted_cuts(plan: SlotPlan, schema: Schema) -> dict[Kind, list[Cut]]:
-    cuts = {kind: sorted(values) for kind, values in plan.cuts.items()} | plan.sorted_cuts
-    exact = cuts.get(Kind.EXACT, [])
-    if not _are_doubles(exact) and len(rounded := {as_double(number) for number in exact}) < len(exact):
-        cuts[Kind.ROUNDED] = sorted(rounded)
-    if Kind.DATE in plan.cuts:
-        days = plan.cuts[Kind.DATE].union(*(twin_cuts(moment, Kind.DATE, schema.zone) for moment in cuts[Kind.TIME]))
-        cuts[Kind.DATE] = sorted(days)
-    return cuts
-
-
-def _are_doubles(exact: list[Cut]) -> bool:
-    """Return whether each of these numbers, which ascend, is surely a double of its own."""
-    return len(exact) < 2 or (exact[0] >= -(2**53) and exact[-1] <= 2**53 and set(map(type, exact)) == {int})
+    slots, domain_offsets, n_cells = make_slots(schema, plans)
+    if n_cells > MAX_CELLS:
+        raise RuledexError(f"an index has at most {MAX_CELLS:,} cells, not {n_cells:,}: divide the rules among several")
+    return Dictionary(schema, slots, n_cells, domain_offsets)

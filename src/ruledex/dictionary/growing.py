@@ -13,12 +13,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ruledex.compiled.constants import CELL, EVERY
-from ruledex.dictionary.dictionary import Dictionary, Names, SlotPlan, make_dictionary
+from ruledex.dictionary.dictionary import Dictionary, Names, make_dictionary
 from ruledex.dictionary.domain import TWINS, Cut, Kind, Span, cuts_of, kind_of, needs_days, spans_of, twin_cuts
 from ruledex.dictionary.growing_domain import CellRanges, GrowingDomain
 from ruledex.dictionary.meanings import Meanings, Negative, OperandMark, Positive, SlotOperand, Values
 from ruledex.dictionary.merging import Name, name_of
-from ruledex.dictionary.slot import Key, Slot
+from ruledex.dictionary.slot import Key, Slot, SlotPlan
 from ruledex.language.schema import Schema
 from ruledex.language.tree import Attribute, Predicate, Value
 from ruledex.language.value import Family

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from ruledex.compiled.arrays import lengthen
 from ruledex.compiled.constants import AND, CELL, NODE, OR, PLACE
-from ruledex.dictionary.dictionary import Dictionary, SlotPlan, make_dictionary
+from ruledex.dictionary.dictionary import Dictionary, make_dictionary
 from ruledex.dictionary.domain import KIND_OF_TYPE, Kind, cut_of, cuts_of, kind_of, needs_days
 from ruledex.dictionary.literal_cells import (
     PositiveLiteral,
@@ -44,6 +44,7 @@ from ruledex.dictionary.plain_literals import (
     add_record,
     make_literals,
 )
+from ruledex.dictionary.slot import SlotPlan
 from ruledex.language.lambdas import not_false_for_some, of_any_element
 from ruledex.language.schema import Schema
 from ruledex.language.text import operand_text, tree_text

@@ -18,9 +18,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ruledex.compiled.constants import CELL, EVERY
-from ruledex.dictionary.dictionary import Dictionary, SlotPlan, make_dictionary
+from ruledex.dictionary.dictionary import Dictionary, make_dictionary
 from ruledex.dictionary.domain import TWINS, Cut, Domain, Kind, days_around
-from ruledex.dictionary.slot import Slot
+from ruledex.dictionary.slot import Slot, SlotPlan
 from ruledex.errors import RuledexError
 from ruledex.language.text import operand_text, tree_text
 from ruledex.language.tree import CompareOperands, Exists, Operand, SetTest

@@ -10,7 +10,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from ruledex.dictionary.dictionary import SlotPlan
 from ruledex.dictionary.domain import Kind, Span
 from ruledex.dictionary.literal_cells import CellIntervals
 from ruledex.dictionary.plain_literals import (
@@ -28,7 +27,7 @@ from ruledex.dictionary.plain_literals import (
     VALUES,
     PlainLiterals,
 )
-from ruledex.dictionary.slot import Slot
+from ruledex.dictionary.slot import Slot, SlotPlan
 from ruledex.dictionary.text_table import TextTable
 
 _KINDS = {NUMBER: Kind.EXACT, TEXT: Kind.STRING, TRUTH: Kind.BOOLEAN}

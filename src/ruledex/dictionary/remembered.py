@@ -7,7 +7,7 @@ remembered: one long text would push out thousands of short ones.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable
+from collections.abc import Hashable, Iterable, Mapping
 from decimal import Decimal
 from typing import Any, Final
 from weakref import WeakValueDictionary
@@ -64,6 +64,19 @@ class Remembered:
             table = self.tables.setdefault(kind, {})
             _all[id(self)] = self
         table[key] = cells
+
+
+class RememberedByName:
+    """What is remembered of the values that events have under some names, and the tables of each name."""
+
+    def __init__(self, names: Iterable[str]) -> None:
+        self._of = {name: Remembered() for name in names}
+        self.tables = {name: remembered.tables for name, remembered in self._of.items()}
+
+    def remember(self, values: Mapping[str, Any], found: Mapping[str, int]) -> None:
+        """Remember what was found for some of the values, by name."""
+        for name, cells in found.items():
+            self._of[name].remember(values[name], values[name], cells)
 
 
 def _bytes_of(cells: Any) -> int:

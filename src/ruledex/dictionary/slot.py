@@ -13,6 +13,7 @@ literal needs it:
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import date, datetime
 from decimal import Decimal
 from typing import Any, Final, NamedTuple
@@ -20,7 +21,8 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ruledex.dictionary.domain import TWINS, Domain, Kind, cut_of
+from ruledex.compiled.constants import EVERY
+from ruledex.dictionary.domain import TWINS, Cut, Domain, Kind, cut_of, twin_cuts
 from ruledex.dictionary.patterns import PatternMatcher
 from ruledex.dictionary.remembered import Remembered
 from ruledex.forks import cached_property
@@ -28,7 +30,7 @@ from ruledex.language.prepared import Prepared, prepare
 from ruledex.language.reference import satisfies
 from ruledex.language.schema import Schema
 from ruledex.language.tree import CompareOperands, Exists, Like, Operand, Predicate, Rlike, SetTest
-from ruledex.language.value import FAMILY_OF_TYPE, Family, fit, instant, is_missing
+from ruledex.language.value import FAMILY_OF_TYPE, Family, as_double, constant_family, fit, instant, is_missing
 
 KINDS_OF_FAMILY: Final[dict[Family, tuple[Kind, ...]]] = {
     Family.NUMBER: (Kind.EXACT, Kind.ROUNDED, Kind.DOUBLE),
@@ -209,3 +211,70 @@ class Slot:
 
 _OF_TWIN: Final = {Kind.ROUNDED: float, Kind.DATE: date}
 _HASHABLE: Final = frozenset((int, float, str, bool, Decimal, date))
+
+
+@dataclass(slots=True)
+class SlotPlan:
+    """The cells that literals need of one operand."""
+
+    operand: Operand | CompareOperands | SetTest | Exists
+    # All kinds but ROUNDED, which follows from EXACT. Cuts of DATE may be incomplete: the others follow from TIME.
+    cuts: dict[Kind, set[Cut]] = field(default_factory=dict)
+    not_null: bool = False
+    present: set[Family] = field(default_factory=set)
+    misfit: set[Family] = field(default_factory=set)
+    settled: set[Family] = field(default_factory=set)
+    keys: dict[str, Predicate] = field(default_factory=dict)  # by their texts
+    sorted_cuts: dict[Kind, list[Cut]] = field(default_factory=dict)  # of other kinds: ascending, none twice
+
+
+def make_slots(schema: Schema, plans: Iterable[SlotPlan]) -> tuple[list[Slot], list[int], int]:
+    """Return one slot per plan, the offsets of their domains of cells, and the number of cells. `EVERY` comes first."""
+    slots = []
+    domain_offsets = [EVERY]
+    next_cell = EVERY + 1
+
+    def take(n_cells: int) -> int:
+        nonlocal next_cell
+        domain_offsets.append(next_cell)
+        next_cell += n_cells
+        return domain_offsets[-1]
+
+    for plan in plans:
+        slot = Slot(plan.operand, schema)
+        slot.not_null = take(1) if plan.not_null else -1
+        for special, families in (
+            (slot.present, plan.present),
+            (slot.misfit, plan.misfit),
+            (slot.settled, plan.settled),
+        ):
+            special.update({family: take(1) for family in sorted(families)})
+        slot.keys = [_key(predicate, take(1)) for predicate in plan.keys.values()]
+        for kind, cuts in sorted(_sorted_cuts(plan, schema).items()):
+            slot.domains[kind] = Domain(kind, cuts, take(2 * len(cuts) + 1))
+        slot.finish()
+        slots.append(slot)
+    domain_offsets.append(next_cell)
+    return slots, domain_offsets, next_cell
+
+
+def _key(predicate: Predicate, cell: int) -> Key:
+    family = constant_family(predicate)
+    assert family is not None
+    return Key(predicate, family, cell)
+
+
+def _sorted_cuts(plan: SlotPlan, schema: Schema) -> dict[Kind, list[Cut]]:
+    cuts = {kind: sorted(values) for kind, values in plan.cuts.items()} | plan.sorted_cuts
+    exact = cuts.get(Kind.EXACT, [])
+    if not _are_doubles(exact) and len(rounded := {as_double(number) for number in exact}) < len(exact):
+        cuts[Kind.ROUNDED] = sorted(rounded)
+    if Kind.DATE in plan.cuts:
+        days = plan.cuts[Kind.DATE].union(*(twin_cuts(moment, Kind.DATE, schema.zone) for moment in cuts[Kind.TIME]))
+        cuts[Kind.DATE] = sorted(days)
+    return cuts
+
+
+def _are_doubles(exact: list[Cut]) -> bool:
+    """Return whether each of these numbers, which ascend, is surely a double of its own."""
+    return len(exact) < 2 or (exact[0] >= -(2**53) and exact[-1] <= 2**53 and set(map(type, exact)) == {int})

@@ -21,7 +21,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,7 +33,7 @@ from ruledex.engines.road_costs import BLOCK, FEWEST, LINK_SECONDS, RoadCosts
 from ruledex.engines.sparse.engine import SparseEngine
 from ruledex.engines.word import MOST_RULES, RuleWord
 from ruledex.events.batch import EventBatch
-from ruledex.forks import ForkSafeLock, cached_property
+from ruledex.forks import ForkSafeLock
 from ruledex.program.program import Program
 
 if TYPE_CHECKING:
@@ -67,6 +67,7 @@ class AutoEngine(OneEventMatcher):
         self._sparse = sparse
         self._statistics = statistics
         self._batch: BatchEngine | None = None
+        self._word: RuleWord | Literal[False] | None = None  # False if there are too many rules for one
         self._building = ForkSafeLock()
         self._costs: dict[tuple[str, int], RoadCosts] = {}
         self._clock = time.thread_time if threads == 1 else time.perf_counter
@@ -159,15 +160,20 @@ class AutoEngine(OneEventMatcher):
         is_by_blocks = costs.is_by_blocks(n_events, self.batch_from, self._block_seconds, is_built, try_events)
         return note_call(self.batch if is_by_blocks else self.sparse, batch, n_events)
 
-    @cached_property
+    @property
     def word(self) -> RuleWord | None:
-        """What answers for single events if there are few rules, made for the first one; None if there are many."""
-        return RuleWord.of(self.program)
+        """What answers for single events if there are few rules, made by whoever asks first; None if there are many."""
+        made = self._word
+        if made is None:
+            made = self._word = RuleWord.of(self.program) or False
+        return made or None
 
     def match_one(self, cells: list[int]) -> NDArray[np.int32]:
         """Return the rules that are true of an event, ascending."""
-        word = self.word
-        return self.sparse.match_one(cells) if word is None else np.array(word.match(cells), np.int32)
+        word = self._word
+        if word is None:
+            word = self.word
+        return np.array(word.match(cells), np.int32) if word else self.sparse.match_one(cells)
 
     def match(self, batch: EventBatch, alive: Alive | None = None) -> Matches:
         """Return all rules that are true, ascending within each event."""

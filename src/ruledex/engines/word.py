@@ -15,7 +15,7 @@ is a literal of its own.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from heapq import heapify, heappop, heappush
 from itertools import pairwise
 from typing import Final, NamedTuple, Self
@@ -127,6 +127,14 @@ class RuleWord:
                     self._known.clear()
                 self._known[key] = known
             changed ^= known
+        return changed
+
+    def changes(self, cells: Mapping[str, tuple[int, ...]]) -> dict[str, int]:
+        """Return the bits that the cells of each of several values change, by the same names."""
+        changed = {}
+        for name, key in cells.items():  # a key is of one component, so cells that are a key are all of it
+            known = self._known.get(key)
+            changed[name] = self.change(key) if known is None else known
         return changed
 
     def _change_of(self, component: int, cells: tuple[int, ...]) -> int:

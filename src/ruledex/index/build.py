@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -15,7 +15,7 @@ from ruledex.dictionary.dictionary import Dictionary
 from ruledex.dictionary.merging import cell_map, merge_dictionaries
 from ruledex.engines.protocol import Statistics
 from ruledex.engines.registry import build_engine
-from ruledex.errors import BudgetError, RuleError, RulesError, RuleSyntaxError
+from ruledex.errors import BudgetError, RuleError, RulesError
 from ruledex.events.elements import make_elements
 from ruledex.events.mappings import EventEncoder
 from ruledex.index.identities import identities_of
@@ -25,12 +25,8 @@ from ruledex.index.rules import RuleColumns
 from ruledex.index.state import NO_ORIGINALS, BuiltState, OriginalsInMemory, Shard, Snapshot, TextsInMemory
 from ruledex.index.tags import UNTAGGED, tags_in_memory
 from ruledex.language.schema import Schema
-from ruledex.program.builder import ProgramBuilder, TextChunk, translate_program
+from ruledex.program.builder import ProgramBuilder, Progress, translate_program
 from ruledex.program.program import Program
-
-Progress = Callable[[int, int], None]  # called with how many rules are done, and how many there are
-
-_CHUNK = 50_000
 
 
 class BuiltRules(NamedTuple):
@@ -53,47 +49,12 @@ def build_program(
     """Parse all rules, check them against the schema, rewrite and encode them, one chunk of texts at a time."""
     prepare_build(len(texts))
     builder = ProgramBuilder(schema)
-    n_rules = len(texts)
-    missing: set[int] = set()
-
-    def chunks() -> Iterator[TextChunk]:
-        for start in range(0, n_rules, _CHUNK):
-            if progress is not None:
-                progress(start, n_rules)
-            if start % free_memory.WORTH_IT == 0 and start:
-                free_memory.trim()
-            chunk = _column(texts[start : start + _CHUNK])
-            if chunk.null_count:
-                missing.update((start + np.flatnonzero(np.array(chunk.is_null()))).tolist())
-            yield TextChunk(*_buffers(chunk), static_scores[start : start + _CHUNK])
-
-    # A missing text is read as an empty one, which is no rule either; its error is corrected here.
-    found = builder.add_chunks(chunks())
-    faults = [(i, RuleSyntaxError("there is no text") if i in missing else error) for i, error in found]
-    if progress is not None:
-        progress(n_rules, n_rules)
+    faults = builder.add_column(texts, static_scores, progress)
     program, dictionary = builder.finish()
-    if n_rules >= free_memory.WORTH_IT:
+    if len(texts) >= free_memory.WORTH_IT:
         del builder
         free_memory.trim()
     return BuiltRules(program, dictionary, faults)
-
-
-def _column(texts: pa.Array | pa.ChunkedArray | Sequence[str]) -> pa.Array:
-    if isinstance(texts, pa.ChunkedArray):
-        texts = texts.combine_chunks()
-    if not isinstance(texts, pa.Array):
-        return pa.array(texts, pa.large_string())
-    return texts if pa.types.is_large_string(texts.type) else texts.cast(pa.large_string())
-
-
-def _buffers(texts: pa.Array) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
-    """Return the bytes of all texts, and where each begins and ends."""
-    _, offsets, data = texts.buffers()
-    bounds = np.frombuffer(offsets, np.int64)[texts.offset : texts.offset + len(texts) + 1]
-    if data is None or not len(texts):
-        return np.empty(0, np.uint8), np.zeros(len(texts) + 1, np.int64)
-    return np.frombuffer(data, np.uint8), bounds
 
 
 def state_of_rules(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from ruledex.dictionary.remembered import Remembered
+from ruledex.dictionary.remembered import RememberedByName
 from ruledex.engines.word import RuleWord
 from ruledex.errors import EventError, RuledexError
 from ruledex.events.mappings import PLAIN, EventEncoder
@@ -21,9 +21,8 @@ class WordMatcher:
     def __init__(self, word: RuleWord, encoder: EventEncoder, identities: Identities) -> None:
         self._word, self._encoder, self._names = word, encoder, encoder.dictionary.names.below
         self._start, self._fold = word.start, word.fold
-        self._remembered = {name: Remembered() for name in self._names}
-        # The bits that values change, by name, type and value.
-        self._known = {name: remembered.tables for name, remembered in self._remembered.items()}
+        self._remembered = RememberedByName(self._names)
+        self._known = self._remembered.tables  # the bits that values change, by name, type and value
         for by_type in self._known.values():
             by_type[_NULL] = {None: 0}
         # The id and the bit of each rule, by the length of a word that ends there.
@@ -68,6 +67,7 @@ class WordMatcher:
     def _change(self, event: Mapping[str, Any], values: Mapping[str, Any]) -> int:
         """Return the bits that values change, and remember those of plain values."""
         others, changed = {}, 0
+        cells: dict[str, tuple[int, ...]] = {}  # of plain values
         try:
             for name, value in values.items():
                 at = self._names.get(name)
@@ -77,9 +77,12 @@ class WordMatcher:
                     others[name] = value
                     continue
                 if value == value:  # all but NaN, which is missing
-                    change = self._word.change(at.slot.cells_of_scalar(value))
+                    cells[name] = at.slot.cells_of_scalar(value)
+            if cells:
+                changes = self._word.changes(cells)
+                for change in changes.values():
                     changed ^= change
-                    self._remembered[name].remember(value, value, change)
+                self._remembered.remember(values, changes)
             if others:
                 changed ^= self._word.change(self._encoder.walked(event, others))
         except RuledexError:

@@ -10,7 +10,7 @@ from ruledex.engines.registry import read_engine_options
 from ruledex.errors import ArtifactError, BudgetError, RuledexError, RuleFault, RulesError, quoted
 from ruledex.forks import ForkSafeLock
 from ruledex.index.answers import ClosedState
-from ruledex.index.build import Progress, build_program, compact_state, state_of_rules
+from ruledex.index.build import build_program, compact_state, state_of_rules
 from ruledex.index.identities import Id, RuleId
 from ruledex.index.inputs import Stats, check_choice
 from ruledex.index.live.changes import (
@@ -30,6 +30,7 @@ from ruledex.index.rules import Rules, read_given_rules, translate_rows, transla
 from ruledex.index.state import Snapshot, with_threads
 from ruledex.language.definitions import check_definitions
 from ruledex.language.schema import Schema, check_schema
+from ruledex.program.builder import Progress
 
 if TYPE_CHECKING:
     from ruledex.index.copies import PackedIndex
@@ -142,11 +143,12 @@ class Index(MergeableIndex[Id]):
             raise RuledexError(
                 f"progress is a function of two numbers, the rules done and all rules, not {quoted(progress)}"
             )
-        definitions = {} if definitions is None else definitions
         if (foreign := translate_rules(rules, format)) is not None:
-            rules, definitions = foreign.rows(), foreign.definitions | check_definitions(definitions)
+            given = {} if definitions is None else check_definitions(definitions)
+            rules, definitions = foreign.rows(), foreign.definitions | given
         read = read_given_rules(rules, columns)
-        schema = schema.with_definitions(definitions)
+        if definitions is not None:
+            schema = schema.with_definitions(definitions)
         if read.definitions:
             schema = schema.with_definitions({name: row.text for name, row in read.definitions.items()})
         n_given = len(read.ids) + len(read.faults)

@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from ruledex.engines.protocol import Rank, Statistics
-from ruledex.errors import EventError, InputError, RuledexError, quoted
+from ruledex.errors import EventError, RuledexError, quoted
 from ruledex.events.arrow.tables import TABLES, is_arrow, read_arrow_events, table_rows
 from ruledex.events.batch import EventBatch
 from ruledex.events.frequencies import cell_frequencies_of
@@ -19,7 +19,6 @@ from ruledex.events.statistics import EventStatistics
 from ruledex.language.plain import is_record
 from ruledex.language.reference import Weights
 from ruledex.language.resolve import mapping_of
-from ruledex.sources import Columns
 
 Event: TypeAlias = Any  # a mapping, an object with fields such as a dataclass's, or a JSON object as text
 Events: TypeAlias = "Iterable[Event] | pa.Table | pa.RecordBatch | EventBatch"
@@ -108,15 +107,6 @@ def check_weights(weights: Any) -> list[Weights | None] | None:
     if isinstance(weights, Mapping | str | bytes) or not isinstance(weights, Iterable):
         raise EventError(f"weights are a list with one entry per event, a mapping or None, not {quoted(weights)}")
     return list(weights)
-
-
-def check_column_names(columns: Columns | None) -> Columns:
-    """Return the names of columns."""
-    if columns is None:
-        return Columns()
-    if not isinstance(columns, Columns):
-        raise InputError(f"columns are ruledex.sources.Columns(id=…, expr=…), not {quoted(columns)}")
-    return columns
 
 
 def check_rows(given: Any, what: str, error: type[RuledexError]) -> None:

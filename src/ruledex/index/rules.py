@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from ruledex.errors import InputError, RuleError, RuleFault, RuleSyntaxError, quoted
 from ruledex.index.identities import RuleId, integers_of, plain_id
-from ruledex.index.inputs import check_column_names, check_rows
+from ruledex.index.inputs import check_rows
 from ruledex.index.tags import column_texts, tags_text
 from ruledex.language.structured import from_structured
 from ruledex.language.text import tree_text
@@ -372,7 +372,10 @@ def translate_rows(rules: Any, format: str | None) -> Any:  # noqa: A002
 
 def read_given_rules(rules: Rules, columns: Columns | None) -> RuleColumns:
     """Read rules. Where a file has none of ruledex, but plainly those of another system, the error says so."""
-    columns = check_column_names(columns)
+    if columns is None:
+        columns = _COLUMNS
+    elif not isinstance(columns, Columns):
+        raise InputError(f"columns are ruledex.sources.Columns(id=…, expr=…), not {quoted(columns)}")
     if not isinstance(rules, str | os.PathLike):
         return read_rules(rules, columns)
     from ruledex.formats import hint_of

@@ -318,8 +318,8 @@ class BuiltState(_BuiltParts):
         if self.dictionary.derived:
             return None
         engine = self.engine
-        if isinstance(engine, AutoEngine) and engine.word is not None:
-            return WordMatcher(engine.word, self.encoder, self.identities).match
+        if isinstance(engine, AutoEngine) and (word := engine.word) is not None:
+            return WordMatcher(word, self.encoder, self.identities).match
         return self._match
 
     def match(self, event: Event) -> list[RuleId]:

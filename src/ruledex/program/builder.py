@@ -1,6 +1,6 @@
 """Build a Program from rules: each distinct literal and node once, everything in arrays.
 
-There are two roads. `add_chunks` takes whole columns of texts: compiled code reads the structure of each rule and cuts
+There are two roads. `add_column` takes whole columns of texts: compiled code reads the structure of each rule and cuts
 out its predicates, each distinct predicate is parsed once (`predicate_table.py`), and compiled code makes the nodes.
 `add` takes a rule as the parser's tree, through all rewrites. It also takes the rules that the first road cannot read,
 and those whose error only the parser can explain. A rule means the same on both roads, though the second merges more.
@@ -8,12 +8,13 @@ and those whose error only the parser can explain. A rule means the same on both
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 
 from ruledex import free_memory, limits
@@ -23,7 +24,7 @@ from ruledex.dictionary.dictionary import Dictionary
 from ruledex.dictionary.domain import Span, merge_spans
 from ruledex.dictionary.literal_table import Form, LiteralArrays, LiteralTable
 from ruledex.dictionary.merging import NOWHERE, CellMap, Cells
-from ruledex.errors import RuleError
+from ruledex.errors import RuleError, RuleSyntaxError
 from ruledex.language.parser import parse
 from ruledex.language.schema import Schema
 from ruledex.language.tree import MAX_DEPTH, And, Expression, Or
@@ -39,6 +40,9 @@ from ruledex.program.written_names import NameWriter
 from ruledex.rewrite.pipeline import match_tree, score_tree
 from ruledex.rewrite.walk import post_order
 
+Progress = Callable[[int, int], None]  # called with how many rules are done, and how many there are
+
+_CHUNK = 50_000  # rules
 _MOST_WRITTEN = 1 << 24  # bytes of texts with their names written out that are read at once
 
 
@@ -116,21 +120,36 @@ class ProgramBuilder:
         text = read_only(text)
         return self._add_read(TextChunk(text, offsets, static_scores), self._read(text, offsets))
 
-    def add_chunks(self, chunks: Iterable[TextChunk]) -> list[tuple[int, RuleError]]:
-        """Add the rules of all chunks as `add_texts` does; an invalid rule's index counts from the first chunk on.
+    def add_column(
+        self,
+        texts: pa.Array | pa.ChunkedArray | Sequence[str],
+        static_scores: NDArray[np.float64],
+        progress: Progress | None = None,
+    ) -> list[tuple[int, RuleError]]:
+        """Add the rules of a column of texts as `add_texts` does, one chunk at a time.
 
         While another thread makes the nodes of a chunk, this one reads the structure and the predicates of the next.
         The rules that the parser has to read come last, so what is built does not depend on which thread is faster.
         """
+        n_rules = len(texts)
+        missing: set[int] = set()
         read: list[tuple[TextChunk, NormalRules]] = []
         before: tuple[TextChunk, Future[NormalRules]] | None = None
         with ThreadPoolExecutor(1, "nodes") as thread:
-            for chunk in chunks:
-                text = read_only(chunk.text)
-                scanned = self._scan(text, chunk.offsets)
+            for start in range(0, n_rules, _CHUNK):
+                if progress is not None:
+                    progress(start, n_rules)
+                if start % free_memory.WORTH_IT == 0 and start:
+                    free_memory.trim()
+                column = _column(texts[start : start + _CHUNK])
+                if column.null_count:
+                    missing.update((start + np.flatnonzero(np.array(column.is_null()))).tolist())
+                text, offsets = _buffers(column)
+                chunk = TextChunk(read_only(text), offsets, static_scores[start : start + _CHUNK])
+                scanned = self._scan(chunk.text, offsets)
                 if before is not None:
                     read.append(_read_by_now(*before))
-                before = chunk._replace(text=text), thread.submit(self._normalise, scanned)
+                before = chunk, thread.submit(self._normalise, scanned)
             if before is not None:
                 read.append(_read_by_now(*before))
         faults: list[tuple[int, RuleError]] = []
@@ -138,7 +157,10 @@ class ProgramBuilder:
         for chunk, rules in read:
             faults += [(n_before + at, error) for at, error in self._add_read(chunk, rules)]
             n_before += len(rules.status)
-        return faults
+        if progress is not None:
+            progress(n_rules, n_rules)
+        # A missing text was read as an empty one, which is no rule either.
+        return [(at, RuleSyntaxError("there is no text") if at in missing else error) for at, error in faults]
 
     def _add_read(self, chunk: TextChunk, rules: NormalRules) -> list[tuple[int, RuleError]]:
         """Add the rules of a chunk; the parser reads those that compiled code could not. Returns what is invalid."""
@@ -264,7 +286,7 @@ class ProgramBuilder:
         del self._nodes, self._predicates, self._parts
         if len(rules.root) >= free_memory.WORTH_IT:
             free_memory.trim()
-        nodes = lay_out(used, self._scores, rules, literals.final_id, share=share)
+        nodes = lay_out(used, self._scores, rules, share=share)
         program = Program(
             *literals[:5],
             *nodes[:5],
@@ -277,6 +299,23 @@ class ProgramBuilder:
             if isinstance(column, np.ndarray):
                 column.flags.writeable = False
         return program
+
+
+def _column(texts: pa.Array | pa.ChunkedArray | Sequence[str]) -> pa.Array:
+    if isinstance(texts, pa.ChunkedArray):
+        texts = texts.combine_chunks()
+    if not isinstance(texts, pa.Array):
+        return pa.array(texts, pa.large_string())
+    return texts if pa.types.is_large_string(texts.type) else texts.cast(pa.large_string())
+
+
+def _buffers(texts: pa.Array) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
+    """Return the bytes of all texts, and where each begins and ends."""
+    _, offsets, data = texts.buffers()
+    bounds = np.frombuffer(offsets, np.int64)[texts.offset : texts.offset + len(texts) + 1]
+    if data is None or not len(texts):
+        return np.empty(0, np.uint8), np.zeros(len(texts) + 1, np.int64)
+    return np.frombuffer(data, np.uint8), bounds
 
 
 def _read_by_now(chunk: TextChunk, future: Future[NormalRules]) -> tuple[TextChunk, NormalRules]:

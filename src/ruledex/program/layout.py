@@ -30,6 +30,7 @@ class UsedNodes(NamedTuple):
     inner: InnerNodes
     used: NDArray[np.int32]  # of the build, in the order of `inner`
     node_of: NDArray[np.int32]  # by the number that a node has in the build, its id among all nodes
+    literal_node: NDArray[np.int32]  # by the literal of the build, its id among all nodes; read-only
 
 
 class ProgramNodes(NamedTuple):
@@ -70,20 +71,19 @@ def find_used_nodes(table: NodeTable, roots: NDArray[np.int32], literal_node: ND
     n_in_level = np.bincount(level[used], minlength=n_levels + 1)[1:]
     level_offsets = n_literals + np.concatenate([[0], np.cumsum(n_in_level[n_in_level > 0])])
     node_op = (table.nodes[used, TAG] & 1).astype(np.uint8)
-    return UsedNodes(InnerNodes(node_op, child_offsets, children, level_offsets.astype(np.int32)), used, node_of)
+    inner = InnerNodes(node_op, child_offsets, children, level_offsets.astype(np.int32))
+    return UsedNodes(inner, used, node_of, literal_node)
 
 
 def lay_out(
     nodes: UsedNodes,
     scores: ScoreTable,
     rules: NormalRules,
-    literal_node: NDArray[np.int32],
     *,
     share: bool,
 ) -> ProgramNodes:
     """Return the nodes and score programs of all rules; with `share`, common parts of nodes stand once."""
-    literal_node = read_only(literal_node)
-    inner, used, node_of = nodes
+    inner, used, node_of, literal_node = nodes
     if share:
         inner, number = share_parts(inner, len(literal_node))
         node_of[used] = len(literal_node) + number

@@ -80,6 +80,7 @@ class PredicateTable:
         self._literals = literals
         self._schema = schema
         self._texts = empty_text_table()
+        self._n_known = 0  # texts
         self._positive = np.empty(_FIRST_ROOM, np.int32)
         self._negative = np.empty(_FIRST_ROOM, np.int32)
         self._weight = np.empty(_FIRST_ROOM, np.float64)
@@ -95,9 +96,9 @@ class PredicateTable:
         Returns the literals of each slice's predicate, and what is known of each literal. Both are copies: another
         thread may read them while this one goes on.
         """
-        n_known = self._texts.n_texts
+        n_known = self._n_known
         self._texts, predicate_of = intern_slices(self._texts, text, scan.slice_start, scan.slice_end)
-        n_texts = self._texts.n_texts
+        n_texts = self._n_known = self._texts.n_texts
         if n_texts > len(self._weight):
             self._positive = lengthen(self._positive, n_texts)
             self._negative = lengthen(self._negative, n_texts)
@@ -114,10 +115,12 @@ class PredicateTable:
             self._parse(needed, uses[needed])
         else:
             self._make_plain(needed, uses[needed])
-        predicates = PredicateLiterals(self._positive, self._negative, self._weight).of(predicate_of)
+        predicates = PredicateLiterals(
+            self._positive[predicate_of], self._negative[predicate_of], self._weight[predicate_of]
+        )
         known = self._literals
         literals = LiteralFacts(np.array(known.complement, np.int32), np.array(known.is_negative, np.uint8))
-        for array in literals:
+        for array in (*predicates, *literals):
             array.flags.writeable = False
         return predicates, literals
 

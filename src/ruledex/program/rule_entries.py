@@ -15,7 +15,6 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ruledex.compiled.arrays import read_only
 from ruledex.compiled.constants import AND, LEAF, OR
 from ruledex.compiled.decorator import jit
 from ruledex.program.rule_tokens import NOT, XNOR, XOR
@@ -39,13 +38,6 @@ class PredicateLiterals(NamedTuple):
     positive: NDArray[np.int32]  # the literal that stands for it, or ALWAYS, NEVER, COMPLEX
     negative: NDArray[np.int32]  # the same for its negation
     weight: NDArray[np.float64]  # of its score, where it or its negation is a literal that is not `negated`
-
-    def of(self, predicates: NDArray[np.int32]) -> PredicateLiterals:
-        """Return a copy of those of some predicates, read-only."""
-        positive, negative, weight = self
-        return PredicateLiterals(
-            read_only(positive[predicates]), read_only(negative[predicates]), read_only(weight[predicates])
-        )
 
 
 class LiteralFacts(NamedTuple):

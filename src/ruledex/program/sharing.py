@@ -8,18 +8,23 @@ one's, the largest come first, and no child is covered twice, since a score woul
 
 from __future__ import annotations
 
+import os
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ruledex.compiled.decorator import jit
-from ruledex.compiled.ranges import in_ranges
 
 _NONE = -1
 FEW = 24  # children that are sorted fastest by inserting them one by one
 # The number of candidates per node: if rules are made of a few literals, nearly every node may be a part.
 MOST_LOOKS = 64
+FEWEST_PER_THREAD = 100_000  # items of a loop that are worth a thread: compiled code runs without the GIL
+_MOST_THREADS = 8
 
 
 class InnerNodes(NamedTuple):
@@ -67,6 +72,32 @@ def share_parts(inner: InnerNodes, n_literals: int) -> tuple[InnerNodes, NDArray
         InnerNodes(inner.node_op[order], ordered_offsets, ordered_children, level_offsets.astype(np.int32)),
         number,
     )
+
+
+def n_cores() -> int:
+    """Return how many cores this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def in_ranges(run: Callable[[int, int], object], offsets: NDArray[np.integer]) -> None:
+    """Call `run(first, last)` for ranges that make up all lists, each range with as many items as the others.
+
+    List i has the items from `offsets[i]` to `offsets[i + 1]`. The calls may run at the same time.
+    """
+    n_lists, n_items = len(offsets) - 1, int(offsets[-1] - offsets[0])
+    n_ranges = max(1, min(n_cores(), _MOST_THREADS, n_items // FEWEST_PER_THREAD))
+    if n_ranges == 1:
+        run(0, n_lists)
+        return
+    ends = offsets[0] + n_items * np.arange(n_ranges + 1) // n_ranges
+    bounds = np.searchsorted(offsets, ends)
+    bounds[0], bounds[-1] = 0, n_lists
+    with ThreadPoolExecutor(n_ranges - 1, "range") as threads:
+        first, *others = pairwise(bounds.tolist())
+        waiting = [threads.submit(run, *other) for other in others]
+        run(*first)
+        for one in waiting:
+            one.result()
 
 
 def stable_order(keys: NDArray[np.integer]) -> NDArray[np.int32]:

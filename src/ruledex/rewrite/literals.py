@@ -40,7 +40,8 @@ from ruledex.language.tree import (
     Within,
 )
 from ruledex.language.value import Family, family_of
-from ruledex.rewrite.moments import has_moment, place_moments
+from ruledex.language.value_types import Moment
+from ruledex.rewrite.moments import place_moments
 from ruledex.rewrite.spans import Ambiguous, Order, Spans
 from ruledex.rewrite.walk import bottom_up
 
@@ -78,6 +79,15 @@ def _complement(tree: Expression) -> Expression:
         case IsNull() | CompareOperands(_, "<=>"):
             return Not(tree)
     return Untrue(tree)
+
+
+def has_moment(predicate: Predicate) -> bool:
+    """Return whether a predicate compares with a moment counted from now."""
+    if isinstance(predicate, Compare | NullSafe):
+        return type(predicate.value) is Moment
+    if isinstance(predicate, Between):
+        return type(predicate.low) is Moment or type(predicate.high) is Moment
+    return isinstance(predicate, In) and Moment in map(type, predicate.values)
 
 
 def rewrite_literal(predicate: Predicate, negated: bool, schema: Schema) -> Expression:

@@ -19,15 +19,6 @@ from ruledex.language.tree import Between, Call, Compare, Expression, In, NullSa
 from ruledex.language.value_types import Moment
 
 
-def has_moment(predicate: Predicate) -> bool:
-    """Return whether a predicate compares with a moment counted from now."""
-    if isinstance(predicate, Compare | NullSafe):
-        return type(predicate.value) is Moment
-    if isinstance(predicate, Between):
-        return type(predicate.low) is Moment or type(predicate.high) is Moment
-    return isinstance(predicate, In) and Moment in map(type, predicate.values)
-
-
 def place_moments(predicate: Predicate, schema: Schema) -> Expression:
     """Return a predicate that has moments without them."""
     zone = schema.zone

@@ -18,8 +18,8 @@ from ruledex.language.structured import from_structured
 from ruledex.language.text import as_written, tree_text
 from ruledex.language.tree import And, Expression, Is, Node, Not, Or, Truth, Untrue, Within, without_required
 from ruledex.rewrite.clauses import FALSE, TRUE, Formula, TooLargeError, bits_of
+from ruledex.rewrite.literals import has_moment
 from ruledex.rewrite.merge import Merger
-from ruledex.rewrite.moments import has_moment
 from ruledex.rewrite.negation import expand_xor, push_not
 from ruledex.rewrite.pipeline import match_tree
 from ruledex.rewrite.relations import relations_of
