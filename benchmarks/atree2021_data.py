@@ -24,8 +24,7 @@ from ruledex.index.inputs import encode_events
 from ruledex.language.schema import Schema
 from ruledex.program.program import Program
 from ruledex.workloads import workload
-from ruledex.workloads.base import EVENTS_PER_BLOCK, Workload
-from ruledex.workloads.drawing import Stream, cumulative, zipf_weights
+from ruledex.workloads.base import EVENTS_PER_BLOCK, Stream, Workload, cumulative, zipf_weights
 
 SEED = 0
 ADS_RULES = 1_392_196

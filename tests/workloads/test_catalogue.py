@@ -3,9 +3,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from ruledex.workloads.base import EVENTS_PER_BLOCK
+from ruledex.workloads.base import EVENTS_PER_BLOCK, Stream
 from ruledex.workloads.catalogue import CARDINALITIES, Catalogue
-from ruledex.workloads.drawing import Stream
 
 
 def catalogue(**changes: float) -> Catalogue:

@@ -1,6 +1,6 @@
 """Single instructions of the processor that Python lacks: bits of a word, eight bytes at once, a prefetch.
 
-These functions are their plain forms. instructions.py has what they compile to.
+These functions are their plain forms. compiler.py has what they compile to.
 """
 
 from __future__ import annotations

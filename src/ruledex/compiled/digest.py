@@ -21,7 +21,8 @@ import numpy as np
 from ruledex.compiled import bits, handles
 from ruledex.compiled.decorator import Kernel, code_names
 
-# Raise this when instructions.py changes: what the functions of bits.py and handles.py compile to is not in their code.
+# Raise this when the intrinsics of compiler.py change: what the functions of bits.py and handles.py compile to is not
+# in their code.
 INSTRUCTIONS = 1
 
 

@@ -2,7 +2,7 @@
 
 Each array that a call passes costs a tenth of a microsecond, which is as much as a small match takes in all. A handle
 is the address of a table with the address and the length of each array. A kernel makes arrays of it again, without
-copies. These functions are the plain forms; instructions.py has what they compile to.
+copies. These functions are the plain forms; compiler.py has what they compile to.
 
 The holder of a Handle keeps its arrays alive, and calls kernels only as long as it lives itself.
 """

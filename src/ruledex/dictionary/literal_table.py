@@ -21,13 +21,13 @@ from ruledex.compiled.constants import AND, CELL, NODE, OR, PLACE
 from ruledex.dictionary.dictionary import Dictionary, make_dictionary
 from ruledex.dictionary.domain import KIND_OF_TYPE, Kind, cut_of, cuts_of, kind_of, needs_days
 from ruledex.dictionary.literal_cells import (
+    PlainCells,
     PositiveLiteral,
     Presence,
     cell_intervals,
     intervals_of_literals,
     presence_cells,
 )
-from ruledex.dictionary.plain_cells import PlainCells
 from ruledex.dictionary.plain_literals import (
     FAMILIES,
     N_FAMILIES,

@@ -26,8 +26,8 @@ from ruledex.dictionary.domain import TWINS, Cut, Domain, Kind, cut_of, twin_cut
 from ruledex.dictionary.patterns import PatternMatcher
 from ruledex.dictionary.remembered import Remembered
 from ruledex.forks import cached_property
-from ruledex.language.prepared import Prepared, prepare
 from ruledex.language.reference import satisfies
+from ruledex.language.resolve import Prepared, prepare
 from ruledex.language.schema import Schema
 from ruledex.language.tree import CompareOperands, Exists, Like, Operand, Predicate, Rlike, SetTest
 from ruledex.language.value import FAMILY_OF_TYPE, Family, as_double, constant_family, fit, instant, is_missing

@@ -18,7 +18,7 @@ they are cut as `EarlierSlot` does.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, date, datetime, timedelta, tzinfo
 from typing import Any, Final, NamedTuple, overload
 
@@ -31,9 +31,9 @@ from ruledex.dictionary.dictionary import Dictionary, Path, inputs_of, slot_uses
 from ruledex.dictionary.domain import Domain, Kind
 from ruledex.dictionary.slot import Key, Slot, StoredElements
 from ruledex.dictionary.stored_cuts import Form, Pools, PoolWriter, Stored, Texts
-from ruledex.dictionary.stored_names import ElementNames
 from ruledex.errors import ArtifactError, RuledexError, RuleLimitError
 from ruledex.forks import cached_property
+from ruledex.language.lambdas import element_level, element_name, is_of_element, map_paths
 from ruledex.language.parser import parse_operand
 from ruledex.language.schema import Schema
 from ruledex.language.structured import from_structured, to_structured
@@ -439,3 +439,43 @@ def _check_offsets(offsets: NDArray[np.int64], end: int, name: str) -> None:
 def _require(holds: bool, message: str) -> None:
     if not holds:
         raise ArtifactError(f"the stored dictionary is damaged: {message}")
+
+
+class ElementNames:
+    """The names of elements on disk, the outermost first."""
+
+    def __init__(self, names: Sequence[str]) -> None:
+        self.names = list(names)
+        self._level = {name: level for level, name in enumerate(self.names)}
+
+    @staticmethod
+    def apart_from(taken: Iterable[str], n_levels: int) -> ElementNames:
+        """Return names for some levels, none of which is taken."""
+        base, used = "element", set(taken)
+        while any(f"{base}{level}" in used for level in range(n_levels)):
+            base += "_"
+        return ElementNames([f"{base}{level}" for level in range(n_levels)])
+
+    def path_out(self, path: Path) -> Path:
+        """Return a path as it is on disk."""
+        if not self.names or not path or not is_of_element(path):
+            return path
+        level = element_level(path)
+        first = self.names[level] if level < len(self.names) else element_name(level - len(self.names))
+        return first, *path[1:]
+
+    def path_in(self, path: Path) -> Path:
+        """Return a path as it is in memory."""
+        if not self.names or not path:
+            return path
+        if is_of_element(path):
+            return element_name(element_level(path) + len(self.names)), *path[1:]
+        return (element_name(self._level[path[0]]), *path[1:]) if path[0] in self._level else path
+
+    def node_out(self, node: Any) -> Any:
+        """Return an operand or a predicate as it is on disk."""
+        return map_paths(node, self.path_out, -len(self.names)) if self.names else node
+
+    def node_in(self, node: Any) -> Any:
+        """Return an operand or a predicate as it is in memory."""
+        return map_paths(node, self.path_in, len(self.names)) if self.names else node

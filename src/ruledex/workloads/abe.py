@@ -28,9 +28,19 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from ruledex.forks import cached_property
-from ruledex.workloads.base import EVENTS_PER_BLOCK, RULES_PER_BLOCK, Workload, require, require_distribution
+from ruledex.workloads.base import (
+    EVENTS_PER_BLOCK,
+    RULES_PER_BLOCK,
+    Floats,
+    Integers,
+    Stream,
+    Workload,
+    cumulative,
+    require,
+    require_distribution,
+    zipf_weights,
+)
 from ruledex.workloads.columns import SparseEvents, concatenate, join_groups, offsets_of, words
-from ruledex.workloads.drawing import Floats, Integers, Stream, cumulative, zipf_weights
 
 AND, OR, NOT, XOR, XNOR = range(5)
 SEPARATORS = (" AND ", " OR ", "", " XOR ", " XNOR ")

@@ -27,10 +27,18 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ruledex.forks import cached_property
-from ruledex.workloads.base import EVENTS_PER_BLOCK, RULES_PER_BLOCK, require
+from ruledex.workloads.base import (
+    EVENTS_PER_BLOCK,
+    RULES_PER_BLOCK,
+    Floats,
+    Integers,
+    Stream,
+    cumulative,
+    require,
+    zipf_weights,
+)
 from ruledex.workloads.catalogue import CARDINALITIES, ContractWorkload
 from ruledex.workloads.columns import SparseEvents, concatenate, decimals, join_groups, offsets_of, parenthesise, words
-from ruledex.workloads.drawing import Floats, Integers, Stream, cumulative, zipf_weights
 
 MONTHS = [f"2009-{month:02}" for month in range(1, 13)]
 SIZE_EXPONENT_SHIFT = 0.5

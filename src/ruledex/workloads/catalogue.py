@@ -15,9 +15,18 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from ruledex.forks import cached_property
-from ruledex.workloads.base import EVENTS_PER_BLOCK, Workload, require, require_distribution
+from ruledex.workloads.base import (
+    EVENTS_PER_BLOCK,
+    Floats,
+    Integers,
+    Stream,
+    Workload,
+    cumulative,
+    require,
+    require_distribution,
+    zipf_weights,
+)
 from ruledex.workloads.columns import concatenate, join_groups, offsets_of, words
-from ruledex.workloads.drawing import Floats, Integers, Stream, cumulative, zipf_weights
 
 CARDINALITIES = (2, 4, 10, 50)
 """How many values an attribute may have: from yes-or-no interests to the states of a country."""

@@ -11,8 +11,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ruledex.workloads.base import Event, EventBlock
-from ruledex.workloads.drawing import Integers
+from ruledex.workloads.base import Event, EventBlock, Integers
 
 
 def offsets_of(counts: npt.NDArray[np.integer]) -> npt.NDArray[np.int32]:

@@ -20,10 +20,9 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from ruledex.workloads.base import EVENTS_PER_BLOCK, RULES_PER_BLOCK, require, require_distribution
+from ruledex.workloads.base import EVENTS_PER_BLOCK, RULES_PER_BLOCK, Stream, cumulative, require, require_distribution
 from ruledex.workloads.catalogue import ContractWorkload
 from ruledex.workloads.columns import SparseEvents, concatenate, join_groups, offsets_of, parenthesise, words
-from ruledex.workloads.drawing import Stream, cumulative
 
 
 @dataclass(frozen=True)

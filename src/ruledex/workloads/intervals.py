@@ -21,9 +21,20 @@ import numpy as np
 import pyarrow as pa
 
 from ruledex.forks import cached_property
-from ruledex.workloads.base import EVENTS_PER_BLOCK, RULES_PER_BLOCK, Event, EventBlock, Workload, require
+from ruledex.workloads.base import (
+    EVENTS_PER_BLOCK,
+    RULES_PER_BLOCK,
+    Event,
+    EventBlock,
+    Floats,
+    Integers,
+    Stream,
+    Workload,
+    cumulative,
+    require,
+    zipf_weights,
+)
 from ruledex.workloads.columns import concatenate, decimals, join_groups
-from ruledex.workloads.drawing import Floats, Integers, Stream, cumulative, zipf_weights
 
 N_DIGITS = 6
 UNITS = 10**N_DIGITS

@@ -1,4 +1,4 @@
-"""`ruledex spark …`: the commands that run on Spark, one file per command.
+"""`ruledex spark …`: the commands that run on Spark.
 
 PySpark is imported when a command runs, never before.
 """
@@ -7,12 +7,14 @@ from __future__ import annotations
 
 import typer
 
-from ruledex.cli.spark.backtest import spark_backtest_command
 from ruledex.cli.spark.build import spark_build_command
-from ruledex.cli.spark.coverage import spark_coverage_command
 from ruledex.cli.spark.match import spark_match_command
-from ruledex.cli.spark.profile import spark_profile_command
-from ruledex.cli.spark.ratify import spark_ratify_command
+from ruledex.cli.spark.reports import (
+    spark_backtest_command,
+    spark_coverage_command,
+    spark_profile_command,
+    spark_ratify_command,
+)
 from ruledex.cli.spark.stream import spark_stream_command
 
 app = typer.Typer(

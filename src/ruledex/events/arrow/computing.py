@@ -11,10 +11,9 @@ import pyarrow as pa
 from ruledex.events.arrow import cast_vectors, number_vectors, text_vectors, time_vectors
 from ruledex.events.arrow.columns import EventColumns, Path
 from ruledex.events.arrow.hash_vectors import HASHES, hash_vector
-from ruledex.events.arrow.moment_vectors import moment_place_vector
 from ruledex.events.arrow.number_vectors import compare_numbers, compare_values
 from ruledex.events.arrow.text_vectors import DIGESTS, compare_texts
-from ruledex.events.arrow.time_vectors import Clock
+from ruledex.events.arrow.time_vectors import Clock, moment_place_vector
 from ruledex.events.arrow.values import spark_type_of
 from ruledex.events.arrow.vectors import (
     NOTHING,

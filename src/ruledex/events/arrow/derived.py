@@ -23,9 +23,9 @@ from ruledex.events.arrow.columns import EventColumns, Leaves, Path
 from ruledex.events.arrow.computing import Computation, has_digests, has_vectors, present_events
 from ruledex.events.arrow.decimals import Decimals
 from ruledex.events.arrow.pairs import Pairs, cell_table
+from ruledex.events.arrow.slots import TypedCells
 from ruledex.events.arrow.taking import take
 from ruledex.events.arrow.texts import texts_in
-from ruledex.events.arrow.typed import TypedCells
 from ruledex.events.arrow.values import OPAQUE, distinct, is_nameless, spark_type_of, to_python
 from ruledex.events.arrow.vectors import Of, UnvectoredError, Vector
 from ruledex.forks import cached_property

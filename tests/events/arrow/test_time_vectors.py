@@ -12,8 +12,7 @@ import pytest
 
 from ruledex import Index, Schema
 from ruledex.errors import RuledexWarning
-from ruledex.events.arrow.moment_vectors import moment_place_vector
-from ruledex.events.arrow.time_vectors import Clock
+from ruledex.events.arrow.time_vectors import Clock, moment_place_vector
 from ruledex.events.arrow.vectors import Of, Vector
 from ruledex.language import clock
 from ruledex.language.functions.moment_places import FORMS, moment_place

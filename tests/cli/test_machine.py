@@ -8,7 +8,7 @@ from importlib.util import find_spec
 import pytest
 
 from ruledex import __version__
-from ruledex.cli import doctor
+from ruledex.cli import machine
 from ruledex.compiled import cache
 from ruledex.compiled.decorator import IS_DISABLED
 from tests.cli.samples import run
@@ -25,17 +25,17 @@ def test_what_there_is_is_shown_for_people_and_as_json():
 
 
 def test_a_part_that_is_missing_is_named(monkeypatch):
-    monkeypatch.setattr(doctor, "find_spec", lambda name: None if name == "re2" else find_spec(name))
-    assert doctor.examine()["parts"]["regular expressions (RLIKE)"] == "needs re2, which is missing"
+    monkeypatch.setattr(machine, "find_spec", lambda name: None if name == "re2" else find_spec(name))
+    assert machine.examine()["parts"]["regular expressions (RLIKE)"] == "needs re2, which is missing"
 
 
 @pytest.mark.skipif(IS_DISABLED, reason="nothing is compiled")
 def test_a_plan_is_complete_when_all_of_it_is_ready(tmp_path, monkeypatch):
     monkeypatch.setattr(cache, "_report", cache.CacheReport(tmp_path, "the test's own"))
     monkeypatch.setattr(cache, "ready_list", cache.ReadyList())
-    assert doctor.examine()["compiled"]["plans"]["standard"]["state"] == "not compiled"
+    assert machine.examine()["compiled"]["plans"]["standard"]["state"] == "not compiled"
     cache.write_plan("standard", [cache.Job("ruledex.compiled.lists", "first_at_least", "[]")])
-    plan = doctor.examine()["compiled"]["plans"]["standard"]
+    plan = machine.examine()["compiled"]["plans"]["standard"]
     assert plan == {"kernels": 1, "missing": 1, "state": "incomplete"}
 
 

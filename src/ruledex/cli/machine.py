@@ -1,4 +1,4 @@
-"""`ruledex doctor`: show what this installation has, and what it lacks."""
+"""The commands about this machine: `ruledex doctor` and `warm`."""
 
 from __future__ import annotations
 
@@ -9,15 +9,16 @@ from collections.abc import Iterator
 from dataclasses import asdict
 from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
-from typing import Any, Final
+from typing import Annotated, Any, Final
 
 import orjson
 import typer
 from rich.table import Table
 
 from ruledex import __version__
-from ruledex.cli.arguments import JsonOption
-from ruledex.cli.terminal import console
+from ruledex.cli.arguments import JsonOption, QuietOption
+from ruledex.cli.terminal import bar, console
+from ruledex.errors import RuledexError
 
 _REQUIRED: Final = ("numpy", "numba", "pyarrow", "google-re2", "orjson", "fsspec", "filelock", "platformdirs")
 # What needs a module that may be missing.
@@ -112,3 +113,39 @@ def _rows(found: dict[str, Any], prefix: str = "") -> Iterator[tuple[str, str]]:
         else:
             shown = f"{value:,}" if isinstance(value, int) and not isinstance(value, bool) else value
             yield prefix + name, "none" if shown is None else str(shown)
+
+
+def warm_command(
+    only_standard: Annotated[
+        bool, typer.Option("--standard", help="Compile only what an index with the default engine needs.")
+    ] = False,
+    processes: Annotated[
+        int | None, typer.Option("--processes", min=1, help="How many processes compile; one per core unless given.")
+    ] = None,
+    quiet: QuietOption = False,
+) -> None:
+    """Compile all kernels now, so that no later process has to. What is compiled already is left as it is.
+
+    Examples:
+
+        ruledex warm
+
+        NUMBA_CACHE_DIR=/opt/ruledex ruledex warm --standard
+    """
+    from ruledex.compiled.cache import cache_report
+    from ruledex.compiled.decorator import IS_DISABLED
+    from ruledex.compiled.scheduler import STANDARD
+    from ruledex.warming import ENTIRE, compile_jobs, missing_of
+
+    if IS_DISABLED:
+        raise RuledexError("NUMBA_DISABLE_JIT is set, so nothing is compiled: unset it")
+    report = cache_report()
+    if report.folder is None:
+        raise RuledexError(f"there is no folder to keep compiled code in: {report.why}; name one in NUMBA_CACHE_DIR")
+    jobs = missing_of(STANDARD if only_standard else ENTIRE)
+    with bar("compiling", "kernels", not quiet) as shown:
+        failed = compile_jobs(jobs, processes, shown.callback())
+    if failed:
+        raise RuledexError(f"{len(failed)} of {len(jobs)} kernels could not be compiled: {failed[0]}")
+    if not quiet:
+        typer.echo(f"compiled {len(jobs):,} kernels, kept in {report.folder}", err=True)
