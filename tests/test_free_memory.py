@@ -18,6 +18,6 @@ def test_what_was_freed_in_small_blocks_goes_back():
     kept = np.ones(4_000)
     before = resident_bytes()
     blocks.clear()
-    free_memory.trim()
+    free_memory.give_back()
     assert resident_bytes() < before - 50_000_000
     assert kept.sum() == 4_000

@@ -13,8 +13,8 @@ from typing import Final
 WORTH_IT: Final = 250_000  # rules that are built
 
 
-def trim() -> None:
-    """Give back what can be given. Does nothing where the C library is not glibc."""
+def give_back() -> None:
+    """Give freed memory back to the system. Does nothing where the C library is not glibc."""
     if sys.platform == "linux":
         shrink = getattr(ctypes.CDLL(None), "malloc_trim", None)
         if shrink is not None:

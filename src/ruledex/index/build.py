@@ -53,7 +53,7 @@ def build_program(
     program, dictionary = builder.finish()
     if len(texts) >= free_memory.WORTH_IT:
         del builder
-        free_memory.trim()
+        free_memory.give_back()
     return BuiltRules(program, dictionary, faults)
 
 

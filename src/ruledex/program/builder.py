@@ -140,7 +140,7 @@ class ProgramBuilder:
                 if progress is not None:
                     progress(start, n_rules)
                 if start % free_memory.WORTH_IT == 0 and start:
-                    free_memory.trim()
+                    free_memory.give_back()
                 column = _column(texts[start : start + _CHUNK])
                 if column.null_count:
                     missing.update((start + np.flatnonzero(np.array(column.is_null()))).tolist())
@@ -285,7 +285,7 @@ class ProgramBuilder:
         # Of many rules these are some hundred megabytes, and nobody adds a rule any more.
         del self._nodes, self._predicates, self._parts
         if len(rules.root) >= free_memory.WORTH_IT:
-            free_memory.trim()
+            free_memory.give_back()
         nodes = lay_out(used, self._scores, rules, share=share)
         program = Program(
             *literals[:5],
