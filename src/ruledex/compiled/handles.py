@@ -30,6 +30,17 @@ class Handle:
         self._table = np.array([(array.ctypes.data, len(array)) for array in arrays], np.int64)
         self.address: int = self._table.ctypes.data
 
+    def __len__(self) -> int:
+        return len(self._arrays)
+
+    def extended(self, arrays: Sequence[NDArray[Any]]) -> Handle:
+        """Return a handle with these arrays after its own."""
+        more, made = Handle(arrays), Handle(())
+        made._arrays = self._arrays + more._arrays
+        made._table = np.concatenate([self._table.reshape(-1, 2), more._table.reshape(-1, 2)])
+        made.address = made._table.ctypes.data
+        return made
+
 
 def int32_at(handle: int, number: int) -> NDArray[np.int32]:
     """Return the array of this number of a handle, which nobody writes to."""

@@ -105,6 +105,17 @@ class Scheduler:
             self._look()
         return self.is_compiled
 
+    def runs_compiled(self, kernel: Any) -> bool:
+        """Return whether a call of a kernel runs compiled code, or waits for it."""
+        if not self.is_compiled or not isinstance(kernel, Kernel):
+            return False
+        return self.may_wait or bool(kernel.dispatcher is not None and kernel.dispatcher.overloads)
+
+    @property
+    def tries_compiled(self) -> bool:
+        """Whether it is worth to call a kernel whose code may not be there yet, so that it is compiled."""
+        return self.is_compiled or self.recorder is not None
+
     def _run(self, kernel: Kernel, arguments: tuple[Any, ...]) -> Any:
         assert kernel.plain is not None
         shape = self._shape(kernel, arguments)

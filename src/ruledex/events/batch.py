@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+
+from ruledex.compiled.constants import OFFSET, WEIGHT
 
 
 class EventBatch(NamedTuple):
@@ -29,3 +32,14 @@ class EventBatch(NamedTuple):
         begin, end = self.offsets[first], self.offsets[last]
         offsets = self.offsets[first : last + 1] - begin
         return EventBatch(offsets, self.cells[begin:end], self.weights[begin:end], self.single)
+
+
+def join_batches(batches: Sequence[EventBatch]) -> EventBatch:
+    """Return the events of several batches without weights as one."""
+    if len(batches) == 1:
+        return batches[0]
+    sizes = np.concatenate([np.diff(batch.offsets) for batch in batches])
+    offsets = np.zeros(len(sizes) + 1, OFFSET)
+    np.cumsum(sizes, out=offsets[1:])
+    cells = np.concatenate([batch.cells for batch in batches])
+    return EventBatch(offsets, cells, np.empty(0, WEIGHT), all(batch.single for batch in batches))

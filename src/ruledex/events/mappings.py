@@ -1,28 +1,34 @@
 """Encode events that are Python mappings, with their weights, as an EventBatch.
 
 An event is walked by its own names, so that a name that no rule uses costs one look-up. A slot remembers the cells of
-the values that it has seen. A function is computed once per event, however many rules use it.
+the values that it has seen. A function is computed once per event, however many rules use it. Several dicts without
+functions are read in compiled code, block by block (dicts/): only values of other types than plain ones are walked.
 """
 
 from __future__ import annotations
 
 import math
+import time
 from array import array
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from decimal import Decimal
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ruledex.compiled.constants import CELL, EVERY, OFFSET, WEIGHT
+from ruledex.compiled.scheduler import scheduler
 from ruledex.dictionary.dictionary import Dictionary, Names
 from ruledex.dictionary.growing import GrowingDictionary
 from ruledex.dictionary.slot import Slot
 from ruledex.errors import EventError, RuledexError, quoted
-from ruledex.events.batch import EventBatch
+from ruledex.events.batch import EventBatch, join_batches
 from ruledex.events.cells import order_cells
+from ruledex.events.dicts.blocks import Blocks
+from ruledex.events.dicts.kernels import WHOLE_EVENT, insert_pairs, read_events
 from ruledex.events.elements import element_cells
 from ruledex.forks import cached_property
 from ruledex.language.plain import SCALARS, plain, plain_leaves
@@ -35,10 +41,13 @@ from ruledex.language.value import as_double
 if TYPE_CHECKING:
     from ruledex.events.arrow.encoder import ArrowEncoder
     from ruledex.events.arrow.tables import FewRows
+    from ruledex.events.dicts.reader import Block, DictReader
 
 
 PLAIN: Final = frozenset((int, float, str, bool))
 _FEW: Final = 32  # cells that Python sorts as quickly as NumPy
+_FEW_EVENTS: Final = 8  # that are read sooner one by one
+_ASK_SECONDS: Final = 1.0
 _NO_WEIGHTS: Final = np.empty(0, WEIGHT)
 _NO_WEIGHTS.flags.writeable = False
 
@@ -51,6 +60,14 @@ class EventEncoder:
         # What slots remember of plain values, by name, type and value: going there by the names and their slots
         # touches memory in ten places, and this in three.
         self._known: dict[str, dict[type, dict[Any, tuple[int, ...]]]] = {}
+        self._asked_at = -math.inf  # when the code that reads dicts was last asked for
+
+    @cached_property
+    def dicts(self) -> DictReader | None:
+        """The reader of blocks of dicts, made for the first block."""
+        from ruledex.events.dicts.reader import DictReader
+
+        return DictReader(self.names, self.arrow.slots_below)
 
     @cached_property
     def names(self) -> dict[str, Names]:
@@ -86,7 +103,7 @@ class EventEncoder:
     ) -> EventBatch:
         """Return the cells of each event, and their weights where `weights` is given, with one entry per event."""
         if weights is None and not self.has_derived:
-            return self._encode_plain(events)
+            return self._encode_many(events)
         offsets, cells, cell_weights = array("q", [0]), array("i"), array("d")
         single = True
         given = None if weights is None else list(weights)
@@ -109,12 +126,82 @@ class EventEncoder:
             single,
         )
 
-    def _encode_plain(self, events: Iterable[Mapping[str, Any]]) -> EventBatch:
-        """Return the cells of each event, for rules without functions. All cells are sorted at the end, at once."""
+    def _encode_many(self, events: Iterable[Mapping[str, Any]]) -> EventBatch:
+        """Return the cells of each event, for rules without functions: dicts in blocks where that is quicker."""
+        fewest = _FEW_EVENTS if scheduler.recorder is None else 1
+        is_small = isinstance(events, list) and len(events) < fewest
+        if is_small or not scheduler.tries_compiled or self.dicts is None:
+            return self._encode_plain(events)
+        parts: list[EventBatch] = []
+        first, blocks = 0, Blocks(events)
+        for block in blocks:
+            is_quick = blocks.is_quick and len(block) >= fewest and self._is_ready(block)
+            quick = self._encode_dicts(self.dicts, block, first) if is_quick else None
+            if quick is None:
+                blocks.is_quick = False
+                parts.append(self._encode_plain(block, first))
+            else:
+                blocks.expect(quick[1] // len(block))
+                parts.append(quick[0])
+            first += len(block)
+        return join_batches(parts) if parts else self._encode_plain(())
+
+    def _is_ready(self, block: list[Any]) -> bool:
+        """Return whether the code that reads dicts is there. If not, it is asked for now and then, by a few events."""
+        if scheduler.runs_compiled(read_events):
+            return True
+        now = time.monotonic()
+        if self.dicts is not None and now - self._asked_at > _ASK_SECONDS:
+            self._asked_at = now
+            self._encode_dicts(self.dicts, block[:_FEW_EVENTS], 0)
+        return False
+
+    def _encode_dicts(self, reader: DictReader, events: list[Any], first: int) -> tuple[EventBatch, int] | None:
+        """Return the cells of each event and the bytes that were read; None if the events must be read one by one."""
+        block = reader.read(events)
+        if block is None:
+            return None
+        offsets, found, single = block.offsets, block.cells, True
+        if len(block.odd_events):
+            pairs, single = self._odd_pairs(reader, events, block, first)
+            found = np.empty(len(found) + len(pairs[1]), CELL)
+            insert_pairs(offsets, block.cells, *pairs, found)
+        n_cells = order_cells(offsets, found)
+        return EventBatch(offsets, found[:n_cells].copy(), _NO_WEIGHTS, single), block.n_bytes
+
+    def _odd_pairs(
+        self, reader: DictReader, events: list[Any], block: Block, first: int
+    ) -> tuple[tuple[NDArray[np.int32], NDArray[np.int32]], bool]:
+        """Return pairs of an event and a cell of values that were left, and whether no event has two values of one."""
+        cells: list[int] = []
+        sizes, single, names = [], True, reader.names
+        numbers, begins = np.unique(block.odd_events, return_index=True)
+        bounds, codes = [*begins.tolist(), len(block.odd_codes)], block.odd_codes.tolist()
+        for number, (begin, end) in zip(numbers.tolist(), pairwise(bounds), strict=True):
+            event, n_before = events[number], len(cells)
+            rest: dict[str, Any] | None = None
+            is_whole = codes[begin] == WHOLE_EVENT
+            if not is_whole:
+                rest = self._look_up({names[code]: event.get(names[code]) for code in codes[begin:end]}, cells)
+            if is_whole or rest is not None:
+                with _errors_of(first + number):
+                    found = self._cells(event) if rest is None else _Found(event)
+                    if rest is not None:
+                        self._first_seen(found, rest)
+                    cells += found.all_cells()
+                    single &= found.single
+            sizes.append(len(cells) - n_before)
+        return (np.repeat(numbers, sizes), np.array(array("i", cells), CELL)), single
+
+    def _encode_plain(self, events: Iterable[Mapping[str, Any]], first: int = 0) -> EventBatch:
+        """Return the cells of each event, for rules without functions. All cells are sorted at the end, at once.
+
+        `first` is the number of the first event.
+        """
         cells: list[int] = []
         offsets = array("q", [0])
         single = True
-        for number, event in enumerate(events):
+        for number, event in enumerate(events, first):
             cells.append(EVERY)
             if type(event) is dict:
                 rest = self._look_up(event, cells)
@@ -338,6 +425,8 @@ class _Found:
 
 class GrowingEncoder(EventEncoder):
     """Encodes events for a growing dictionary as it is now. The next change needs a new encoder."""
+
+    dicts = None  # what it makes would be thrown away with the next change
 
     def __init__(self, dictionary: GrowingDictionary) -> None:
         super().__init__(dictionary)

@@ -50,6 +50,8 @@ def encode_events(encoder: EventEncoder, events: Events, weights: Iterable[Weigh
             if rows is None:
                 return encoder.arrow.encode(table)
             events = rows
+    if weights is None and type(events) is list and set(map(type, events)) == {dict}:
+        return encoder.encode(events)  # read in blocks, as they are
     return encoder.encode(as_mappings(events), weights)
 
 

@@ -32,7 +32,7 @@ from ruledex.events.arrow.straight import StraightCells, StraightColumns
 from ruledex.events.arrow.tables import ArrowEvents, as_table
 from ruledex.events.arrow.taking import Array, flatten_lists, valid
 from ruledex.events.arrow.values import OPAQUE, distinct, is_nameless, to_python
-from ruledex.events.batch import EventBatch
+from ruledex.events.batch import EventBatch, join_batches
 from ruledex.events.cells import count_pairs, order_cells, place_cells
 from ruledex.forks import cached_property
 from ruledex.language.any_text import WHOLE_EVENT
@@ -73,7 +73,7 @@ class ArrowEncoder:
             return self._encode_part(plan, table, n_events, 0)
         starts = range(0, n_events, ROWS_PER_BLOCK)
         parts = [(start, min(ROWS_PER_BLOCK, n_events - start)) for start in starts]
-        return _joined([self._encode_part(plan, table.slice(*part), part[1], part[0]) for part in parts])
+        return join_batches([self._encode_part(plan, table.slice(*part), part[1], part[0]) for part in parts])
 
     def is_straight(self, schema: Any) -> bool:
         """Whether all that rules use of such a table is encoded in one pass, which is quick for a few rows too."""
@@ -95,7 +95,7 @@ class ArrowEncoder:
         straight: list[tuple[int, Any, StraightCells, int]] = []
         rest: list[tuple[SlotColumns, Path]] = []
         for place, field in enumerate(schema):
-            for slot, path in self._slots_below(field.name):
+            for slot, path in self.slots_below(field.name):
                 cells = slot.straight(field.type) if len(path) == 1 else None
                 if cells is not None:
                     straight.append((place, field.type, cells, slot.first_cell))
@@ -189,10 +189,10 @@ class ArrowEncoder:
 
     def _used(self, columns: EventColumns) -> list[tuple[SlotColumns, Path]]:
         """Return the slots that have values here, in the order of their cells, so that cells come nearly sorted."""
-        found = [self._slots_below(name) for name in columns.names if not columns.is_null(name)]
+        found = [self.slots_below(name) for name in columns.names if not columns.is_null(name)]
         return sorted(chain.from_iterable(found), key=lambda slot_and_path: slot_and_path[0].first_cell)
 
-    def _slots_below(self, name: str) -> list[tuple[SlotColumns, Path]]:
+    def slots_below(self, name: str) -> list[tuple[SlotColumns, Path]]:
         """Return the slots at and below a name of a column, which are made for the first table that has it."""
         slots = self._slots.get(name)
         if slots is None:
@@ -259,14 +259,6 @@ def _batch(n_events: int, pairs: Pairs) -> EventBatch:
     place_cells(events, cells, offsets, np.empty(n_events, OFFSET), placed)
     n_cells = order_cells(offsets, placed)
     return EventBatch(offsets, placed[:n_cells], np.empty(0, WEIGHT), pairs.single)
-
-
-def _joined(blocks: list[EventBatch]) -> EventBatch:
-    sizes = np.concatenate([np.diff(block.offsets) for block in blocks])
-    offsets = np.zeros(len(sizes) + 1, OFFSET)
-    np.cumsum(sizes, out=offsets[1:])
-    cells = np.concatenate([block.cells for block in blocks])
-    return EventBatch(offsets, cells, np.empty(0, WEIGHT), all(block.single for block in blocks))
 
 
 def rows_of(columns: EventColumns, names: set[str]) -> list[dict[str, Any]]:

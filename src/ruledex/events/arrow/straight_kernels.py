@@ -191,7 +191,7 @@ def place_columns(
                     if found[number] < 0:
                         place = np.uint64(at) + places[number]
                         text = longs[place] if width == 8 else np.int64(ints[place])
-                        found[number] = _long_text_cell(
+                        found[number] = long_text_cell(
                             data, text, text + sizes[number], ~found[number], cuts, cut_offsets, cut_bytes
                         )
             for emission in range(begin, stop):
@@ -421,7 +421,7 @@ def _text_cells(
 
 
 @jit
-def _long_text_cell(
+def long_text_cell(
     data: NDArray[np.uint8],
     begin: Any,
     end: Any,
