@@ -30,7 +30,7 @@ DICTIONARIES = [
 
 
 @pytest.mark.parametrize("dictionary", DICTIONARIES, ids=["UTC", "New York", "UTC, y", "New York, y"])
-@settings(deadline=None)
+@settings(deadline=None, max_examples=40)
 @given(data=st.data())
 def test_equal_elements_have_the_cells_of_each(dictionary, data):
     kind, values = data.draw(st.sampled_from(KINDS))
