@@ -21,19 +21,17 @@ from typer.core import TyperGroup
 
 from ruledex import __version__
 from ruledex.cli.arguments import CLOSED, INTERRUPTED, UNUSABLE
-from ruledex.cli.build import build_command
+from ruledex.cli.build import build_command, merge_command
 from ruledex.cli.changes import add_command, compact_command, define_command, remove_command
 from ruledex.cli.check import check_command
 from ruledex.cli.convert import convert_command
 from ruledex.cli.evaluate import evaluate_command
 from ruledex.cli.explain import explain_command
 from ruledex.cli.generate import generate_command
+from ruledex.cli.index_checks import ratify_command, similar_command
 from ruledex.cli.machine import doctor_command, warm_command
 from ruledex.cli.match import match_command
-from ruledex.cli.merge import merge_command
-from ruledex.cli.ratify import ratify_command
 from ruledex.cli.serve import serve_command, token_command
-from ruledex.cli.similar import similar_command
 from ruledex.cli.spark import app as spark
 from ruledex.cli.versions import describe_command, gc_command, verify_command
 from ruledex.errors import RuledexError, one_line

@@ -41,7 +41,7 @@ from ruledex.language.value import as_double
 if TYPE_CHECKING:
     from ruledex.events.arrow.encoder import ArrowEncoder
     from ruledex.events.arrow.tables import FewRows
-    from ruledex.events.dicts.reader import Block, DictReader
+    from ruledex.events.dicts.reader import BlockCells, DictReader
 
 
 PLAIN: Final = frozenset((int, float, str, bool))
@@ -170,7 +170,7 @@ class EventEncoder:
         return EventBatch(offsets, found[:n_cells].copy(), _NO_WEIGHTS, single), block.n_bytes
 
     def _odd_pairs(
-        self, reader: DictReader, events: list[Any], block: Block, first: int
+        self, reader: DictReader, events: list[Any], block: BlockCells, first: int
     ) -> tuple[tuple[NDArray[np.int32], NDArray[np.int32]], bool]:
         """Return pairs of an event and a cell of values that were left, and whether no event has two values of one."""
         cells: list[int] = []

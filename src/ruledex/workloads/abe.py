@@ -33,14 +33,18 @@ from ruledex.workloads.base import (
     RULES_PER_BLOCK,
     Floats,
     Integers,
+    SparseEvents,
     Stream,
     Workload,
+    concatenate,
     cumulative,
+    join_groups,
+    offsets_of,
     require,
     require_distribution,
+    words,
     zipf_weights,
 )
-from ruledex.workloads.columns import SparseEvents, concatenate, join_groups, offsets_of, words
 
 AND, OR, NOT, XOR, XNOR = range(5)
 SEPARATORS = (" AND ", " OR ", "", " XOR ", " XNOR ")

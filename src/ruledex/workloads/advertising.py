@@ -32,13 +32,19 @@ from ruledex.workloads.base import (
     RULES_PER_BLOCK,
     Floats,
     Integers,
+    SparseEvents,
     Stream,
+    concatenate,
     cumulative,
+    decimals,
+    join_groups,
+    offsets_of,
+    parenthesise,
     require,
+    words,
     zipf_weights,
 )
 from ruledex.workloads.catalogue import CARDINALITIES, ContractWorkload
-from ruledex.workloads.columns import SparseEvents, concatenate, decimals, join_groups, offsets_of, parenthesise, words
 
 MONTHS = [f"2009-{month:02}" for month in range(1, 13)]
 SIZE_EXPONENT_SHIFT = 0.5

@@ -21,12 +21,15 @@ from ruledex.workloads.base import (
     Integers,
     Stream,
     Workload,
+    concatenate,
     cumulative,
+    join_groups,
+    offsets_of,
     require,
     require_distribution,
+    words,
     zipf_weights,
 )
-from ruledex.workloads.columns import concatenate, join_groups, offsets_of, words
 
 CARDINALITIES = (2, 4, 10, 50)
 """How many values an attribute may have: from yes-or-no interests to the states of a country."""

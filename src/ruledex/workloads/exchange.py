@@ -20,9 +20,21 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from ruledex.workloads.base import EVENTS_PER_BLOCK, RULES_PER_BLOCK, Stream, cumulative, require, require_distribution
+from ruledex.workloads.base import (
+    EVENTS_PER_BLOCK,
+    RULES_PER_BLOCK,
+    SparseEvents,
+    Stream,
+    concatenate,
+    cumulative,
+    join_groups,
+    offsets_of,
+    parenthesise,
+    require,
+    require_distribution,
+    words,
+)
 from ruledex.workloads.catalogue import ContractWorkload
-from ruledex.workloads.columns import SparseEvents, concatenate, join_groups, offsets_of, parenthesise, words
 
 
 @dataclass(frozen=True)

@@ -30,11 +30,13 @@ from ruledex.workloads.base import (
     Integers,
     Stream,
     Workload,
+    concatenate,
     cumulative,
+    decimals,
+    join_groups,
     require,
     zipf_weights,
 )
-from ruledex.workloads.columns import concatenate, decimals, join_groups
 
 N_DIGITS = 6
 UNITS = 10**N_DIGITS

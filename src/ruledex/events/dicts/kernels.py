@@ -1,8 +1,9 @@
 """Read the bytes that `marshal` writes of a list of dicts, and write the cells of each event.
 
 `marshal` tells types apart exactly, writes numbers as they lie in memory, and writes an object that it has written
-before as a number. So a name costs one look-up per block of events, and a value of a plain type leads to its cells as
-it does in an Arrow table. What is of another type is left to Python: it is noted as *odd*.
+before as a number (marshalled.py has its format). So a name costs one look-up per block of events, and a value of a
+plain type leads to its cells as it does in an Arrow table. What is of another type is left to Python: it is noted as
+*odd*.
 """
 
 from __future__ import annotations
@@ -38,6 +39,32 @@ from ruledex.events.arrow.straight_kernels import (
     TEXT,
     long_text_cell,
 )
+from ruledex.events.dicts.marshalled import (
+    DICT,
+    FALSE,
+    FLAG,
+    FLOAT,
+    INT,
+    IS_FULL,
+    LONG,
+    MOST_DEEP,
+    N_CELLS,
+    N_ODD,
+    N_REFERENCES,
+    N_WANTED,
+    NONE,
+    NULL,
+    REFERENCE,
+    TRUE,
+    TYPE,
+    UNRESOLVED,
+    after_value,
+    is_text,
+    signed,
+    text_begin,
+    text_size,
+    unsigned,
+)
 
 # The arrays of the names in their handle. A name is a code: its place in the order of all paths of attributes.
 NAMES: Final = 6
@@ -47,56 +74,13 @@ N_TYPES: Final = 4
 UNMADE, ODD, NOTHING = -1, -2, -3
 TOP: Final = -1  # the parent of a name of the event itself
 NO_NAME: Final = -1
-_UNRESOLVED: Final = -2  # a reference whose name nobody has looked up; below it are events: -3 is the first
 _FIRST_EVENT: Final = -3
-# What the kernel says of its work.
-REPORT: Final = 5
-N_REFERENCES, N_CELLS, N_ODD, N_WANTED, IS_FULL = range(REPORT)
 WHOLE_EVENT: Final = -1  # in place of an odd name
 
 _HASH_FACTOR: Final = 0x5BD1E995  # less than 2^31, so that its product with 32 bits fits a signed integer of 64 bits
 _LOW: Final = 0xFFFFFFFF
-_MOST_DEEP: Final = 2_100  # marshal refuses to go deeper than 2,000
-_FLAG: Final = 0x80  # of what may be referred to later
-_TYPE: Final = 0x7F
-_NULL, _NONE, _FALSE, _TRUE, _STOP, _DOTS = ord("0"), ord("N"), ord("F"), ord("T"), ord("S"), ord(".")
-_INT, _LONG, _FLOAT, _COMPLEX, _REFERENCE = ord("i"), ord("l"), ord("g"), ord("y"), ord("r")
-_SHORT, _SHORT_INTERNED = ord("z"), ord("Z")  # texts with one byte for their size
-_ASCII, _ASCII_INTERNED, _UNICODE, _INTERNED, _BYTES = ord("a"), ord("A"), ord("u"), ord("t"), ord("s")
-_SMALL_TUPLE, _TUPLE, _LIST, _SET, _FROZEN, _DICT = ord(")"), ord("("), ord("["), ord("<"), ord(">"), ord("{")
 _SIGN_BIT: Final = np.uint64(1 << 63)
 _ALL: Final = np.uint64(0xFFFFFFFFFFFFFFFF)
-
-
-@inlined
-def _unsigned(data: NDArray[np.uint8], at: int) -> Any:
-    """Return the unsigned number of four bytes."""
-    low = np.int64(data[np.uint64(at)]) | np.int64(data[np.uint64(at + 1)]) << np.int64(8)
-    high = np.int64(data[np.uint64(at + 2)]) | np.int64(data[np.uint64(at + 3)]) << np.int64(8)
-    return low | high << np.int64(16)
-
-
-@inlined
-def _signed(data: NDArray[np.uint8], at: int) -> Any:
-    return (_unsigned(data, at) ^ np.int64(0x80000000)) - np.int64(0x80000000)
-
-
-@inlined
-def _is_text(kind: Any) -> bool:
-    return kind in (_SHORT, _SHORT_INTERNED, _UNICODE, _INTERNED, _ASCII, _ASCII_INTERNED)
-
-
-@inlined
-def _text_begin(kind: Any, at: int) -> int:
-    """Return where the bytes of a text begin that stands at a place."""
-    return at + 2 if kind in (_SHORT, _SHORT_INTERNED) else at + 5
-
-
-@inlined
-def _text_size(data: NDArray[np.uint8], kind: Any, at: int) -> Any:
-    if kind in (_SHORT, _SHORT_INTERNED):
-        return np.int64(data[np.uint64(at + 1)])
-    return _unsigned(data, at + 1)
 
 
 @jit
@@ -143,68 +127,6 @@ def _code_of(names: int, data: NDArray[np.uint8], begin: int, size: int, parent:
 
 
 @jit
-def _after(
-    data: NDArray[np.uint8],
-    at: int,
-    stack: NDArray[np.int64],
-    references: NDArray[np.int64],
-    codes: NDArray[np.int64],
-    report: NDArray[np.int64],
-) -> int:
-    """Return the place after a value, or -1 if it has something that is not known here; notes what may be referred to.
-
-    `stack` is scratch: how many values are still to come of each container around.
-    """
-    depth, n_references = 0, report[N_REFERENCES]
-    stack[0] = 1
-    while depth >= 0:
-        if stack[depth] == 0:
-            depth -= 1
-            continue
-        tag = np.int64(data[at])
-        kind = tag & _TYPE
-        if kind == _NULL:  # the end of a dict
-            at += 1
-            depth -= 1
-            continue
-        stack[depth] -= 1
-        if tag & _FLAG:
-            references[n_references], codes[n_references] = at, _UNRESOLVED
-            n_references += 1
-        n_items = np.int64(-1)
-        if kind in (_NONE, _FALSE, _TRUE, _STOP, _DOTS):
-            at += 1
-        elif kind in (_INT, _REFERENCE):
-            at += 5
-        elif _is_text(kind):
-            at = _text_begin(kind, at) + _text_size(data, kind, at)
-        elif kind == _FLOAT:
-            at += 9
-        elif kind == _LONG:
-            at += 5 + 2 * abs(_signed(data, at + 1))
-        elif kind == _COMPLEX:
-            at += 17
-        elif kind == _BYTES:
-            at += 5 + _unsigned(data, at + 1)
-        elif kind == _SMALL_TUPLE:
-            n_items = np.int64(data[at + 1])
-            at += 2
-        elif kind in (_TUPLE, _LIST, _SET, _FROZEN):
-            n_items = _unsigned(data, at + 1)
-            at += 5
-        elif kind == _DICT:
-            n_items = np.int64(SIZE_BITS)  # until its end
-            at += 1
-        else:
-            return -1
-        if n_items >= 0:
-            depth += 1
-            stack[depth] = n_items
-    report[N_REFERENCES] = n_references
-    return at
-
-
-@jit
 def read_events(
     data: NDArray[np.uint8],
     names: int,
@@ -228,11 +150,11 @@ def read_events(
     `report` says how much was written; if it says that `out` is full, the rest is missing.
     """
     kinds, is_open = int32_at(names, KINDS), bytes_at(names, IS_OPEN)
-    stack, above = np.empty(_MOST_DEEP, np.int64), np.empty(_MOST_DEEP, np.int64)
+    stack, above = np.empty(MOST_DEEP, np.int64), np.empty(MOST_DEEP, np.int64)
     n_cells, n_odd = 0, 0
     n_references = 0
-    if np.int64(data[0]) & _FLAG:
-        references[0], codes[0] = 0, _UNRESOLVED
+    if np.int64(data[0]) & FLAG:
+        references[0], codes[0] = 0, UNRESOLVED
         n_references = 1
     report[:] = 0
     at = 5
@@ -241,11 +163,11 @@ def read_events(
         out[n_cells] = EVERY
         n_cells += 1
         tag = np.int64(data[at])
-        kind = tag & _TYPE
-        if kind != _DICT:
+        kind = tag & TYPE
+        if kind != DICT:
             other = np.int64(-1)
-            if kind == _REFERENCE:
-                other = np.int64(_FIRST_EVENT) - codes[_unsigned(data, at + 1)]
+            if kind == REFERENCE:
+                other = np.int64(_FIRST_EVENT) - codes[unsigned(data, at + 1)]
             if other >= 0:  # it was read before
                 begin, end = offsets[other] + 1, offsets[other + 1]
                 n_spare -= end - begin
@@ -259,20 +181,20 @@ def read_events(
                 odd_events[n_odd], odd_codes[n_odd] = event, WHOLE_EVENT
                 n_odd += 1
             report[N_REFERENCES] = n_references
-            at = _after(data, at, stack, references, codes, report)
+            at = after_value(data, at, stack, references, codes, report)
             if at < 0:
                 return False
             n_references = report[N_REFERENCES]
             continue
-        if tag & _FLAG:
+        if tag & FLAG:
             references[n_references], codes[n_references] = at, _FIRST_EVENT - event
             n_references += 1
         at += 1
         depth, top, parent = 0, NO_NAME, TOP
         while True:
             tag = np.int64(data[np.uint64(at)])
-            kind = tag & _TYPE
-            if kind == _NULL:  # the end of the dict
+            kind = tag & TYPE
+            if kind == NULL:  # the end of the dict
                 at += 1
                 if depth == 0:
                     break
@@ -280,62 +202,62 @@ def read_events(
                 parent = above[depth]
                 continue
             code = NO_NAME
-            if kind == _REFERENCE:
-                number = _unsigned(data, at + 1)
+            if kind == REFERENCE:
+                number = unsigned(data, at + 1)
                 at += 5
                 if depth == 0 and codes[number] >= NO_NAME:
                     code = codes[number]
                 else:
                     place = references[number]
-                    kind = np.int64(data[place]) & _TYPE
-                    if _is_text(kind):
-                        code = _code_of(names, data, _text_begin(kind, place), _text_size(data, kind, place), parent)
+                    kind = np.int64(data[place]) & TYPE
+                    if is_text(kind):
+                        code = _code_of(names, data, text_begin(kind, place), text_size(data, kind, place), parent)
                         if depth == 0:
                             codes[number] = code
-            elif _is_text(kind):
-                begin, size = _text_begin(kind, at), _text_size(data, kind, at)
+            elif is_text(kind):
+                begin, size = text_begin(kind, at), text_size(data, kind, at)
                 code = _code_of(names, data, begin, size, parent)
-                if tag & _FLAG:
+                if tag & FLAG:
                     references[n_references] = at
-                    codes[n_references] = code if depth == 0 else _UNRESOLVED
+                    codes[n_references] = code if depth == 0 else UNRESOLVED
                     n_references += 1
                 at = begin + size
             else:
                 report[N_REFERENCES] = n_references
-                at = _after(data, at, stack, references, codes, report)
+                at = after_value(data, at, stack, references, codes, report)
                 if at < 0:
                     return False
                 n_references = report[N_REFERENCES]
             if depth == 0:
                 top = code
             tag = np.int64(data[np.uint64(at)])
-            kind = tag & _TYPE
+            kind = tag & TYPE
             place, is_again = at, False
-            if kind == _REFERENCE:
-                place = references[_unsigned(data, at + 1)]
-                kind = np.int64(data[place]) & _TYPE
+            if kind == REFERENCE:
+                place = references[unsigned(data, at + 1)]
+                kind = np.int64(data[place]) & TYPE
                 at += 5
                 is_again = True
             found, type_ = np.int64(0), -1  # which cell it has among the constants
             begin, size = 0, np.int64(0)
             is_long = False
-            if kind == _NONE:
+            if kind == NONE:
                 end = place + 1
                 type_ = -2
-            elif kind == _INT:
-                found, type_ = _signed(data, place + 1), INTEGER
+            elif kind == INT:
+                found, type_ = signed(data, place + 1), INTEGER
                 end = place + 5
-            elif _is_text(kind):
-                begin, size, type_ = _text_begin(kind, place), _text_size(data, kind, place), TEXT
+            elif is_text(kind):
+                begin, size, type_ = text_begin(kind, place), text_size(data, kind, place), TEXT
                 end = begin + size
-            elif kind == _FLOAT:
+            elif kind == FLOAT:
                 type_ = DOUBLE
                 end = place + 9
-            elif kind in (_FALSE, _TRUE):
-                found, type_ = np.int64(1 if kind == _TRUE else 0), BOOLEAN
+            elif kind in (FALSE, TRUE):
+                found, type_ = np.int64(1 if kind == TRUE else 0), BOOLEAN
                 end = place + 1
-            elif kind == _LONG:
-                n_digits = _signed(data, place + 1)
+            elif kind == LONG:
+                n_digits = signed(data, place + 1)
                 end = place + 5 + 2 * abs(n_digits)
                 is_long = True
                 if abs(n_digits) <= 4 or (abs(n_digits) == 5 and data[end - 2] < 8 and data[end - 1] == 0):
@@ -347,9 +269,9 @@ def read_events(
             else:
                 end = place
             if not is_again:
-                if kind == _DICT and code != NO_NAME and is_open[code] != 0:
-                    if tag & _FLAG:
-                        references[n_references], codes[n_references] = at, _UNRESOLVED
+                if kind == DICT and code != NO_NAME and is_open[code] != 0:
+                    if tag & FLAG:
+                        references[n_references], codes[n_references] = at, UNRESOLVED
                         n_references += 1
                     at += 1
                     above[depth] = parent
@@ -357,13 +279,13 @@ def read_events(
                     depth += 1
                     continue
                 if type_ != -1 or is_long:
-                    if tag & _FLAG:
-                        references[n_references], codes[n_references] = at, _UNRESOLVED
+                    if tag & FLAG:
+                        references[n_references], codes[n_references] = at, UNRESOLVED
                         n_references += 1
                     at = end
                 else:
                     report[N_REFERENCES] = n_references
-                    at = _after(data, at, stack, references, codes, report)
+                    at = after_value(data, at, stack, references, codes, report)
                     if at < 0:
                         return False
                     n_references = report[N_REFERENCES]

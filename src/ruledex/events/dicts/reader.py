@@ -18,21 +18,8 @@ from ruledex.compiled.constants import CELL, OFFSET
 from ruledex.compiled.handles import Handle
 from ruledex.dictionary.dictionary import Names, Path
 from ruledex.events.arrow.straight_kernels import CONSTANTS
-from ruledex.events.dicts.kernels import (
-    IS_FULL,
-    KINDS,
-    N_CELLS,
-    N_ODD,
-    N_TYPES,
-    N_WANTED,
-    NOTHING,
-    ODD,
-    REPORT,
-    TOP,
-    UNMADE,
-    fill_names,
-    read_events,
-)
+from ruledex.events.dicts.kernels import KINDS, N_TYPES, NOTHING, ODD, TOP, UNMADE, fill_names, read_events
+from ruledex.events.dicts.marshalled import IS_FULL, N_CELLS, N_ODD, N_WANTED, REPORT
 
 if TYPE_CHECKING:
     from ruledex.events.arrow.slots import SlotColumns
@@ -47,7 +34,7 @@ _LEAST_PAIR: Final = 4  # bytes of a name and a value that has cells, but for on
 _TYPES: Final = (pa.int64(), pa.float64(), pa.bool_(), pa.large_string())  # in the order of the kernels
 
 
-class Block(NamedTuple):
+class BlockCells(NamedTuple):
     """What was read of a block of events: all cells of plain values, and what is left to Python."""
 
     offsets: NDArray[np.int64]
@@ -93,7 +80,7 @@ class DictReader:
         kinds.reshape(-1, N_TYPES)[is_open != 0] = NOTHING
         self._forms = _Forms(self._handle(kinds), kinds, np.empty(0, np.int64), np.empty(0, CELL), Handle([]), 1)
 
-    def read(self, events: list[Any]) -> Block | None:
+    def read(self, events: list[Any]) -> BlockCells | None:
         """Return the cells of events; None if they hold something that `marshal` does not write."""
         try:
             data = np.frombuffer(marshal.dumps(events, _VERSION), np.uint8)
@@ -121,7 +108,7 @@ class DictReader:
                 wanted[:] = 0
             else:
                 n_odd = int(report[N_ODD])
-                return Block(offsets, out[: int(report[N_CELLS])], odd_events[:n_odd], odd_codes[:n_odd], n_bytes)
+                return BlockCells(offsets, out[: int(report[N_CELLS])], odd_events[:n_odd], odd_codes[:n_odd], n_bytes)
 
     def _with(self, forms: _Forms, wanted: Sequence[int]) -> _Forms:
         """Return the forms with those that are wanted, by the places of their kinds."""

@@ -2,7 +2,7 @@
 
 `ts > now() - INTERVAL 3 DAYS` is `place(ts) > -6 days` for a function whose order is that of times: it is 2x at the
 moment `now() + x`, and an odd number between two moments. The rewrites turn comparisons with moments into comparisons
-of this function with integers (rewrite/moments.py), and what indexes integers indexes those. No cell depends on now.
+of this function with integers (rewrite/literals.py), and what indexes integers indexes those. No cell depends on now.
 
 Such a function exists for moments whose order never changes. But now plus 30 days may be before or after now plus a
 month, and where the clock is moved, now plus two days may be before or after now plus a day and 23 hours and a half. So

@@ -1,4 +1,4 @@
-"""`ruledex similar`, and `ruledex check --similar`."""
+"""`ruledex similar`, `ruledex check --similar` and `ruledex ratify`."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import json
 import pytest
 
 from ruledex.index import Index
+from ruledex.index.state import BuiltState
 from tests.cli.samples import json_lines, run
 
 RULES = [("r1", "age >= 18"), ("r2", "age >= 18 AND country = 'IN'"), ("r3", "age > 17.5 AND TRUE")]
@@ -44,3 +45,24 @@ def test_check_finds_similar_rules_on_request(tmp_path):
     notes = [each for each in found if each.get("code") == "similar"]
     assert {(each["rule"], each["file_line"]) for each in notes} == {("8", 3), ("c", 4)}
     assert "rule a is true wherever this rule is" in notes[0]["message"]
+
+
+@pytest.fixture
+def sound_root(tmp_path):
+    Index.build([(1, "a = 1"), (2, "b > 3 AND c LIKE 'x%'")], "scan").save(tmp_path / "index")
+    return tmp_path / "index"
+
+
+def test_a_sound_index_agrees(sound_root, tmp_path):
+    result = run("ratify", sound_root, "--events", 60, "-o", tmp_path / "report.json")
+    assert (result.exit_code, "agrees with the reference: 120 pairs" in result.stdout) == (0, True)
+    assert json.loads((tmp_path / "report.json").read_text())["passed"]
+    assert json.loads(run("ratify", sound_root, "--json", "--all", "--events", 10).stdout)["pairs"] == 20
+    assert run("ratify", sound_root, "--quiet", "--events", 5).stdout == ""
+
+
+def test_a_difference_is_shown_and_the_status_is_1(sound_root, monkeypatch):
+    monkeypatch.setattr(BuiltState, "match", lambda *_: [])
+    result = run("ratify", sound_root, "--events", 60, "--rules", 2, "--seed", 5)
+    assert result.exit_code == 1
+    assert "match says not true, and the reference says true" in result.stdout
