@@ -18,6 +18,7 @@ from ruledex.errors import EventError
 from ruledex.events.arrow import encoder
 from ruledex.events.arrow.encoder import ArrowEncoder, encode_arrow
 from ruledex.events.mappings import EventEncoder
+from ruledex.language.value import instant
 from ruledex.program.builder import ProgramBuilder
 from tests.program.test_builder import RULES as ALL_RULES
 from tests.strategies import examples
@@ -371,6 +372,47 @@ def test_times_beyond_what_python_can_name_count_as_its_first_and_last():
     assert same(encode_arrow(dictionary, pa.table({"x": far})), EventEncoder(dictionary).encode(near))
     days = pa.array([10**8, -(10**8), None], pa.int32()).cast(pa.date32())
     near = [{"x": date.max}, {"x": date.min}, {}]
+    assert same(encode_arrow(dictionary, pa.table({"x": days})), EventEncoder(dictionary).encode(near))
+
+
+@pytest.mark.parametrize("zone", ["America/New_York", "Australia/Lord_Howe"])
+def test_the_ends_of_the_calendar_are_those_of_the_clock_of_the_index(zone):
+    # In UTC one of the two is in the year 0 or 10,000.
+    rules = [
+        "x = TIMESTAMP '9999-12-31 23:59:59.999999'",
+        "x = TIMESTAMP '0001-01-01 00:00:00'",
+        *(
+            "x = y",
+            "x < y",
+            "hour(x) = 23",
+            "year(x) = 1",
+            "x = d",
+            "typeof(x) = 'timestamp'",
+            "at[0] > DATE '2024-01-01'",
+        ),
+        *("x + INTERVAL 1 HOUR > y", "CAST(x AS STRING) LIKE '9999%'", "date_trunc('hour', x) = x"),
+    ]
+    schema = Schema(time_zone=zone)
+    dictionary = dictionary_of(rules, schema)
+    ends = [datetime.min, datetime.max, datetime(2024, 2, 29, 23)]
+    aware = [end.replace(tzinfo=schema.zone) for end in ends]
+    rows = [{"x": at, "y": end, "d": end.date(), "at": [at]} for at, end in zip(aware, ends, strict=True)]
+    moments = pa.array([instant(at, schema.zone) for at in aware], pa.timestamp("us", "UTC"))
+    table = pa.table(
+        {
+            "x": moments,
+            "y": pa.array(ends, pa.timestamp("us")),
+            "d": pa.array([end.date() for end in ends], pa.date32()),
+            "at": pa.ListArray.from_arrays(pa.array([0, 1, 2, 3], pa.int32()), moments),
+        }
+    )
+    assert same(encode_arrow(dictionary, table), EventEncoder(dictionary).encode(rows))
+
+
+def test_a_function_of_whole_values_takes_dates_that_python_does_not_have():
+    dictionary = dictionary_of(["typeof(x) = 'date'"], Schema())
+    days = pa.array([10**8, 1], pa.int32()).cast(pa.date32())
+    near = [{"x": date.max}, {"x": date(1970, 1, 2)}]
     assert same(encode_arrow(dictionary, pa.table({"x": days})), EventEncoder(dictionary).encode(near))
 
 

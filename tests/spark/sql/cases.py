@@ -143,6 +143,7 @@ def options_are_those_of_match(spark: Any, folder: Path) -> None:
         {"keep": ["number"], "explode": True, "top": 1, "rank": "static"},
         {"keep": ["number"], "count": True},
         {"keep": []},
+        {"keep": "*"},
         {},
     ):
         register(spark, "ads", root, events=frame.schema, **options)
@@ -297,6 +298,8 @@ def files_are_matched_where_they_are_read(spark: Any, folder: Path) -> None:
     finally:
         spark.conf.unset("spark.sql.python.filterPushdown.enabled")
     assert filtered == {number: right[number] for number in some}
+    source = spark.read.format("ruledex").option("events", where)
+    assert source.option("keep", "*").load(root).columns == source.load(root).columns
 
 
 @case

@@ -30,6 +30,20 @@ def unsafe_moments(moments: NDArray[np.int64]) -> NDArray[np.bool_] | None:
     return is_unsafe if is_unsafe.any() else None
 
 
+@lru_cache(64)
+def moments_of_years(zone: tzinfo) -> tuple[int, int]:
+    """Return the first and the last moment of the years 1 to 9999, as clocks of UTC or of a zone have them."""
+    first, last = (_microseconds(end.replace(tzinfo=zone).utcoffset()) for end in (datetime.min, datetime.max))
+    return min(FIRST_MOMENT, FIRST_MOMENT - first), max(LAST_MOMENT, LAST_MOMENT - last)
+
+
+def time_at_end(moment: int, zone: tzinfo) -> datetime:
+    """Return the time of a moment of the years 1 to 9999 in a zone, which may be beyond them in UTC."""
+    wall = datetime.min if moment < FIRST_MOMENT else datetime.max
+    offset = _microseconds(wall.replace(tzinfo=zone).utcoffset())
+    return wall_time(moment + offset).replace(tzinfo=zone)
+
+
 def wall_time(moment: int) -> datetime:
     """Return a time of a clock from its microseconds."""
     return _EPOCH + moment * _MICROSECOND

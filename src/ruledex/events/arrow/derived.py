@@ -9,6 +9,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from datetime import tzinfo
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -23,6 +24,7 @@ from ruledex.events.arrow.columns import EventColumns, Leaves, Path
 from ruledex.events.arrow.computing import Computation, has_digests, has_vectors, present_events
 from ruledex.events.arrow.decimals import Decimals
 from ruledex.events.arrow.pairs import Pairs, cell_table
+from ruledex.events.arrow.rows import rows_of
 from ruledex.events.arrow.slots import TypedCells
 from ruledex.events.arrow.taking import take
 from ruledex.events.arrow.texts import texts_in
@@ -167,7 +169,11 @@ class DerivedColumns:
         seen: dict[Any, int] = {}
         cells: list[Sequence[int]] = []
         numbers = np.empty(columns.n_events, np.int64)
-        rows = columns.rows(dict.fromkeys(path[0] for path in self.paths))
+        names = dict.fromkeys(path[0] for path in self.paths)
+        try:
+            rows = columns.rows(names)
+        except (OverflowError, ValueError):  # a date or time that Python does not have
+            rows = rows_of(columns, names, declared.zone)
         if declared.null_columns == NULLS_ABSENT:
             rows = [_without_nulls(row) for row in rows]
         for event, row in enumerate(rows):
@@ -190,7 +196,7 @@ class DerivedColumns:
         texts = texts_in(columns)
         assert texts.events is not None
         pairs.single &= bool((np.diff(texts.events) > 0).all())
-        codes, values = _coded(texts)
+        codes, values = _coded(texts, self._slot.schema.zone)
         self.n_by_value += len(values)
         pairs.gather(
             texts.events, codes, cell_table([() if text is None else self._slot.cells(text) for text in values])
@@ -263,12 +269,12 @@ def _cells_of(
     return cells
 
 
-def inputs_at(columns: EventColumns, path: Path) -> Inputs:
+def inputs_at(columns: EventColumns, path: Path, zone: tzinfo) -> Inputs:
     """Return the leaves of a path in all events; of the path of `*`, all texts."""
-    return _inputs(texts_in(columns) if path == WHOLE_EVENT else columns.at(path), columns.n_events)
+    return _inputs(texts_in(columns) if path == WHOLE_EVENT else columns.at(path), columns.n_events, zone)
 
 
-def inputs_of_events(columns: EventColumns, path: Path, events: NDArray[np.int64]) -> Inputs:
+def inputs_of_events(columns: EventColumns, path: Path, events: NDArray[np.int64], zone: tzinfo) -> Inputs:
     """Return the leaves of a path in some events, of which each has at most one leaf there."""
     leaves = columns.at(path)
     places = events
@@ -276,11 +282,11 @@ def inputs_of_events(columns: EventColumns, path: Path, events: NDArray[np.int64
         of_all = np.full(columns.n_events, -1)
         of_all[leaves.events] = np.arange(len(leaves.events))
         places = of_all[events]
-    return _inputs(Leaves(take(leaves.values, places), None, None), len(events))
+    return _inputs(Leaves(take(leaves.values, places), None, None), len(events), zone)
 
 
-def _inputs(leaves: Leaves, n_events: int) -> Inputs:
-    codes, values = _coded(leaves)
+def _inputs(leaves: Leaves, n_events: int, zone: tzinfo) -> Inputs:
+    codes, values = _coded(leaves, zone)
     kind = spark_type_of(leaves.values.type)
     if leaves.events is None or leaves.nulls is None:
         if leaves.events is not None:
@@ -295,7 +301,7 @@ def _inputs(leaves: Leaves, n_events: int) -> Inputs:
     return Inputs(numbers, n_numbers, offsets, codes, values, kind)
 
 
-def _coded(leaves: Leaves) -> tuple[NDArray[np.int64], list[Any]]:
+def _coded(leaves: Leaves, zone: tzinfo) -> tuple[NDArray[np.int64], list[Any]]:
     """Return one code per leaf, and the values of the codes; the last one is null."""
     array = leaves.values
     if is_nameless(array.type) and not hasattr(array, "dictionary"):
@@ -303,7 +309,7 @@ def _coded(leaves: Leaves) -> tuple[NDArray[np.int64], list[Any]]:
         codes[there(array)] = 0
         return codes, [OPAQUE, None]
     coded = distinct(array)
-    values = [*to_python(coded.values), None]
+    values = [*to_python(coded.values, zone), None]
     return np.where(coded.codes < 0, len(values) - 1, coded.codes), values
 
 

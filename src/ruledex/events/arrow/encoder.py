@@ -8,12 +8,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
-from itertools import chain, pairwise
+from itertools import chain
 from typing import Any, Final, NamedTuple
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from ruledex.compiled.constants import CELL, OFFSET, WEIGHT
@@ -21,17 +20,16 @@ from ruledex.dictionary.dictionary import Dictionary, Names
 from ruledex.dictionary.growing import GrowingDictionary
 from ruledex.dictionary.slot import Slot
 from ruledex.errors import EventError, quoted
-from ruledex.events.arrow.columns import EventColumns, Path, field_of, is_list, is_plain, plain_layout
+from ruledex.events.arrow.columns import EventColumns, Path, is_plain
 from ruledex.events.arrow.computing import Computation
 from ruledex.events.arrow.derived import DerivedColumns, Inputs, inputs_at, inputs_of_events
 from ruledex.events.arrow.elements import ElementColumns
 from ruledex.events.arrow.packed import packed_in
 from ruledex.events.arrow.pairs import Pairs
+from ruledex.events.arrow.rows import rows_of
 from ruledex.events.arrow.slots import SlotColumns
 from ruledex.events.arrow.straight import StraightCells, StraightColumns
 from ruledex.events.arrow.tables import ArrowEvents, as_table
-from ruledex.events.arrow.taking import Array, flatten_lists, valid
-from ruledex.events.arrow.values import OPAQUE, distinct, is_nameless, to_python
 from ruledex.events.batch import EventBatch, join_batches
 from ruledex.events.cells import count_pairs, order_cells, place_cells
 from ruledex.forks import cached_property
@@ -155,6 +153,7 @@ class ArrowEncoder:
             inputs: dict[Path, Inputs] = {}
             rows: list[dict[str, Any]] | None = None
             computation = Computation(columns, self.dictionary.schema)
+            zone = self.dictionary.schema.zone
             for derived in self._derived_columns():
                 if derived.is_any_text:
                     path = WHOLE_EVENT
@@ -167,19 +166,19 @@ class ArrowEncoder:
                 if derived.reads_arrays:
                     path = derived.paths[0]
                     if rows is None:
-                        rows = rows_of(columns, self._names_in_rows)
+                        rows = rows_of(columns, self._names_in_rows, zone)
                     derived.encode_arrays(rows, pairs)
                     continue
                 path = derived.paths[0] if derived.paths else ()
                 left = derived.compute(computation, columns.n_events, pairs)
                 if left is not None:
                     if len(left):
-                        given = [inputs_of_events(columns, path, left) for path in derived.paths]
+                        given = [inputs_of_events(columns, path, left, zone) for path in derived.paths]
                         derived.encode(given, len(left), pairs, columns.first, left)
                     continue
                 for path in derived.paths:
                     if path not in inputs:
-                        inputs[path] = inputs_at(columns, path)
+                        inputs[path] = inputs_at(columns, path, zone)
                 derived.encode([inputs[path] for path in derived.paths], columns.n_events, pairs, columns.first)
             for lambdas in self._element_columns():
                 path = lambdas.path
@@ -259,41 +258,3 @@ def _batch(n_events: int, pairs: Pairs) -> EventBatch:
     place_cells(events, cells, offsets, np.empty(n_events, OFFSET), placed)
     n_cells = order_cells(offsets, placed)
     return EventBatch(offsets, placed[:n_cells], np.empty(0, WEIGHT), pairs.single)
-
-
-def rows_of(columns: EventColumns, names: set[str]) -> list[dict[str, Any]]:
-    """Return one mapping per event, with its values under some names."""
-    every = np.arange(columns.n_events)
-    found = {name: values_in(columns.taken(name, every)) for name in columns.names if name in names}
-    return [{name: values[event] for name, values in found.items()} for event in range(columns.n_events)]
-
-
-def values_in(given: Array) -> list[Any]:
-    """Return the values of an array, with None for null. A struct or a map is a mapping, and a list is a list."""
-    array = plain_layout(given)
-    kind = array.type
-    if is_list(kind):
-        elements = values_in(flatten_lists(array))
-        sizes = pc.list_value_length(array).fill_null(0).to_numpy(zero_copy_only=False)
-        ends = [0, *np.cumsum(sizes).tolist()]
-        lists = [elements[begin:end] for begin, end in pairwise(ends)]
-        return _where_valid(array, lists)
-    if pa.types.is_struct(kind):
-        fields = {field.name: values_in(field_of(array, field.name)) for field in kind}
-        return _where_valid(array, [{name: of[at] for name, of in fields.items()} for at in range(len(array))])
-    if pa.types.is_map(kind):
-        keys, items = values_in(array.keys), values_in(array.items)
-        ends = array.offsets.to_numpy().tolist()
-        maps = [dict(zip(keys[begin:end], items[begin:end], strict=True)) for begin, end in pairwise(ends)]
-        return _where_valid(array, maps)
-    if is_nameless(kind) and not pa.types.is_dictionary(kind):
-        return _where_valid(array, [OPAQUE] * len(array))
-    coded = distinct(array)
-    values = [*to_python(coded.values), None]  # the last is that of the code -1
-    return [values[code] for code in coded.codes.tolist()]
-
-
-def _where_valid(array: Array, values: list[Any]) -> list[Any]:
-    if not array.null_count:
-        return values
-    return [value if is_there else None for value, is_there in zip(values, valid(array).tolist(), strict=True)]

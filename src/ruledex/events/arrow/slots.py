@@ -125,7 +125,7 @@ class SlotColumns:
             return False
         moments = np.empty(0, np.int64)
         if self._cells.has_moments:
-            moments = timestamp_microseconds(values, places)
+            moments = timestamp_microseconds(values, places, self._slot.schema.zone)
             if kind.tz is None:
                 moments = self._in_utc(moments)
         self._cells.add_moments(moments, events, pairs)
@@ -331,7 +331,7 @@ class TypedCells:
         if is_nameless(coded.values.type):
             pairs.add_each(events, self._slot.cells(OPAQUE))
             return
-        codes, rows = self._rows_of(to_python(coded.values), codes)
+        codes, rows = self._rows_of(to_python(coded.values, self._slot.schema.zone), codes)
         pairs.gather(events, codes, cell_table([[c for c in row if c not in self._misfits] for row in rows]))
         # An event misfits a family if all of its values do.
         for misfit in self._misfits:

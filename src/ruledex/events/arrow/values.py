@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import date
+from datetime import UTC, date, datetime, tzinfo
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from ruledex.errors import EventError
 from ruledex.events.arrow.buffers import BYTE, bitmap_of, take_doubles, take_integers, there, view_buffer
-from ruledex.events.arrow.clocks import FIRST_MOMENT, LAST_MOMENT
+from ruledex.events.arrow.clocks import FIRST_MOMENT, LAST_MOMENT, moments_of_years, time_at_end
 from ruledex.events.arrow.columns import is_text
 from ruledex.events.arrow.taking import Array
 
@@ -123,21 +123,30 @@ def distinct(array: Array) -> Distinct:
     return Distinct(codes, values)
 
 
-def to_python(values: Array) -> list[Any]:
-    """Return scalars as Python values. Times are cut to microseconds and to the years 1 to 9999."""
+def to_python(values: Array, zone: tzinfo = UTC) -> list[Any]:
+    """Return scalars as Python values. Times are cut as `timestamp_microseconds` does."""
     kind = values.type
     if pa.types.is_timestamp(kind):
-        places = there(values)
-        moments = np.zeros(len(values), np.int64)
-        moments[places] = timestamp_microseconds(values, places)
-        values = pa.array(moments, pa.timestamp("us", "UTC" if kind.tz else None), mask=_mask(len(values), places))
-    elif pa.types.is_date(kind):
+        return _times(values, zone)
+    if pa.types.is_date(kind):
         return _dates(values)
     try:
         listed: list[Any] = values.to_pylist()
     except UnicodeDecodeError as error:
         raise EventError(f"a text is not UTF-8: {error}") from None
     return listed
+
+
+def _times(values: Array, zone: tzinfo) -> list[datetime | None]:
+    places = there(values)
+    moments = np.zeros(len(values), np.int64)
+    moments[places] = timestamp_microseconds(values, places, zone)
+    near = np.clip(moments, FIRST_MOMENT, LAST_MOMENT)
+    kind = pa.timestamp("us", "UTC" if values.type.tz else None)
+    times: list[datetime | None] = pa.array(near, kind, mask=_mask(len(values), places)).to_pylist()
+    for place in np.flatnonzero(near != moments).tolist():
+        times[place] = time_at_end(int(moments[place]), zone)
+    return times
 
 
 def _mask(length: int, places: NDArray[np.int64]) -> NDArray[np.bool_]:
@@ -162,20 +171,21 @@ def day_numbers(values: Array, places: NDArray[np.int64]) -> NDArray[np.int64]:
     return np.clip(days, date.min.toordinal() - _EPOCH_DAY, date.max.toordinal() - _EPOCH_DAY)
 
 
-def timestamp_microseconds(array: Array, places: NDArray[np.int64]) -> NDArray[np.int64]:
+def timestamp_microseconds(array: Array, places: NDArray[np.int64], zone: tzinfo = UTC) -> NDArray[np.int64]:
     """Return some timestamps as microseconds since 1970, of a local clock if their type has no zone.
 
     Finer units are cut off. A time outside the years 1 to 9999, the range of Python, becomes their first or last
-    moment.
+    moment. The last hours of these years by the clock of the index's zone may be in the year 10,000 of UTC.
     """
+    first, last = (FIRST_MOMENT, LAST_MOMENT) if array.type.tz is None else moments_of_years(zone)
     moments: NDArray[np.int64] = numbers(array)[places]
     per_second = _UNITS_PER_SECOND[array.type.unit]
     if per_second > 1_000_000:
         moments = moments // (per_second // 1_000_000)
     elif per_second < 1_000_000:
         factor = 1_000_000 // per_second
-        moments = np.clip(moments, -(-FIRST_MOMENT // factor), LAST_MOMENT // factor) * factor
-    return np.clip(moments, FIRST_MOMENT, LAST_MOMENT)
+        moments = np.clip(moments, -(-first // factor), last // factor) * factor
+    return np.clip(moments, first, last)
 
 
 def is_nameless(kind: Any) -> bool:

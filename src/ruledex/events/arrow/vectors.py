@@ -133,7 +133,7 @@ def vector_of_leaves(leaves: Leaves, n_events: int, zone: tzinfo) -> Vector:
         given = pc.fill_null(array, False).to_numpy(zero_copy_only=False)[places]
         return Vector(Of.BOOLEAN, *_spread(given, places, leaves.events, n_events))
     if pa.types.is_timestamp(kind):
-        moments = timestamp_microseconds(array, places)
+        moments = timestamp_microseconds(array, places, zone)
         if kind.tz is None:
             moments = utc_of_wall(moments, zone)
         values, missing = _spread(moments, places, leaves.events, n_events)

@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 import pyarrow as pa
 
@@ -51,7 +51,7 @@ def register(
     index: str | os.PathLike[str],
     *,
     events: StructType | str | DataFrame | None = None,
-    keep: Sequence[str] | None = None,
+    keep: Sequence[str] | Literal["*"] | None = None,
     top: int | None = None,
     explode: bool = False,
     count: bool = False,
@@ -178,11 +178,11 @@ def _read_schema(spark: SparkSession, given: Any) -> StructType:
     return given
 
 
-def names_to_keep(names: Sequence[str], keep: Sequence[str] | None, added: Sequence[str]) -> list[str]:
+def names_to_keep(names: Sequence[str], keep: Sequence[str] | Literal["*"] | None, added: Sequence[str]) -> list[str]:
     """Return the names of the columns to keep: all, or those named. None may be the name of an added column."""
-    if isinstance(keep, str):
-        raise RuledexError(f"give columns as a list: [{quoted(keep)}], not {quoted(keep)}")
-    kept = list(names) if keep is None else list(keep)
+    if isinstance(keep, str) and keep != "*":
+        raise RuledexError(f'give columns as a list: [{quoted(keep)}], or all of them as "*", not {quoted(keep)}')
+    kept = list(names) if keep is None or keep == "*" else list(keep)
     for name in kept:
         if name not in names:
             near = did_you_mean(name, names) if isinstance(name, str) else ""

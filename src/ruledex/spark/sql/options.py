@@ -151,8 +151,10 @@ def _size(name: str, value: str) -> int:
     return size
 
 
-def _names(name: str, value: str) -> tuple[str, ...]:
-    """Return names: separated by commas, or as a JSON array if one has a comma itself."""
+def _names(name: str, value: str) -> tuple[str, ...] | None:
+    """Return names: separated by commas, or as a JSON array if one has a comma itself. `*` is None, which is all."""
+    if value.strip() == "*":
+        return None
     if not value.lstrip().startswith("["):
         return tuple(each.strip() for each in value.split(",") if each.strip())
     try:
