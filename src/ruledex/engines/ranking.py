@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ruledex.compiled.arrays import frozen
+from ruledex.compiled.arrays import freeze_all, frozen
 from ruledex.compiled.bits import prefetch
 from ruledex.compiled.decorator import jit
 from ruledex.engines.access import domain_boundaries
@@ -39,8 +39,10 @@ from ruledex.program.scores.literals import FIELDS, EventPlaces, ScoreLiterals, 
 from ruledex.program.scores.run import (
     AT_ONCE,
     NO_EVENT,
+    ScoreBounds,
     ScorePrograms,
     ScoreStack,
+    count_operands,
     match_scores,
     node_bounds,
     score_bounds,
@@ -49,16 +51,17 @@ from ruledex.program.scores.run import (
 from ruledex.program.scores.steps import WalkStack, count_steps, write_rule_steps
 
 AHEAD = 16  # how many rules before its use a score is asked for
+SLACK = 1e-8  # the part of a sum that it may lack for rounding is less. Sums of ones lack nothing.
 N_BANDS = 256  # that bounds are sorted into
 RANKED_AT_ONCE = 32  # events whose rules are found before any is ranked, so that they take little memory
 
 
 class Ranking(NamedTuple):
-    """What ranks a rule: its static score, its score program, and the bound of its match score."""
+    """What ranks a rule: its static score, its score program, and the bounds of its match score."""
 
     static_score: NDArray[np.float64]
-    match_bound: NDArray[np.float64]
     programs: ScorePrograms
+    bounds: ScoreBounds
 
 
 @jit
@@ -80,6 +83,19 @@ def rank_bound(kind: int, static: float, match_bound: float, largest_weight: flo
 
 
 @jit
+def least_bound(kind: int, highest_static: float, before: float, worst: float) -> float:
+    """Return the least match score, beside `before`, with which a rule may still rank as high as `worst`.
+
+    `highest_static` is the highest of the rules asked about; `worst` is -inf as long as any rank will do.
+    """
+    if kind == SUM and abs(worst) < np.inf:
+        return worst - highest_static - before - SLACK * (abs(worst) + abs(highest_static) + before)
+    if kind == PRODUCT and 0.0 < worst < np.inf:
+        return worst / highest_static * (1.0 - SLACK) - before * (1.0 + SLACK) if highest_static > 0.0 else np.inf
+    return -np.inf
+
+
+@jit
 def rank_in_event(
     literals: ScoreLiterals,
     ranking: Ranking,
@@ -89,25 +105,32 @@ def rank_in_event(
     weights: NDArray[np.float64],
     begin: int,
     end: int,
+    worst: float,
+    largest_of_event: float,
     stack: ScoreStack,
 ) -> float:
-    """Return the rank of a rule that is true of the event."""
+    """Return the rank of a rule that is true of the event, or any that is lower if that is lower than `worst`."""
     match = 0.0
     if kind != STATIC:
-        stack.chosen[0] = rule
-        match_scores(literals, ranking.programs, stack.chosen, 1, cells, weights, begin, end, stack, stack.scores)
-        match = stack.scores[0]
+        programs, bounds, chosen, scores = ranking.programs, ranking.bounds, stack.chosen, stack.scores
+        stack.needed[0] = least_bound(kind, ranking.static_score[rule], 0.0, worst) / largest_of_event
+        chosen[0] = rule
+        match_scores(literals, programs, bounds, chosen, 1, cells, weights, begin, end, stack, scores)
+        match = scores[0]
     return rank_of(kind, ranking.static_score[rule], match)
 
 
 @jit
 def largest_weight(weights: NDArray[np.float64], begin: int, end: int) -> float:
-    """Return the largest weight of an event, and at least 1: constants count whole, whatever the event weighs."""
+    """Return the largest weight of an event, and at least 1: constants count whole, whatever the event weighs.
+
+    Above 1 it is a little more, for what rounding adds to sums of weights.
+    """
     largest = 1.0
     if weights.size != 0:
         for place in range(begin, end):
             largest = max(largest, weights[place])
-    return largest
+    return largest if largest == 1.0 else largest * (1.0 + SLACK)
 
 
 @jit
@@ -181,8 +204,8 @@ def top_of_event(
     `ranks` and `rules` are as long as the answer may be. The rules of the largest bounds are scored first: what they
     reach keeps most of the others from being scored at all.
     """
-    static_score, match_bound, programs = ranking.static_score, ranking.match_bound, ranking.programs
-    chosen, scores = stack.chosen, stack.scores
+    static_score, programs, score_bounds = ranking.static_score, ranking.programs, ranking.bounds
+    match_bound, chosen, needed, scores = score_bounds.of_rule, stack.chosen, stack.needed, stack.scores
     largest = largest_weight(weights, begin, end)
     k, n_held = ranks.size, 0
     if k == 0:
@@ -206,11 +229,14 @@ def top_of_event(
         for step in range(found.size):
             bound, rule = bounds[order[step]], found[order[step]]
             if n_held < k or precedes(bound, rule, ranks[0], rules[0]):
-                chosen[n_chosen] = rule
+                worst = ranks[0] if n_held == k else -np.inf
+                chosen[n_chosen], needed[n_chosen] = rule, least_bound(kind, static_score[rule], 0.0, worst) / largest
                 n_chosen += 1
             if n_chosen == n_together or (n_chosen > 0 and step == found.size - 1):
-                ask_for_rules(programs, literals.records, chosen, n_chosen)
-                match_scores(literals, programs, chosen, n_chosen, cells, weights, begin, end, stack, scores)
+                ask_for_rules(programs, score_bounds, literals.records, chosen, needed, n_chosen)
+                match_scores(
+                    literals, programs, score_bounds, chosen, n_chosen, cells, weights, begin, end, stack, scores
+                )
                 for scored in range(n_chosen):
                     rank = rank_of(kind, static_score[chosen[scored]], scores[scored])
                     if n_held < k or precedes(rank, chosen[scored], ranks[0], rules[0]):
@@ -330,13 +356,16 @@ class Ranker:
         return max(int(stack_height(self.programs)), len(self.program.level_offsets)) + 1
 
     @cached_property
-    def match_bound(self) -> NDArray[np.float64]:
-        """For each rule a match score that it does not exceed while an event's weights are at most 1."""
-        bounds = np.zeros(self.program.n_rules)
-        of_node = np.zeros(self.program.n_nodes)
-        node_bounds(self.program.n_positive, self.programs, of_node)
-        score_bounds(self.program.n_positive, self.programs, of_node, np.zeros(self.stack_height), bounds)
-        return frozen(bounds, np.float64)
+    def bounds(self) -> ScoreBounds:
+        """What rules and parts of them score at the most."""
+        program, offsets = self.program, np.zeros(self.program.n_rules + 1, np.int32)
+        count_operands(self.programs, offsets)
+        of_operand, begin, guard = (np.zeros(offsets[-1], dtype) for dtype in (np.float64, np.int32, np.int32))
+        made = ScoreBounds(np.zeros(program.n_rules), np.zeros(program.n_nodes), offsets, of_operand, begin, guard)
+        node_bounds(program.n_positive, self.programs, made.of_node)
+        height = self.stack_height
+        score_bounds(program.n_positive, self.programs, np.zeros(height, np.int32), np.zeros(height), made)
+        return ScoreBounds(*freeze_all([(array, array.dtype.type) for array in made]))
 
     @cached_property
     def largest_rules(self) -> NDArray[np.int64]:
@@ -366,6 +395,7 @@ class Ranker:
                 np.zeros(2, np.int64),
                 np.zeros(AT_ONCE, np.int32),
                 np.zeros(AT_ONCE),
+                np.zeros(AT_ONCE),
             )
         stack.event[1] = NO_EVENT
         yield stack
@@ -379,7 +409,7 @@ class Ranker:
     def ranking(self, static_score: NDArray[np.float64] | None) -> Ranking:
         """Return what the kernels need to rank."""
         static = self.static_score if static_score is None else freeze_static_score(static_score, self.program)
-        return Ranking(static, self.match_bound, self.programs)
+        return Ranking(static, self.programs, self.bounds)
 
     def top(
         self,

@@ -11,35 +11,50 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ruledex.compiled.bits import prefetch
-from ruledex.compiled.constants import FALSE_BY, LEAF, OPERATION, STEP_BITS
 from ruledex.compiled.decorator import jit
 from ruledex.program.scores.literals import FIELDS
-from ruledex.program.scores.run import ScorePrograms
+from ruledex.program.scores.run import ScoreBounds, ScorePrograms
 
-MOST = 8  # children of a node, and twice as many steps of a program: what lies behind is on its way by then
+MOST = 8  # children of a node, and operands of a program: what lies behind is on its way by then
 
 
 @jit
-def ask_for_rules(programs: ScorePrograms, records: NDArray[np.int32], rules: NDArray[np.int32], n_rules: int) -> None:
+def ask_for_rules(
+    programs: ScorePrograms,
+    bounds: ScoreBounds,
+    records: NDArray[np.int32],
+    rules: NDArray[np.int32],
+    needed: NDArray[np.float64],
+    n_rules: int,
+) -> None:
     """Ask for what `match_scores` reads of the first `n_rules` of some rules, two levels down."""
     code_offsets, code, roots = programs.score_offsets, programs.score_code, programs.root
     operations, child_offsets, children = programs.node_op, programs.child_offsets, programs.children
+    of_operand, operand_offsets = bounds.of_operand, bounds.offsets
+    operand_begin, operand_guard = bounds.operand_begin, bounds.operand_guard
     n_literals = records.size // FIELDS
     for place in range(n_rules):
         prefetch(code_offsets, np.int64(rules[place]))
+        prefetch(operand_offsets, np.int64(rules[place]))
         prefetch(roots, np.int64(rules[place]))
     for place in range(n_rules):
         first, root = code_offsets[rules[place]], roots[rules[place]]
         if first < code_offsets[rules[place] + 1]:
-            prefetch(code, np.int64(first))
+            opens = np.int64(operand_offsets[rules[place]])
+            prefetch(of_operand, opens)
+            prefetch(operand_guard, opens)
+            prefetch(operand_begin, opens)
         elif root >= n_literals:
             prefetch(operations, np.int64(root - n_literals))
             prefetch(child_offsets, np.int64(root - n_literals))
     for place in range(n_rules):
         first, last, root = code_offsets[rules[place]], code_offsets[rules[place] + 1], roots[rules[place]]
-        for step in range(first, min(last, first + 2 * MOST)):
-            if code[step] & OPERATION in (LEAF, FALSE_BY):
-                prefetch(records, np.int64(FIELDS) * (code[step] >> STEP_BITS))
+        if first < last:
+            begin, end = operand_offsets[rules[place]], operand_offsets[rules[place] + 1]
+            for operand in range(begin, min(end, begin + MOST)):
+                if of_operand[operand] >= needed[place]:
+                    prefetch(code, np.int64(operand_begin[operand]))
+                    prefetch(records, np.int64(FIELDS) * max(operand_guard[operand], 0))
         if first == last and root >= n_literals:
             prefetch(children, np.int64(child_offsets[root - n_literals]))
     for depth in range(3):

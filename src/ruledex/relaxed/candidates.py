@@ -17,7 +17,7 @@ from ruledex.compiled.constants import IS_TRUE, LEAF, OPERATION, STEP_BITS, WEIG
 from ruledex.compiled.decorator import inlined, jit
 from ruledex.engines.ranking import precedes, push, rank_bound, rank_of, sort_heap
 from ruledex.program.scores.literals import NO_WEIGHT, ScoreLiterals, literal_weight
-from ruledex.program.scores.run import AT_ONCE, LARGEST, ScorePrograms, ScoreStack, match_scores
+from ruledex.program.scores.run import AT_ONCE, LARGEST, ScoreBounds, ScorePrograms, ScoreStack, match_scores
 
 AHEAD = 16  # how many entries before its use a line of memory is asked for
 UNTOUCHED = -1.0
@@ -122,6 +122,7 @@ class RelaxedRules(NamedTuple):
     kind: NDArray[np.uint8]  # [n_conjuncts]
     literals: ScoreLiterals
     programs: ScorePrograms
+    bounds: ScoreBounds
 
 
 class OneEvent(NamedTuple):
@@ -150,7 +151,7 @@ def relaxed_scores(
     several at a time, since to take the arrays out of the tuples costs as much as to score one.
     """
     branch_offsets, conjunct_offsets, kind = rules.branch_offsets, rules.conjunct_offsets, rules.kind
-    literals, programs = rules.literals, rules.programs
+    literals, programs, bounds = rules.literals, rules.programs, rules.bounds
     offsets, low, high = literals.interval_offsets, literals.interval_low, literals.interval_high
     records, known_of, known = literals.records, stack.places.known_of, stack.places.known
     code_offsets, code, code_weight = programs.score_offsets, programs.score_code, programs.score_weight
@@ -182,8 +183,10 @@ def relaxed_scores(
                     if argument >= n_positive:
                         points = 0.0
                 else:
-                    stack.chosen[0] = conjunct
-                    match_scores(literals, programs, stack.chosen, 1, cells, weights, begin, end, stack, stack.scores)
+                    stack.chosen[0], stack.needed[0] = conjunct, -np.inf
+                    match_scores(
+                        literals, programs, bounds, stack.chosen, 1, cells, weights, begin, end, stack, stack.scores
+                    )
                     points = stack.scores[0]
                     holds = truth[0] == IS_TRUE
                 may_score = kind[conjunct] & MAY_SCORE != 0

@@ -42,6 +42,7 @@ from ruledex.compiled.decorator import inlined, jit
 from ruledex.engines.access import domain_boundaries
 from ruledex.engines.ranking import Ranker, score_steps
 from ruledex.program.program import Program
+from ruledex.program.scores.run import EPSILON, LARGEST
 from ruledex.relaxed.candidates import MAY_SCORE, MUST_HOLD, ConjunctKeys, RelaxedRules
 
 _NOT_ENTERED = -1
@@ -326,7 +327,8 @@ def build_relaxed_layout(program: Program) -> RelaxedLayout:
             score_code=frozen(conjuncts.code, np.int32),
         )
     )
-    bound = scorer.match_bound
+    n_terms = np.diff(conjuncts.code_offsets)  # a bound is a little larger than the sum, for rounding
+    bound = np.minimum(scorer.bounds.of_rule * (1.0 + 4.0 * EPSILON * n_terms), LARGEST)
     kind = np.where(bound > 0.0, MAY_SCORE, MUST_HOLD).astype(np.uint8)
     kind[conjuncts.is_marked != 0] |= MUST_HOLD
     rules = RelaxedRules(
@@ -335,6 +337,7 @@ def build_relaxed_layout(program: Program) -> RelaxedLayout:
         frozen(kind, np.uint8),
         scorer.literals,
         scorer.programs,
+        scorer.bounds,
     )
     n_branches = len(conjuncts.conjunct_offsets) - 1
     literal, points, branch = _literal_keys(program, conjuncts, bound)

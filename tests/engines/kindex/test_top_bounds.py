@@ -2,8 +2,7 @@ import numpy as np
 import pytest
 
 from ruledex.engines.inputs import PRODUCT, STATIC, SUM
-from ruledex.engines.kindex.top import least_bound
-from ruledex.engines.ranking import rank_of
+from ruledex.engines.ranking import least_bound, rank_of
 
 
 @pytest.mark.parametrize("kind", [SUM, PRODUCT, STATIC])

@@ -97,7 +97,7 @@ def rank_rows(
     `largest` is each event's largest weight, `ranks` and `ranked` have one row per event. All of it is one function for
     the reason that engines/batch/kernels.py gives.
     """
-    static_score, match_bound, programs = ranking.static_score, ranking.match_bound, ranking.programs
+    static_score, match_bound, programs = ranking.static_score, ranking.bounds.of_rule, ranking.programs
     code_weight, records = programs.score_weight, literals.records
     interval_offsets, low, high = literals.interval_offsets, literals.interval_low, literals.interval_high
     start, event_of, prefix, repeated = block.start, block.event, block.prefix, block.repeated
@@ -190,7 +190,10 @@ def rank_rows(
                 rank = rank_of(kind, static, min(float(score[0]), LARGEST))
             else:
                 begin, end = event_offsets[first_event + event], event_offsets[first_event + event + 1]
-                rank = rank_in_event(literals, ranking, kind, rule, cells, weights, begin, end, stack)
+                worst = ranks[event, 0] if held == k else -np.inf
+                rank = rank_in_event(
+                    literals, ranking, kind, rule, cells, weights, begin, end, worst, largest[event], stack
+                )
             if held < k or precedes(rank, rule, ranks[event, 0], ranked[event, 0]):
                 n_held[event] = push(ranks[event], ranked[event], held, rank, rule)
 
@@ -198,7 +201,7 @@ def rank_rows(
 @jit
 def tile_bounds(ranking: Ranking, kind: int, largest: float, tile_size: int, bounds: NDArray[np.float64]) -> None:
     """For each run of `tile_size` rules a rank that none of them exceeds on events of weights of at most `largest`."""
-    static_score, match_bound = ranking.static_score, ranking.match_bound
+    static_score, match_bound = ranking.static_score, ranking.bounds.of_rule
     n_rules = static_score.size
     for tile in range(bounds.size):
         best = -np.inf

@@ -20,9 +20,9 @@ from ruledex.engines.kindex.matching import Disjunctions, Owners
 from ruledex.engines.kindex.normal_forms import OUTER, Form
 from ruledex.engines.kindex.posting_lists import new_cursors
 from ruledex.engines.kindex.postings import ListBounds, Postings
-from ruledex.engines.kindex.top import SLACK, TopScratch, item_bounds, lead_bounds, list_bounds, write_tops
+from ruledex.engines.kindex.top import TopScratch, item_bounds, lead_bounds, list_bounds, write_tops
 from ruledex.engines.protocol import Matches
-from ruledex.engines.ranking import Ranker
+from ruledex.engines.ranking import SLACK, Ranker
 from ruledex.events.batch import EventBatch
 from ruledex.forks import cached_property
 from ruledex.program.program import Program
@@ -190,7 +190,7 @@ class FormRanker:
     def of_item(self) -> NDArray[np.float64]:
         """For each item what its rules may score, or that they are plain. Matching alone never needs it."""
         of_item = np.zeros(len(self._owners.offsets) - 1)
-        item_bounds(self._owners, self._plain[0], self._ranker.match_bound, of_item)
+        item_bounds(self._owners, self._plain[0], self._ranker.bounds.of_rule, of_item)
         return of_item
 
     @cached_property

@@ -16,16 +16,23 @@ from numpy.typing import NDArray
 
 from ruledex.compiled.bits import LOW_SIX, ONE, SIX, ZERO
 from ruledex.compiled.decorator import inlined, jit
-from ruledex.engines.inputs import PRODUCT, SUM
 from ruledex.engines.kindex.cursors import NONE, agreed_codes, initialize_current_entries, next_agreement
 from ruledex.engines.kindex.matching import Disjunctions, Owners, is_accepted
 from ruledex.engines.kindex.postings import ListBounds, PostingCursors, Postings, get_posting_lists
-from ruledex.engines.ranking import Ranking, largest_weight, precedes, push, rank_bound, rank_in_event, sort_heap
+from ruledex.engines.ranking import (
+    SLACK,
+    Ranking,
+    largest_weight,
+    least_bound,
+    precedes,
+    push,
+    rank_bound,
+    rank_in_event,
+    sort_heap,
+)
 from ruledex.program.scores.literals import ScoreLiterals
 from ruledex.program.scores.run import ScoreStack
 
-# What a sum of bounds may lack for rounding is less than this part of it. Sums of ones lack nothing.
-SLACK = 1e-9
 IS_PLAIN = -1.0  # in place of an item's bound, which is not negative
 
 
@@ -86,19 +93,6 @@ def lead_bounds(index: Postings, of_node: NDArray[np.float64], bounds: NDArray[n
     for node in range(open_offsets.size - 1):
         for place in range(open_offsets[node], open_offsets[node + 1]):
             bounds[opens[place]] = max(bounds[opens[place]], of_node[node])
-
-
-@jit
-def least_bound(kind: int, highest_static: float, before: float, worst: float) -> float:
-    """Return the least sum of bounds, beside `before`, with which a rule may still rank as high as `worst`.
-
-    `highest_static` is the highest of all rules; `worst` is -inf as long as any rank will do.
-    """
-    if kind == SUM and abs(worst) < np.inf:
-        return worst - highest_static - before - SLACK * (abs(worst) + abs(highest_static) + before)
-    if kind == PRODUCT and 0.0 < worst < np.inf:
-        return worst / highest_static * (1.0 - SLACK) - before * (1.0 + SLACK) if highest_static > 0.0 else np.inf
-    return -np.inf
 
 
 class TopScratch(NamedTuple):
@@ -214,7 +208,7 @@ def write_tops(
     following, p_lists, codes = cursors.following, cursors.p_lists, cursors.codes
     first_on, occupied, bounds = cursors.first_on, cursors.occupied, cursors.bounds
     owner_offsets, owner_rules = owners.offsets, owners.rules
-    static_score, match_bound, marks = ranking.static_score, ranking.match_bound, scratch.marks
+    static_score, match_bound, marks = ranking.static_score, ranking.bounds.of_rule, scratch.marks
     partitions, promised = scratch.partitions, scratch.promised
     for row in range(ranks.shape[0]):
         begin, end = event_offsets[first_event + row], event_offsets[first_event + row + 1]
@@ -281,7 +275,19 @@ def write_tops(
                     if n_held == best.size and not precedes(bound, rule, best[0], chosen[0]):
                         continue
                     marks[word] |= bit
-                    rank = rank_in_event(literals, ranking, kind, rule, cells, weights, begin, end, scratch.stack)
+                    rank = rank_in_event(
+                        literals,
+                        ranking,
+                        kind,
+                        rule,
+                        cells,
+                        weights,
+                        begin,
+                        end,
+                        worst,
+                        largest_of_event,
+                        scratch.stack,
+                    )
                     if n_held < best.size or precedes(rank, rule, best[0], chosen[0]):
                         n_held = push(best, chosen, n_held, rank, rule)
                         worst = best[0] if n_held == best.size else -np.inf
