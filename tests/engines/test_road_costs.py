@@ -54,6 +54,16 @@ def test_small_batches_build_once_they_have_lost_what_building_takes():
     assert choice(known(1e-4, None), 20, is_built=True)
 
 
+def test_small_batches_build_later_where_blocks_may_only_take_less_if_the_estimate_is_wrong():
+    costs = known(ESTIMATE / 20 / 2, None)
+    n_calls = 0
+    while not choice(costs, 20, is_built=False):
+        n_calls += 1
+    assert n_calls > 4 * BUILD_BLOCKS
+    costs = known(ESTIMATE / 20 / 4, None)
+    assert not any(choice(costs, 20, is_built=False) for _ in range(1000))
+
+
 def test_the_first_call_on_a_road_may_have_waited_for_compiled_code_and_does_not_count():
     costs = RoadCosts()
     for is_by_blocks in (False, True):

@@ -31,7 +31,7 @@ class RoadCosts:
 
     by_events: float | None = None  # seconds per event
     by_blocks: float | None = None  # seconds per block
-    lost: float = 0.0  # seconds that blocks would have spared, while `batch` is not built
+    lost: float = 0.0  # seconds that blocks would have spared, perhaps, while `batch` is not built
     n_calls: int = 0
     next_look: int = LOOK_AGAIN
     to_next_look: int = LOOK_AGAIN
@@ -81,8 +81,9 @@ class RoadCosts:
         if self.by_blocks is None:
             if is_large or is_built:
                 return blocks < DOUBT * events
-            if blocks < events:
-                self.lost += events - blocks
+            if blocks < DOUBT * events:
+                # What only a wrong estimate would have lost counts for a part.
+                self.lost += max(events - blocks, (events - blocks / DOUBT) / DOUBT)
                 return self.lost > BUILD_BLOCKS * estimate
             return False
         is_blocks = blocks < events
