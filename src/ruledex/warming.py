@@ -90,8 +90,7 @@ def compile_jobs(jobs: list[Job], n_processes: int | None = None, progress: Prog
 def compile_job(job: Job) -> None:
     """Compile a kernel for a shape of call in this process, unless it is ready."""
     from ruledex.compiled.compiler import compile_call
-    from ruledex.compiled.digest import digest_of
-    from ruledex.compiled.shapes import example_of
+    from ruledex.compiled.digest import digest_of, example_of
 
     kernel = find_kernel(job)
     if kernel is not None and key_of(digest_of(kernel), job.shape) not in ready_list.read():

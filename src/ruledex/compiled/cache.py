@@ -154,7 +154,7 @@ def host_key() -> str:
 
 
 class Job(NamedTuple):
-    """A kernel to be compiled for a shape of call (shapes.py)."""
+    """A kernel to be compiled for a shape of call (digest.py)."""
 
     module: str
     kernel: str

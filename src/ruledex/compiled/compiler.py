@@ -23,9 +23,8 @@ from numba.np.arrayobj import populate_array
 from ruledex.compiled.bits import eight_bytes, lowest_bit, n_bits, prefetch, swapped_bytes
 from ruledex.compiled.cache import LOG, cache_report, count_failures, key_of, locked, ready_list
 from ruledex.compiled.decorator import Kernel
-from ruledex.compiled.digest import digest_of
+from ruledex.compiled.digest import UndescribedError, digest_of, shape_of
 from ruledex.compiled.handles import bytes_at, int32_at, int64_at, scratch32_at, scratch64_at, words_at
-from ruledex.compiled.shapes import UndescribedError, shape_of
 from ruledex.forks import ForkSafeLock
 
 FORK_SECONDS = 60.0  # the longest that a fork waits for a compilation to end

@@ -28,7 +28,7 @@ from typing import Any, Literal, cast, get_args
 
 from ruledex.compiled.cache import Job, key_of, read_plan, ready_list
 from ruledex.compiled.decorator import IS_DISABLED, KERNELS, Kernel, plain_form, unboxed
-from ruledex.compiled.shapes import UndescribedError, n_elements, shape_of
+from ruledex.compiled.digest import UndescribedError, n_elements, shape_of
 from ruledex.errors import RuledexError
 from ruledex.forks import ForkSafeLock
 

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from ruledex.compiled.decorator import jit
 from ruledex.compiled.handles import Handle, bytes_at, scratch32_at
-from ruledex.engines.atree.one_event import CELLS, OneEventTree, tree_match_one
+from ruledex.engines.atree.matcher import CELLS, OneEventTree, tree_match_one
 from ruledex.engines.sparse.engine import SparseEngine
 from ruledex.engines.sparse.kernels import CELLS as SPARSE_CELLS
 from ruledex.engines.sparse.kernels import OUT as SPARSE_OUT

@@ -31,10 +31,10 @@ from ruledex.service.matching import Question
 from ruledex.service.metrics import METRICS_FOLDER, Metrics, resident_bytes
 from ruledex.service.page import page_endpoints
 from ruledex.service.problems import CONTENT_TYPE, Problem, busy, problem_of
-from ruledex.service.processes import settings_of_process, stop_with_parent
 from ruledex.service.recent import EventSample, RecentEvent
 from ruledex.service.request import ClientLeftError, Message, Receive, Request, Send
 from ruledex.service.settings import Settings
+from ruledex.service.supervisor import settings_of_process, stop_with_parent
 from ruledex.service.telemetry import Telemetry, provider_of_environment
 from ruledex.service.tokens import ANYBODY, EVERY, Tokens
 from ruledex.service.vocabulary import Vocabularies

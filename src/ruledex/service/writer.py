@@ -32,10 +32,10 @@ from ruledex.service.logs import log, log_failure, name_process
 from ruledex.service.messages import Changed, ChangedRules, Defined, Published, RuleOut
 from ruledex.service.metrics import METRICS_FOLDER, Metrics, resident_bytes
 from ruledex.service.problems import Problem, fault_of, problem_of
-from ruledex.service.processes import settings_of_process, stop_with_parent
 from ruledex.service.recent import RecentEvent, RecentEvents
 from ruledex.service.rules import check_index_etag, index_etag, preview, rule_out
 from ruledex.service.settings import Settings
+from ruledex.service.supervisor import settings_of_process, stop_with_parent
 from ruledex.sources import Columns
 
 _THREADS: Final = 4

@@ -26,9 +26,8 @@ from ruledex.compiled.constants import CELL
 from ruledex.dictionary.growing import GrowingDictionary
 from ruledex.dictionary.meanings import Meanings, Negative, Positive
 from ruledex.dictionary.merging import Name
-from ruledex.engines.atree.matcher import TreeMatcher
+from ruledex.engines.atree.matcher import OneEventTree, TreeMatcher
 from ruledex.engines.atree.new_rules import EncodedRules
-from ruledex.engines.atree.one_event import OneEventTree
 from ruledex.engines.atree.packing import NO_SCOPES, scopes_of
 from ruledex.engines.atree.plain import Scopes
 from ruledex.engines.atree.rules import RulesToLoad

@@ -23,13 +23,13 @@ from ruledex.events.arrow.buffers import there
 from ruledex.events.arrow.columns import EventColumns, Leaves, Path
 from ruledex.events.arrow.computing import Computation, has_digests, has_vectors, present_events
 from ruledex.events.arrow.decimals import Decimals
-from ruledex.events.arrow.pairs import Pairs, cell_table
 from ruledex.events.arrow.rows import rows_of
 from ruledex.events.arrow.slots import TypedCells
 from ruledex.events.arrow.taking import take
 from ruledex.events.arrow.texts import texts_in
 from ruledex.events.arrow.values import OPAQUE, distinct, is_nameless, spark_type_of, to_python
 from ruledex.events.arrow.vectors import Of, UnvectoredError, Vector
+from ruledex.events.cells import Pairs, cell_table
 from ruledex.forks import cached_property
 from ruledex.language.any_text import WHOLE_EVENT, is_any_text
 from ruledex.language.arrays import reads_arrays

@@ -12,9 +12,9 @@ from ruledex import limits
 from ruledex.compiled.constants import OFFSET
 from ruledex.dictionary.slot import Slot
 from ruledex.events.arrow.columns import EventColumns, Path, is_list, plain_layout
-from ruledex.events.arrow.pairs import CellTable, Pairs
 from ruledex.events.arrow.taking import Array, flatten_lists, take, valid
 from ruledex.events.arrow.values import Distinct, distinct, is_nameless, present
+from ruledex.events.cells import CellTable, Pairs
 from ruledex.events.elements import element_index
 from ruledex.language.lambdas import repeats_elements
 from ruledex.language.resolve import over_limit

@@ -25,13 +25,12 @@ from ruledex.events.arrow.computing import Computation
 from ruledex.events.arrow.derived import DerivedColumns, Inputs, inputs_at, inputs_of_events
 from ruledex.events.arrow.elements import ElementColumns
 from ruledex.events.arrow.packed import packed_in
-from ruledex.events.arrow.pairs import Pairs
 from ruledex.events.arrow.rows import rows_of
 from ruledex.events.arrow.slots import SlotColumns
 from ruledex.events.arrow.straight import StraightCells, StraightColumns
 from ruledex.events.arrow.tables import ArrowEvents, as_table
 from ruledex.events.batch import EventBatch, join_batches
-from ruledex.events.cells import count_pairs, order_cells, place_cells
+from ruledex.events.cells import Pairs, count_pairs, order_cells, place_cells
 from ruledex.forks import cached_property
 from ruledex.language.any_text import WHOLE_EVENT
 from ruledex.language.text import path_text

@@ -28,7 +28,6 @@ from ruledex.events.arrow.decimals import (
     take_decimals,
     wide_cells,
 )
-from ruledex.events.arrow.pairs import Pairs, cell_table
 from ruledex.events.arrow.straight import StraightCells, double_keys, reading_of, text_keys
 from ruledex.events.arrow.straight_kernels import IN_FIRST, IN_SECOND
 from ruledex.events.arrow.taking import Array
@@ -43,7 +42,7 @@ from ruledex.events.arrow.values import (
     timestamp_microseconds,
     to_python,
 )
-from ruledex.events.cells import double_cells, integer_cells, text_cells
+from ruledex.events.cells import Pairs, cell_table, double_cells, integer_cells, text_cells
 from ruledex.forks import cached_property
 from ruledex.language.tree import Attribute
 from ruledex.language.value import INT64_MAX, INT64_MIN, Family, as_double

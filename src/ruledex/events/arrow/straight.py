@@ -18,7 +18,6 @@ from numpy.typing import NDArray
 from ruledex.compiled.arrays import frozen
 from ruledex.compiled.constants import CELL, EVERY, OFFSET, WEIGHT
 from ruledex.compiled.handles import Handle
-from ruledex.events.arrow.pairs import Pairs
 from ruledex.events.arrow.straight_kernels import (
     BOOLEAN,
     BUFFERS,
@@ -34,7 +33,7 @@ from ruledex.events.arrow.straight_kernels import (
     place_columns,
 )
 from ruledex.events.batch import EventBatch
-from ruledex.events.cells import order_cells
+from ruledex.events.cells import Pairs, order_cells
 
 _KINDS: Final[dict[int, tuple[int, int, int]]] = {  # of each type: how, bytes per value or offset, and whether signed
     pa.int8().id: (INTEGER, 1, 1),

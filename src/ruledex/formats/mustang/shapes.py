@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any, NamedTuple
 
-from ruledex.formats.mustang.detail_writer import Detail, constant, details_of, range_detail
 from ruledex.formats.mustang.operations import NUMBER, array_test
+from ruledex.formats.mustang.predicate_writer import Detail, constant, details_of, range_detail
 from ruledex.language.lambdas import element_name
 from ruledex.language.tree import (
     And,

@@ -12,10 +12,9 @@ from decimal import Decimal
 from typing import Any, Final, NamedTuple, TypeAlias
 
 from ruledex.errors import RuleLimitError
-from ruledex.formats.mustang.detail_writer import Detail, details_of, kind_test, range_detail
-from ruledex.formats.mustang.filter_writer import filter_text
 from ruledex.formats.mustang.operations import EXTRACTS, NUMBER, TEXT
 from ruledex.formats.mustang.paths import write_path
+from ruledex.formats.mustang.predicate_writer import Detail, details_of, filter_text, kind_test, range_detail
 from ruledex.formats.mustang.shapes import CriteriaShape, of_choice, of_conditions
 from ruledex.formats.rules import Note
 from ruledex.formats.writing import cannot_say

@@ -30,7 +30,7 @@ from ruledex.language.schema import Schema
 
 if TYPE_CHECKING:  # an index that nobody changes needs no A-Tree
     from ruledex.engines.atree.live import Replica
-    from ruledex.engines.atree.one_event import OneEventTree
+    from ruledex.engines.atree.matcher import OneEventTree
     from ruledex.engines.joint import JointMatcher
     from ruledex.events.joint import JointEncoder
     from ruledex.index.live.recent_matching import RecentMatcher

@@ -5,7 +5,7 @@ import pytest
 from numba import typeof
 
 from ruledex.compiled.arrays import read_only
-from ruledex.compiled.shapes import UndescribedError, example_of, n_elements, shape_of
+from ruledex.compiled.digest import UndescribedError, example_of, n_elements, shape_of
 from ruledex.engines.protocol import Matches
 
 ARRAY = np.arange(12, dtype=np.int32)
