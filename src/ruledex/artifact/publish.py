@@ -1,13 +1,17 @@
-"""Publish a version: install what was staged and move the pointer, assemble separate parts, or go back to a version."""
+"""Publish a version: install what was staged and move the pointer, assemble separate parts, or go back to a version.
+
+`PointerCheck` says whether the pointer of a root is what it was, without reading it each time.
+"""
 
 from __future__ import annotations
 
 import hashlib
 import os
 import shutil
+import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, Final, NamedTuple, TypeVar
 
 from ruledex.artifact.cache import copies_root
 from ruledex.artifact.files import replace_file, seal, sync
@@ -25,7 +29,7 @@ from ruledex.artifact.locks import StagingArea, claim_staging, root_lock
 from ruledex.artifact.manifest import ArrayEntry, Manifest, encode_pointer, library_version, parse_manifest
 from ruledex.artifact.ownership import claim_remote, foreign_file, is_folder, mark_root
 from ruledex.artifact.remote import RemoteStore, in_threads
-from ruledex.artifact.store import LocalStore, RootLike, Store, find_version, locate, reporting
+from ruledex.artifact.store import LocalStore, RootLike, Store, find_version, locate, open_regular, reporting
 from ruledex.artifact.verification import raise_faults, version_faults
 from ruledex.errors import ArtifactError
 
@@ -187,3 +191,56 @@ def _publish_copies(store: RemoteStore, sources: Mapping[str, str], data: bytes,
         in_threads(lambda path: store.copy(sources[path], f"{folder}/{path}"), sorted(sources))
         store.write(f"{folder}/{MANIFEST}", data)  # last, since a version without a manifest does not count
     store.write(POINTER, encode_pointer(version))
+
+
+_SETTLED_NS: Final = 100_000_000  # a file system may count time in steps of ten milliseconds
+
+
+class PointerCheck:
+    """Says whether a root's pointer has certain bytes. It reads the file if it is another one, or was written to."""
+
+    def __init__(self, store: LocalStore, data: bytes) -> None:
+        self._store = store
+        self._path = os.fspath(store.root / POINTER)
+        self._data = data
+        self._stamp: tuple[int, ...] | None = None  # of the file that was last found to have these bytes
+        self._descriptor: int | None = None  # of that file: while it is open, no other file can have its number
+
+    def __del__(self) -> None:
+        self._forget()
+
+    def holds(self) -> bool:
+        """Return whether the pointer has these bytes."""
+        if self._stamp is not None:
+            try:
+                if _stamp_of(os.lstat(self._path)) == self._stamp:
+                    return True
+            except OSError:  # reading it says what is wrong
+                pass
+            self._forget()
+        return self._read()
+
+    def _read(self) -> bool:
+        with reporting("read", self._path):
+            try:
+                descriptor = open_regular(self._store.root, POINTER)
+            except (FileNotFoundError, NotADirectoryError):
+                return False
+            found = os.fstat(descriptor)
+            is_same = os.pread(descriptor, len(self._data) + 1, 0) == self._data
+        # What was just written could be written again within the same instant of the file system's clock.
+        is_old = max(found.st_mtime_ns, found.st_ctime_ns) < time.time_ns() - _SETTLED_NS
+        if is_same and is_old:
+            self._stamp, self._descriptor = _stamp_of(found), descriptor
+        else:
+            os.close(descriptor)
+        return is_same
+
+    def _forget(self) -> None:
+        descriptor, self._stamp, self._descriptor = self._descriptor, None, None
+        if descriptor is not None:
+            os.close(descriptor)
+
+
+def _stamp_of(found: os.stat_result) -> tuple[int, ...]:
+    return found.st_dev, found.st_ino, found.st_mode, found.st_size, found.st_mtime_ns, found.st_ctime_ns

@@ -35,6 +35,7 @@ from ruledex.engines.score_prefetch import ask_for_rules
 from ruledex.events.batch import EventBatch
 from ruledex.forks import cached_property
 from ruledex.program.program import Program
+from ruledex.program.scores.compile import WalkStack, count_steps, write_rule_steps
 from ruledex.program.scores.literals import FIELDS, EventPlaces, ScoreLiterals, write_records
 from ruledex.program.scores.run import (
     AT_ONCE,
@@ -48,7 +49,6 @@ from ruledex.program.scores.run import (
     score_bounds,
     stack_height,
 )
-from ruledex.program.scores.steps import WalkStack, count_steps, write_rule_steps
 
 AHEAD = 16  # how many rules before its use a score is asked for
 SLACK = 1e-8  # the part of a sum that it may lack for rounding is less. Sums of ones lack nothing.

@@ -11,8 +11,8 @@ from typing import Any, Final
 import msgspec
 import orjson
 
-from ruledex.service.logs import log
 from ruledex.service.problems import Problem, ProblemDetails, busy
+from ruledex.service.telemetry import log
 
 _LENGTH: Final = struct.Struct("<I")
 MOST_FRAME: Final = 1 << 30

@@ -20,8 +20,8 @@ from typing import IO, Final
 
 import pyarrow as pa
 
-from ruledex.service.logs import log_failure
 from ruledex.service.settings import Settings
+from ruledex.service.telemetry import log_failure
 
 _SPOOL: Final = ".spool"
 _BLOCK_BYTES: Final = 4 * 1024 * 1024  # of a spool that are converted at once; no line is longer than a part of it

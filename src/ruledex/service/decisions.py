@@ -22,12 +22,12 @@ import pyarrow as pa
 from ruledex.forks import ForkSafeLock
 from ruledex.index import Index
 from ruledex.service.decision_files import DecisionFiles
-from ruledex.service.logs import log, log_failure
 from ruledex.service.masking import event_text, mask_event, row_texts
+from ruledex.service.telemetry import log, log_failure
 
 if TYPE_CHECKING:
-    from ruledex.service.metrics import Metrics
     from ruledex.service.settings import Settings
+    from ruledex.service.telemetry import Metrics
 
 RulesOf: TypeAlias = Callable[[int, int], "list[Any] | None"]  # the first ids of an event by its number
 _PAUSE_SECONDS: Final = 0.1  # between looks into the queue

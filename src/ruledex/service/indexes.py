@@ -12,10 +12,9 @@ from ruledex.compiled.decorator import IS_DISABLED
 from ruledex.errors import ArtifactError, RuledexError, quoted
 from ruledex.forks import ForkSafeLock
 from ruledex.index import Index, index_roots, is_index_name
-from ruledex.service.logs import log
-from ruledex.service.metrics import Metrics
 from ruledex.service.problems import Problem
 from ruledex.service.settings import Settings
+from ruledex.service.telemetry import Metrics, log
 
 FEWEST_CHARACTERS: Final = 8  # of the name of a version
 _MOST_PINNED: Final = 4  # old versions of an index that a worker keeps open

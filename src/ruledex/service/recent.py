@@ -19,9 +19,9 @@ import pyarrow as pa
 
 from ruledex.errors import RuledexError
 from ruledex.language.schema import Schema
-from ruledex.service.logs import log
 from ruledex.service.masking import event_text, mask_event, row_texts
 from ruledex.service.settings import Settings
+from ruledex.service.telemetry import log
 from ruledex.sources import EventFile
 
 _MOST_OF_INDEX: Final = 100  # events of one index that a worker keeps until it sends them

@@ -26,9 +26,8 @@ from typing import Any, Final
 import msgspec
 
 from ruledex.errors import RuledexError
-from ruledex.service.logs import log, name_process
-from ruledex.service.metrics import METRICS_FOLDER, forget_process
 from ruledex.service.settings import Settings
+from ruledex.service.telemetry import METRICS_FOLDER, forget_process, log, name_process
 from ruledex.service.tokens import read_token_file
 
 _WRITER: Final = "ruledex.service.writer"

@@ -25,17 +25,24 @@ from ruledex.service.decisions import DecisionLog, RequestDecisions
 from ruledex.service.dry_runs import MOST_EVENTS
 from ruledex.service.endpoints import Router, describe_api, query_names
 from ruledex.service.indexes import ServedIndexes, warm_kernels
-from ruledex.service.logs import log, log_failure, name_process
 from ruledex.service.long_work import LongWork
 from ruledex.service.matching import Question
-from ruledex.service.metrics import METRICS_FOLDER, Metrics, resident_bytes
 from ruledex.service.page import page_endpoints
 from ruledex.service.problems import CONTENT_TYPE, Problem, busy, problem_of
 from ruledex.service.recent import EventSample, RecentEvent
 from ruledex.service.request import ClientLeftError, Message, Receive, Request, Send
 from ruledex.service.settings import Settings
 from ruledex.service.supervisor import settings_of_process, stop_with_parent
-from ruledex.service.telemetry import Telemetry, provider_of_environment
+from ruledex.service.telemetry import (
+    METRICS_FOLDER,
+    Metrics,
+    Telemetry,
+    log,
+    log_failure,
+    name_process,
+    provider_of_environment,
+    resident_bytes,
+)
 from ruledex.service.tokens import ANYBODY, EVERY, Tokens
 from ruledex.service.vocabulary import Vocabularies
 

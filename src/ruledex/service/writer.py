@@ -28,14 +28,13 @@ from ruledex.language.schema import Schema
 from ruledex.service.channel import frame, read_frame
 from ruledex.service.definitions import change_definition
 from ruledex.service.indexes import warm_kernels
-from ruledex.service.logs import log, log_failure, name_process
 from ruledex.service.messages import Changed, ChangedRules, Defined, Published, RuleOut
-from ruledex.service.metrics import METRICS_FOLDER, Metrics, resident_bytes
 from ruledex.service.problems import Problem, fault_of, problem_of
 from ruledex.service.recent import RecentEvent, RecentEvents
 from ruledex.service.rules import check_index_etag, index_etag, preview, rule_out
 from ruledex.service.settings import Settings
 from ruledex.service.supervisor import settings_of_process, stop_with_parent
+from ruledex.service.telemetry import METRICS_FOLDER, Metrics, log, log_failure, name_process, resident_bytes
 from ruledex.sources import Columns
 
 _THREADS: Final = 4

@@ -8,14 +8,13 @@ from __future__ import annotations
 import typer
 
 from ruledex.cli.spark.build import spark_build_command
-from ruledex.cli.spark.match import spark_match_command
+from ruledex.cli.spark.match import spark_match_command, spark_stream_command
 from ruledex.cli.spark.reports import (
     spark_backtest_command,
     spark_coverage_command,
     spark_profile_command,
     spark_ratify_command,
 )
-from ruledex.cli.spark.stream import spark_stream_command
 
 app = typer.Typer(
     name="spark",

@@ -41,9 +41,9 @@ from ruledex.engines.batch.rows import (
 )
 from ruledex.engines.inputs import STATIC
 from ruledex.engines.ranking import Ranking, new_walk, precedes, push, rank_bound, rank_in_event, rank_of
+from ruledex.program.scores.compile import WalkStack, write_rule_steps
 from ruledex.program.scores.literals import FIELDS, ScoreLiterals
 from ruledex.program.scores.run import AT_ONCE, LARGEST, ScoreStack, fold, test
-from ruledex.program.scores.steps import WalkStack, write_rule_steps
 
 
 class RowScratch(NamedTuple):

@@ -22,8 +22,7 @@ from ruledex.artifact.layout import JOURNAL, ROOT_LOCK, STAGING_SCRATCH, VERSION
 from ruledex.artifact.locks import HAS_FILE_LOCKS, StagingArea, claim_staging, release_lock, take_lock
 from ruledex.artifact.manifest import encode_pointer
 from ruledex.artifact.ownership import RootCheck, claim_root, require_root
-from ruledex.artifact.pointer_check import PointerCheck
-from ruledex.artifact.publish import publish_staged
+from ruledex.artifact.publish import PointerCheck, publish_staged
 from ruledex.artifact.store import read_pointer, reporting
 from ruledex.errors import ArtifactError, RuledexError
 from ruledex.index.live.changes import (
