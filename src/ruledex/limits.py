@@ -27,7 +27,7 @@ class Limits:
     event_depth: int = 100  # lists inside of lists on the way to an attribute's values
     event_lists: int = 100_000  # lists on the way to the values of one attribute of one event
     event_products: int = 10_000  # values of one function of several arrays; past it the function is unknown
-    concat_characters: int = 16 * 1024 * 1024  # of all values of one concat() together; past it it is unknown
+    concat_characters: int = 16 * 1024 * 1024  # of all values of one concat() together; a longer result is unknown
     pattern_characters: int = 8192  # of one regular expression
     time_pattern_characters: int = 200  # of the pattern of to_date and to_timestamp
     pattern_instructions: int = 20_000  # of RE2's program for one pattern: its time per byte of a text grows with them
@@ -36,7 +36,7 @@ class Limits:
     compiled_patterns_bytes: int = 1024 * 1024 * 1024  # that RE2 may use for all patterns that a process keeps compiled
     manifest_bytes: int = 64 * 1024 * 1024  # of the manifest of an artifact, and of its other small files
     line_bytes: int = 128 * 1024 * 1024  # of a line of a file, or of standard input
-    journal_bytes: int = 4 * 1024 * 1024 * 1024  # of a journal: a change beyond is refused, as is a larger file
+    journal_bytes: int = 4 * 1024 * 1024 * 1024  # of a journal: a change over it is refused, as is a larger file
     table_growth: int = 256  # times that a table of an artifact that is not trusted may grow when it is decoded
 
 

@@ -34,6 +34,7 @@ from ruledex.artifact.verification import raise_faults, version_faults
 from ruledex.errors import ArtifactError
 
 T = TypeVar("T")
+_SETTLED_NS: Final = 100_000_000  # a file system may count time in steps of ten milliseconds
 
 
 def stage(store: LocalStore | RemoteStore) -> StagingArea:
@@ -191,9 +192,6 @@ def _publish_copies(store: RemoteStore, sources: Mapping[str, str], data: bytes,
         in_threads(lambda path: store.copy(sources[path], f"{folder}/{path}"), sorted(sources))
         store.write(f"{folder}/{MANIFEST}", data)  # last, since a version without a manifest does not count
     store.write(POINTER, encode_pointer(version))
-
-
-_SETTLED_NS: Final = 100_000_000  # a file system may count time in steps of ten milliseconds
 
 
 class PointerCheck:

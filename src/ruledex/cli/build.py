@@ -29,6 +29,8 @@ from ruledex.cli.terminal import bar, rows_with_progress
 from ruledex.errors import RuledexError, RulesError, one_line
 from ruledex.sources import Columns, RuleFile
 
+_ADVICE: Final = 'on_conflict="first" or "last"'  # as the library says it
+
 
 class OnError(StrEnum):
     """What to do if a rule cannot be used."""
@@ -106,9 +108,6 @@ def build_command(
         n_overflow = index.describe()["engine"].get("n_overflow", 0)
         if n_overflow:
             typer.echo(f"rules over the budget of {index.engine}, which sparse answers: {n_overflow:,}")
-
-
-_ADVICE: Final = 'on_conflict="first" or "last"'  # as the library says it
 
 
 class OnConflict(StrEnum):

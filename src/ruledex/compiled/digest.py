@@ -31,6 +31,7 @@ from ruledex.compiled.decorator import Kernel, code_names
 # Raise this when the intrinsics of compiler.py change: what the functions of bits.py and handles.py compile to is not
 # in their code.
 INSTRUCTIONS = 1
+_PYTHON = {"bool": False, "int": 0, "float": 0.0, "NoneType": None}
 
 
 def digest_of(kernel: Kernel | Callable[..., Any]) -> str:
@@ -111,9 +112,6 @@ def _text_of(value: Any) -> str:
     if isinstance(value, type) or callable(value):
         return getattr(value, "__qualname__", None) or type(value).__qualname__
     return f"{type(value).__qualname__} {value!r}"
-
-
-_PYTHON = {"bool": False, "int": 0, "float": 0.0, "NoneType": None}
 
 
 class UndescribedError(TypeError):

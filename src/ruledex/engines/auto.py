@@ -101,7 +101,7 @@ class AutoEngine(OneEventMatcher):
 
     @property
     def sparse(self) -> SparseEngine:
-        """The engine for small batches. That of few rules is made by whoever asks first."""
+        """The engine for small batches. If there are few rules, the first call that needs it makes it."""
         made = self._sparse
         if made is None:
             with self._building:
@@ -112,7 +112,7 @@ class AutoEngine(OneEventMatcher):
 
     @property
     def batch(self) -> BatchEngine:
-        """The engine for large batches, made by whoever asks first."""
+        """The engine for large batches. The first call that needs it makes it."""
         made = self._batch
         if made is None:
             with self._building:
@@ -162,7 +162,7 @@ class AutoEngine(OneEventMatcher):
 
     @property
     def word(self) -> RuleWord | None:
-        """What answers for single events if there are few rules, made by whoever asks first; None if there are many."""
+        """The rules as one integer, which answers for single events; None if there are too many rules."""
         made = self._word
         if made is None:
             made = self._word = RuleWord.of(self.program) or False

@@ -1,11 +1,11 @@
-"""Which of two roads a batch takes, by what either took before: event by event, or in blocks.
+"""Choose how a batch is matched, event by event or in blocks, by the time that either took before.
 
-What an event costs in `sparse` depends on what it makes true, and a block of `batch` on all rules. Neither is known
-from the rules alone: on rules that match little, events one by one are the cheaper road at any number, and where rules
-are ANDs of frequent ORs, blocks are it from a few events on. So calls are timed, each kind of question and each size of
-batch apart. The first call goes by an estimate, and later ones by what was measured: of those one in `WATCH` is timed.
-From time to time a call measures the other road, in case events have changed; after each such look that changes
-nothing, it takes twice as many calls to the next one.
+The cost of an event in `sparse` depends on what it makes true, and that of a block in `batch` on all rules. Neither is
+known from the rules alone. If rules match little, it is cheaper to go event by event, however many there are. If rules
+are ANDs of frequent ORs, blocks are cheaper from a few events on. So calls are timed, separately for each kind of
+question and each size of batch. The first call goes by an estimate, and later ones by measurements, which one call in
+`WATCH` adds to. From time to time a call measures the other road, in case events have changed; after each such look
+that changes nothing, it takes twice as many calls to the next one.
 
 A road changes no answer.
 """

@@ -12,6 +12,9 @@ from ruledex.compiled.constants import CELL, EVERY, OFFSET
 from ruledex.compiled.decorator import jit
 
 _LARGEST_INSERTION_SORT = 48
+_EVENT: Final = np.int32
+_NO_EVENTS: Final = np.empty(0, _EVENT)
+_NO_CELLS: Final = np.empty(0, CELL)
 
 
 @jit
@@ -175,11 +178,6 @@ def order_cells(offsets: NDArray[np.int64], cells: NDArray[np.int32]) -> int:
         begin = end
         offsets[event + 1] = n_cells
     return n_cells
-
-
-_EVENT: Final = np.int32
-_NO_EVENTS: Final = np.empty(0, _EVENT)
-_NO_CELLS: Final = np.empty(0, CELL)
 
 
 class Pairs:

@@ -1,7 +1,8 @@
 """Writes JsonLogic rules.
 
-JsonLogic compares as JavaScript does, and has no test of types. A number is what is the same after adding 0, and a text
-is what contains the empty text. `{"merge": [{"var": "x"}]}` is an array also where x is a single value.
+JsonLogic compares as JavaScript does, and has no test of types. So a value is taken for a number if adding 0 does not
+change it, and for a text if it contains the empty text. `{"merge": [{"var": "x"}]}` is an array also
+where x is a single value.
 """
 
 from __future__ import annotations

@@ -420,9 +420,9 @@ class IndexAnswers(Generic[Id]):
 
     @property
     def by_value(self) -> dict[str, int]:
-        """How many values of each operand this process has looked at one by one, in Python, most first.
+        """How many values of each operand this process has encoded one by one, in Python, the most first.
 
-        All other values of events in columns were encoded on whole columns.
+        It has encoded all other values of events in columns column by column.
 
         >>> import pyarrow as pa
         >>> index = Index.build([(1, "md5(city) = '0'")])

@@ -210,9 +210,10 @@ def _cells_of_family(slot: Slot, family: Family) -> Iterator[Span]:
 
 
 def _rule_masks(program: Program, spans: Sequence[Iterable[Span]]) -> NDArray[np.uint64]:
-    """Return for each rule a mask of the faults, up to 64, whose spans of cells one of its literals has a cell in.
+    """Return for each rule a mask of its faults, of which there are at most 64.
 
-    All cells of a domain belong to the same faults, and an interval lies within one domain.
+    A rule has a fault if one of its literals has a cell in the fault's spans. All cells of a domain belong to the same
+    faults, and an interval lies within one domain.
     """
     of_cell = np.zeros(program.n_cells, np.uint64)
     for bit, cells in enumerate(spans):

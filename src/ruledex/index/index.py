@@ -351,7 +351,7 @@ class Index(MergeableIndex[Id]):
         self._change(lambda state: set_score(state, rule_id, score))
 
     def define(self, name: str, text: str) -> int:
-        """Give a name a condition, and change all rules that use the name, in one step. Returns how many these are.
+        """Give a name a condition, and change all rules that use the name, in one step. Returns how many it changed.
 
         A name that has a condition gets the new one instead. If a rule would become invalid, nothing is changed.
 

@@ -234,6 +234,6 @@ def _described(kind: AttributeType) -> str:
 
 
 def _uses(state: Snapshot, path: tuple[str, ...]) -> bool:
-    """Return whether rules of a snapshot look at a path, or above or below it: an element of an array is below it."""
+    """Return whether rules of a snapshot look at a path, at one above it, or at one below it."""
     used = {used for dictionary in state.dictionaries for used in dictionary.used_paths}
     return any(one and path[: len(one)] == one[: len(path)] for one in used)

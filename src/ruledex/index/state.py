@@ -177,10 +177,10 @@ class RuleOriginals(Protocol):
     """Rules as their owners wrote them for other systems, by position."""
 
     def original(self, position: int) -> str | None:
-        """Return that of one rule, or None if it has none."""
+        """Return the original of a rule, or None if it has none."""
 
     def originals_to_arrow(self) -> pa.Array | None:
-        """Return those of all rules, or None if no rule has one."""
+        """Return the originals of all rules, or None if no rule has one."""
 
 
 class OriginalsInMemory:
@@ -190,11 +190,11 @@ class OriginalsInMemory:
         self._texts = texts
 
     def original(self, position: int) -> str | None:
-        """Return that of one rule, or None if it has none."""
+        """Return the original of a rule, or None if it has none."""
         return None if self._texts is None else self._texts[position].as_py()
 
     def originals_to_arrow(self) -> pa.Array | None:
-        """Return those of all rules, or None if no rule has one."""
+        """Return the originals of all rules, or None if no rule has one."""
         return self._texts
 
 

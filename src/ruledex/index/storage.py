@@ -94,7 +94,7 @@ def functions_in(dictionary: Dictionary) -> dict[str, dict[str, str]]:
 def metadata_of(
     engine: str, schema: Mapping[str, Any], n_cells: int, counts: Counts, functions: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """Return the metadata of an index. Without functions of users they are as before there were any."""
+    """Return the metadata of an index. They mention functions of users only if the rules call some."""
     found = {
         "kind": KIND,
         "layout": LAYOUT,

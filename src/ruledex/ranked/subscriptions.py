@@ -64,7 +64,8 @@ def relaxed_score(
     subscription: int,
 ) -> float:
     """Return the score of the intervals that the event meets, in the order of dimensions; -1 if it meets none."""
-    # Without branches, which would be guessed wrong as often as not: what is not met adds 0, which changes no bit.
+    # There are no branches, since half of them would be predicted wrong. An interval that is not met adds 0, which
+    # changes no bit of the sum.
     total, n_met = 0.0, 0
     for entry in range(offsets[subscription], offsets[subscription + 1]):
         d = dimension[entry]
@@ -270,7 +271,7 @@ class RankedLists:
             self.ids[-1, : len(whole.ids)], self.scores[-1, : len(whole.ids)] = whole
 
     def fill(self, wanted: NDArray[np.int64]) -> None:
-        """Read on until each row of a tree has as many as are wanted of it, or is whole."""
+        """Read on until each row of a tree has as many entries as are wanted of it, or all that there are."""
         n_rows, n_room = self.ids.shape
         n_needed, n_before = int(wanted.max(initial=0)), int(self.n_filled.max(initial=0))
         if n_needed > n_room:

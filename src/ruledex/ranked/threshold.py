@@ -41,7 +41,7 @@ class DimensionRows(NamedTuple):
 def next_score(
     scores: NDArray[np.float64], n_filled: NDArray[np.int64], has_more: NDArray[np.int64], row: int, n_read: int
 ) -> float:
-    """Return the largest score that an entry not read of a row may have; 0 where there is none, for it adds as much."""
+    """Return the largest score that an unread entry of a row may have; 0, which adds nothing, if all are read."""
     if n_read < n_filled[row]:
         return float(scores[row, n_read])
     return float(scores[row, n_read - 1]) if has_more[row] != 0 else 0.0
@@ -79,9 +79,9 @@ def _only_later_can_tie(
 ) -> bool:
     """Return whether all unseen subscriptions that reach `rank`, which is the threshold, have ids above `subscription`.
 
-    An entry not read with the score of its row's next one has a later subscription than that. A sum reaches the
-    threshold only with such an entry in each row without which it would not: where the next smaller score of the row,
-    at least `gap` below, is too little. A maximum needs one of the rows that have it.
+    The entries of a row that have one score ascend by subscription. So an unread entry with the score of its row's next
+    one has a later subscription than that one. A sum reaches the threshold only with such an entry from each row whose
+    next smaller score, at least `gap` below, would be too little. A maximum needs one from any row that has it.
     """
     dimensions, entries, scores, gap = rows.dimensions, rows.entries, rows.scores, rows.gap
     n_filled, has_more = rows.n_filled, rows.has_more
@@ -191,7 +191,7 @@ def add_up(
 ) -> int:
     """Write the best subscriptions of rows that are whole, by adding up all that they hold; return how many.
 
-    `totals` is scratch with an entry a subscription.
+    `totals` is scratch with one entry per subscription.
     """
     rows = DimensionRows(*row_arrays)
     entries, scores, n_filled = rows.entries, rows.scores, rows.n_filled

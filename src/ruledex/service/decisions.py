@@ -254,7 +254,7 @@ def value_at(event: Any, path: str) -> Any:
 
 
 def id_text(value: Any) -> str | None:
-    """Return an id as text; None if there is none. An empty text is none."""
+    """Return an id as text, or None if it is missing or an empty text."""
     if value is None or isinstance(value, str):
         return value or None
     return event_text(value).decode() if isinstance(value, dict | list | float | bool) else str(value)

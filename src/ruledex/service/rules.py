@@ -211,7 +211,7 @@ def preview(
     if_match: str | None,
     if_none_match: str | None,
 ) -> Changed:
-    """Return what a change of one rule would do; `rule` is what is there. Texts and tags are not checked here."""
+    """Return what a change of one rule would do; `rule` is the rule as it is. Texts and tags are not checked here."""
     text, score, tags = content
     current = None if rule is None else rule_out(rule)
     check_etag(current, if_match, if_none_match)

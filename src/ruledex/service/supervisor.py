@@ -36,6 +36,7 @@ _WRITER_SOCKET: Final = "writer.sock"
 _POLL_SECONDS: Final = 0.05
 _MOST_DEATHS: Final = 10  # of one process within a minute, before the service gives up
 _LONGEST_PAUSE: Final = 5.0  # seconds before a process that died often is started again
+_SETTINGS: Final = "RULEDEX_SERVICE"
 
 
 class _Child:
@@ -183,9 +184,6 @@ def bind(settings: Settings) -> socket.socket:
         raise RuledexError(f"{settings.host}:{settings.port} cannot be bound: {error.strerror or error}") from None
     listener.setblocking(False)
     return listener
-
-
-_SETTINGS: Final = "RULEDEX_SERVICE"
 
 
 class _Handed(msgspec.Struct):

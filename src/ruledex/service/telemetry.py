@@ -36,6 +36,9 @@ if TYPE_CHECKING:
 
 _EXPORTERS: Final = "opentelemetry_traces_exporter"  # the group under which packages announce theirs
 _INSTALL: Final = "pip install 'ruledex[telemetry]'"
+_process = {"process": "service", "pid": os.getpid()}
+METRICS_FOLDER: Final = "metrics"  # in the folder of the running service
+_BUCKETS: Final = (0.0002, 0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 30.0)
 
 
 def check_telemetry() -> None:
@@ -123,9 +126,6 @@ def attributes_of(request: Request) -> dict[str, Any]:
     return found
 
 
-_process = {"process": "service", "pid": os.getpid()}
-
-
 def name_process(name: str) -> None:
     """Set the name under which this process logs, and log what libraries say in the same form."""
     _process.update(process=name, pid=os.getpid())
@@ -160,15 +160,11 @@ def log_failure(event: str, error: BaseException, **fields: Any) -> None:
     log("error", event, error=f"{type(error).__name__}: {error}", traceback=trace, **fields)
 
 
-METRICS_FOLDER: Final = "metrics"  # in the folder of the running service
-_BUCKETS: Final = (0.0002, 0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 30.0)
-
-
 class Metrics:
     """All metrics of the service."""
 
     def __init__(self, folder: Path) -> None:
-        # The library reads this when it is first imported, and looks at it again never.
+        # The library reads this once, when it is first imported.
         os.environ["PROMETHEUS_MULTIPROC_DIR"] = str(folder)
         from prometheus_client import Counter, Gauge, Histogram
 

@@ -160,7 +160,7 @@ class Stream:
     def distinct(self, below: int, n_chosen: int, n: int) -> Integers:
         """Return `n` rows of `n_chosen` different integers in [0, below), ascending. Every subset is equally likely.
 
-        This is Floyd's method: as many draws as are chosen, whatever the size of the range.
+        This is Floyd's method. It draws once per chosen integer, whatever the size of the range.
         """
         chosen = np.empty((n, n_chosen), np.int64)
         for column in range(n_chosen):

@@ -35,6 +35,9 @@ if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
     from pyspark.sql.streaming.query import StreamingQuery
 
+_METRICS = "ruledex"
+_LOOK_EVERY_S = 1
+
 OutputArgument: TypeAlias = Annotated[
     str,
     typer.Argument(
@@ -126,10 +129,6 @@ def refuse_arrays_in_csv(output: str, explode: bool, count: bool) -> None:
     """Raise an error if the result has arrays and the format of the output has none."""
     if format_of(output) == "csv" and not (explode or count):
         raise InputError("CSV has no arrays: write Parquet or JSON, or use --explode or --count")
-
-
-_METRICS = "ruledex"
-_LOOK_EVERY_S = 1
 
 
 def spark_stream_command(

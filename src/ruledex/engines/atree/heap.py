@@ -75,7 +75,7 @@ def words_to_append(heap: NDArray[np.int32], start: int, n_words: int, n_more: i
 
 @inlined
 def new_block(heap: NDArray[np.int32], n_words: int) -> int:
-    """Return the start of a block with room for so many words, one that was given back if there is such a one."""
+    """Return the start of a block with room for this many words, if possible one that was given back."""
     size = _size_for(n_words)
     start = int(heap[_FIRST_FREE + size])
     if start != NO_BLOCK:

@@ -50,7 +50,7 @@ CHANGING: Final = -1  # the stamp of what somebody changes
 _CLAIMING: Final = ForkSafeLock()
 _STAMPS = count()  # each is given once, whatever the tree
 COPY_FROM = 8  # a change of more than one rule in so many is copied to the other replica, not made again
-FEW = 1000  # rules, of which any change is made again
+FEW = 1000  # rules; changes of no more than these are always made again
 
 
 class Insertion:

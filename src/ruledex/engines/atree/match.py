@@ -169,7 +169,7 @@ def holds(heap: NDArray[np.int32], truth: NDArray[np.int64], number: int, child:
 
 @jit
 def _verify(index: TreeIndex, scratch: MatchScratch, number: int, level: int, end: int) -> None:
-    """Let those nodes of a level be true that wait, up to `end`, and of which all children are true."""
+    """Set those nodes to true that wait on a level, up to `end`, if all their children are true."""
     nodes, heap, width, step = index.nodes, index.heap, index.widths[0], index.widths[1]
     truth, queue, ends = scratch.truth, scratch.queue, scratch.ends
     n_true = ends[level]

@@ -31,6 +31,10 @@ from ruledex.engines.protocol import Matches
 from ruledex.events.batch import EventBatch
 
 CHUNK = 1 << 18  # rules written by one call into the kernel, at the least
+CELLS, OUT, ALIVE = 7, 8, 9  # in the handle of the scratch, behind the fields of MatchScratch
+WIDTHS = 6  # in the handle of a tree
+_FIRST_CELLS = 64
+_NO_ALIVE = np.zeros(0, np.uint8)
 
 
 @jit
@@ -175,12 +179,6 @@ class TreeMatcher:
             ),
             np.empty(max(self._n_rules, CHUNK), np.int32),
         )
-
-
-CELLS, OUT, ALIVE = 7, 8, 9  # in the handle of the scratch, behind the fields of MatchScratch
-WIDTHS = 6  # in the handle of a tree
-_FIRST_CELLS = 64
-_NO_ALIVE = np.zeros(0, np.uint8)
 
 
 @inlined

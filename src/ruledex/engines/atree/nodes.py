@@ -306,7 +306,7 @@ def reorder_children(
 def _fetch_lists(nodes: NDArray[np.int32], heap: NDArray[np.int32], operation: int, atom: int) -> None:
     """Ask for both ends of the list of an atom's members, and for the end of the one that a link most likely goes to.
 
-    Not for more: what is asked for in vain, in pages that were not used lately, costs more than it saves.
+    It asks for nothing else: a request in vain, for a page that was not used lately, costs more than it saves.
     """
     members = nodes[atom, MEMBERS]
     prefetch(heap, np.int64(members))
@@ -321,9 +321,10 @@ def _fetch_lists(nodes: NDArray[np.int32], heap: NDArray[np.int32], operation: i
 def make_node(
     tree: Tree, switches: int, operation: int, atoms: NDArray[np.int32], n_atoms: int, chance_of: float, plan: CoverPlan
 ) -> int:
-    """Make a node of ascending atoms, at least two, of which there is none yet where nodes are shared; or `NO_ROOM`.
+    """Make a node of at least two ascending atoms. Returns `NO_ROOM` if there is no room for it.
 
-    First is found out what to do and whether there is room for it, then it is done: `NO_ROOM` leaves all as it was.
+    Where nodes are shared, the caller has found that there is no node of these atoms yet. The function first finds out
+    what to do and whether there is room for it, and then does it: `NO_ROOM` leaves everything as it was.
     """
     nodes, heap, rules, levels, counts = tree.nodes, tree.heap, tree.rules, tree.levels, tree.counts
     covered, candidates, adopters = plan.covered, plan.candidates, plan.adopters

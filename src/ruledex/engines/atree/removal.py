@@ -135,7 +135,7 @@ def _remove_inner(tree: Tree, switches: int, node: int) -> None:
 def _fetch_ahead(nodes: NDArray[np.int32], heap: NDArray[np.int32], rules: NDArray[np.int32], node: int) -> None:
     """Ask for the memory that taking out a node will touch, step by step for all rows, so that they wait together.
 
-    From each list of a child an entry goes, the last one takes its place, and whoever that is of is told.
+    Each list of a child loses an entry. The last entry takes its place, and the node that it belongs to is told.
     """
     start, n_down = nodes[node, BLOCK], nodes[node, N_DOWN]
     end = start + ROW * (nodes[node, N_ATOMS] + nodes[node, N_BORROWED])

@@ -290,7 +290,7 @@ class Annotated(NamedTuple):
 
 
 class Annotator:
-    """Counts the leaves of a Program's rules, and annotates those rules that it is told to."""
+    """Counts the leaves of a Program's rules, and annotates the rules that a caller names."""
 
     def __init__(self, program: Program) -> None:
         self.program = program

@@ -87,7 +87,7 @@ def _waiting(
     tell: NDArray[np.float64],
     may_wait: NDArray[np.bool_],
 ) -> NDArray[np.bool_]:
-    """Return the ORs that cost less on demand, from the top down: below an OR that is told, all ORs are."""
+    """Return the ORs that cost less on demand, from the top down. If an OR is told, all ORs below it are told too."""
     first = program.n_literals
     n_below, most = np.ones(program.n_nodes), probability.copy()
     for begin, end, starts, children in nodes_by_level(program):

@@ -55,6 +55,8 @@ _CHECKS: Final = {
 }
 _IGNORED_CASE: Final = "Java ignores the case of ASCII letters only"
 ANY_TEXT: Final = "(?s).*"
+_LONGEST: Final = 100_000
+_FILTERS: Final = "cannot say this in a filter"
 
 
 class Tested(NamedTuple):
@@ -166,10 +168,6 @@ def regex_of_like(patterns: tuple[str, ...], ignore_case: bool) -> str:
         branches.append("".join(parts))
     flags = "(?is)" if ignore_case else "(?s)"
     return flags + (branches[0] if len(branches) == 1 else f"(?:{'|'.join(branches)})")
-
-
-_LONGEST: Final = 100_000
-_FILTERS: Final = "cannot say this in a filter"
 
 
 def filter_text(exists: Exists, truth: bool) -> str:

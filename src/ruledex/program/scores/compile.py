@@ -57,6 +57,7 @@ from ruledex.rewrite.negation import push_not
 
 STEPS_PER_ENTRY = 3  # at most: a leaf, its weight, and what makes it false
 _OPERATION = {And: AND, Or: OR, Xor: XOR, Xnor: XNOR}
+_NOT_ENTERED = -1
 
 
 class ScoreCode:
@@ -275,9 +276,6 @@ def write_score(
             place += 1
     scores.n_steps[0], scores.n_weights[0] = place, n_weights
     return int(place - first)
-
-
-_NOT_ENTERED = -1
 
 
 class WalkStack(NamedTuple):
