@@ -9,6 +9,7 @@ from typer.testing import CliRunner
 
 from ruledex import Index
 from ruledex.cli.main import app
+from ruledex.cli.spark import app as spark_app
 
 
 @pytest.fixture
@@ -20,8 +21,8 @@ def folder(spark, tmp_path):
 
 def run(folder, output, *options):
     return CliRunner().invoke(
-        app,
-        ["spark", "match", str(folder / "index"), str(folder / "events.jsonl"), str(folder / output), *options],
+        spark_app,
+        ["match", str(folder / "index"), str(folder / "events.jsonl"), str(folder / output), *options],
     )
 
 

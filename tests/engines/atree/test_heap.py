@@ -5,7 +5,7 @@ from ruledex.engines.atree.heap import (
     NO_BLOCK,
     TOP,
     empty_heap,
-    give_back,
+    free_block,
     new_block,
     with_room,
     without_waste,
@@ -27,7 +27,7 @@ def test_blocks_do_not_overlap_and_have_the_room_that_was_asked_for():
 def test_a_block_that_was_given_back_is_used_again():
     heap = empty_heap(1000)
     start = new_block(heap, 20)
-    give_back(heap, start)
+    free_block(heap, start)
     top = int(heap[TOP])
     assert new_block(heap, 19) == start
     assert heap[TOP] == top

@@ -88,7 +88,7 @@ def new_block(heap: NDArray[np.int32], n_words: int) -> int:
 
 
 @inlined
-def give_back(heap: NDArray[np.int32], start: int) -> None:
+def free_block(heap: NDArray[np.int32], start: int) -> None:
     """Free the block of a list; that of a list without one is none."""
     if start != NO_BLOCK:
         size = heap[start - 1]
@@ -102,7 +102,7 @@ def _moved(heap: NDArray[np.int32], start: int, n_words: int, n_room: int) -> in
     made = new_block(heap, n_room)
     for word in range(n_words):
         heap[made + word] = heap[start + word]
-    give_back(heap, start)
+    free_block(heap, start)
     return made
 
 
@@ -125,7 +125,7 @@ def without_waste(heap: NDArray[np.int32], start: int, n_words: int, n_gone: int
     """
     made = start
     if n_words == 0:
-        give_back(heap, start)
+        free_block(heap, start)
         made = NO_BLOCK
     elif (
         not _stays_in_size(n_words + n_gone, n_words)

@@ -19,7 +19,7 @@ from ruledex.compiled.decorator import inlined, jit
 from ruledex.engines.atree.heap import (
     NO_BLOCK,
     TOP,
-    give_back,
+    free_block,
     new_block,
     with_room,
     without_waste,
@@ -186,7 +186,7 @@ def unhang_literal(
     for place in range(nodes[literal, N_DOWN] - 1, -1, -1):
         row = nodes[literal, BLOCK] + ROW * place
         _unhang(nodes, heap, centers, counts, heap[row + LOW], heap[row + HIGH], heap[row + PLACE])
-    give_back(heap, nodes[literal, BLOCK])
+    free_block(heap, nodes[literal, BLOCK])
     nodes[literal, BLOCK], nodes[literal, N_DOWN] = NO_BLOCK, 0
 
 

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from ruledex.compiled.bits import prefetch
 from ruledex.compiled.constants import AND, OR
 from ruledex.compiled.decorator import jit
-from ruledex.engines.atree.heap import TOP, give_back, with_room, words_to_append
+from ruledex.engines.atree.heap import TOP, free_block, with_room, words_to_append
 from ruledex.engines.atree.layout import (
     BLOCK,
     BORROWED,
@@ -126,7 +126,7 @@ def _remove_inner(tree: Tree, switches: int, node: int) -> None:
             lose_use(tree, switches, child)
     if switches & SHARE != 0:
         leave(nodes, tree.table, node)
-    give_back(heap, start)
+    free_block(heap, start)
     drop_node(nodes, tree.levels, counts, node)
     counts[N_INNER] -= 1
 

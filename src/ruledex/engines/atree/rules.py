@@ -15,7 +15,7 @@ from ruledex.compiled.arrays import FREE
 from ruledex.compiled.bits import prefetch
 from ruledex.compiled.constants import ALWAYS, FALSE_BY, LEAF, NEVER, OPERATION, OR, STEP_BITS
 from ruledex.compiled.decorator import inlined, jit
-from ruledex.engines.atree.heap import NO_BLOCK, give_back, new_block
+from ruledex.engines.atree.heap import NO_BLOCK, free_block, new_block
 from ruledex.engines.atree.layout import (
     ALWAYS_RULE,
     BLOCK,
@@ -354,7 +354,7 @@ def delete_scored(tree: Tree, scores: ScoreHeap, switches: int, deleted: NDArray
                 nodes[literal, USES] -= 1
                 if nodes[literal, USES] == 0:
                     lose_use(tree, switches, literal)
-        give_back(heap, start[rule])
+        free_block(heap, start[rule])
         # A rule for which the room ends is come back to, and has nothing left then but nodes that are doomed.
         start[rule], length[rule] = NO_BLOCK, 0
         detach(tree, switches, rule)

@@ -59,7 +59,7 @@ from ruledex.events.dicts.marshalled import (
     TYPE,
     UNRESOLVED,
     after_value,
-    is_text,
+    is_text_type,
     signed,
     text_begin,
     text_size,
@@ -210,11 +210,11 @@ def read_events(
                 else:
                     place = references[number]
                     kind = np.int64(data[place]) & TYPE
-                    if is_text(kind):
+                    if is_text_type(kind):
                         code = _code_of(names, data, text_begin(kind, place), text_size(data, kind, place), parent)
                         if depth == 0:
                             codes[number] = code
-            elif is_text(kind):
+            elif is_text_type(kind):
                 begin, size = text_begin(kind, at), text_size(data, kind, at)
                 code = _code_of(names, data, begin, size, parent)
                 if tag & FLAG:
@@ -247,7 +247,7 @@ def read_events(
             elif kind == INT:
                 found, type_ = signed(data, place + 1), INTEGER
                 end = place + 5
-            elif is_text(kind):
+            elif is_text_type(kind):
                 begin, size, type_ = text_begin(kind, place), text_size(data, kind, place), TEXT
                 end = begin + size
             elif kind == FLOAT:

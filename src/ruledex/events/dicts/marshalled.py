@@ -39,7 +39,7 @@ def signed(data: NDArray[np.uint8], at: int) -> Any:
 
 
 @inlined
-def is_text(kind: Any) -> bool:
+def is_text_type(kind: Any) -> bool:
     """Return whether a value of this type is a text."""
     return kind in (_SHORT, _SHORT_INTERNED, _UNICODE, _INTERNED, _ASCII, _ASCII_INTERNED)
 
@@ -92,7 +92,7 @@ def after_value(
             at += 1
         elif kind in (INT, REFERENCE):
             at += 5
-        elif is_text(kind):
+        elif is_text_type(kind):
             at = text_begin(kind, at) + text_size(data, kind, at)
         elif kind == FLOAT:
             at += 9
