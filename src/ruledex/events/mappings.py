@@ -127,10 +127,13 @@ class EventEncoder:
         )
 
     def _encode_many(self, events: Iterable[Mapping[str, Any]]) -> EventBatch:
-        """Return the cells of each event, for rules without functions: dicts in blocks where that is quicker."""
+        """Return the cells of each event, for rules without functions: lists of dicts in blocks where that is quicker.
+
+        What is not a list may give one object again and again, changed from one event to the next, as arrays give
+        their elements: it is read one by one.
+        """
         fewest = _FEW_EVENTS if scheduler.recorder is None else 1
-        is_small = isinstance(events, list) and len(events) < fewest
-        if is_small or not scheduler.tries_compiled or self.dicts is None:
+        if not isinstance(events, list) or len(events) < fewest or not scheduler.tries_compiled or self.dicts is None:
             return self._encode_plain(events)
         parts: list[EventBatch] = []
         first, blocks = 0, Blocks(events)

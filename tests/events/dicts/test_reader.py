@@ -179,15 +179,24 @@ def test_large_values_that_no_rule_reads_do_not_matter(index):
     assert batch(index, events) == [index.match(event) for event in events]
 
 
-def test_blocks_give_what_came_before_a_failure():
-    def failing() -> Any:
-        yield from range(100)
-        raise KeyError("no more")
+def test_one_dict_that_changes_from_event_to_event_is_read_each_time(index):
+    def changing() -> Any:
+        event: dict[str, Any] = {}
+        for number in range(100):
+            event["n"] = number
+            yield event
 
-    blocks = iter(Blocks(failing()))
-    assert [*next(blocks), *next(blocks)] == list(range(100))
-    with pytest.raises(KeyError):
-        next(blocks)
+    assert batch(index, changing()) == [index.match({"n": number}) for number in range(100)]
+
+
+def test_blocks_have_all_events_in_their_order():
+    blocks = Blocks(list(range(2000)))
+    found = []
+    for block in blocks:
+        found.append(block)
+        blocks.expect(1000)
+    assert [number for block in found for number in block] == list(range(2000))
+    assert list(map(len, found)) == [64, 512, 512, 512, 400]
 
 
 def test_plain_forms_read_no_blocks(index):

@@ -1,9 +1,8 @@
-"""Divide events into blocks that fit the processor's caches."""
+"""Divide a list of events into blocks that fit the processor's caches."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from itertools import islice
+from collections.abc import Iterator
 from typing import Any, Final
 
 _FIRST_EVENTS: Final = 64  # nobody knows yet how large they are
@@ -13,9 +12,9 @@ _LARGE_EVENT: Final = 1 << 14  # bytes: most of them are surely of values that n
 
 
 class Blocks:
-    """The events in lists, one after the other. If giving an event fails, those before it come first."""
+    """The events in shorter lists, one after the other."""
 
-    def __init__(self, events: Iterable[Any]) -> None:
+    def __init__(self, events: list[Any]) -> None:
         self._events = events
         self._n_events = _FIRST_EVENTS
         self.is_quick = True  # whether the next block may be read as a whole
@@ -26,15 +25,8 @@ class Blocks:
         self._n_events = max(1, min(_MOST_EVENTS, _MOST_BYTES // max(n_bytes, 1)))
 
     def __iter__(self) -> Iterator[list[Any]]:
-        events = iter(self._events)
-        while True:
-            block: list[Any] = []
-            try:
-                block.extend(islice(events, self._n_events))
-            except Exception:
-                if block:
-                    yield block
-                raise
-            if not block:
-                return
+        first = 0
+        while first < len(self._events):
+            block = self._events[first : first + self._n_events]
+            first += len(block)
             yield block
