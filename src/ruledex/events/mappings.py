@@ -28,7 +28,7 @@ from ruledex.errors import EventError, RuledexError, quoted
 from ruledex.events.batch import EventBatch, join_batches
 from ruledex.events.cells import order_cells
 from ruledex.events.dicts.blocks import Blocks
-from ruledex.events.dicts.kernels import WHOLE_EVENT, insert_pairs, read_events
+from ruledex.events.dicts.kernels import WHOLE_EVENT, insert_pairs, read_marshalled
 from ruledex.events.elements import element_cells
 from ruledex.forks import cached_property
 from ruledex.language.plain import SCALARS, plain, plain_leaves
@@ -151,7 +151,7 @@ class EventEncoder:
 
     def _is_ready(self, block: list[Any]) -> bool:
         """Return whether the code that reads dicts is there. If not, it is asked for now and then, by a few events."""
-        if scheduler.runs_compiled(read_events):
+        if scheduler.runs_compiled(read_marshalled):
             return True
         now = time.monotonic()
         if self.dicts is not None and now - self._asked_at > _ASK_SECONDS:

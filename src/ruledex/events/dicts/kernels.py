@@ -127,7 +127,7 @@ def _code_of(names: int, data: NDArray[np.uint8], begin: int, size: int, parent:
 
 
 @jit
-def read_events(
+def read_marshalled(
     data: NDArray[np.uint8],
     names: int,
     forms: NDArray[np.int64],

@@ -18,7 +18,7 @@ from ruledex.compiled.constants import CELL, OFFSET
 from ruledex.compiled.handles import Handle
 from ruledex.dictionary.dictionary import Names, Path
 from ruledex.events.arrow.straight_kernels import CONSTANTS
-from ruledex.events.dicts.kernels import KINDS, N_TYPES, NOTHING, ODD, TOP, UNMADE, fill_names, read_events
+from ruledex.events.dicts.kernels import KINDS, N_TYPES, NOTHING, ODD, TOP, UNMADE, fill_names, read_marshalled
 from ruledex.events.dicts.marshalled import IS_FULL, N_CELLS, N_ODD, N_WANTED, REPORT
 
 if TYPE_CHECKING:
@@ -95,7 +95,7 @@ class DictReader:
         n_spare = _SPARE * n_events
         while True:
             out = np.empty(n_events + n_pairs * forms.n_most + n_spare, CELL)
-            is_known = read_events(
+            is_known = read_marshalled(
                 data, forms.names.address, forms.rows, forms.constants.address, forms.emissions, references, codes,
                 wanted, offsets, out, odd_events, odd_codes, report, n_spare,
             )  # fmt: skip
