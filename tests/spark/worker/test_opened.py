@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from ruledex import Index
-from ruledex.artifact import ArtifactWriter
+from ruledex.artifact import ArtifactWriter, current_version
 from ruledex.errors import ArtifactError, RuledexError
 from ruledex.spark.worker import opened as worker
 from tests.spark.conftest import own_process
@@ -45,6 +45,18 @@ def test_collections_of_garbage_leave_out_an_index_that_answers_again_until_the_
     finally:
         worker._unfreeze()
     assert counts == [False, False, True, False, True]
+
+
+def test_collections_leave_out_an_index_in_a_process_that_plans_for_spark_too(root, monkeypatch):
+    worker._unfreeze()
+    monkeypatch.setattr(worker, "_indexes", OrderedDict())
+    monkeypatch.setenv("SPARK_REUSE_WORKER", "1")  # as Spark does for all processes that it keeps
+    try:
+        for is_frozen in (False, True):
+            worker.open_index(root, current_version(root))
+            assert (gc.get_freeze_count() > 0) is is_frozen
+    finally:
+        worker._unfreeze()
 
 
 def open_with_little_memory(root: str, version: str) -> str:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import errno
 import gc
+import os
 import re
 from collections import OrderedDict
 from collections.abc import Iterator
@@ -66,14 +67,20 @@ def _task() -> TaskContext | None:
     return TaskContext.get()
 
 
+def _is_worker() -> bool:
+    """Return whether Spark has started this process, for tasks or to plan what a data source reads."""
+    return _task() is not None or "SPARK_REUSE_WORKER" in os.environ
+
+
 def _freeze() -> None:
     """Let collections of garbage leave out what is there, once an index answers again.
 
-    Spark collects garbage after each task, and to look at all modules, indexes and compiled code takes a tenth of a
-    second. By its second answer a worker has most of what it will ever have.
+    Spark collects garbage after each task, and after each query that a data source has planned. To look at all modules,
+    indexes and compiled code takes a tenth of a second. By its second answer a worker has most of what it will ever
+    have.
     """
     global _is_frozen
-    if not _is_frozen and _task() is not None:
+    if not _is_frozen and _is_worker():
         gc.freeze()
         _is_frozen = True
 
