@@ -102,13 +102,24 @@ def test_blocks_that_are_built_and_may_be_faster_are_tried():
 
 def test_few_calls_are_timed_once_both_roads_are_known():
     costs = RoadCosts()
-    assert costs.is_watched
+    assert costs.settled(BLOCK) is None
     costs = known(1e-5, 1e-2)
-    watched = 0
+    n_timed = 0
     for _ in range(LOOK_AGAIN - WATCH):
-        watched += costs.is_watched
-        choice(costs, BLOCK)
-    assert watched == (LOOK_AGAIN - WATCH) // WATCH
+        settled = costs.settled(BLOCK)
+        n_timed += settled is None
+        assert (choice(costs, BLOCK) if settled is None else settled) is False
+    assert n_timed == (LOOK_AGAIN - WATCH) // WATCH
+    assert costs.n_calls == LOOK_AGAIN - WATCH
+
+
+def test_a_number_of_events_that_takes_the_other_road_is_not_settled():
+    costs = known(1e-5, 1e-3)
+    costs.n_calls = 1
+    assert costs.settled(99) is None
+    assert not choice(costs, 99)
+    assert costs.settled(99) is False
+    assert costs.settled(101) is None
 
 
 @pytest.mark.parametrize("n_events", [1, 16, 100, 600])

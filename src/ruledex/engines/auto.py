@@ -141,8 +141,9 @@ class AutoEngine(OneEventMatcher):
         costs = self._costs.get(key)
         if costs is None:
             costs = self._costs.setdefault(key, RoadCosts())
-        if not costs.is_watched:
-            return ask(self.batch if costs.is_by_blocks(n_events, self.batch_from) else self.sparse, batch)
+        is_by_blocks = costs.settled(n_events)
+        if is_by_blocks is not None:
+            return ask(self.batch if is_by_blocks else self.sparse, batch)
         clock, n_tried = self._clock, min(n_events, N_TRIED)
 
         def note_call(engine: SparseEngine | BatchEngine, part: EventBatch, n_asked: int) -> Answer:

@@ -39,11 +39,16 @@ class RoadCosts:
     was_by_events: bool = False  # whether such a call was noted
     was_by_blocks: bool = False
 
-    @property
-    def is_watched(self) -> bool:
-        """Whether the next call is to be timed."""
-        is_known = self.by_events is not None and self.by_blocks is not None
-        return not is_known or self.n_calls % WATCH == 0 or self.n_calls + 1 >= self.next_look
+    def settled(self, n_events: int) -> bool | None:
+        """Return whether so many events go in blocks, or None if that is still to be found out or the call is timed."""
+        by_events, by_blocks, n_calls = self.by_events, self.by_blocks, self.n_calls
+        if by_events is None or by_blocks is None or n_calls % WATCH == 0 or n_calls + 1 >= self.next_look:
+            return None
+        is_blocks = -(-n_events // BLOCK) * by_blocks < n_events * by_events
+        if is_blocks is not self.preferred:
+            return None
+        self.n_calls = n_calls + 1
+        return is_blocks
 
     def note(self, is_by_blocks: bool, n_events: int, seconds: float) -> None:
         """Note what a call took. The first on a road may have waited for compiled code, and does not count."""
@@ -65,7 +70,6 @@ class RoadCosts:
         """Return whether so many events go in blocks, from `batch_from` on if nothing is known.
 
         `estimate` are the seconds of a block that was never measured; `try_events` measures a few events one by one.
-        Where both roads were measured and the call is not watched, the number of events is enough.
         """
         self.n_calls += 1
         is_large = n_events >= batch_from

@@ -401,7 +401,9 @@ class BatchEngine:
             )
         if len(block.event) < n_pairs:
             block = block._replace(event=np.zeros(n_pairs, np.uint16), prefix=empty_rows(n_pairs + 1))
-        return BlockScratch(block._replace(repeated=np.zeros(0 if single else n_pairs + 1, np.int32)), chunks)
+        if not single or block.repeated.size:
+            block = block._replace(repeated=np.zeros(0 if single else n_pairs + 1, np.int32))
+        return BlockScratch(block, chunks)
 
 
 def _is_too_late(bound: float, first_rule: int, ranks: NDArray[np.float64], rules: NDArray[np.int32]) -> bool:
