@@ -154,7 +154,8 @@ class AutoEngine(OneEventMatcher):
 
         def try_events() -> None:
             few = batch.part(0, n_tried)
-            for _ in range(2 if costs.by_events is None else 1):  # the first may wait for compiled code
+            # The first may wait for compiled code, and the next still takes twice as long as later ones.
+            for _ in range(3 if costs.by_events is None else 2):
                 note_call(self.sparse, few, n_tried)
 
         is_built = self._batch is not None
