@@ -72,7 +72,8 @@ def mappings(table: pa.Table) -> list[dict[str, Any]]:
         rows: list[dict[str, Any]] = table.to_pylist()
     except (OverflowError, ValueError) as error:
         raise EventError(
-            f"events with weights or a VARIANT can only have dates and times of the years 1 to 9999: {error}"
+            "events with weights or a VARIANT, and those that ratify draws, can only have dates and times of the years "
+            f"1 to 9999 in UTC: {error}"
         ) from error
     for field in table.schema:
         if _is_encoded(field.type):
