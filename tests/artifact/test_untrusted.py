@@ -6,11 +6,12 @@ import io
 from contextlib import suppress
 from random import Random
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from ruledex.artifact.untrusted import decompressed_bytes, read_bounded
+from ruledex.artifact.untrusted import page_sizes, read_bounded
 from ruledex.errors import ArtifactError
 from ruledex.limits import limited
 
@@ -61,6 +62,19 @@ def test_rows_are_as_many_as_the_manifest_says_and_have_room_for_distinct_ids():
         read_bounded(parquet(many), "t", 1_000_000, "id", COLUMNS)
 
 
+@pytest.mark.parametrize("options", [{"use_dictionary": False}, {}, {"data_page_version": "2.0"}])
+def test_lists_of_integers_come_back_and_those_that_would_grow_are_refused(options):
+    lists = pa.array([[1, 2, 3], [], [7]], pa.large_list(pa.int32()))
+    table = pa.table({"id": [1, 2, 3], "expr": lists})
+    assert read_bounded(parquet(table, **options), "t", 3, "id", COLUMNS).equals(table)
+    for value in (None, 5):  # neither takes more than some bytes in the file
+        lists = pa.array([np.repeat(np.array([value], object), 20_000_000)], pa.list_(pa.int32()))
+        data = parquet(pa.table({"id": [1], "expr": lists}), use_dictionary=True)
+        assert len(data) < 100_000
+        with pytest.raises(ArtifactError, match="would grow to"):
+            read_bounded(data, "t", 1, "id", COLUMNS)
+
+
 def test_texts_that_are_no_unicode_are_refused():
     raw = pa.array([b"\xff\xfe"], pa.large_binary())
     texts = pa.LargeStringArray.from_buffers(1, *raw.buffers()[1:])
@@ -78,11 +92,12 @@ def test_the_headers_of_pages_say_what_is_decompressed():
     table = rows(20_000)
     data = parquet(table, use_dictionary=False, data_page_size=10_000)
     column = pq.ParquetFile(io.BytesIO(data)).metadata.row_group(0).column(0)
-    size = decompressed_bytes(data, column.data_page_offset, column.total_compressed_size, "t")
+    size, n_values = page_sizes(data, column.data_page_offset, column.total_compressed_size, "t")
     assert 160_000 <= size <= column.total_uncompressed_size
+    assert n_values == 20_000
     for start, n_bytes in ((-1, 10), (0, len(data) + 1), (column.data_page_offset + 1, 100)):
         with pytest.raises(ArtifactError):
-            decompressed_bytes(data, start, n_bytes, "t")
+            page_sizes(data, start, n_bytes, "t")
 
 
 def test_no_bytes_make_the_reading_of_headers_fail_otherwise():
@@ -90,4 +105,4 @@ def test_no_bytes_make_the_reading_of_headers_fail_otherwise():
     for _ in range(3000):
         data = draw.randbytes(draw.randrange(60))
         with suppress(ArtifactError):
-            assert decompressed_bytes(data, 0, len(data), "t") >= 0
+            assert min(page_sizes(data, 0, len(data), "t")) >= 0

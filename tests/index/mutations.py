@@ -21,6 +21,7 @@ from ruledex.index.live import journal
 OF_ARRAYS = ("min", "max", "minus", "plus", "swapped", "huge", "negative", "bit", "shorter", "longer")
 OF_VALUES = ("null", "zero", "minus", "huge", "text", "list", "object", "gone", "true", "float")
 OF_COLUMNS = ("null", "swapped", "same", "extreme", "other", "bytes", "long", "nan")
+TEXTS = ("shape", "text")  # columns of texts
 OF_BYTES = ("bit", "zeros", "cut", "header")
 OF_RECORDS = (*OF_VALUES, "cut", "again", "other")
 
@@ -57,8 +58,8 @@ class Sound:
             *(("array", name, kind) for name in self.manifest["arrays"] for kind in OF_ARRAYS),
             *(
                 ("table", f"{name}/{column}", kind)
-                for name in self.manifest["tables"]
-                for column in ("id", "expr", "score")
+                for name, table in self.manifest["tables"].items()
+                for column in pq.read_schema(io.BytesIO(self.files[table["file"]])).names
                 for kind in OF_COLUMNS
             ),
             *(("table bytes", name, kind) for name in self.manifest["tables"] for kind in OF_BYTES),
@@ -167,28 +168,43 @@ def _change_column(files: dict[str, bytes], entry: dict[str, Any], name: str, ki
         values[at], values[other] = values[other], values[at]
     elif kind == "same":
         values[at] = values[other]
+    elif name == "pieces":
+        values, field = _changed_lists(values, field, kind, at, draw)
     elif kind == "extreme":
-        values[at] = {"id": -(1 << 63), "expr": "", "score": 1e308}[name]
+        values[at] = {"id": -(1 << 63), "score": 1e308}.get(name, "")
     elif kind == "other":
         values, field = ([f"r{value}" for value in values], pa.string()) if name != "score" else (values, pa.float32())
-    elif kind == "bytes" and name == "expr":
+    elif kind == "bytes" and name in TEXTS:
         values, field = [str(value).encode() + b"\xff\xfe" for value in values], pa.binary()
-    elif kind == "long" and name == "expr":
-        values[at] = " OR ".join(["a = 1"] * 20_000)
+    elif kind == "long" and name in TEXTS:
+        values[at] = " OR ".join(["a = 1" if name == "text" else "\0"] * 20_000)
     elif kind == "nan" and name == "score":
         values[at] = float("nan")
-    elif name == "expr":
+    elif name in TEXTS:
         values[at] = values[at][: draw.randrange(len(values[at]))]
     elif name == "id":
         values, field = [value << 3 for value in values], pa.uint64()
     made = pa.array(values, field, from_pandas=False)
-    if kind == "bytes" and name == "expr":
+    if kind == "bytes" and name in TEXTS:
         # Bytes that are no text, in a file that says that they are.
         made = pa.LargeStringArray.from_buffers(len(made), *made.cast(pa.large_binary()).buffers()[1:])
     file = io.BytesIO()
     table = table.set_column(table.column_names.index(name), name, made)
     pq.write_table(table, file, compression="zstd", write_page_checksum=True)
     files[entry["file"]] = file.getvalue()
+
+
+def _changed_lists(
+    values: list[list[Any]], field: pa.DataType, kind: str, at: int, draw: Random
+) -> tuple[list[list[Any]], pa.DataType]:
+    """The pieces of rules with those of one changed, or with another type, and that type."""
+    if kind == "other":
+        return values, pa.list_(pa.int64())
+    if kind == "bytes":
+        return [[str(piece) for piece in pieces] for pieces in values], pa.list_(pa.string())
+    changed: dict[str, list[Any]] = {"extreme": [draw.choice([-1, (1 << 31) - 1])], "long": [0] * 20_000, "nan": [None]}
+    values[at] = changed.get(kind, values[at][:-1])
+    return values, field
 
 
 def _changed_bytes(data: bytes, kind: str, draw: Random) -> bytes:

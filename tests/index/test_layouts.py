@@ -16,7 +16,7 @@ from tests.index.samples import every_kind
 pytestmark = pytest.mark.filterwarnings("ignore::ruledex.errors.RuledexWarning")
 
 DATA = Path(__file__).parents[1] / "data"
-ROOT = DATA / f"index-layout-{LAYOUT}"
+ROOT = DATA / "index-layout-2"
 SCHEMA = Schema.of_mapping({"time_zone": "America/New_York", "attributes": {"p.q": "any"}})
 
 
@@ -26,7 +26,7 @@ def index():
 
 
 def test_it_is_still_read(index):
-    assert (FORMAT, LAYOUT) == (1, 2)
+    assert (FORMAT, LAYOUT) == (1, 3)
     assert verify(ROOT).ok
     assert (len(index), index.engine, index.schema.time_zone) == (61, "auto", "America/New_York")
     assert index.rule(6) == (6, "NOT x BETWEEN 1 AND 2.5D", 1.5)
@@ -50,7 +50,7 @@ def test_it_ranks_as_the_reference_does(index):
 
 
 def test_an_older_layout_says_what_to_do_and_that_works():
-    with pytest.raises(ArtifactError, match=r"layout 1, not 2: build it again from its rules.*tables/rules\.parquet"):
+    with pytest.raises(ArtifactError, match=r"layout 1, not 3: build it again from its rules.*tables/rules\.parquet"):
         Index.open(DATA / "index-layout-1")
     (rules,) = DATA.glob("index-layout-1/versions/*/tables/rules.parquet")
     again = Index.build(rules)

@@ -175,10 +175,10 @@ def test_changes_keep_tags_unless_others_are_given(tmp_path):
 def test_an_index_without_tags_is_stored_as_before(tmp_path):
     Index.build([(1, "a = 1")]).save(tmp_path / "plain")
     (table,) = (tmp_path / "plain").rglob("rules.parquet")
-    assert pq.read_schema(table).names == ["id", "expr", "score"]
+    assert pq.read_schema(table).names == ["id", "shape", "pieces", "score"]
     Index.build(TAGGED).save(tmp_path / "tagged")
     (table,) = (tmp_path / "tagged").rglob("rules.parquet")
-    assert pq.read_schema(table).names == ["id", "expr", "score", "tags"]
+    assert pq.read_schema(table).names == ["id", "shape", "pieces", "score", "tags"]
 
 
 def test_stored_tags_that_are_damaged_are_an_error():

@@ -12,7 +12,7 @@ import pytest
 
 from ruledex import Index
 from ruledex.artifact import ArtifactWriter, locate, open_version
-from ruledex.index import RuleReader, storage
+from ruledex.index import RuleReader, stored_texts
 from ruledex.service import search
 from ruledex.service.search import RuleQuery, has_tag, search_rules
 
@@ -86,7 +86,7 @@ def changed(tmp_path, monkeypatch):
     draw = random.Random(3)
     rules = {i: (f"a = {i % 7} AND b > {i}", float(i), {"t": str(i % 5)} if i % 3 else {}) for i in range(0, 600, 2)}
     Index.build([(i, *rule) for i, rule in rules.items()]).save(tmp_path / "index")
-    monkeypatch.setattr(storage, "ROW_GROUP", 64)
+    monkeypatch.setattr(stored_texts, "ROW_GROUP", 64)
     monkeypatch.setattr(search, "_PIECE", 50)
     index = Index.open(tmp_path / "index")
     for rule_id in draw.sample(sorted(rules), 120):
@@ -136,13 +136,13 @@ def test_a_reader_keeps_what_it_began_with(changed):
 
 
 def test_texts_of_several_shards_are_read_in_order(tmp_path, monkeypatch):
-    monkeypatch.setattr(storage, "ROW_GROUP", 16)
+    monkeypatch.setattr(stored_texts, "ROW_GROUP", 16)
     shards = [np.arange(shard, 500, 3, dtype=np.int32) for shard in range(3)]
     with ArtifactWriter(tmp_path / "texts") as writer:
         for number, positions in enumerate(shards):
             writer.table(f"rules-{number}", pa.table({"expr": [f"a = {at}" for at in positions]}))
         version = writer.publish({})
-    texts = storage.StoredRuleTexts(open_version(locate(tmp_path / "texts"), version), shards, 500)
+    texts = stored_texts.StoredRuleTexts(open_version(locate(tmp_path / "texts"), version), shards, 500)
     for asked in ([0, 1, 17, 30, 31, 32, 250, 499], [5], []):
         assert texts.take(np.array(asked, np.int64)).to_pylist() == [f"a = {at}" for at in asked]
 

@@ -6,7 +6,8 @@ hash that the manifest lists, and it is decoded within bounds that its own size 
 **Why bounds.** A page states its decompressed size, and a dictionary entry stands for as many rows as the page states:
 a file of a kilobyte can stand for a terabyte. So the page headers, which are not compressed, are read first, and texts
 stay dictionary-encoded until their total length is known. A table that would grow beyond the limit `table_growth` is
-refused. Tables that ruledex writes grow about tenfold, unless very many rules have the same text.
+refused. Tables that ruledex writes grow about tenfold, unless very many rules have the same text. Lists hold integers;
+their pages also state how many, which counts, since nulls take no bytes.
 """
 
 from __future__ import annotations
@@ -23,12 +24,15 @@ from ruledex.artifact.manifest import FileEntry
 from ruledex.artifact.reader import read_manifest
 from ruledex.artifact.remote import RemoteStore
 from ruledex.artifact.store import LocalStore, check_size
+from ruledex.artifact.tables import is_list_of_integers
 from ruledex.errors import ArtifactError
 
 if TYPE_CHECKING:
     import pyarrow.parquet as pq
 
 _UNCOMPRESSED_SIZE, _COMPRESSED_SIZE = 2, 3
+_DATA_HEADERS: Final = (5, 8)  # of the two versions of a data page; the first field of each is the number of values
+_LIST_VALUE: Final = 8  # bytes in memory for an integer in a list: itself, and its levels
 _STOP, _TRUE, _FALSE, _BYTE, _I16, _I32, _I64, _DOUBLE, _BINARY, _LIST, _SET, _MAP, _STRUCT = range(13)
 _NUMBERS: Final = (_I16, _I32, _I64)
 _DEEPEST: Final = 8  # structs in one another; a header has three
@@ -63,6 +67,13 @@ class UntrustedArtifact:
         data = _read(self._store, path, self._manifest.files[entry.file])
         return read_bounded(data, self._store.where(path), entry.n_rows, key, columns, optional)
 
+    def check_growth(self, name: str, n_bytes: int) -> None:
+        """Raise an ArtifactError if what a table stands for has more bytes than its file's size allows."""
+        file = self._manifest.tables[name].file
+        most = _most_bytes(self._manifest.files[file].size)
+        if n_bytes > most:
+            raise _too_large(self._store.where(f"{version_folder(self.version)}/{file}"), n_bytes, most)
+
 
 def _read(store: LocalStore | RemoteStore, path: str, entry: FileEntry) -> bytes:
     where = store.where(path)
@@ -94,14 +105,13 @@ def read_bounded(
     """
     import pyarrow.parquet as pq
 
-    most = _SPARED + limits.current().table_growth * len(data)
+    most = _most_bytes(len(data))
     try:
         with pq.ParquetFile(pa.BufferReader(data), page_checksum_verification=True) as file:
             columns = [*columns, *(name for name in optional if name in file.schema_arrow.names)]
             _check_pages(file, data, where, n_rows, key, columns, most)
-        with pq.ParquetFile(
-            pa.BufferReader(data), page_checksum_verification=True, read_dictionary=list(columns)
-        ) as file:
+            flat = [name for name in columns if name in _paths(file.metadata)]
+        with pq.ParquetFile(pa.BufferReader(data), page_checksum_verification=True, read_dictionary=flat) as file:
             table = file.read(columns=list(columns))
             if table.num_rows != n_rows:
                 raise ArtifactError(f"{where} is damaged: it has {table.num_rows:,} rows, not {n_rows:,}")
@@ -117,7 +127,8 @@ def _check_pages(
     metadata = file.metadata
     if metadata.num_rows != n_rows:
         raise ArtifactError(f"{where} is damaged: it has {metadata.num_rows:,} rows, not {n_rows:,}")
-    names = [metadata.schema.column(at).path for at in range(metadata.num_columns)]
+    paths = _paths(metadata)
+    names = [path.partition(".")[0] for path in paths]
     for name in columns:
         if names.count(name) != 1:
             raise ArtifactError(f"{where} is damaged: it has {names.count(name)} columns {name!r}, not one")
@@ -128,16 +139,23 @@ def _check_pages(
             starts = [chunk.data_page_offset]
             if chunk.has_dictionary_page and chunk.dictionary_page_offset is not None:
                 starts.append(chunk.dictionary_page_offset)
-            sizes[name] += decompressed_bytes(data, min(starts), chunk.total_compressed_size, where)
+            n_bytes, n_values = page_sizes(data, min(starts), chunk.total_compressed_size, where)
+            sizes[name] += n_bytes + (_LIST_VALUE * n_values if name not in paths else 0)
     if sum(sizes.values()) > most:
         raise _too_large(where, sum(sizes.values()), most)
     if sizes[key] < _LEAST_BYTES * n_rows:
         raise ArtifactError(f"{where} is damaged: {sizes[key]:,} bytes of {key!r} cannot be {n_rows:,} distinct values")
 
 
+def _paths(metadata: pq.FileMetaData) -> list[str]:
+    return [metadata.schema.column(at).path for at in range(metadata.num_columns)]
+
+
 def _plain(column: pa.ChunkedArray, where: str, most: int) -> pa.ChunkedArray:
-    """Return a column of numbers as it is, and one of texts as large strings unless they are too long together."""
+    """Return numbers and lists of them as they are, and texts as large strings unless they are too long together."""
     if not pa.types.is_dictionary(column.type):
+        if is_list_of_integers(column.type):
+            return column
         if not (pa.types.is_integer(column.type) or pa.types.is_floating(column.type)):
             raise ArtifactError(f"{where} is damaged: a column holds {column.type}")
         return column
@@ -155,6 +173,10 @@ def _plain(column: pa.ChunkedArray, where: str, most: int) -> pa.ChunkedArray:
     return pa.chunked_array(texts, pa.large_string())
 
 
+def _most_bytes(file_size: int) -> int:
+    return _SPARED + limits.current().table_growth * file_size
+
+
 def _too_large(where: str, n_bytes: int, most: int) -> ArtifactError:
     return ArtifactError(
         f"{where} would grow to {n_bytes:,} bytes, and as it is not trusted, its size allows {most:,}: raise the limit "
@@ -164,26 +186,27 @@ def _too_large(where: str, n_bytes: int, most: int) -> ArtifactError:
 
 # Page headers. A header is a struct in Thrift's compact protocol: each field is one byte with its type and the step
 # from the number of the field before, and then its value. Field 2 is the page's size decompressed, field 3 its size in
-# the file.
+# the file. Field 5 or 8 is the header of a page of data.
 
 
-def decompressed_bytes(data: bytes, start: int, size: int, where: str) -> int:
-    """Return how many bytes all pages of a column, `size` bytes from `start`, have when they are decompressed."""
+def page_sizes(data: bytes, start: int, size: int, where: str) -> tuple[int, int]:
+    """Return how many bytes and values all pages of a column, `size` bytes from `start`, have when decompressed."""
     end = start + size
     if not 0 <= start <= end <= len(data):
         raise ArtifactError(f"{where} is damaged: a column is outside the file")
-    total = 0
+    n_bytes = n_values = 0
     try:
         while start < end:
             reader = _HeaderReader(data, start, end)
             found = reader.sizes()
-            if not all(0 <= n_bytes <= _LARGEST_PAGE for n_bytes in found.values()):
+            if not all(0 <= size <= _LARGEST_PAGE for size in found.values()):
                 raise ValueError("a size is not possible")
-            total += found[_UNCOMPRESSED_SIZE]
+            n_bytes += found[_UNCOMPRESSED_SIZE]
+            n_values += sum(found.get(header, 0) for header in _DATA_HEADERS)
             start = reader.at + found[_COMPRESSED_SIZE]
     except (ValueError, IndexError, KeyError) as error:
         raise ArtifactError(f"{where} is damaged: the header of a page cannot be read: {error}") from error
-    return total
+    return n_bytes, n_values
 
 
 class _HeaderReader:
@@ -195,7 +218,7 @@ class _HeaderReader:
         self.at = at
 
     def sizes(self) -> dict[int, int]:
-        """Return the two sizes in a page's header. The reader is then behind the header."""
+        """Return the two sizes in a page's header, and how many values it has. The reader is then behind the header."""
         found: dict[int, int] = {}
         number = 0
         while (head := self._byte()) != _STOP:
@@ -205,8 +228,25 @@ class _HeaderReader:
                 if number in found:
                     raise ValueError("a field is there twice")
                 found[number] = self._zigzag()
+            elif number in _DATA_HEADERS and kind == _STRUCT:
+                if number in found:
+                    raise ValueError("a field is there twice")
+                found[number] = self._n_values()
             else:
                 self._skip(kind, 1)
+        return found
+
+    def _n_values(self) -> int:
+        """Return the first field of the header of a data page."""
+        number, found = 0, None
+        while (head := self._byte()) != _STOP:
+            number = number + (head >> 4) if head >> 4 else self._zigzag()
+            if number == 1 and head & 15 in _NUMBERS and found is None:
+                found = self._zigzag()
+            else:
+                self._skip(head & 15, 2)
+        if found is None:
+            raise ValueError("it does not say how many values there are")
         return found
 
     def _skip(self, kind: int, depth: int) -> None:

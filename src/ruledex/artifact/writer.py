@@ -6,7 +6,7 @@ Arrays are packed into segments, each at a multiple of the alignment; layout.py 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
@@ -123,15 +123,15 @@ class ArtifactWriter:
         for name, array in arrays.items():
             self.array(prefix + name, array)
 
-    def table(self, name: str, table: pa.Table) -> None:
-        """Write an Arrow table as Parquet."""
+    def table(self, name: str, table: pa.Table, distinct: Collection[str] = ()) -> None:
+        """Write an Arrow table as Parquet. In the columns `distinct` all values are different."""
         from ruledex.artifact.tables import write_parquet
 
         with self._part("table", name) as what:
             file = table_file(name)
             path = self._area.files / file
             path.parent.mkdir(parents=True, exist_ok=True)
-            write_parquet(path, table, what)
+            write_parquet(path, table, what, distinct)
             self._manifest.files[file] = digest(LocalStore(self._area.files), file)
             self._manifest.tables[name] = TableEntry(file, table.num_rows)
 

@@ -39,14 +39,25 @@ from ruledex.index.build import BuiltRules, CompiledPart, build_program, join_pa
 from ruledex.index.identities import identities_of
 from ruledex.index.rules import RuleColumns, read_rules
 from ruledex.index.state import BuiltState, OriginalsInMemory, TextsInMemory, matcher_of, with_threads
-from ruledex.index.storage import LAYOUT, ORIGINAL, TAGS, IndexMetadata, read_metadata, save_state, state_of, table_name
+from ruledex.index.storage import LAYOUT, IndexMetadata, read_metadata, save_state, state_of
+from ruledex.index.stored_texts import (
+    ORIGINAL,
+    PIECE,
+    PIECES,
+    SHAPE,
+    TAGS,
+    TEXT,
+    pieces_name,
+    table_name,
+    with_texts,
+)
 from ruledex.index.tags import tags_in_memory
 from ruledex.language.schema import Schema
 
 _log = logging.getLogger("ruledex.index")
 
 _ID: Final = "id"
-_COLUMNS: Final = (_ID, "expr", "score")
+_COLUMNS: Final = (_ID, "score")
 _LIMITS: Final = (  # on the rules that may be compiled
     "rule_characters",
     "expanded_characters",
@@ -161,7 +172,7 @@ def _compile(artifact: UntrustedArtifact, about: IndexMetadata, engine: str) -> 
     if about.n_rules >= _MANY:
         note = "the index %s is not trusted: its %s rules are compiled, once on this host; trust=True uses it as it is"
         _log.warning(note, artifact.version, f"{about.n_rules:,}")
-    parts = [_read_table(artifact, name) for name in _tables(artifact, about)]
+    parts = [_read_table(artifact, *names) for names in _tables(artifact, about)]
     n_rules = sum(len(part.ids) for part in parts)
     if n_rules != about.n_rules:
         raise ArtifactError(f"this index has {n_rules:,} rules, and its metadata say {about.n_rules:,}")
@@ -174,19 +185,24 @@ def _compile(artifact: UntrustedArtifact, about: IndexMetadata, engine: str) -> 
         raise ArtifactError(f"the rules of this index cannot be compiled: {' '.join(str(error).split())}") from error
 
 
-def _tables(artifact: UntrustedArtifact, about: IndexMetadata) -> list[str]:
-    """Return the names of the tables of rules, one per shard."""
-    whole, names = table_name(0, True), artifact.table_names
-    if about.n_shards == 1 and whole in names:
-        return [whole]
+def _tables(artifact: UntrustedArtifact, about: IndexMetadata) -> list[tuple[str, str]]:
+    """Return the names of the tables of rules and of pieces, a pair of them per shard."""
+    names = artifact.table_names
+    if about.n_shards == 1 and table_name(0, True) in names:
+        return [(table_name(0, True), pieces_name(0, True))]
     if not 1 <= about.n_shards <= len(names):
         raise ArtifactError(f"this index has {len(names):,} tables, and {about.n_shards:,} shards")
-    return [table_name(shard, False) for shard in range(about.n_shards)]
+    return [(table_name(shard, False), pieces_name(shard, False)) for shard in range(about.n_shards)]
 
 
-def _read_table(artifact: UntrustedArtifact, name: str) -> RuleColumns:
+def _read_table(artifact: UntrustedArtifact, name: str, pieces: str) -> RuleColumns:
     try:
-        table = artifact.table(name, _ID, _COLUMNS, (TAGS, ORIGINAL))
+        if pieces in artifact.table_names:
+            table = artifact.table(name, _ID, (*_COLUMNS, SHAPE, PIECES), (TAGS, ORIGINAL))
+            distinct = artifact.table(pieces, PIECE, (PIECE,)).column(PIECE)
+            table = with_texts(table, distinct, lambda n_bytes: artifact.check_growth(name, n_bytes))
+        else:
+            table = artifact.table(name, _ID, (*_COLUMNS, TEXT), (TAGS, ORIGINAL))
         originals = table.column(ORIGINAL).combine_chunks() if ORIGINAL in table.column_names else None
         read = read_rules(table)
         if originals is not None and len(originals) == len(read.ids) and pa.types.is_large_string(originals.type):

@@ -56,17 +56,15 @@ from ruledex.index.identities import RuleId, identities_of, stored_identities
 from ruledex.index.inputs import Stats, cell_statistics
 from ruledex.index.state import Shard
 from ruledex.index.storage import (
-    ORIGINAL,
-    TAGS,
     Counts,
     functions_in,
     metadata_of,
     read_dictionary,
-    table_name,
     write_dictionary,
     write_program,
     write_shard,
 )
+from ruledex.index.stored_texts import ORIGINAL, TAGS, write_rules
 from ruledex.index.tags import column_texts, tags_text
 from ruledex.language.column_types import ColumnTypes
 from ruledex.language.schema import Schema
@@ -203,7 +201,7 @@ def write_compiled(job: BuildJob, shard: int, rules: pa.Table, built: BuiltRules
         writer.arrays("rules/", identities_of(rules["id"].combine_chunks()).arrays())
         compiled = writer.publish({})
     with write_part(job.root, job.build, f"rules-{shard}") as writer:
-        writer.table(table_name(shard, job.n_shards == 1), rules)
+        write_rules(writer, shard, job.n_shards == 1, rules)
         texts = writer.publish({})
     return CompiledShard(shard, program.n_rules, dictionary.n_cells, compiled, texts)
 

@@ -18,7 +18,7 @@ from ruledex.index.live.definitions import define, undefine
 from ruledex.index.live.state import LiveState
 from ruledex.index.rules import read_rules
 from ruledex.index.state import BuiltState, Snapshot
-from ruledex.index.storage import StoredRuleTexts
+from ruledex.index.stored_texts import StoredRuleTexts
 from ruledex.index.tags import NO_TAGS, Tags, tags_of
 from ruledex.language.clock import Now, asked_at
 from ruledex.language.schema import Schema

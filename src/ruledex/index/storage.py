@@ -5,16 +5,14 @@
     shard/<n>/program/…         the arrays of a shard's Program
     shard/<n>/engine/<name>/…   the arrays that its engine computed when it was built
     shard/<n>/rules             the positions of its rules; an index of one shard has none
-    the table `rules`           id, expr and score, and tags and original if a rule has any; with several shards,
-                                one table `rules-<n>` per shard
+    the tables of rules         see stored_texts.py
 
 The metadata hold the kind of the artifact, its engine, schema and counts.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from heapq import merge
+from collections.abc import Mapping
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -22,7 +20,6 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from ruledex.artifact import Artifact, ArtifactWriter, RootLike
-from ruledex.artifact.layout import ROW_GROUP
 from ruledex.dictionary.dictionary import Dictionary
 from ruledex.dictionary.stored import restore, store
 from ruledex.engines.protocol import Engine
@@ -32,6 +29,7 @@ from ruledex.events.elements import stored_with_elements
 from ruledex.events.mappings import EventEncoder
 from ruledex.index.identities import stored_identities
 from ruledex.index.state import BuiltState, Shard, matcher_of
+from ruledex.index.stored_texts import ORIGINAL, TAGS, TEXT, StoredRuleTexts, write_rules
 from ruledex.index.tags import RuleTags
 from ruledex.language.functions.custom import custom_functions, describe_functions, require_functions
 from ruledex.language.schema import Schema
@@ -40,11 +38,9 @@ from ruledex.program.invariants import check_shards, program_of
 from ruledex.program.program import Program
 
 KIND: Final = "ruledex.index"
-LAYOUT: Final = 2  # of what this module writes; the artifact has a format of its own
+LAYOUT: Final = 3  # of what this module writes; the artifact has a format of its own
+_LAYOUTS: Final = (2, LAYOUT)  # that it reads
 _FUNCTIONS: Final = "functions"  # the metadata of functions of users
-TAGS: Final = "tags"  # the column of tags, which an index without tags lacks
-_MOST_KEPT_BYTES: Final = 16 << 20  # of texts that were read last
-ORIGINAL: Final = "original"  # the column of rules as written for other systems, which others lack
 
 
 def save_state(state: BuiltState, root: RootLike) -> str:
@@ -53,7 +49,7 @@ def save_state(state: BuiltState, root: RootLike) -> str:
     with ArtifactWriter(root) as writer:
         write_dictionary(writer, state.dictionary)
         writer.arrays("rules/", state.identities.arrays())
-        texts = pa.table({"id": state.identities.to_arrow(), "expr": state.texts.to_arrow()})
+        texts = pa.table({"id": state.identities.to_arrow(), TEXT: state.texts.to_arrow()})
         more = {TAGS: state.tags.to_arrow(), ORIGINAL: state.originals.originals_to_arrow()}
         for number, shard in enumerate(state.shards):
             write_shard(writer, number, shard)
@@ -62,7 +58,7 @@ def save_state(state: BuiltState, root: RootLike) -> str:
             for name, given in more.items():
                 if given is not None:
                     mine = mine.append_column(name, given if shard.rules is None else given.take(pa.array(shard.rules)))
-            writer.table(table_name(number, shard.rules is None), mine)
+            write_rules(writer, number, shard.rules is None, mine)
         counts = Counts(
             len(state.identities),
             len(programs),
@@ -152,7 +148,7 @@ def read_metadata(metadata: Mapping[str, Any]) -> IndexMetadata:
     """Read the metadata that `metadata_of` made. Raises an ArtifactError if they are not those of an index."""
     if metadata.get("kind") != KIND:
         raise ArtifactError(f"this artifact is {quoted(metadata.get('kind'))}, not an index of rules")
-    if metadata.get("layout") != LAYOUT:
+    if metadata.get("layout") not in _LAYOUTS:
         again = "build it again from its rules, which are in the version's folder as tables/rules.parquet"
         raise ArtifactError(f"this index has the layout {quoted(metadata.get('layout'))}, not {LAYOUT}: {again}")
     if not isinstance(functions := metadata.get(_FUNCTIONS, {}), Mapping):
@@ -207,117 +203,3 @@ def _engine(arrays: Mapping[str, NDArray[Any]], program: Program, stored: str, w
         return engine_class(stored).from_arrays(program, {name.replace("/", "."): arrays[name] for name in arrays})
     except (RuledexError, KeyError, ValueError, TypeError) as error:
         raise ArtifactError(f"the stored engine {stored!r} cannot be used: {error}") from error
-
-
-# The texts of rules.
-
-
-def table_name(shard: int, is_whole: bool) -> str:
-    """Return the name of the table with a shard's texts; `is_whole` if the shard is the whole index."""
-    return "rules" if is_whole else f"rules-{shard}"
-
-
-class StoredRuleTexts:
-    """Texts in an artifact's tables, one per shard. Only the part that is asked for is decoded.
-
-    `shards` has the positions of each shard's rules, ascending, or None if the one shard has all.
-    """
-
-    def __init__(self, artifact: Artifact, shards: Sequence[NDArray[np.int32] | None], n_rules: int) -> None:
-        self._artifact = artifact
-        self._shards = shards
-        self._n_rules = n_rules
-        self._last: tuple[int, int, pa.ChunkedArray] | None = None  # the shard, group and texts that were read last
-
-    def text(self, position: int) -> str:
-        """Return the text of one rule."""
-        shard, at = self._place(position)
-        group, last = at // ROW_GROUP, self._last
-        if last is None or last[:2] != (shard, group):
-            # Whoever reads one rule often reads others beside it, and a group is decoded as a whole.
-            last = shard, group, self._rows(shard, group * ROW_GROUP, (group + 1) * ROW_GROUP)
-            if last[2].nbytes <= _MOST_KEPT_BYTES:
-                self._last = last
-        return str(last[2][at % ROW_GROUP].as_py())
-
-    def original(self, position: int) -> str | None:
-        """Return one rule as its owner wrote it for another system, or None."""
-        shard, at = self._place(position)
-        if not self._has(ORIGINAL):
-            return None
-        found = self._rows(shard, at, at + 1, ORIGINAL)[0].as_py()
-        return None if found is None else str(found)
-
-    def _place(self, position: int) -> tuple[int, int]:
-        """Return the shard of a rule, and its row there."""
-        for shard, rules in enumerate(self._shards):
-            at = position if rules is None else int(np.searchsorted(rules, position))
-            if rules is None or (at < len(rules) and rules[at] == position):
-                return shard, at
-        raise IndexError(position)
-
-    def each(self) -> Iterator[str]:
-        """Give all texts in the order of positions, read in chunks."""
-        for _, text in merge(*(self._each_of(shard) for shard in range(len(self._shards)))):
-            yield text
-
-    def to_arrow(self) -> pa.Array:
-        """Return all texts."""
-        return self._column("expr")
-
-    def take(self, positions: NDArray[np.int64]) -> pa.Array:
-        """Return the texts at ascending positions. Only the row groups that have them are decoded."""
-        parts, order = list[pa.Array](), list[NDArray[np.int64]]()
-        for shard, rules in enumerate(self._shards):
-            mine, rows = np.arange(len(positions)), positions
-            if rules is not None:
-                at = np.minimum(np.searchsorted(rules, positions), len(rules) - 1)
-                mine = np.flatnonzero(rules[at] == positions)
-                rows = at[mine]
-            for group in np.unique(rows // ROW_GROUP).tolist():
-                begin, end = np.searchsorted(rows, [group * ROW_GROUP, (group + 1) * ROW_GROUP]).tolist()
-                first, last = int(rows[begin]), int(rows[end - 1])
-                read = self._rows(shard, first, last + 1).cast(pa.large_string()).combine_chunks()
-                parts.append(read.take(pa.array(rows[begin:end] - first)))
-                order.append(mine[begin:end])
-        if not parts:
-            return pa.array([], pa.large_string())
-        texts = parts[0] if len(parts) == 1 else pa.concat_arrays(parts)
-        return texts if len(self._shards) == 1 else texts.take(pa.array(np.argsort(np.concatenate(order))))
-
-    def tags_to_arrow(self) -> pa.Array | None:
-        """Return the tags of all rules as canonical JSON, or None if no rule has any."""
-        return self._column(TAGS) if self._has(TAGS) else None
-
-    def originals_to_arrow(self) -> pa.Array | None:
-        """Return all rules as written for other systems, or None if none was."""
-        return self._column(ORIGINAL) if self._has(ORIGINAL) else None
-
-    def _has(self, column: str) -> bool:
-        return column in self._artifact.column_names(table_name(0, self._shards[0] is None))
-
-    def _column(self, name: str) -> pa.Array:
-        """Return a column in the order of positions."""
-        columns = [
-            self._artifact.table(table_name(shard, rules is None), [name]).column(name)
-            for shard, rules in enumerate(self._shards)
-        ]
-        texts = pa.chunked_array([chunk for column in columns for chunk in column.chunks], columns[0].type)
-        if self._shards[0] is not None:
-            positions = np.concatenate([rules for rules in self._shards if rules is not None])
-            texts = texts.take(pa.array(np.argsort(positions)))
-        found = texts.combine_chunks()
-        return found.combine_chunks() if isinstance(found, pa.ChunkedArray) else found
-
-    def _each_of(self, shard: int) -> Iterator[tuple[int, str]]:
-        """Give a shard's texts with their positions."""
-        rules = self._shards[shard]
-        n_rules = self._n_rules if rules is None else len(rules)
-        for start in range(0, n_rules, ROW_GROUP):
-            texts = self._rows(shard, start, start + ROW_GROUP).to_pylist()
-            positions = range(start, n_rules) if rules is None else rules[start : start + ROW_GROUP].tolist()
-            yield from zip(positions, texts, strict=False)
-
-    def _rows(self, shard: int, start: int, stop: int, column: str = "expr") -> pa.ChunkedArray:
-        name = table_name(shard, self._shards[shard] is None)
-        return self._artifact.table_rows(name, start, stop, [column]).column(column)
