@@ -153,3 +153,13 @@ def test_few_pieces_that_stand_for_very_long_texts_are_refused(tmp_path, monkeyp
     rewritten(tmp_path / "index", "pieces", "text", long, tmp_path / "changed")
     with pytest.raises(ArtifactError, match="would grow to 300,"):
         Index.open(tmp_path / "changed", trust=False)
+
+
+@pytest.mark.parametrize("kind", [pa.string(), pa.large_string()])
+def test_texts_in_memory_may_have_short_offsets(tmp_path, kind):
+    texts = ["a = 1 AND b = 2", "a = 1", "größe = 'x' OR a = 1"]
+    rules = pa.table({"id": [1, 2, 3], stored_texts.TEXT: pa.array(texts, kind), "score": [0.0, 0.0, 0.0]})
+    with ArtifactWriter(tmp_path) as writer:
+        stored_texts.write_rules(writer, 0, True, rules)
+        writer.publish({})
+    assert list(StoredRuleTexts(open_version(tmp_path), [None], 3).each()) == texts

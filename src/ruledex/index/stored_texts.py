@@ -39,7 +39,7 @@ def pieces_name(shard: int, is_whole: bool) -> str:
 def write_rules(writer: ArtifactWriter, shard: int, is_whole: bool, rules: pa.Table) -> None:
     """Write a shard's rules: a table with `id`, `expr` and `score`, and `tags` and `original` if a rule has any."""
     at = rules.schema.get_field_index(TEXT)
-    cut = cut_texts(_one_array(rules.column(at)))
+    cut = cut_texts(_one_array(rules.column(at).cast(pa.large_string())))  # texts in memory may have short offsets
     rules = rules.set_column(at, SHAPE, cut.shapes).add_column(at + 1, PIECES, cut.lists())
     writer.table(table_name(shard, is_whole), rules)
     writer.table(pieces_name(shard, is_whole), pa.table({PIECE: cut.distinct}), distinct=(PIECE,))
