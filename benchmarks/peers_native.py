@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 SOURCES = Path(__file__).resolve().parent / "peers"
 BUILT = SOURCES.parent.parent / "build" / "peers"
 _ESCAPES = re.compile("\x1b\\[[0-9;]*m")  # colours of terminals
+_RAISED = re.compile(r"[\w.]*(Error|Exception)\b")  # at the start of a line
 LAST_WORDS = 200  # characters of a tool's complaint that the page shows
 
 
@@ -87,10 +88,13 @@ def output_of(command: Sequence[str], limit: float | None) -> str:
 
 
 def _complaint(errors: str, output: str) -> str:
-    """Return the line that says what is wrong: the last one of Python, the first that names an error of other tools."""
+    """Return the line that says what is wrong: what Python raised last, or what first names an error elsewhere."""
     lines = [line for text in (output, errors) for line in _ESCAPES.sub("", text).splitlines() if line.strip()]
     named = [line for line in lines if "error" in line.lower() or "exception" in line.lower()]
-    found = lines[-1:] if "Traceback (most recent call last)" in errors else named[:1] or lines[-1:]
+    if "Traceback (most recent call last)" in errors:  # what is raised may have further lines, such as hints
+        found = [line for line in lines if _RAISED.match(line)][-1:] or lines[-1:]
+    else:
+        found = named[:1] or lines[-1:]
     return found[0][:LAST_WORDS] if found else ""
 
 
