@@ -196,14 +196,15 @@ def _bare_flush(folder: Path, n_writes: int) -> dict[str, float]:
 
 def measure_index(n_rules: int, folder: Path) -> dict[str, Any]:
     """Single changes of an index in memory, and of one that was opened from a folder and has a journal."""
-    texts = _texts(n_rules + N_INDEX, n_rules)
+    n_changes = min(N_INDEX, n_rules // 3)  # of each kind: scores, updates and removals take rules of their own
+    texts = _texts(n_rules + n_changes, n_rules)
     ids = np.random.default_rng(SEED).permutation(n_rules).tolist()
     index = Index.build(enumerate(texts[:n_rules]))
     index.save(folder / "index")
     del index
     measured: dict[str, Any] = {"n_rules": n_rules}
     measured["in_memory"] = _changes(Index.build(enumerate(texts[:n_rules])), ids, texts[n_rules:])
-    measured["bare_flush"] = _bare_flush(folder, N_INDEX)
+    measured["bare_flush"] = _bare_flush(folder, n_changes)
     measured["journalled"] = _changes(Index.open(folder / "index"), ids, texts[n_rules:])
     return measured
 
